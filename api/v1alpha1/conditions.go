@@ -1,0 +1,76 @@
+package v1alpha1
+
+// StorageMigrated is the type of the one condition Moult puts on a
+// CustomResourceDefinition. It is True exactly when every stored object has
+// been proved to be stored at the storage version and status.storedVersions
+// holds that version alone. The name differs on purpose from StorageMigrating,
+// which belongs to the in-tree migrator, and Moult never writes Ready,
+// Reconciling, Stalled or status.observedGeneration on a CRD, because kstatus
+// (and with it Flux) would take them for the CRD's own health.
+const StorageMigrated = "StorageMigrated"
+
+// StorageMigrating is the condition of Kubernetes' in-tree migrator
+// (storagemigration.k8s.io). While it is True, Moult stands back.
+const StorageMigrating = "StorageMigrating"
+
+// Reasons of the StorageMigrated condition. They are part of the API: scripts
+// and health checks may compare them.
+const (
+	// ReasonMigrated: every object is proved to be stored at the storage
+	// version and storedVersions names nothing else. The only reason with
+	// status True.
+	ReasonMigrated = "Migrated"
+
+	// ReasonMigrating: objects are being rewritten at the storage version.
+	ReasonMigrating = "Migrating"
+
+	// ReasonSettling: Moult waits until no API server can still write at an
+	// older version.
+	ReasonSettling = "Settling"
+
+	// ReasonVerifying: the settle time is over and every object is being
+	// checked again; this walk is the proof.
+	ReasonVerifying = "Verifying"
+
+	// ReasonObjectsFailed: some objects could not be rewritten. The message
+	// names them; they are tried again with growing pauses.
+	ReasonObjectsFailed = "ObjectsFailed"
+
+	// ReasonConversionUnavailable: the CRD's conversion webhook does not
+	// answer, so objects stored at another version cannot even be read.
+	ReasonConversionUnavailable = "ConversionUnavailable"
+
+	// ReasonForbidden: Moult lacks a permission. The message is the RBAC rule
+	// to add.
+	ReasonForbidden = "Forbidden"
+
+	// ReasonUnavailable: the API server did not answer, or only with errors,
+	// for longer than a walk retries.
+	ReasonUnavailable = "Unavailable"
+
+	// ReasonPaused: the CRD carries PausedAnnotation.
+	ReasonPaused = "Paused"
+
+	// ReasonStorageVersionNotServed: the storage version has served: false, so
+	// no client, Moult included, can write objects at it.
+	ReasonStorageVersionNotServed = "StorageVersionNotServed"
+
+	// ReasonNotEstablished: the API server does not serve the CRD (yet), for
+	// example because its names conflict with another CRD's.
+	ReasonNotEstablished = "NotEstablished"
+
+	// ReasonStandingBack: the in-tree migrator is at work on the CRD
+	// (condition StorageMigrating is True).
+	ReasonStandingBack = "StandingBack"
+)
+
+// Reasons of the Events Moult records on a CustomResourceDefinition, beside
+// the reasons of the condition, which are used for Events too.
+const (
+	// EventTrimmed: status.storedVersions was set to the storage version alone.
+	EventTrimmed = "StorageVersionsTrimmed"
+
+	// EventOptInRemoved: the opt-in label disappeared and Moult took its
+	// condition back.
+	EventOptInRemoved = "OptInRemoved"
+)

@@ -1,0 +1,22 @@
+package v1alpha1
+
+const (
+	// MigrateLabel on a CustomResourceDefinition, with the value "true", opts
+	// the CRD in: Moult may rewrite its objects and trim its
+	// status.storedVersions. Without it Moult never writes to the CRD.
+	MigrateLabel = "moult.dev/migrate"
+
+	// MigrateLabelValue is the only value of MigrateLabel that opts in.
+	MigrateLabelValue = "true"
+
+	// PausedAnnotation on a CustomResourceDefinition, with the value "true",
+	// stops Moult on that CRD until the annotation is removed.
+	PausedAnnotation = "moult.dev/paused"
+
+	// PausedAnnotationValue is the only value of PausedAnnotation that pauses.
+	PausedAnnotationValue = "true"
+
+	// FieldManager is the name under which Moult writes to the API server. It
+	// appears in metadata.managedFields of everything Moult owns a field of.
+	FieldManager = "moult"
+)

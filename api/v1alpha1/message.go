@@ -1,0 +1,69 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Progress counts the objects of one walk.
+type Progress struct {
+	// Done is how many objects have been dealt with, failed ones included.
+	Done int64
+	// Total is how many objects there are, as far as is known.
+	Total int64
+	// Failed is how many objects could not be rewritten.
+	Failed int64
+	// Rate is in objects per second; 0 while it is unknown.
+	Rate float64
+}
+
+// String renders the counts in the one form ParseProgress reads back, for
+// example "400 of 1000 objects, 0 failed, 412/s".
+func (p Progress) String() string {
+	s := fmt.Sprintf("%d of %d objects, %d failed", p.Done, p.Total, p.Failed)
+	if p.Rate > 0 {
+		s += fmt.Sprintf(", %.0f/s", p.Rate)
+	}
+	return s
+}
+
+// Percent is Done in hundredths of Total, 0 while nothing is known to be there.
+func (p Progress) Percent() int {
+	if p.Total <= 0 {
+		return 0
+	}
+	return int(min(100, 100*p.Done/p.Total))
+}
+
+var progressPattern = regexp.MustCompile(`(\d+) of (\d+) objects, (\d+) failed(?:, (\d+)/s)?`)
+
+// ParseProgress finds the counts that String wrote in a condition's message.
+func ParseProgress(message string) (Progress, bool) {
+	m := progressPattern.FindStringSubmatch(message)
+	if m == nil {
+		return Progress{}, false
+	}
+	number := func(s string) int64 { n, _ := strconv.ParseInt(s, 10, 64); return n }
+	return Progress{Done: number(m[1]), Total: number(m[2]), Failed: number(m[3]), Rate: float64(number(m[4]))}, true
+}
+
+// Message is the text of a StorageMigrated condition: the CRD generation it
+// speaks of, then a sentence. The generation stands in the text because API
+// servers before 1.36 silently drop observedGeneration from CRD conditions
+// (feature gate CRDObservedGenerationTracking), and it stands first because
+// Argo CD's Lua has no string library: a prefix is all it can test for.
+func Message(generation int64, sentence string) string {
+	return messagePrefix(generation) + sentence
+}
+
+func messagePrefix(generation int64) string {
+	return fmt.Sprintf("generation %d: ", generation)
+}
+
+// SpeaksOf tells whether a StorageMigrated condition's message is about the
+// given CRD generation.
+func SpeaksOf(message string, generation int64) bool {
+	return strings.HasPrefix(message, messagePrefix(generation))
+}

@@ -1,0 +1,39 @@
+package v1alpha1
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestAProgressSurvivesItsMessage(t *testing.T) {
+	for name, p := range map[string]Progress{
+		"nothing known yet":   {},
+		"half way":            {Done: 500, Total: 1000, Failed: 3, Rate: 412},
+		"a million objects":   {Done: 1_000_000, Total: 1_000_000},
+		"more done than told": {Done: 12, Total: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, ok := ParseProgress(Message(7, "rewriting objects at v1: "+p.String()))
+			g.Expect(ok).To(BeTrue())
+			g.Expect(got).To(Equal(p))
+		})
+	}
+}
+
+func TestAMessageSpeaksOfOneGeneration(t *testing.T) {
+	g := NewWithT(t)
+	m := Message(1, "all objects are stored at v1")
+	g.Expect(SpeaksOf(m, 1)).To(BeTrue())
+	g.Expect(SpeaksOf(m, 11)).To(BeFalse())
+	g.Expect(SpeaksOf(Message(11, "x"), 1)).To(BeFalse())
+	g.Expect(SpeaksOf("", 0)).To(BeFalse())
+}
+
+func TestPercentStaysBetweenNothingAndAll(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Progress{}.Percent()).To(Equal(0))
+	g.Expect(Progress{Done: 12, Total: 10}.Percent()).To(Equal(100))
+	g.Expect(Progress{Done: 5, Total: 10}.Percent()).To(Equal(50))
+}

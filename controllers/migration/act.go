@@ -1,0 +1,100 @@
+package migration
+
+import (
+	"context"
+	"encoding/json"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// act carries out a decision. It returns a trouble for what a person has to
+// mend and an error for what another try may mend.
+func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) (*plan.Trouble, error) {
+	if d.Step != plan.Follow {
+		r.walks.stop(name)
+	}
+	switch d.Step {
+	case plan.Forget:
+		r.forget(name)
+	case plan.Withdraw:
+		return nil, r.withdraw(ctx, name, crd)
+	case plan.Rewrite:
+		r.startWalk(name, crd, o, plan.Rewriting)
+	case plan.Check:
+		r.startWalk(name, crd, o, plan.Checking)
+	case plan.Trim:
+		return r.trim(ctx, name, crd, o)
+	case plan.Leave, plan.Hold, plan.Wait, plan.Follow, plan.Rest:
+	}
+	return nil, nil
+}
+
+func (r *Reconciler) forget(name string) {
+	r.ledger.forget(name)
+	r.metrics.forget(name)
+}
+
+// withdraw takes our condition back from a CRD whose opt-in label is gone.
+func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition) error {
+	known, written := r.ledger.forget(name), condition(crd) != nil && r.ownsCondition(crd)
+	r.metrics.forget(name)
+	if written {
+		if err := r.applyCondition(ctx, crd, nil); err != nil {
+			return err
+		}
+	}
+	if known || written {
+		r.event(crd, v1alpha1.EventOptInRemoved, "the opt-in label %s is gone (%s); nothing is migrated any more, and the condition %s is withdrawn. Put the label back in Git to go on",
+			r.opts.LabelKey, lastWriter(crd), v1alpha1.StorageMigrated)
+	}
+	return nil
+}
+
+// trim sets storedVersions to the storage version alone. The patch names UID
+// and resourceVersion, so it succeeds only on the very CRD that was observed:
+// same generation, same storage version, still opted in, not paused. It is
+// never a server-side apply, which would make later applies drop the field.
+func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (*plan.Trouble, error) {
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": crd.UID, "resourceVersion": crd.ResourceVersion},
+		"status":   map[string]any{"storedVersions": []string{o.StorageVersion}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = r.status.Status().Patch(ctx, metadataOf(name), client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
+	if trouble := statusTrouble(err); trouble != nil {
+		return trouble, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.metrics.proved(name, r.ledger.age(name, o.Now))
+	r.event(crd, v1alpha1.EventTrimmed, "storedVersions trimmed from %v to [%s]: every object is proved to be stored at %s",
+		o.StoredVersions, o.StorageVersion, o.StorageVersion)
+	return nil, nil
+}
+
+// metadataOf stands for a CRD in a request whose answer is wanted as metadata
+// only: a whole CRD can be megabytes.
+func metadataOf(name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+}
+
+// ignoreGone drops the error of a write that came too late.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

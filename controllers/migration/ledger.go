@@ -1,0 +1,86 @@
+package migration
+
+import (
+	"sync"
+	"time"
+
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// ledger holds what this process knows about each CRD. It is lost with the
+// process; what must survive stands in the CRD's condition.
+type ledger struct {
+	mu      sync.Mutex
+	entries map[string]*entry
+}
+
+type entry struct {
+	evidence plan.Evidence
+	began    time.Time // when the evidence began
+	toldAt   time.Time // when progress was last written to the condition
+}
+
+func newLedger() *ledger { return &ledger{entries: map[string]*entry{}} }
+
+// evidence is what is known about a CRD as it is now. begin is asked when
+// nothing is known yet.
+func (l *ledger) evidence(name string, s plan.Subject, now time.Time, settle time.Duration, begin func() plan.Evidence) plan.Evidence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known {
+		e = &entry{evidence: begin(), began: now}
+		l.entries[name] = e
+	}
+	if next := e.evidence.About(s, now, settle); next.Subject != e.evidence.Subject {
+		if !next.Proved {
+			e.began = now
+		}
+		e.evidence = next
+	}
+	return e.evidence
+}
+
+// update changes the evidence about s; it does nothing if the CRD has become
+// another subject meanwhile.
+func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) plan.Evidence) (plan.Evidence, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known || e.evidence.Subject != s {
+		return plan.Evidence{}, false
+	}
+	e.evidence = change(e.evidence)
+	return e.evidence, true
+}
+
+func (l *ledger) forget(name string) (known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known = l.entries[name]
+	delete(l.entries, name)
+	return known
+}
+
+// told returns when progress was last told and notes that it is told now, if
+// due says so.
+func (l *ledger) told(name string, now time.Time, due func(last time.Time) bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known || !due(e.toldAt) {
+		return false
+	}
+	e.toldAt = now
+	return true
+}
+
+// age is how long ago the evidence about a CRD began.
+func (l *ledger) age(name string, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[name]; known {
+		return now.Sub(e.began)
+	}
+	return 0
+}

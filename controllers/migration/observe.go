@@ -1,0 +1,114 @@
+package migration
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// observe looks at a CRD and at what is known about it. The CRD is nil if it
+// does not exist.
+func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, plan.Observation, error) {
+	crd, err := r.read(ctx, name)
+	if err != nil || crd == nil {
+		return nil, plan.Observation{}, err
+	}
+	o := r.describe(crd)
+	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
+		o.Evidence = r.ledger.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
+			return plan.Begin(o.Subject, r.recorded(crd), o.Now, r.opts.Settle)
+		})
+		o.Walking = r.walks.state(name)
+	}
+	return crd, o, nil
+}
+
+// read gets a CRD from the cache, which holds opted-in CRDs only. One that is
+// not there may have lost its label, so it is looked up at the API server.
+func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err := r.cached.Get(ctx, types.NamespacedName{Name: name}, crd)
+	if apierrors.IsNotFound(err) {
+		err = r.live.Get(ctx, types.NamespacedName{Name: name}, crd)
+	}
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return crd, nil
+}
+
+// describe is the part of an observation that stands in the CRD.
+func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) plan.Observation {
+	o := plan.Observation{
+		Now:            r.opts.Clock.Now(),
+		Present:        crd.DeletionTimestamp == nil,
+		OptedIn:        crd.Labels[r.opts.LabelKey] == v1alpha1.MigrateLabelValue,
+		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
+		Paused:         crd.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		Established:    isTrue(crd, string(apiextensionsv1.Established)),
+		InTree:         isTrue(crd, v1alpha1.StorageMigrating),
+		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation},
+		StoredVersions: crd.Status.StoredVersions,
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			o.StorageVersion, o.Served = v.Name, v.Served
+		}
+	}
+	return o
+}
+
+// recorded reads what an earlier process has left in the condition. A condition
+// that somebody else wrote, or that stands beside a storedVersions that does not
+// fit it, proves nothing.
+func (r *Reconciler) recorded(crd *apiextensionsv1.CustomResourceDefinition) plan.Recorded {
+	c := condition(crd)
+	if c == nil || !v1alpha1.SpeaksOf(c.Message, crd.Generation) || !r.ownsCondition(crd) {
+		return plan.Recorded{}
+	}
+	progress, _ := v1alpha1.ParseProgress(c.Message)
+	return plan.Recorded{
+		Generation: crd.Generation,
+		Proved:     c.Status == apiextensionsv1.ConditionTrue && len(crd.Status.StoredVersions) == 1,
+		Rewritten:  c.Reason == v1alpha1.ReasonSettling || c.Reason == v1alpha1.ReasonVerifying,
+		Counts:     plan.Counts{Total: progress.Total, Current: progress.Done - progress.Failed, Failed: progress.Failed},
+	}
+}
+
+// ownsCondition tells whether the condition on the CRD was written by our own
+// field manager.
+func (r *Reconciler) ownsCondition(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, entry := range crd.ManagedFields {
+		if entry.Manager == r.opts.FieldManager && entry.Subresource == "status" && entry.FieldsV1 != nil &&
+			strings.Contains(string(entry.FieldsV1.Raw), conditionKey) {
+			return true
+		}
+	}
+	return false
+}
+
+// conditionKey is how our condition is spelled in managedFields.
+const conditionKey = `k:{\"type\":\"` + v1alpha1.StorageMigrated + `\"}`
+
+func condition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
+	for i := range crd.Status.Conditions {
+		if crd.Status.Conditions[i].Type == v1alpha1.StorageMigrated {
+			return &crd.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(crd *apiextensionsv1.CustomResourceDefinition, conditionType string) bool {
+	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return string(c.Type) == conditionType && c.Status == apiextensionsv1.ConditionTrue
+	})
+}

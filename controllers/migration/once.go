@@ -1,0 +1,134 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// Update is what Run tells about one CRD whenever it has taken a step.
+type Update struct {
+	CRD      string
+	Reason   string // of the StorageMigrated condition
+	Sentence string
+	Progress v1alpha1.Progress
+	// Until is when the settle time is over, while it runs.
+	Until time.Time
+}
+
+// Blocked is the error of a CRD that Run cannot migrate before a person has
+// acted. Nothing has been trimmed; what has been rewritten stays so.
+type Blocked struct {
+	CRD      string
+	Reason   string
+	Sentence string
+}
+
+func (b *Blocked) Error() string { return fmt.Sprintf("%s: %s: %s", b.CRD, b.Reason, b.Sentence) }
+
+// ErrNotFound: there is no such CRD.
+var ErrNotFound = errors.New("no such CustomResourceDefinition")
+
+// pollInterval is how often Run looks at a walk under way.
+const pollInterval = 500 * time.Millisecond
+
+// Run migrates one CRD once, without a manager, by the same steps as the
+// controller: pass, settle time, proof, trim, condition. It returns when the CRD
+// is migrated, a *Blocked when a person is needed, or the context's error.
+// Interrupted, it loses nothing: the next Run finds what is already rewritten.
+func Run(ctx context.Context, cfg *rest.Config, crd string, opts Options, tell func(Update)) error {
+	r, err := standalone(cfg, opts)
+	if err != nil {
+		return err
+	}
+	defer r.walks.stopAll()
+	for {
+		seen, d, err := r.step(ctx, crd)
+		if err != nil && !retriable(err) {
+			return err
+		}
+		if err == nil {
+			tell(r.update(crd, d))
+			if over, err := r.over(crd, seen, d); over {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.walks.woken:
+		case <-r.opts.Clock.After(pollInterval):
+		}
+	}
+}
+
+// retriable errors of the API server pass by themselves.
+func retriable(err error) bool {
+	for _, is := range []func(error) bool{
+		apierrors.IsConflict, apierrors.IsTooManyRequests, apierrors.IsServiceUnavailable,
+		apierrors.IsTimeout, apierrors.IsServerTimeout, apierrors.IsInternalError,
+	} {
+		if is(err) {
+			return true
+		}
+	}
+	return false
+}
+
+// standalone is a reconciler that reads every CRD from the API server.
+func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	live, err := client.New(cfg, client.Options{Scheme: scheme, HTTPClient: httpClient})
+	if err != nil {
+		return nil, err
+	}
+	return newReconciler(cfg, httpClient, live, live, live, opts)
+}
+
+func (r *Reconciler) update(name string, d plan.Decision) Update {
+	u := Update{CRD: name, Reason: d.Reason, Sentence: d.Sentence}
+	u.Progress, _ = v1alpha1.ParseProgress(d.Sentence)
+	if d.Reason == v1alpha1.ReasonSettling {
+		u.Until = d.Until
+	}
+	return u
+}
+
+// over tells whether there is nothing more to do for Run.
+func (r *Reconciler) over(name string, crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) (bool, error) {
+	switch d.Step {
+	case plan.Forget:
+		if crd == nil {
+			return true, fmt.Errorf("%s: %w", name, ErrNotFound)
+		}
+		return true, &Blocked{name, string(d.Step), "the CRD is being deleted"}
+	case plan.Withdraw:
+		return true, &Blocked{name, "NotOptedIn", fmt.Sprintf("the CRD does not carry the label %s: %q; add it to the CRD's manifest in Git", r.opts.LabelKey, v1alpha1.MigrateLabelValue)}
+	case plan.Leave:
+		return true, &Blocked{name, "OutOfScope", fmt.Sprintf("the CRD's group is not one of %v", r.opts.Groups)}
+	case plan.Hold:
+		return true, &Blocked{name, d.Reason, d.Sentence}
+	case plan.Wait:
+		return d.Reason != v1alpha1.ReasonSettling, &Blocked{name, d.Reason, d.Sentence}
+	case plan.Rest, plan.Trim:
+		return true, nil
+	case plan.Follow, plan.Rewrite, plan.Check:
+	}
+	return false, nil
+}

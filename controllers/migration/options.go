@@ -1,0 +1,85 @@
+package migration
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// Options adjust the reconciler. The zero value is a good one.
+type Options struct {
+	// LabelKey is the label that opts a CRD in with the value "true". Operators
+	// that embed the reconciler use their own, so that it does not meet a Moult
+	// installed beside it. Default: moult.dev/migrate.
+	LabelKey string
+
+	// Groups limits the API groups looked after, on top of the label. Empty
+	// means all.
+	Groups []string
+
+	// Settle is how long after a storage flip a write may still land at an
+	// older version. It must be longer than the slowest API server takes to
+	// notice a CRD change plus the longest request (34 s by default). 0 means
+	// the default, 60 s.
+	Settle time.Duration
+
+	// FieldManager names us in managedFields. Default: moult.
+	FieldManager string
+
+	// MaxInFlight bounds the writes under way at any moment, over all CRDs.
+	// Default: 16.
+	MaxInFlight int
+
+	// MaxWalks bounds the CRDs walked at a time. Default: 8.
+	MaxWalks int
+
+	// PageSize is how many objects are listed at a time. Default: 500.
+	PageSize int64
+
+	// Recorder receives Events. Default: the manager's.
+	Recorder events.EventRecorder
+
+	// Registerer receives the metrics. Default: controller-runtime's registry.
+	Registerer prometheus.Registerer
+
+	// Clock is replaced in tests. Default: the real one.
+	Clock clock.WithTicker
+}
+
+// DefaultSettle is longer than what is known to delay a write after a storage
+// flip: requests in flight live for up to 34 s, and API servers learn of a CRD
+// change through a watch.
+const DefaultSettle = 60 * time.Second
+
+// DefaultMaxInFlight keeps one API server of two cores busy without starving
+// others.
+const DefaultMaxInFlight = 16
+
+const defaultMaxWalks = 8
+
+func (o Options) withDefaults() Options {
+	orDefault(&o.LabelKey, v1alpha1.MigrateLabel)
+	orDefault(&o.Settle, DefaultSettle)
+	orDefault(&o.FieldManager, v1alpha1.FieldManager)
+	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
+	orDefault(&o.MaxWalks, defaultMaxWalks)
+	if o.Registerer == nil {
+		o.Registerer = metrics.Registry
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+func orDefault[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}

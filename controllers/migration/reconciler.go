@@ -1,0 +1,100 @@
+package migration
+
+import (
+	"context"
+	"net/http"
+
+	"golang.org/x/sync/semaphore"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// Reconciler brings one CRD at a time a step closer to being migrated.
+type Reconciler struct {
+	opts    Options
+	cached  getter // opted-in CRDs, perhaps without their schemas
+	live    getter // any CRD, from the API server
+	status  statusPatcher
+	objects *rewrite.Client
+	budget  *semaphore.Weighted
+	ledger  *ledger
+	walks   *walks
+	metrics *recorder
+}
+
+// getter reads CRDs.
+type getter interface {
+	Get(ctx context.Context, key types.NamespacedName, obj client.Object, opts ...client.GetOption) error
+}
+
+// statusPatcher writes a CRD's status.
+type statusPatcher interface {
+	Status() client.SubResourceWriter
+}
+
+func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live getter, status statusPatcher, opts Options) (*Reconciler, error) {
+	opts = opts.withDefaults()
+	objects, err := rewrite.NewClient(cfg, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newRecorder(opts.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Reconciler{
+		opts: opts, cached: cached, live: live, status: status, objects: objects, metrics: metrics,
+		budget: semaphore.NewWeighted(int64(opts.MaxInFlight)),
+		ledger: newLedger(),
+		walks:  newWalks(opts.Clock, opts.MaxWalks),
+	}, nil
+}
+
+// Reconcile is the main path.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	_, d, err := r.step(ctx, req.Name)
+	return r.result(d, err)
+}
+
+// step observes, decides, acts and reports, once.
+func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, plan.Decision, error) {
+	crd, o, err := r.observe(ctx, name)
+	if err != nil {
+		return nil, plan.Decision{}, err
+	}
+	d := plan.Decide(o)
+	if trouble, err := r.act(ctx, name, crd, o, d); err != nil {
+		return crd, d, err
+	} else if trouble != nil {
+		o.Evidence = r.inTrouble(name, o, *trouble)
+		d = plan.Decide(o)
+	}
+	return crd, d, r.report(ctx, name, crd, o, d)
+}
+
+// inTrouble notes a trouble that a walk did not bring.
+func (r *Reconciler) inTrouble(name string, o plan.Observation, t plan.Trouble) plan.Evidence {
+	e, _ := r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
+	return e
+}
+
+// result is the one place that maps decisions and errors to what the work queue
+// does next.
+func (r *Reconciler) result(d plan.Decision, err error) (ctrl.Result, error) {
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case !d.Until.IsZero():
+		return ctrl.Result{RequeueAfter: max(d.Until.Sub(r.opts.Clock.Now()), 1)}, nil
+	case d.Step == plan.Follow, d.Step == plan.Rewrite, d.Step == plan.Check:
+		return ctrl.Result{RequeueAfter: progressInterval}, nil
+	default:
+		return ctrl.Result{}, nil
+	}
+}

@@ -1,0 +1,108 @@
+package migration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	applyv1 "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+const (
+	// progressInterval is the shortest time between two writes of a condition
+	// that differ in their counts only.
+	progressInterval = 10 * time.Second
+	// progressStep is the least progress worth such a write, in percent.
+	progressStep = 10
+)
+
+// report says what was decided: in the condition, in an Event when the reason
+// is a new one, and in the metrics. It is the only writer of the condition and
+// writes only what has changed.
+func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) error {
+	if d.Reason == "" {
+		return nil
+	}
+	r.metrics.observed(name, o, d)
+	before, after := condition(crd), r.conditionFor(crd, d)
+	if before != nil && !r.worthWriting(name, o.Now, *before, after) {
+		return nil
+	}
+	if before != nil && before.Status == after.Status {
+		after.LastTransitionTime = before.LastTransitionTime
+	}
+	if err := r.applyCondition(ctx, crd, &after); err != nil {
+		if trouble := statusTrouble(err); trouble != nil {
+			r.event(crd, trouble.Reason, "%s", trouble.Message)
+		}
+		return err
+	}
+	if before == nil || before.Reason != after.Reason {
+		r.event(crd, d.Reason, "%s", d.Sentence)
+	}
+	return nil
+}
+
+func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) apiextensionsv1.CustomResourceDefinitionCondition {
+	status := apiextensionsv1.ConditionFalse
+	if d.Reason == v1alpha1.ReasonMigrated {
+		status = apiextensionsv1.ConditionTrue
+	}
+	return apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: v1alpha1.StorageMigrated, Status: status, Reason: d.Reason,
+		Message:            v1alpha1.Message(crd.Generation, d.Sentence),
+		LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
+		ObservedGeneration: crd.Generation,
+	}
+}
+
+// worthWriting tells whether a condition has changed enough. Counts alone are
+// told in steps, so that those who watch CRDs are left in peace.
+func (r *Reconciler) worthWriting(name string, now time.Time, before, after apiextensionsv1.CustomResourceDefinitionCondition) bool {
+	if before.Status != after.Status || before.Reason != after.Reason {
+		return true
+	}
+	if before.Message == after.Message {
+		return false
+	}
+	was, counted := v1alpha1.ParseProgress(before.Message)
+	is, counts := v1alpha1.ParseProgress(after.Message)
+	if !counted || !counts || after.Status == apiextensionsv1.ConditionTrue {
+		return true
+	}
+	if was.Total == is.Total && is.Percent()-was.Percent() < progressStep {
+		return false
+	}
+	return r.ledger.told(name, now, func(last time.Time) bool { return now.Sub(last) >= progressInterval })
+}
+
+// applyCondition makes c our condition on the CRD; nil takes it back. It is
+// applied server-side, so other conditions and storedVersions, which we do not
+// own this way, stay as they are.
+func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, c *apiextensionsv1.CustomResourceDefinitionCondition) error {
+	status := applyv1.CustomResourceDefinitionStatus()
+	if c != nil {
+		condition := applyv1.CustomResourceDefinitionCondition().
+			WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
+			WithLastTransitionTime(c.LastTransitionTime).WithObservedGeneration(c.ObservedGeneration)
+		status = status.WithConditions(condition)
+	}
+	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))
+	if err != nil {
+		return err
+	}
+	err = r.status.Status().Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body),
+		client.FieldOwner(r.opts.FieldManager), client.ForceOwnership)
+	if err := ignoreGone(err); err != nil {
+		return fmt.Errorf("writing condition %s: %w", v1alpha1.StorageMigrated, err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// controllerName appears in logs, metrics and Events.
+const controllerName = "moult-migration"
+
+// SetupWithManager adds the migration reconciler to a manager. The manager's
+// identity needs get, list and watch on customresourcedefinitions, patch on
+// customresourcedefinitions/status, create and patch on events, and get, list
+// and patch on the custom resources themselves.
+func SetupWithManager(mgr manager.Manager, opts Options) error {
+	opts = opts.withDefaults()
+	if opts.Recorder == nil {
+		opts.Recorder = mgr.GetEventRecorder(controllerName)
+	}
+	crds, err := newCache(mgr, opts)
+	if err != nil {
+		return fmt.Errorf("cache of CRDs: %w", err)
+	}
+	live, err := liveClient(mgr)
+	if err != nil {
+		return fmt.Errorf("client for CRDs: %w", err)
+	}
+	r, err := newReconciler(mgr.GetConfig(), mgr.GetHTTPClient(), crds, live, live, opts)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(crds); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.stopWithManager)); err != nil {
+		return err
+	}
+	skip := true // two managers may live in one process
+	c, err := controller.New(controllerName, mgr, controller.Options{
+		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip,
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Watch(source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{},
+		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{})); err != nil {
+		return err
+	}
+	return c.Watch(r.endedWalks())
+}
+
+// liveClient reads and writes CRDs without a cache.
+func liveClient(mgr manager.Manager) (client.Client, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(mgr.GetConfig(), client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+}
+
+// stopWithManager ends all walks when the manager stops or loses its lease, and
+// waits for them.
+func (r *Reconciler) stopWithManager(ctx context.Context) error {
+	<-ctx.Done()
+	r.walks.stopAll()
+	return nil
+}
+
+// endedWalks wakes the reconciler for each CRD whose walk has ended.
+func (r *Reconciler) endedWalks() source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		go func() {
+			for {
+				select {
+				case name := <-r.walks.woken:
+					queue.Add(ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		return nil
+	})
+}

@@ -1,0 +1,50 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// Trial tells what Run would meet, and writes nothing: every object is sent its
+// write as a dry run, so that admission and validation are asked about it.
+func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rewrite.Tally, error) {
+	r, err := standalone(cfg, opts)
+	if err != nil {
+		return rewrite.Tally{}, err
+	}
+	defer r.walks.stopAll()
+	r.objects = r.objects.DryRun()
+	found, err := r.read(ctx, crd)
+	if err != nil {
+		return rewrite.Tally{}, err
+	}
+	if found == nil {
+		return rewrite.Tally{}, fmt.Errorf("%s: %w", crd, ErrNotFound)
+	}
+	o := r.describe(found)
+	o.Evidence = plan.Evidence{Subject: o.Subject}
+	if d := plan.Decide(o); d.Step != plan.Rewrite && d.Step != plan.Check {
+		_, err := r.over(crd, found, d)
+		return rewrite.Tally{}, err
+	}
+	return r.try(ctx, found, o)
+}
+
+func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (rewrite.Tally, error) {
+	walk := r.newWalk(crd, o, plan.Rewriting)
+	err := r.probe(ctx, crd, o.StorageVersion)
+	if err == nil {
+		_, err = walk.Run(ctx)
+	}
+	tally := walk.Tally()
+	if t := troubleOf(crd, tally, err); t != nil {
+		return tally, &Blocked{crd.Name, t.Reason, t.Message}
+	}
+	return tally, err
+}

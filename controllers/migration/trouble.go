@@ -1,0 +1,91 @@
+package migration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// maxFailureText bounds what one failed object adds to a message, in bytes:
+// twenty of them fit into an Event.
+const maxFailureText = 240
+
+// troubleOf says why a walk did not do all it should have; nil if it did.
+func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, err error) *plan.Trouble {
+	if stopped := (*rewrite.Stopped)(nil); errors.As(err, &stopped) {
+		return stoppedTrouble(crd, stopped)
+	}
+	if len(t.Failures) == 0 {
+		return nil
+	}
+	named := make([]string, len(t.Failures))
+	for i, f := range t.Failures {
+		named[i] = shorten(f.String(), maxFailureText)
+	}
+	more := ""
+	if rest := t.By[rewrite.Failed] - int64(len(named)); rest > 0 {
+		more = fmt.Sprintf("; and %d more", rest)
+	}
+	return &plan.Trouble{
+		Reason: v1alpha1.ReasonObjectsFailed,
+		Message: fmt.Sprintf("%d of %d objects cannot be rewritten and are tried again with growing pauses; storedVersions stays as it is until then: %s%s",
+			t.By[rewrite.Failed], t.Total, strings.Join(named, "; "), more),
+	}
+}
+
+func stoppedTrouble(crd *apiextensionsv1.CustomResourceDefinition, stopped *rewrite.Stopped) *plan.Trouble {
+	switch stopped.Cause {
+	case rewrite.Forbidden:
+		return forbiddenTrouble(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
+	case rewrite.ConversionUnavailable:
+		return &plan.Trouble{Reason: v1alpha1.ReasonConversionUnavailable, Message: fmt.Sprintf(
+			"the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or mend spec.conversion.webhook.clientConfig: %v",
+			webhookName(crd), stopped.Err)}
+	case rewrite.Unavailable:
+		return &plan.Trouble{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf(
+			"the API server could not serve the objects; trying again with growing pauses: %v", stopped.Err)}
+	}
+	return &plan.Trouble{Reason: v1alpha1.ReasonUnavailable, Message: stopped.Error()}
+}
+
+// forbiddenTrouble names the exact RBAC rule that is missing.
+func forbiddenTrouble(err error, group, resource string, verbs ...string) *plan.Trouble {
+	return &plan.Trouble{
+		Reason: v1alpha1.ReasonForbidden,
+		Message: fmt.Sprintf(`a permission is missing; add this rule to a ClusterRole bound to Moult: {apiGroups: [%q], resources: [%q], verbs: ["%s"]}; the API server said: %v`,
+			group, resource, strings.Join(verbs, `", "`), err),
+	}
+}
+
+// statusTrouble turns a refused write to a CRD's status into a trouble; nil for
+// errors that simply call for another try.
+func statusTrouble(err error) *plan.Trouble {
+	if !apierrors.IsForbidden(err) {
+		return nil
+	}
+	return forbiddenTrouble(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
+}
+
+func webhookName(crd *apiextensionsv1.CustomResourceDefinition) string {
+	c := crd.Spec.Conversion
+	if c == nil || c.Webhook == nil || c.Webhook.ClientConfig == nil || c.Webhook.ClientConfig.Service == nil {
+		return ""
+	}
+	s := c.Webhook.ClientConfig.Service
+	return fmt.Sprintf(" (service %s/%s)", s.Namespace, s.Name)
+}
+
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

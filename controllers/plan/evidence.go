@@ -1,0 +1,142 @@
+package plan
+
+import "time"
+
+// Evidence is what is known about the stored bytes of one Subject.
+//
+// The argument: a client that wrote through a lagging API server may store an
+// object at the old version for a while after the flip. Assume this while is
+// shorter than the settle time (the one assumption). Then an object is proved
+// current by one of two sights after the window has closed: an empty write that
+// does not move its resourceVersion (the API server elides a write only when
+// the bytes in etcd equal the object encoded at the storage version,
+// k8s.io/apiserver/pkg/storage/etcd3/store.go), or any write at all. A check
+// that had to rewrite an object shows that the assumption was wrong, so it opens
+// a new window instead of ending the proof.
+type Evidence struct {
+	Subject
+
+	// WindowEnd is when the settle time is over: before it, a write may still
+	// land at an older version.
+	WindowEnd time.Time
+	// WindowEndRV is a resourceVersion known to be later than every write
+	// before WindowEnd; empty until the first check has listed.
+	WindowEndRV string
+
+	// Rewritten is set once a rewriting walk has ended without a failure.
+	Rewritten bool
+	// Proved is set once a check has found nothing left to rewrite.
+	Proved bool
+
+	// Trouble is why the last walk or trim did not succeed; nil when it did.
+	Trouble *Trouble
+	// Failures counts consecutive troubles; it sets the back-off.
+	Failures int
+	// RetryAt is when to try again after trouble.
+	RetryAt time.Time
+
+	// Last is what the last finished walk counted.
+	Last Counts
+}
+
+// Trouble is a reason of the StorageMigrated condition with its sentence.
+type Trouble struct {
+	Reason  string
+	Message string
+}
+
+// Outcome is how a walk ended.
+type Outcome struct {
+	Mode   Mode
+	Counts Counts
+	// ListedRV is the resourceVersion of the walk's first page.
+	ListedRV string
+	// Trouble is set when the walk was cut short or objects failed.
+	Trouble *Trouble
+}
+
+// Recorded is what the CRD's own condition says of an earlier process' work.
+type Recorded struct {
+	Generation int64 // 0 when there is no condition of ours
+	Proved     bool  // status True
+	Rewritten  bool  // the rewriting walk had ended
+	Counts     Counts
+}
+
+// Begin is the evidence a controller starts with when it first sees a CRD. A
+// proof recorded for this very generation still holds, since nothing that could
+// break it happens without a new generation. A recorded rewriting walk need not
+// be repeated, but the window starts anew: no clock but our own is trusted.
+func Begin(s Subject, r Recorded, now time.Time, settle time.Duration) Evidence {
+	e := Evidence{Subject: s, WindowEnd: now.Add(settle)}
+	if r.Generation == s.Generation {
+		e.Proved, e.Rewritten, e.Last = r.Proved, r.Rewritten, r.Counts
+	}
+	return e
+}
+
+// About carries evidence over to what the CRD is now. A finished proof reaches
+// over one observed spec change that leaves the storage version alone:
+// generation + 1 means that no flip can hide in between. Anything else starts
+// again.
+func (e Evidence) About(s Subject, now time.Time, settle time.Duration) Evidence {
+	switch {
+	case e.Subject == s:
+		return e
+	case e.Proved && e.UID == s.UID && e.StorageVersion == s.StorageVersion && s.Generation == e.Generation+1:
+		e.Subject = s
+		return e
+	default:
+		return Begin(s, Recorded{}, now, settle)
+	}
+}
+
+// After is the evidence once a walk has ended.
+func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence {
+	e.Last = w.Counts
+	e.Last.Rate = 0 // a rate tells of the past once the walk is over
+	if w.Mode == Checking && e.WindowEndRV == "" {
+		e.WindowEndRV = w.ListedRV
+	}
+	if w.Mode == Checking && w.Counts.Rewritten > 0 {
+		e.WindowEnd, e.WindowEndRV = now.Add(settle), ""
+	}
+	if w.Trouble != nil {
+		return e.Failed(*w.Trouble, now)
+	}
+	e.Trouble, e.Failures, e.RetryAt = nil, 0, time.Time{}
+	switch w.Mode {
+	case Rewriting:
+		e.Rewritten = true
+	case Checking:
+		e.Rewritten = true
+		e.Proved = w.Counts.Rewritten == 0
+	}
+	return e
+}
+
+// Failed notes a trouble and when to try again.
+func (e Evidence) Failed(t Trouble, now time.Time) Evidence {
+	e.Trouble = &t
+	e.RetryAt = now.Add(Backoff(e.Failures))
+	e.Failures++
+	return e
+}
+
+const (
+	firstBackoff = 5 * time.Second
+	maxBackoff   = 10 * time.Minute
+)
+
+// Backoff is the pause after the given number of earlier failures in a row: 5
+// seconds, doubled each time, at most 10 minutes.
+func Backoff(failures int) time.Duration {
+	d := firstBackoff
+	for range failures {
+		if d >= maxBackoff {
+			break
+		}
+		d *= 2
+	}
+	return min(d, maxBackoff)
+}

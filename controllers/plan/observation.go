@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// Subject is what a proof is about: one CRD, at one generation of its spec,
+// with one storage version. A change of any of them is another subject.
+type Subject struct {
+	UID            string
+	Generation     int64
+	StorageVersion string
+}
+
+// Mode is what a walk over all objects is for.
+type Mode string
+
+const (
+	// Rewriting walks early, so that most of the work is done while the settle
+	// time runs. It proves nothing.
+	Rewriting Mode = "Rewriting"
+	// Checking walks after the settle time. If it finds nothing left to
+	// rewrite, that is the proof.
+	Checking Mode = "Checking"
+)
+
+// Walking is a walk in progress.
+type Walking struct {
+	Subject Subject
+	Mode    Mode
+	Counts  Counts
+}
+
+// Counts are the objects of one walk, by outcome.
+type Counts struct {
+	Total     int64 // as far as is known; grows with the pages
+	Rewritten int64
+	Current   int64 // already stored at the storage version
+	Gone      int64 // deleted since they were listed
+	Failed    int64
+	Rate      float64 // objects per second
+}
+
+// Done is how many objects have an outcome.
+func (c Counts) Done() int64 { return c.Rewritten + c.Current + c.Gone + c.Failed }
+
+// Progress is the part of the counts that a condition tells.
+func (c Counts) Progress() v1alpha1.Progress {
+	return v1alpha1.Progress{Done: c.Done(), Total: c.Total, Failed: c.Failed, Rate: c.Rate}
+}
+
+// Observation is everything a decision depends on.
+type Observation struct {
+	Now time.Time
+
+	Present     bool // the CRD exists and is not being deleted
+	OptedIn     bool // it carries the opt-in label
+	InScope     bool // its group is one this controller was given
+	Paused      bool
+	Established bool // the API server serves it
+	InTree      bool // the in-tree migrator is at work on it
+	Served      bool // its storage version is served
+
+	Subject
+	StoredVersions []string
+
+	Evidence Evidence
+	Walking  *Walking // nil when no walk is in progress
+}
+
+// clean tells whether storedVersions holds the storage version alone. That
+// alone proves nothing: it may have been trimmed by someone who did not look.
+func (o Observation) clean() bool {
+	return len(o.StoredVersions) == 1 && o.StoredVersions[0] == o.StorageVersion
+}

@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// rule is one line of the specification: a name that reads as what is the
+// case, and the decision that follows if it is.
+type rule struct {
+	name   string
+	decide func(Observation) (Decision, bool)
+}
+
+// rules are asked in this order and the first that holds decides. From top to
+// bottom: may we touch this CRD at all, can anything work now, is it done
+// already, and only then what the next piece of work is.
+var rules = []rule{
+	{"CRDIsGone", crdIsGone},
+	{"NotOptedIn", notOptedIn},
+	{"GroupOutOfScope", groupOutOfScope},
+	{"Paused", paused},
+	{"InTreeMigratorAtWork", inTreeMigratorAtWork},
+	{"NotEstablished", notEstablished},
+	{"StorageVersionNotServed", storageVersionNotServed},
+	{"InTrouble", inTrouble},
+	{"ProvedAndClean", provedAndClean},
+	{"ProvedNotTrimmed", provedNotTrimmed},
+	{"WalkUnderWay", walkUnderWay},
+	{"NotRewritten", notRewritten},
+	{"WindowOpen", windowOpen},
+	{"NotChecked", notChecked},
+}
+
+// Decide asks the rules in order. The last rule always holds.
+func Decide(o Observation) Decision {
+	for _, r := range rules {
+		if d, ok := r.decide(o); ok {
+			d.Rule = r.name
+			return d
+		}
+	}
+	panic("plan: the last rule must always hold")
+}
+
+// crdIsGone: there is nothing to migrate any more; the API server deletes the
+// objects together with their CRD.
+func crdIsGone(o Observation) (Decision, bool) {
+	return Decision{Step: Forget}, !o.Present
+}
+
+// notOptedIn: without the label we may not write, except to take back what we
+// said while it was there.
+func notOptedIn(o Observation) (Decision, bool) {
+	return Decision{Step: Withdraw}, !o.OptedIn
+}
+
+// groupOutOfScope: labelled, but another controller's to look after.
+func groupOutOfScope(o Observation) (Decision, bool) {
+	return Decision{Step: Leave}, !o.InScope
+}
+
+// paused: a person said so.
+func paused(o Observation) (Decision, bool) {
+	return hold(v1alpha1.ReasonPaused,
+		"paused; remove the annotation %s to go on", v1alpha1.PausedAnnotation), o.Paused
+}
+
+// inTreeMigratorAtWork: two migrators would only undo each other's proofs.
+func inTreeMigratorAtWork(o Observation) (Decision, bool) {
+	return hold(v1alpha1.ReasonStandingBack,
+		"the in-tree migrator is at work (condition %s is True); standing back until it has ended", v1alpha1.StorageMigrating), o.InTree
+}
+
+// notEstablished: the API server serves no endpoint to write to.
+func notEstablished(o Observation) (Decision, bool) {
+	return hold(v1alpha1.ReasonNotEstablished,
+		"the API server does not serve this CRD; look at its conditions NamesAccepted and Established"), !o.Established
+}
+
+// storageVersionNotServed: a write at another version would convert the object
+// once more than necessary and its ownership with it, so we wait for the
+// manifest to change.
+func storageVersionNotServed(o Observation) (Decision, bool) {
+	return hold(v1alpha1.ReasonStorageVersionNotServed,
+		"the storage version %[1]s is not served, so objects cannot be rewritten at it; set served: true on version %[1]s in the CRD's manifest", o.StorageVersion), !o.Served
+}
+
+// inTrouble: the last attempt failed and its pause is not over.
+func inTrouble(o Observation) (Decision, bool) {
+	t := o.Evidence.Trouble
+	if t == nil || !o.Now.Before(o.Evidence.RetryAt) {
+		return Decision{}, false
+	}
+	return Decision{Step: Wait, Reason: t.Reason, Sentence: t.Message, Until: o.Evidence.RetryAt}, true
+}
+
+// provedAndClean: done.
+func provedAndClean(o Observation) (Decision, bool) {
+	return migrated(Rest, o), o.Evidence.Proved && o.clean()
+}
+
+// provedNotTrimmed: the bytes are right, only the list still names old versions.
+func provedNotTrimmed(o Observation) (Decision, bool) {
+	return migrated(Trim, o), o.Evidence.Proved
+}
+
+// walkUnderWay: tell how far it is.
+func walkUnderWay(o Observation) (Decision, bool) {
+	if o.Walking == nil || o.Walking.Subject != o.Subject {
+		return Decision{}, false
+	}
+	return working(Follow, o.Walking.Mode, o), true
+}
+
+// notRewritten: start early, while the settle time runs. A CRD that is clean
+// already is only checked, later: rewriting it would most likely be for nothing.
+func notRewritten(o Observation) (Decision, bool) {
+	return working(Rewrite, Rewriting, o), !o.Evidence.Rewritten && !o.clean()
+}
+
+// windowOpen: a write may still land at an older version.
+func windowOpen(o Observation) (Decision, bool) {
+	d := Decision{
+		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: o.Evidence.WindowEnd,
+		Sentence: fmt.Sprintf("waiting until no API server can still write at a version older than %s, then every object is checked", o.StorageVersion),
+	}
+	return d.counting(o.Evidence.Last), o.Now.Before(o.Evidence.WindowEnd)
+}
+
+// notChecked: the proof.
+func notChecked(o Observation) (Decision, bool) {
+	return working(Check, Checking, o), true
+}
+
+func hold(reason, format string, args ...any) Decision {
+	return Decision{Step: Hold, Reason: reason, Sentence: fmt.Sprintf(format, args...)}
+}
+
+func migrated(step Step, o Observation) Decision {
+	d := Decision{Step: step, Reason: v1alpha1.ReasonMigrated,
+		Sentence: fmt.Sprintf("every object is proved to be stored at %s", o.StorageVersion)}
+	return d.counting(o.Evidence.Last)
+}
+
+// working speaks of a walk that starts or is under way. A walk that repeats a
+// failed one goes on telling the failure, so that the condition does not flap
+// between trouble and hope.
+func working(step Step, mode Mode, o Observation) Decision {
+	if t := o.Evidence.Trouble; t != nil {
+		return Decision{Step: step, Reason: t.Reason, Sentence: t.Message}
+	}
+	d := Decision{Step: step, Reason: v1alpha1.ReasonMigrating, Sentence: "rewriting objects at " + o.StorageVersion}
+	if mode == Checking {
+		d.Reason, d.Sentence = v1alpha1.ReasonVerifying, "checking that every object is stored at "+o.StorageVersion
+	}
+	if step == Follow {
+		d = d.counting(o.Walking.Counts)
+	}
+	return d
+}
+
+// counting adds the counts to the sentence once there is something to count.
+func (d Decision) counting(c Counts) Decision {
+	if c.Total > 0 {
+		d.Sentence += ": " + c.Progress().String()
+	}
+	return d
+}

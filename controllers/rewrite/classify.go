@@ -1,0 +1,151 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Cause is why a walk stopped before its end.
+type Cause string
+
+const (
+	// Forbidden: the credentials lack a permission.
+	Forbidden Cause = "Forbidden"
+	// ConversionUnavailable: the conversion webhook cannot be reached.
+	ConversionUnavailable Cause = "ConversionUnavailable"
+	// Unavailable: the API server does not answer, or only with errors.
+	Unavailable Cause = "Unavailable"
+)
+
+// Stopped is the error of a walk that could not go on, because every further
+// object would have met the same end.
+type Stopped struct {
+	Cause Cause
+	Err   error
+}
+
+func (s *Stopped) Error() string { return fmt.Sprintf("%s: %v", s.Cause, s.Err) }
+func (s *Stopped) Unwrap() error { return s.Err }
+
+// class is what an error means for the object it was met on.
+type class int
+
+const (
+	gone      class = iota // the object is no more
+	conflict               // somebody else wrote at the same moment
+	busy                   // the API server is: everyone should wait
+	flaky                  // an error that may pass, perhaps on this object only
+	rejected               // the API server understood and refused
+	forbidden              // RBAC
+	noConvert              // the conversion webhook is down
+	noRoute                // the resource itself is not there
+)
+
+// Reasons of failed objects.
+const (
+	reasonDenied     = "AdmissionDenied"
+	reasonInvalid    = "Invalid"
+	reasonConversion = "ConversionFailed"
+	reasonConflict   = "Conflict"
+	reasonInternal   = "InternalError"
+	reasonOther      = "Rejected"
+)
+
+// classify maps an error of the API server, or of the way to it, to its class
+// and, for classes that can fail an object, a reason.
+func classify(err error) (class, string) {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
+		return busy, "" // no answer: refused, reset, timed out
+	}
+	text := err.Error()
+	if strings.Contains(text, "conversion webhook for") {
+		if calloutFailed(text) {
+			return noConvert, reasonConversion
+		}
+		return rejected, reasonConversion
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		if named(err) {
+			return gone, ""
+		}
+		return noRoute, ""
+	case apierrors.IsConflict(err):
+		return conflict, reasonConflict
+	case apierrors.IsForbidden(err) && strings.Contains(text, " cannot "), apierrors.IsUnauthorized(err):
+		return forbidden, ""
+	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsServiceUnavailable(err):
+		return busy, ""
+	case strings.Contains(text, "denied the request"), strings.Contains(text, "denied request"):
+		return rejected, reasonDenied
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return rejected, reasonInvalid
+	case code(err) >= http.StatusInternalServerError:
+		return flaky, reasonInternal
+	default:
+		return rejected, reasonOther
+	}
+}
+
+// calloutFailed tells a webhook that was not reached, or did not answer as one,
+// from a webhook that answered about an object. The API server passes on the
+// words of its HTTP client (apiextensions-apiserver, webhook_converter.go).
+func calloutFailed(text string) bool {
+	for _, sign := range []string{`: Post "`, "failed calling webhook", "context deadline exceeded", "connection refused", "no such host", "x509:", "failed to call webhook", `service "`, "no endpoints"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// named tells whether a NotFound speaks of an object; one without a name means
+// that the resource or the version is not served.
+func named(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return status.Status().Details.Name != ""
+}
+
+func code(err error) int32 {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return status.Status().Code
+	}
+	return 0
+}
+
+// stopFor turns an error of a list request, or of an object that stands for all,
+// into the end of the walk.
+func stopFor(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	switch c, _ := classify(err); c {
+	case forbidden:
+		return &Stopped{Forbidden, err}
+	case noConvert:
+		return &Stopped{ConversionUnavailable, err}
+	default:
+		return &Stopped{Unavailable, err}
+	}
+}
+
+// continueToken is the token an expired list hands out to go on with, from
+// where it stood, at a newer resourceVersion (k8s.io/apiserver
+// pkg/storage/continue.go). Objects created since then are skipped or seen
+// twice, and both are harmless: they were written after the flip.
+func continueToken(err error) (string, bool) {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonExpired {
+		return "", false
+	}
+	return status.Status().Continue, true
+}

@@ -1,0 +1,46 @@
+package rewrite
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// list sends all objects to the workers, a page at a time. The next page is
+// fetched while the last one is being written. An expired list goes on from the
+// token in the error, a list that cannot be served is retried with patience.
+func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.PartialObjectMetadata) error {
+	var seen int64
+	opts := metav1.ListOptions{Limit: w.PageSize}
+	patience := w.newPatience()
+	for {
+		page, err := w.Objects.List(ctx, opts)
+		if err != nil {
+			if token, expired := continueToken(err); expired {
+				opts.Continue = token // an empty token starts the list anew
+				continue
+			}
+			if err := patience.sit(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		patience = w.newPatience()
+		seen += int64(len(page.Items))
+		total := seen
+		if page.RemainingItemCount != nil {
+			total += *page.RemainingItemCount
+		}
+		book.listed(total, page.ResourceVersion)
+		for i := range page.Items {
+			select {
+			case items <- &page.Items[i]:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package rewrite
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Objects are the custom resources of one kind at one version, seen through
+// their metadata only.
+type Objects interface {
+	// List returns one page.
+	List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+	// Get returns one object's metadata.
+	Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error)
+	// Patch writes one object and returns its metadata after the write.
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error)
+}
+
+const (
+	// requestTimeout bounds one request; the API server gives up after 60 s
+	// itself (--request-timeout).
+	requestTimeout = 65 * time.Second
+
+	acceptObject = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	acceptList = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
+		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+// Client reads and writes custom resources by their metadata. It differs from
+// client-go's metadata client in one point: it never retries or throttles by
+// itself, because a walk must see each 429 and Retry-After to pace all its
+// workers by them.
+type Client struct {
+	rest   rest.Interface
+	dryRun bool
+}
+
+// NewClient makes a Client from the configuration of any other client.
+func NewClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
+	c := metadata.ConfigFor(cfg)
+	c.QPS, c.Burst, c.RateLimiter = -1, -1, nil
+	c.GroupVersion = &schema.GroupVersion{}
+	c.APIPath = "/unused: every request has an absolute path"
+	r, err := rest.RESTClientForConfigAndClient(c, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{rest: r}, nil
+}
+
+// DryRun is the same client, writing nothing: the API server runs admission and
+// validation and stops before etcd.
+func (c *Client) DryRun() *Client { return &Client{rest: c.rest, dryRun: true} }
+
+// Resource is the objects of one resource, read and written at gvr.Version.
+func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
+	return &resource{client: c, gvr: gvr}
+}
+
+type resource struct {
+	client *Client
+	gvr    schema.GroupVersionResource
+}
+
+var parameters = func() runtime.ParameterCodec {
+	s := runtime.NewScheme()
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})
+	return runtime.NewParameterCodec(s)
+}()
+
+func (r *resource) List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	err := r.client.rest.Get().AbsPath(r.path(types.NamespacedName{})...).
+		SetHeader("Accept", acceptList).
+		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
+		MaxRetries(0).Do(ctx).Into(list)
+	return list, err
+}
+
+func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	object := &metav1.PartialObjectMetadata{}
+	err := r.client.rest.Get().AbsPath(r.path(key)...).
+		SetHeader("Accept", acceptObject).MaxRetries(0).Do(ctx).Into(object)
+	return object, err
+}
+
+func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	opts := metav1.PatchOptions{}
+	if r.client.dryRun {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	object := &metav1.PartialObjectMetadata{}
+	err := r.client.rest.Patch(pt).AbsPath(r.path(key)...).
+		SetHeader("Accept", acceptObject).
+		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
+		Body(body).MaxRetries(0).Do(ctx).Into(object)
+	return object, err
+}
+
+// path is the resource's collection, or one object in it if the key has a name.
+func (r *resource) path(key types.NamespacedName) []string {
+	p := []string{"apis", r.gvr.Group, r.gvr.Version}
+	if key.Namespace != "" {
+		p = append(p, "namespaces", key.Namespace)
+	}
+	p = append(p, r.gvr.Resource)
+	if key.Name != "" {
+		p = append(p, key.Name)
+	}
+	return p
+}

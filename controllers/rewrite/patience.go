@@ -1,0 +1,65 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+)
+
+const (
+	firstPause = 200 * time.Millisecond
+	longPause  = 10 * time.Second
+	// maxPatience is how long one request is retried while the API server is
+	// busy or away before the walk stops; the next walk finds what this one
+	// has done.
+	maxPatience = time.Minute
+)
+
+// patience is the back-off of one request: pauses that double, with jitter, and
+// never shorter than the API server's Retry-After.
+type patience struct {
+	clock clock.Clock
+	since time.Time
+	tries int
+}
+
+func (w *Walk) newPatience() *patience {
+	return &patience{clock: w.Clock, since: w.Clock.Now()}
+}
+
+// sit waits before the next try after err. It returns the end of the walk if
+// err cannot pass by waiting, or has not passed in time.
+func (p *patience) sit(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	switch c, _ := classify(err); c {
+	case busy, conflict, flaky:
+	case gone, rejected, forbidden, noConvert, noRoute:
+		return stopFor(err)
+	}
+	if spent := p.clock.Since(p.since); spent > maxPatience {
+		return stopFor(fmt.Errorf("no success for %s: %w", spent.Round(time.Second), err))
+	}
+	return p.pause(ctx, err)
+}
+
+// pause waits once.
+func (p *patience) pause(ctx context.Context, err error) error {
+	d := min(firstPause<<min(p.tries, 10), longPause)
+	d = d/2 + rand.N(d/2+1)
+	if s, ok := apierrors.SuggestsClientDelay(err); ok {
+		d = max(d, time.Duration(s)*time.Second+rand.N(firstPause))
+	}
+	p.tries++
+	select {
+	case <-p.clock.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

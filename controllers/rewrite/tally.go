@@ -1,0 +1,116 @@
+package rewrite
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Outcome is how one object ended in a walk.
+type Outcome string
+
+const (
+	// Rewritten: the resourceVersion moved, so the object is stored at the
+	// storage version now.
+	Rewritten Outcome = "rewritten"
+	// Current: the API server found nothing to write; the bytes in etcd are
+	// already what it would write.
+	Current Outcome = "current"
+	// Overtaken (in a checking walk only): another client wrote the object
+	// between the list and the check, so after the settle time.
+	Overtaken Outcome = "overtaken"
+	// Gone: deleted since it was listed.
+	Gone Outcome = "gone"
+	// Failed: could not be rewritten.
+	Failed Outcome = "failed"
+)
+
+// MaxFailures is how many failed objects a Tally names; all are counted.
+const MaxFailures = 20
+
+// Failure names one object that could not be rewritten, and why.
+type Failure struct {
+	types.NamespacedName
+	Reason  string // CamelCase, few values
+	Message string // the API server's own words
+}
+
+// String is "namespace/name: Reason: message".
+func (f Failure) String() string {
+	name := f.Name
+	if f.Namespace != "" {
+		name = f.NamespacedName.String()
+	}
+	return fmt.Sprintf("%s: %s: %s", name, f.Reason, f.Message)
+}
+
+func byKey(a, b Failure) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// Tally counts the objects of a walk.
+type Tally struct {
+	Total    int64 // listed so far plus what the API server says is to come
+	By       map[Outcome]int64
+	FailedBy map[string]int64 // by reason
+	Failures []Failure        // the first MaxFailures by namespace and name
+	// ListedRV is the resourceVersion of the first page.
+	ListedRV string
+}
+
+// Done is how many objects have an outcome.
+func (t Tally) Done() (n int64) {
+	for _, k := range t.By {
+		n += k
+	}
+	return n
+}
+
+// tallyBook is a Tally many workers write to.
+type tallyBook struct {
+	mu sync.Mutex
+	t  Tally
+}
+
+func newTallyBook() *tallyBook {
+	return &tallyBook{t: Tally{By: map[Outcome]int64{}, FailedBy: map[string]int64{}}}
+}
+
+func (b *tallyBook) listed(total int64, resourceVersion string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.t.Total = total
+	if b.t.ListedRV == "" {
+		b.t.ListedRV = resourceVersion
+	}
+}
+
+func (b *tallyBook) add(o Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.t.By[o]++
+}
+
+func (b *tallyBook) fail(f Failure) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.t.By[Failed]++
+	b.t.FailedBy[f.Reason]++
+	at, _ := slices.BinarySearchFunc(b.t.Failures, f, byKey)
+	b.t.Failures = slices.Insert(b.t.Failures, at, f)
+	b.t.Failures = b.t.Failures[:min(len(b.t.Failures), MaxFailures)]
+}
+
+// snapshot is a copy that no worker writes to any more.
+func (b *tallyBook) snapshot() Tally {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.t
+	t.By, t.FailedBy, t.Failures = maps.Clone(b.t.By), maps.Clone(b.t.FailedBy), slices.Clone(b.t.Failures)
+	return t
+}

@@ -1,0 +1,96 @@
+package rewrite
+
+import (
+	"context"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// DefaultPageSize is how many objects are listed at a time. Metadata of 500
+	// objects is about half a megabyte, whatever the objects' size.
+	DefaultPageSize = 500
+	// DefaultWorkers is how many objects of one walk are written at a time.
+	DefaultWorkers = 16
+)
+
+// Walk is one pass over all objects of a resource.
+type Walk struct {
+	// Objects are listed and written at the storage version.
+	Objects Objects
+	// StorageVersion and Versions are the CRD's, as bare version names.
+	StorageVersion string
+	Versions       []string
+	// Group is the CRD's API group.
+	Group string
+
+	// Check makes the walk a proof: an object counts as Rewritten only if this
+	// walk itself found it stale, never because somebody else wrote it.
+	Check bool
+	// ProvedAfter, with Check, is a resourceVersion after which every write is
+	// known to be current: objects beyond it need no request.
+	ProvedAfter string
+
+	// Workers and PageSize have defaults when 0.
+	Workers  int
+	PageSize int64
+	// Budget bounds the requests of all walks together; nil for no bound.
+	Budget *semaphore.Weighted
+	// Clock defaults to the real one.
+	Clock clock.Clock
+
+	book atomic.Pointer[tallyBook]
+}
+
+// Tally is the state of the walk, at any time and from any goroutine.
+func (w *Walk) Tally() Tally {
+	if b := w.book.Load(); b != nil {
+		return b.snapshot()
+	}
+	return Tally{}
+}
+
+// Run walks until every object has an outcome. The error is the context's or a
+// *Stopped; objects that failed are in the Tally and are no error. A Walk runs
+// once.
+func (w *Walk) Run(ctx context.Context) (Tally, error) {
+	w.setDefaults()
+	book := newTallyBook()
+	w.book.Store(book)
+
+	items := make(chan *metav1.PartialObjectMetadata, w.PageSize)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(items)
+		return w.list(ctx, book, items)
+	})
+	for range w.Workers {
+		group.Go(func() error {
+			for item := range items {
+				if err := w.visit(ctx, book, item); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return book.snapshot(), err
+}
+
+func (w *Walk) setDefaults() {
+	if w.Workers <= 0 {
+		w.Workers = DefaultWorkers
+	}
+	if w.PageSize <= 0 {
+		w.PageSize = DefaultPageSize
+	}
+	if w.Clock == nil {
+		w.Clock = clock.RealClock{}
+	}
+}
