@@ -43,7 +43,8 @@ func (r *Reconciler) forget(name string) {
 
 // withdraw takes our condition back from a CRD whose opt-in label is gone.
 func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition) error {
-	known, written := r.ledger.forget(name), condition(crd) != nil && r.ownsCondition(crd)
+	owner, known := r.ledger.forget(name)
+	written := condition(crd) != nil && r.ownsCondition(crd)
 	r.metrics.forget(name)
 	if written {
 		if err := r.applyCondition(ctx, crd, nil); err != nil {
@@ -51,8 +52,9 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 		}
 	}
 	if known || written {
-		r.event(crd, v1alpha1.EventOptInRemoved, "the opt-in label %s is gone (%s); nothing is migrated any more, and the condition %s is withdrawn. Put the label back in Git to go on",
-			r.opts.LabelKey, lastWriter(crd), v1alpha1.StorageMigrated)
+		r.event(crd, v1alpha1.EventOptInRemoved,
+			"the opt-in label %s is gone: it was set by %s, and the CRD was last written by %s. Nothing is migrated any more and the condition %s is withdrawn; put the label back in Git to go on",
+			r.opts.LabelKey, owner, lastWriter(crd), v1alpha1.StorageMigrated)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func newCache(mgr manager.Manager, opts Options) (cache.Cache, error) {
 		ByObject: map[client.Object]cache.ByObject{
 			&apiextensionsv1.CustomResourceDefinition{}: {
 				Label:     labels.SelectorFromSet(labels.Set{opts.LabelKey: v1alpha1.MigrateLabelValue}),
-				Transform: stripper(opts.FieldManager),
+				Transform: stripper(opts.FieldManager, opts.LabelKey),
 			},
 		},
 	})
@@ -41,14 +41,14 @@ func newCache(mgr manager.Manager, opts Options) (cache.Cache, error) {
 
 // stripper drops from a CRD what we never look at, above all the schemas, which
 // are nearly all of it.
-func stripper(fieldManager string) func(any) (any, error) {
+func stripper(fieldManager, labelKey string) func(any) (any, error) {
 	return func(in any) (any, error) {
 		crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
 		if !ok {
 			return in, nil
 		}
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager != fieldManager
+			return e.Manager != fieldManager && !ownsLabel(e, labelKey)
 		})
 		crd.Annotations = only(crd.Annotations, v1alpha1.PausedAnnotation)
 		for i, v := range crd.Spec.Versions {

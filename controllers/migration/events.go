@@ -3,10 +3,12 @@ package migration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
@@ -37,16 +39,36 @@ func (r *Reconciler) event(crd *apiextensionsv1.CustomResourceDefinition, reason
 }
 
 // lastWriter says who wrote the CRD's metadata or spec last, as far as
-// managedFields tell. Whoever removed a label left no trace but this.
+// managedFields tell. Whoever removes a label leaves no other trace. Times there
+// have a resolution of one second, so it can be more than one.
 func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {
-	manager, at := "", time.Time{}
+	var managers []string
+	last := time.Time{}
 	for _, entry := range crd.ManagedFields {
-		if entry.Subresource == "" && entry.Time != nil && !entry.Time.Time.Before(at) {
-			manager, at = fmt.Sprintf("field manager %q, operation %s", entry.Manager, entry.Operation), entry.Time.Time
+		if entry.Subresource != "" || entry.Time == nil || entry.Time.Time.Before(last) {
+			continue
+		}
+		if entry.Time.Time.After(last) {
+			managers, last = nil, entry.Time.Time
+		}
+		managers = append(managers, fmt.Sprintf("field manager %q (%s)", entry.Manager, entry.Operation))
+	}
+	if managers == nil {
+		return "an unknown field manager"
+	}
+	return fmt.Sprintf("%s at %s", strings.Join(managers, " or "), last.UTC().Format(time.RFC3339))
+}
+
+// labelOwner says who set the opt-in label.
+func labelOwner(crd *apiextensionsv1.CustomResourceDefinition, key string) string {
+	for _, entry := range crd.ManagedFields {
+		if ownsLabel(entry, key) {
+			return fmt.Sprintf("field manager %q (%s)", entry.Manager, entry.Operation)
 		}
 	}
-	if manager == "" {
-		return "field manager unknown"
-	}
-	return fmt.Sprintf("last written by %s, at %s", manager, at.UTC().Format(time.RFC3339))
+	return "an unknown field manager"
+}
+
+func ownsLabel(entry metav1.ManagedFieldsEntry, key string) bool {
+	return entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:`+key+`"`)
 }

@@ -15,9 +15,10 @@ type ledger struct {
 }
 
 type entry struct {
-	evidence plan.Evidence
-	began    time.Time // when the evidence began
-	toldAt   time.Time // when progress was last written to the condition
+	evidence   plan.Evidence
+	labelOwner string    // who set the opt-in label, in words
+	began      time.Time // when the evidence began
+	toldAt     time.Time // when progress was last written to the condition
 }
 
 func newLedger() *ledger { return &ledger{entries: map[string]*entry{}} }
@@ -54,16 +55,28 @@ func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) 
 	return e.evidence, true
 }
 
-func (l *ledger) forget(name string) (known bool) {
+// noteOwner remembers who set the opt-in label, for the day it is gone.
+func (l *ledger) noteOwner(name, owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, known = l.entries[name]
-	delete(l.entries, name)
-	return known
+	if e, known := l.entries[name]; known {
+		e.labelOwner = owner
+	}
 }
 
-// told returns when progress was last told and notes that it is told now, if
-// due says so.
+// forget drops a CRD and returns who had set its opt-in label.
+func (l *ledger) forget(name string) (labelOwner string, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known {
+		return "an unknown field manager", false
+	}
+	delete(l.entries, name)
+	return e.labelOwner, true
+}
+
+// told notes that progress is told now, if due says so of the last time.
 func (l *ledger) told(name string, now time.Time, due func(last time.Time) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,6 +26,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 		o.Evidence = r.ledger.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
 			return plan.Begin(o.Subject, r.recorded(crd), o.Now, r.opts.Settle)
 		})
+		r.ledger.noteOwner(name, labelOwner(crd, r.opts.LabelKey))
 		o.Walking = r.walks.state(name)
 	}
 	return crd, o, nil

@@ -1,12 +1,262 @@
 package migration_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/webhooks"
 )
+
+// The scenarios every storage version migrator has to pass. Each judges by the
+// bytes in etcd: storedVersions alone cannot tell a migration from a lie.
 
 func TestObjectsStoredAtThePriorVersionAreRewrittenAndTheListIsTrimmed(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 120)
 	w.controller(w.quick())
 	w.eventuallyMigrated(120)
+	w.Expect(w.writes()).To(BeEquivalentTo(120), "every object is written once")
+
+	c := w.condition()
+	w.Expect(c.Status).To(Equal(apiextensionsv1.ConditionTrue))
+	w.Expect(c.ObservedGeneration).To(Equal(w.live().Generation))
+	w.Expect(v1alpha1.SpeaksOf(c.Message, w.live().Generation)).To(BeTrue(), c.Message)
+	w.Expect(c.Message).To(ContainSubstring("120 of 120 objects, 0 failed"))
+}
+
+func TestACleanCRDIsProvedWithoutAWrite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, widgets(t).Storage("v1").Build())
+	w.create(30)
+	w.controller(w.quick())
+	w.eventuallyMigrated(30)
+	w.Expect(w.writes()).To(BeZero())
+}
+
+func TestACleanListIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 40)
+	w.lie()
+	w.controller(w.quick())
+	w.eventuallyMigrated(40)
+	w.Expect(w.writes()).To(BeEquivalentTo(40))
+}
+
+// lie trims storedVersions without rewriting anything, as the folklore does.
+func (w *world) lie() {
+	w.t.Helper()
+	_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Patch(w.ctx, w.name, types.MergePatchType,
+		[]byte(`{"status":{"storedVersions":["v1"]}}`), metav1.PatchOptions{}, "status")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.storedVersions()).To(Equal([]string{"v1"}))
+}
+
+func TestOneRefusedObjectIsNamedAndStopsNoOther(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 60)
+	hook, err := webhooks.NewAdmission()
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		_ = hook.Uninstall(context.Background(), cp.Config, w.gr)
+		_ = hook.Close()
+	})
+	hook.RejectUpdates("the freezer is locked", "object-00007")
+	w.Expect(hook.Install(w.ctx, cp.Config, w.gr.WithVersion("v1"))).To(Succeed())
+
+	w.controller(w.quick())
+	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed))
+	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 59}))
+	w.Expect(w.storedVersions()).To(Equal([]string{"v1alpha1", "v1"}), "nothing is trimmed")
+	w.Expect(w.condition().Message).To(And(ContainSubstring("1 of 60 objects"), ContainSubstring("default/object-00007"),
+		ContainSubstring("AdmissionDenied"), ContainSubstring("the freezer is locked")))
+
+	hook.Allow("object-00007")
+	w.eventuallyMigrated(60)
+}
+
+func TestABusyWriterNeitherStarvesNorFoolsTheProof(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 20)
+	stop := w.churn("v1", 20)
+	w.controller(w.quick())
+	w.eventuallyMigrated(20)
+	w.Expect(stop()).To(BeNumerically(">", 20), "the writer must have been busy")
+}
+
+// churn writes all objects, over and over, until stopped; it returns how many
+// writes succeeded.
+func (w *world) churn(version string, n int) (stop func() int) {
+	client := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion(version)).Namespace("default")
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan int)
+	go func() {
+		wrote := 0
+		for i := 0; ctx.Err() == nil; i++ {
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"churn":"%d"}}}`, i)
+			if _, err := client.Patch(ctx, fmt.Sprintf("object-%05d", i%n), types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
+				wrote++
+			}
+		}
+		done <- wrote
+	}()
+	return func() int { cancel(); return <-done }
+}
+
+func TestACRDWithoutTheLabelIsNeverWrittenTo(t *testing.T) {
+	t.Parallel()
+	unlabelled := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1")
+	for name, crd := range map[string]*builders.CRDBuilder{
+		"no label":      unlabelled,
+		"another value": builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Label(v1alpha1.MigrateLabel, "yes"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := flippedWorld(t, crd, 10)
+			before := w.live().ResourceVersion
+			w.controller(w.quick())
+			w.Consistently(func() string { return w.live().ResourceVersion }, "3s", "200ms").Should(Equal(before))
+			w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 10}))
+		})
+	}
+}
+
+func TestACRDOfAForeignGroupIsNeverWrittenTo(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 10)
+	before := w.live().ResourceVersion
+	opts := w.quick()
+	opts.Groups = []string{"elsewhere.example.com"}
+	w.controller(opts)
+	w.Consistently(func() string { return w.live().ResourceVersion }, "3s", "200ms").Should(Equal(before))
+	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 10}))
+}
+
+func TestManyPagesAreWalkedToTheEnd(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 205)
+	opts := w.quick()
+	opts.PageSize = 20
+	w.controller(opts)
+	w.eventuallyMigrated(205)
+	w.Expect(w.condition().Message).To(ContainSubstring("205 of 205 objects"))
+}
+
+func TestClusterScopedObjectsAreMigrated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, widgets(t).ClusterScoped().Build())
+	w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.gr.WithVersion("v1alpha1"), "", 15)).To(Succeed())
+	w.flip("v1")
+	w.controller(w.quick())
+	w.eventuallyMigrated(15)
+}
+
+// The life of a version, T1 to T4: it is joined by a newer one, loses the
+// storage, is no longer served, and goes.
+func TestTheLifeOfAVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1").OptedIn().Build())
+	w.create(50)
+	w.controller(w.quick())
+	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "one version, nothing to migrate")
+
+	// T1: v1 is added, v1alpha1 keeps the storage.
+	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		v1 := *crd.Spec.Versions[0].DeepCopy()
+		v1.Name, v1.Storage = "v1", false
+		crd.Spec.Versions = append(crd.Spec.Versions, v1)
+	})
+	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.Expect(w.reason()).To(Equal(v1alpha1.ReasonMigrated), "the proof reaches over a change that leaves the storage version alone")
+	w.Expect(w.writes()).To(BeZero())
+
+	// T2: the storage moves to v1. Removing v1alpha1 now is refused.
+	w.flip("v1")
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(MatchError(ContainSubstring("spec.versions")))
+	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.eventuallyMigrated(50)
+
+	// T3: v1alpha1 is no longer served.
+	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.eventuallyMigrated(50)
+
+	// T4: v1alpha1 goes.
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(Succeed())
+	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.eventuallyMigrated(50)
+	w.Expect(w.writes()).To(BeEquivalentTo(50), "each object was written once in its life")
+}
+
+func (w *world) update(change func(*apiextensionsv1.CustomResourceDefinition)) {
+	w.t.Helper()
+	w.Expect(builders.Update(w.ctx, cp.Config, w.name, change)).To(Succeed())
+}
+
+// speaksOfNow tells whether the condition is about the CRD as it is.
+func (w *world) speaksOfNow() bool {
+	return v1alpha1.SpeaksOf(w.condition().Message, w.live().Generation)
+}
+
+func TestTerminatingObjectsAreMigratedAndKeepTheirFinalizers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, widgets(t).Build())
+	w.create(10, builders.Each(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) }))
+	client := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1alpha1")).Namespace("default")
+	w.Expect(client.Delete(w.ctx, "object-00003", metav1.DeleteOptions{})).To(Succeed())
+	t.Cleanup(func() {
+		for i := range 10 {
+			_, _ = client.Patch(context.Background(), fmt.Sprintf("object-%05d", i), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
+	})
+	w.flip("v1")
+	w.controller(w.quick())
+	w.eventuallyMigrated(10)
+	terminating, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default").Get(w.ctx, "object-00003", metav1.GetOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(terminating.GetDeletionTimestamp()).NotTo(BeNil())
+	w.Expect(terminating.GetFinalizers()).To(Equal([]string{"example.com/hold"}))
+}
+
+func TestObjectsDeletedAndMadeAnewMeanwhileDoNoHarm(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 200)
+	opts := w.quick()
+	opts.PageSize, opts.MaxInFlight = 20, 1
+	client := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default")
+	w.controller(opts)
+	for i := 199; i >= 150; i-- {
+		name := fmt.Sprintf("object-%05d", i)
+		w.Expect(client.Delete(w.ctx, name, metav1.DeleteOptions{})).To(Succeed())
+		if i%2 == 0 {
+			w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.gr.WithVersion("v1"), "default", 1, builders.Prefix(name))).To(Succeed())
+		}
+	}
+	w.eventuallyMigrated(175)
+}
+
+func TestTheCRDIsDeletedInMidPass(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 100)
+	opts := w.quick()
+	opts.MaxInFlight, opts.Settle = 1, time.Minute
+	stop := w.controller(opts)
+	w.Eventually(w.reason, soon, "20ms").ShouldNot(BeEmpty())
+	w.Expect(w.crds.ApiextensionsV1().CustomResourceDefinitions().Delete(w.ctx, w.name, metav1.DeleteOptions{})).To(Succeed())
+	w.Eventually(func() bool {
+		_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Get(w.ctx, w.name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, soon, "100ms").Should(BeTrue())
+	stop()
 }

@@ -36,9 +36,13 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 }
 
 func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) *rewrite.Walk {
+	var otherwise []rewrite.Objects
+	for _, version := range servedBeside(crd, o.StorageVersion) {
+		otherwise = append(otherwise, r.objects.Resource(resourceOf(crd).WithVersion(version)))
+	}
 	return &rewrite.Walk{
-		Objects: r.objects.Resource(resourceOf(crd).WithVersion(o.StorageVersion)),
-		Group:   crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd),
+		Objects: r.objects.Resource(resourceOf(crd).WithVersion(o.StorageVersion)), Otherwise: otherwise,
+		Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd),
 		Check: mode == plan.Checking, ProvedAfter: o.Evidence.WindowEndRV,
 		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Budget: r.budget, Clock: r.opts.Clock,
 	}
@@ -49,13 +53,17 @@ func (r *Reconciler) probe(ctx context.Context, crd *apiextensionsv1.CustomResou
 	if c := crd.Spec.Conversion; c == nil || c.Strategy != apiextensionsv1.WebhookConverter {
 		return nil
 	}
-	versions := []string{storageVersion}
+	return r.objects.Probe(ctx, resourceOf(crd), append([]string{storageVersion}, servedBeside(crd, storageVersion)...))
+}
+
+// servedBeside are the served versions other than the given one.
+func servedBeside(crd *apiextensionsv1.CustomResourceDefinition, version string) (others []string) {
 	for _, v := range crd.Spec.Versions {
-		if v.Served && v.Name != storageVersion {
-			versions = append(versions, v.Name)
+		if v.Served && v.Name != version {
+			others = append(others, v.Name)
 		}
 	}
-	return r.objects.Probe(ctx, resourceOf(crd), versions)
+	return others
 }
 
 func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {

@@ -97,7 +97,10 @@ func classify(err error) (class, string) {
 // from a webhook that answered about an object. The API server passes on the
 // words of its HTTP client (apiextensions-apiserver, webhook_converter.go).
 func calloutFailed(text string) bool {
-	for _, sign := range []string{`: Post "`, "failed calling webhook", "context deadline exceeded", "connection refused", "no such host", "x509:", "failed to call webhook", `service "`, "no endpoints"} {
+	for _, sign := range []string{
+		`: Post "`, "failed calling webhook", "failed to call webhook", "context deadline exceeded", "connection refused",
+		"broken pipe", "no such host", "x509:", `service "`, "no endpoints", "couldn't get version/kind",
+	} {
 		if strings.Contains(text, sign) {
 			return true
 		}
@@ -133,6 +136,11 @@ func stopFor(err error) error {
 		return &Stopped{Forbidden, err}
 	case noConvert:
 		return &Stopped{ConversionUnavailable, err}
+	case rejected:
+		if spoilt(err) {
+			return &Stopped{ConversionUnavailable, err}
+		}
+		fallthrough
 	default:
 		return &Stopped{Unavailable, err}
 	}

@@ -8,18 +8,24 @@ import (
 
 // list sends all objects to the workers, a page at a time. The next page is
 // fetched while the last one is being written. An expired list goes on from the
-// token in the error, a list that cannot be served is retried with patience.
+// token in the error, a list that one object spoils goes on at another version,
+// and a list that cannot be served is retried with patience.
 func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.PartialObjectMetadata) error {
 	var seen int64
 	opts := metav1.ListOptions{Limit: w.PageSize}
 	patience := w.newPatience()
+	listers := append([]Objects{w.Objects}, w.Otherwise...)
 	for {
-		page, err := w.Objects.List(ctx, opts)
+		page, err := listers[0].List(ctx, opts)
+		if token, expired := continueToken(err); expired {
+			opts.Continue = token // an empty token starts the list anew
+			continue
+		}
+		if spoilt(err) && len(listers) > 1 {
+			listers = listers[1:]
+			continue
+		}
 		if err != nil {
-			if token, expired := continueToken(err); expired {
-				opts.Continue = token // an empty token starts the list anew
-				continue
-			}
 			if err := patience.sit(ctx, err); err != nil {
 				return err
 			}
@@ -43,4 +49,14 @@ func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.P
 			return nil
 		}
 	}
+}
+
+// spoilt tells whether a list failed because of an object in it: the API server
+// answers all or nothing.
+func spoilt(err error) bool {
+	if err == nil {
+		return false
+	}
+	c, reason := classify(err)
+	return c == rejected && reason == reasonConversion
 }

@@ -23,6 +23,10 @@ const (
 type Walk struct {
 	// Objects are listed and written at the storage version.
 	Objects Objects
+	// Otherwise are the same objects at other versions. They are listed there if
+	// the list at the storage version is spoilt by one object that cannot be
+	// converted to it.
+	Otherwise []Objects
 	// StorageVersion and Versions are the CRD's, as bare version names.
 	StorageVersion string
 	Versions       []string

@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+)
+
+func TestHowFarAProofReaches(t *testing.T) {
+	proved := Evidence{Subject: v1, Proved: true, WindowEnd: now.Add(-time.Hour)}
+	for name, c := range map[string]struct {
+		from Evidence
+		to   Subject
+		want bool
+	}{
+		"the same subject":                       {proved, v1, true},
+		"one edit that leaves the storage alone": {proved, Subject{"u", 4, "v1"}, true},
+		"two edits at once may hide a flip":      {proved, Subject{"u", 5, "v1"}, false},
+		"an older generation was restored":       {proved, Subject{"u", 2, "v1"}, false},
+		"a flip":                                 {proved, Subject{"u", 4, "v2"}, false},
+		"a CRD made anew":                        {proved, Subject{"w", 3, "v1"}, false},
+		"a CRD made anew, one edit later":        {proved, Subject{"w", 4, "v1"}, false},
+		"no proof to carry":                      {Evidence{Subject: v1, Rewritten: true}, Subject{"u", 4, "v1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := c.from.About(c.to, now, settle)
+			g.Expect(got.Subject).To(Equal(c.to))
+			g.Expect(got.Proved).To(Equal(c.want))
+			if !c.want {
+				g.Expect(got).To(Equal(Evidence{Subject: c.to, WindowEnd: now.Add(settle)}), "nothing is carried over")
+			}
+		})
+	}
+}
+
+func TestWhatAnEarlierProcessLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		recorded          Recorded
+		proved, rewritten bool
+	}{
+		"nothing":                          {},
+		"a proof of this generation":       {Recorded{Generation: 3, Proved: true}, true, false},
+		"a rewriting walk":                 {Recorded{Generation: 3, Rewritten: true}, false, true},
+		"a proof of an earlier generation": {Recorded{Generation: 2, Proved: true, Rewritten: true}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := Begin(v1, c.recorded, now, settle)
+			g.Expect(e.Proved).To(Equal(c.proved))
+			g.Expect(e.Rewritten).To(Equal(c.rewritten))
+			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)), "the window always starts anew")
+		})
+	}
+}
+
+func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
+	trouble := &Trouble{"ObjectsFailed", "some"}
+	start := Evidence{Subject: v1, WindowEnd: now, WindowEndRV: "100", Failures: 2, Trouble: trouble, RetryAt: now}
+	for name, c := range map[string]struct {
+		from   Evidence
+		walk   Outcome
+		expect func(*WithT, Evidence)
+	}{
+		"a rewriting walk proves nothing": {start, Outcome{Mode: Rewriting, Counts: Counts{Current: 9}}, func(g *WithT, e Evidence) {
+			g.Expect(e.Rewritten).To(BeTrue())
+			g.Expect(e.Proved).To(BeFalse())
+			g.Expect(e.Trouble).To(BeNil())
+			g.Expect(e.Failures).To(BeZero())
+		}},
+		"a check that finds nothing to rewrite is the proof": {start, Outcome{Mode: Checking, Counts: Counts{Current: 9, Gone: 1}}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeTrue())
+		}},
+		"a check that rewrites something opens a new window": {start, Outcome{Mode: Checking, ListedRV: "200", Counts: Counts{Current: 9, Rewritten: 1}}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeFalse())
+			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)))
+			g.Expect(e.WindowEndRV).To(BeEmpty())
+		}},
+		"a check with failed objects proves nothing": {start, Outcome{Mode: Checking, Counts: Counts{Current: 9, Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeFalse())
+			g.Expect(e.Failures).To(Equal(3))
+			g.Expect(e.RetryAt).To(Equal(now.Add(20 * time.Second)))
+			g.Expect(e.WindowEndRV).To(Equal("100"))
+		}},
+		"a failed check that rewrote something opens a new window too": {start, Outcome{Mode: Checking, Counts: Counts{Rewritten: 1, Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
+			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)))
+		}},
+		"the first check tells where the window ended": {Evidence{Subject: v1}, Outcome{Mode: Checking, ListedRV: "300", Counts: Counts{Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
+			g.Expect(e.WindowEndRV).To(Equal("300"))
+		}},
+		"a failed rewriting walk is repeated": {start, Outcome{Mode: Rewriting, Trouble: trouble}, func(g *WithT, e Evidence) {
+			g.Expect(e.Rewritten).To(BeFalse())
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.expect(NewWithT(t), c.from.After(c.walk, now, settle))
+		})
+	}
+}
+
+func TestPausesGrowUpToTenMinutes(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Backoff(0)).To(Equal(5 * time.Second))
+	g.Expect(Backoff(1)).To(Equal(10 * time.Second))
+	g.Expect(Backoff(6)).To(Equal(320 * time.Second))
+	g.Expect(Backoff(7)).To(Equal(10 * time.Minute))
+	g.Expect(Backoff(1_000_000)).To(Equal(10 * time.Minute))
+}
+
+// Whatever happens in whatever order, storedVersions is only trimmed after a
+// check that began after the window had closed, of the subject the CRD has now,
+// and found nothing.
+func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at, s := now, v1
+		e := Begin(s, Recorded{}, at, settle)
+		closed, checked := at.Add(settle), false
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
+			if rapid.IntRange(0, 4).Draw(t, "edit") == 0 {
+				was, jump := s, rapid.SampledFrom([]int64{1, 1, 2}).Draw(t, "generations")
+				s.Generation += jump
+				s.StorageVersion = rapid.SampledFrom([]string{"v1", "v1", "v2"}).Draw(t, "storage")
+				if !checked || jump != 1 || was.StorageVersion != s.StorageVersion {
+					closed, checked = at.Add(settle), false
+				}
+			}
+			e = e.About(s, at, settle)
+			o := fresh()
+			o.Now, o.Subject, o.Evidence = at, s, e
+			o.StoredVersions = rapid.SampledFrom([][]string{{"v1"}, {"v1alpha1", "v1"}}).Draw(t, "stored")
+			d := Decide(o)
+			switch d.Step {
+			case Trim, Rest:
+				if !checked {
+					t.Fatalf("%s without a check of %+v", d.Step, s)
+				}
+			case Check:
+				if at.Before(closed) {
+					t.Fatalf("checked %s before the window closes", closed.Sub(at))
+				}
+				found := rapid.Int64Range(0, 1).Draw(t, "found")
+				w := Outcome{Mode: Checking, Counts: Counts{Rewritten: found}}
+				if rapid.Bool().Draw(t, "failed") {
+					w.Trouble = &Trouble{}
+				}
+				e = e.After(w, at, settle)
+				checked = found == 0 && w.Trouble == nil
+				if found > 0 {
+					closed = at.Add(settle)
+				}
+			case Rewrite:
+				e = e.After(Outcome{Mode: Rewriting}, at, settle)
+			case Forget, Withdraw, Leave, Hold, Wait, Follow:
+			}
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+var (
+	now    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	settle = time.Minute
+	v1     = Subject{UID: "u", Generation: 3, StorageVersion: "v1"}
+)
+
+// fresh is a CRD whose storage version has just been flipped, with nothing in
+// the way of a migration.
+func fresh() Observation {
+	return Observation{
+		Now: now, Present: true, OptedIn: true, InScope: true, Established: true, Served: true,
+		Subject: v1, StoredVersions: []string{"v1alpha1", "v1"},
+		Evidence: Begin(v1, Recorded{}, now, settle),
+	}
+}
+
+func with(change func(*Observation)) Observation {
+	o := fresh()
+	change(&o)
+	return o
+}
+
+// proved changes the evidence of a fresh CRD.
+func evident(change func(*Evidence)) Observation {
+	return with(func(o *Observation) { change(&o.Evidence) })
+}
+
+func TestEachRule(t *testing.T) {
+	later := now.Add(time.Second)
+	trouble := &Trouble{v1alpha1.ReasonObjectsFailed, "3 of 10 objects failed"}
+	for name, c := range map[string]struct {
+		o        Observation
+		rule     string
+		step     Step
+		reason   string
+		sentence string // a part of it
+		until    time.Time
+	}{
+		"a CRD that is gone is forgotten": {o: Observation{Now: now}, rule: "CRDIsGone", step: Forget},
+		"a CRD that lost its label gets its condition withdrawn": {
+			o: with(func(o *Observation) { o.OptedIn = false }), rule: "NotOptedIn", step: Withdraw},
+		"a CRD of another group is left alone": {
+			o: with(func(o *Observation) { o.InScope = false }), rule: "GroupOutOfScope", step: Leave},
+		"a paused CRD is held": {
+			o: with(func(o *Observation) { o.Paused = true }), rule: "Paused", step: Hold,
+			reason: v1alpha1.ReasonPaused, sentence: "remove the annotation moult.dev/paused"},
+		"the in-tree migrator goes first": {
+			o: with(func(o *Observation) { o.InTree = true }), rule: "InTreeMigratorAtWork", step: Hold,
+			reason: v1alpha1.ReasonStandingBack, sentence: "StorageMigrating is True"},
+		"a CRD that is not established waits": {
+			o: with(func(o *Observation) { o.Established = false }), rule: "NotEstablished", step: Hold,
+			reason: v1alpha1.ReasonNotEstablished, sentence: "NamesAccepted"},
+		"an unserved storage version is said plainly": {
+			o: with(func(o *Observation) { o.Served = false }), rule: "StorageVersionNotServed", step: Hold,
+			reason: v1alpha1.ReasonStorageVersionNotServed, sentence: "set served: true on version v1"},
+		"a trouble is waited out": {
+			o:    evident(func(e *Evidence) { e.Trouble, e.RetryAt = trouble, later }),
+			rule: "InTrouble", step: Wait, reason: trouble.Reason, sentence: trouble.Message, until: later},
+		"a trouble that is over lets work begin again, and goes on being told": {
+			o:    evident(func(e *Evidence) { e.Trouble, e.RetryAt = trouble, now }),
+			rule: "NotRewritten", step: Rewrite, reason: trouble.Reason, sentence: trouble.Message},
+		"a proved and clean CRD rests": {
+			o:    with(func(o *Observation) { o.Evidence.Proved, o.StoredVersions = true, []string{"v1"} }),
+			rule: "ProvedAndClean", step: Rest, reason: v1alpha1.ReasonMigrated, sentence: "stored at v1"},
+		"a proved CRD is trimmed": {
+			o:    evident(func(e *Evidence) { e.Proved = true }),
+			rule: "ProvedNotTrimmed", step: Trim, reason: v1alpha1.ReasonMigrated},
+		"a list that names the wrong version alone is trimmed too": {
+			o:    with(func(o *Observation) { o.Evidence.Proved, o.StoredVersions = true, []string{"v1alpha1"} }),
+			rule: "ProvedNotTrimmed", step: Trim, reason: v1alpha1.ReasonMigrated},
+		"a walk under way is followed": {
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10, Rewritten: 3, Current: 1, Failed: 1}}
+			}),
+			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "5 of 10 objects, 1 failed"},
+		"a check under way is followed": {
+			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Checking, Counts: Counts{Total: 10}} }),
+			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonVerifying, sentence: "0 of 10 objects"},
+		"a walk of another subject is not followed": {
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: Subject{UID: "u", Generation: 2, StorageVersion: "v1"}}
+			}),
+			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
+		"a flipped CRD is rewritten at once": {
+			o: fresh(), rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating, sentence: "rewriting objects at v1"},
+		"a rewritten CRD waits for its window to close": {
+			o:    evident(func(e *Evidence) { e.Rewritten, e.WindowEnd = true, later }),
+			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, until: later},
+		"a clean CRD waits for its window to close before it is checked": {
+			o:    with(func(o *Observation) { o.StoredVersions = []string{"v1"} }),
+			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, until: now.Add(settle)},
+		"a rewritten CRD is checked when its window has closed": {
+			o:    evident(func(e *Evidence) { e.Rewritten, e.WindowEnd = true, now }),
+			rule: "NotChecked", step: Check, reason: v1alpha1.ReasonVerifying},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := Decide(c.o)
+			g.Expect(d.Rule).To(Equal(c.rule))
+			g.Expect(d.Step).To(Equal(c.step))
+			g.Expect(d.Reason).To(Equal(c.reason))
+			g.Expect(d.Sentence).To(ContainSubstring(c.sentence))
+			g.Expect(d.Until).To(Equal(c.until))
+		})
+	}
+}
+
+// The order is part of the specification: a rule further up wins.
+func TestTheOrderOfTheRules(t *testing.T) {
+	g := NewWithT(t)
+	names := make([]string, len(rules))
+	for i, r := range rules {
+		names[i] = r.name
+	}
+	g.Expect(names).To(Equal([]string{
+		"CRDIsGone", "NotOptedIn", "GroupOutOfScope", "Paused", "InTreeMigratorAtWork", "NotEstablished",
+		"StorageVersionNotServed", "InTrouble", "ProvedAndClean", "ProvedNotTrimmed", "WalkUnderWay",
+		"NotRewritten", "WindowOpen", "NotChecked",
+	}))
+}
+
+func TestRulesFurtherUpWin(t *testing.T) {
+	everything := Observation{
+		Now: now, Subject: v1, Paused: true, InTree: true, StoredVersions: []string{"v1"},
+		Evidence: Evidence{Subject: v1, Proved: true, Trouble: &Trouble{}, RetryAt: now.Add(1), WindowEnd: now.Add(1)},
+		Walking:  &Walking{Subject: v1},
+	}
+	relax := []struct {
+		rule  string
+		relax func(*Observation)
+	}{
+		{"CRDIsGone", func(o *Observation) { o.Present = true }},
+		{"NotOptedIn", func(o *Observation) { o.OptedIn = true }},
+		{"GroupOutOfScope", func(o *Observation) { o.InScope = true }},
+		{"Paused", func(o *Observation) { o.Paused = false }},
+		{"InTreeMigratorAtWork", func(o *Observation) { o.InTree = false }},
+		{"NotEstablished", func(o *Observation) { o.Established = true }},
+		{"StorageVersionNotServed", func(o *Observation) { o.Served = true }},
+		{"InTrouble", func(o *Observation) { o.Evidence.Trouble = nil }},
+		{"ProvedAndClean", func(o *Observation) { o.StoredVersions = []string{"v1alpha1", "v1"} }},
+		{"ProvedNotTrimmed", func(o *Observation) { o.Evidence.Proved = false }},
+		{"WalkUnderWay", func(o *Observation) { o.Walking = nil }},
+		{"NotRewritten", func(o *Observation) { o.Evidence.Rewritten = true }},
+		{"WindowOpen", func(o *Observation) { o.Evidence.WindowEnd = now }},
+	}
+	g := NewWithT(t)
+	for _, c := range relax {
+		g.Expect(Decide(everything).Rule).To(Equal(c.rule))
+		c.relax(&everything)
+	}
+	g.Expect(Decide(everything).Rule).To(Equal("NotChecked"))
+}

@@ -1,0 +1,9 @@
+# Outlives the process that started the control plane: standard input ends when that process releases the guard or dies
+# of whatever cause, a crash, a test's timeout or SIGKILL. Then every program still running is killed, there being no
+# data worth a graceful end, and the folder $1 is removed.
+cat >/dev/null
+
+for file in "$1"/bin/*.pid; do
+	[ -f "$file" ] && kill -KILL "$(cat "$file")" 2>/dev/null
+done
+rm -rf "$1" 2>/dev/null || { sleep 1 && rm -rf "$1"; } # a dying program may still have added a file

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Started under the name of a program (etcd, kube-apiserver, kube-apiserver-2): leaves the process id beside that name
+# and becomes the program, found through the link "assets". The id serves to pause a server, and the guard to end it.
+name=${0##*/}
+echo $$ >"$0.pid"
+exec "${0%/*}/assets/${name%-[0-9]*}" "$@"

@@ -1,0 +1,39 @@
+package controlplane
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Run is the body of a TestMain: it starts a control plane into *cp, runs the package's tests, stops the control plane
+// and exits with the tests' code. Tests that pass but leave goroutines running fail the package and are shown. Ctrl-C,
+// SIGTERM, a panic or a timeout end the tests at once and, by the guard, the control plane a moment later.
+func Run(m *testing.M, cp **ControlPlane, opts ...Option) {
+	os.Exit(run(m, cp, opts))
+}
+
+func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
+	started, err := Start(opts...)
+	if err != nil {
+		return failed(err)
+	}
+	*cp = started
+	defer func() {
+		err := started.Stop()
+		if err == nil && code == 0 {
+			err = goleak.Find()
+		}
+		if err != nil {
+			code = failed(err)
+		}
+	}()
+	return m.Run()
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}

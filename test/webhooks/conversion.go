@@ -1,0 +1,122 @@
+package webhooks
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Conversion is a conversion webhook whose versions differ in nothing but the apiVersion. Give URL and CABundle to
+// builders.CRDBuilder.ConversionWebhook. Faults add up; Heal ends them all.
+type Conversion struct {
+	*server
+
+	mu       sync.Mutex
+	calls    int
+	delay    time.Duration
+	garbage  bool
+	rejected map[string]bool
+}
+
+// NewConversion starts a healthy conversion webhook.
+func NewConversion() (*Conversion, error) {
+	c := &Conversion{rejected: map[string]bool{}}
+	var err error
+	c.server, err = startServer(c)
+	return c, err
+}
+
+// Slow delays every answer from now on.
+func (c *Conversion) Slow(delay time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delay = delay
+}
+
+// Garbage has every answer be something else than a ConversionReview.
+func (c *Conversion) Garbage() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.garbage = true
+}
+
+// RejectObject fails every review that contains an object of this name. Lists usually contain none: the API server
+// serves them from its watch cache, which it fills with objects already converted.
+func (c *Conversion) RejectObject(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rejected[name] = true
+}
+
+// Heal ends all faults and brings the webhook up again. Its error is that of Up.
+func (c *Conversion) Heal() error {
+	c.mu.Lock()
+	c.delay, c.garbage, c.rejected = 0, false, map[string]bool{}
+	c.mu.Unlock()
+	return c.Up()
+}
+
+// Calls counts the reviews received since the start.
+func (c *Conversion) Calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls
+}
+
+// ServeHTTP answers one ConversionReview.
+func (c *Conversion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review apiextensionsv1.ConversionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not a ConversionReview", http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	c.calls++
+	delay, garbage := c.delay, c.garbage
+	c.mu.Unlock()
+
+	select {
+	case <-time.After(delay): // at once when healthy
+	case <-r.Context().Done():
+		return
+	}
+	if garbage {
+		_, _ = w.Write([]byte("<html>503 from some proxy</html>"))
+		return
+	}
+	review.Response = c.convert(review.Request)
+	review.Request = nil
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+func (c *Conversion) convert(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
+	response := &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	for _, raw := range request.Objects {
+		object := &unstructured.Unstructured{}
+		err := object.UnmarshalJSON(raw.Raw)
+		if err == nil && c.rejects(object.GetName()) {
+			err = fmt.Errorf("%s cannot be converted to %s, as this test wants it", object.GetName(), request.DesiredAPIVersion)
+		}
+		if err != nil {
+			response.Result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
+			response.ConvertedObjects = nil
+			return response
+		}
+		object.SetAPIVersion(request.DesiredAPIVersion)
+		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Object: object})
+	}
+	return response
+}
+
+func (c *Conversion) rejects(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rejected[name]
+}
