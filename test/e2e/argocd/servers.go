@@ -1,0 +1,111 @@
+package argocd
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/moult-dev/moult/test/e2e/process"
+	"github.com/moult-dev/moult/test/e2e/tools"
+)
+
+// verifyWrapper stands in for the script of that name in Argo CD's image. The repo server runs it at every checkout to
+// ask for a commit's signature, which nobody here makes; without it every Application is in error.
+//
+//go:embed git-verify-wrapper.sh
+var verifyWrapper []byte
+
+func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool, logDir string) error {
+	environment, err := a.environment(kustomize)
+	if err != nil {
+		return err
+	}
+	if a.redis, err = startRedis(); err != nil {
+		return err
+	}
+	ports, err := process.FreePorts(3)
+	if err != nil {
+		return err
+	}
+	repoAddress := process.Loopback(ports[0])
+
+	a.repoServer, err = process.Start(process.Command{
+		Name:   "argocd-repo-server",
+		Path:   argocd.Binary,
+		Args:   repoServerArgs(ports[0], ports[1], a.redis.server.Addr()),
+		Env:    append(environment, "ARGOCD_BINARY_NAME=argocd-repo-server"),
+		LogDir: logDir, Scratch: a.work,
+	})
+	if err != nil {
+		return err
+	}
+	a.controller, err = process.Start(process.Command{
+		Name: "argocd-application-controller",
+		Path: argocd.Binary,
+		Args: controllerArgs(a.kubeconfig(), repoAddress, ports[2], a.redis.server.Addr()),
+		Env: append(environment,
+			"ARGOCD_BINARY_NAME=argocd-application-controller",
+			"HOSTNAME=argocd-application-controller-0", // of a StatefulSet, which tells its shard
+			"ARGOCD_SYNC_WAVE_DELAY=0",
+			"ARGOCD_FAKE_IN_CLUSTER=true", "KUBECONFIG="+a.kubeconfig(), // the cluster that Applications are synced to
+		),
+		LogDir: logDir, Scratch: a.work,
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.repoServer.Await(ctx, "it listens", process.Listening(repoAddress)); err != nil {
+		return err
+	}
+	health := fmt.Sprintf("http://%s/healthz", process.Loopback(ports[2]))
+	return a.controller.Await(ctx, "it is healthy", process.Answering(health))
+}
+
+// environment makes the folders and programs the servers expect at fixed places in Argo CD's image.
+func (a *ArgoCD) environment(kustomize tools.Tool) ([]string, error) {
+	folder := func(name string) string { return filepath.Join(a.work, name) }
+	for _, name := range []string{"bin", "tls", "ssh", "tmp", "home"} {
+		if err := os.Mkdir(folder(name), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder("bin"), "git-verify-wrapper.sh"), verifyWrapper, 0o755); err != nil {
+		return nil, err
+	}
+	separator := string(os.PathListSeparator)
+	return []string{
+		"PATH=" + folder("bin") + separator + filepath.Dir(kustomize.Binary) + separator + os.Getenv("PATH"),
+		"HOME=" + folder("home"),
+		"TMPDIR=" + folder("tmp"),
+		"ARGOCD_TLS_DATA_PATH=" + folder("tls"),
+		"ARGOCD_SSH_DATA_PATH=" + folder("ssh"),
+		"ARGOCD_GPG_ENABLED=false",
+		"REDIS_PASSWORD=",
+	}, nil
+}
+
+func repoServerArgs(port, metricsPort int, redis string) []string {
+	return []string{
+		"--address=127.0.0.1", fmt.Sprintf("--port=%d", port),
+		"--metrics-address=127.0.0.1", fmt.Sprintf("--metrics-port=%d", metricsPort),
+		"--redis=" + redis,
+		"--disable-tls", "--client-ca-path=",
+		"--revision-cache-expiration=1s",
+		"--logformat=text", "--loglevel=warn", // at info it tells of every request
+	}
+}
+
+// controllerArgs leaves the metrics port open on all interfaces: the controller has no flag to bind it to one.
+func controllerArgs(kubeconfig, repoServer string, metricsPort int, redis string) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig, "--namespace=" + Namespace,
+		"--redis=" + redis,
+		"--repo-server=" + repoServer, "--repo-server-plaintext",
+		"--app-resync=5", "--app-resync-jitter=0",
+		"--persist-resource-health", // else each resource's health is in Redis only
+		"--logformat=text",
+		fmt.Sprintf("--metrics-port=%d", metricsPort),
+	}
+}

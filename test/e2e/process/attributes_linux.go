@@ -1,0 +1,9 @@
+package process
+
+import "syscall"
+
+// ownGroup keeps Ctrl-C in a terminal from reaching the server before the test has had its say, and lets one signal
+// reach the server's children. The parent-death signal works even when the guard was killed too.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
