@@ -29,6 +29,8 @@ func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.
 		r.startWalk(name, crd, o, plan.Rewriting)
 	case plan.Check:
 		r.startWalk(name, crd, o, plan.Checking)
+	case plan.Survey:
+		r.startWalk(name, crd, o, plan.Surveying)
 	case plan.Trim:
 		return r.trim(ctx, name, crd, o)
 	case plan.Leave, plan.Hold, plan.Wait, plan.Follow, plan.Rest:
@@ -39,6 +41,7 @@ func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.
 func (r *Reconciler) forget(name string) {
 	r.ledger.forget(name)
 	r.metrics.forget(name)
+	r.opts.Board.forget(name)
 }
 
 // withdraw takes our condition back from a CRD whose opt-in label is gone.
@@ -46,6 +49,7 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 	owner, known := r.ledger.forget(name)
 	written := condition(crd) != nil && r.ownsCondition(crd)
 	r.metrics.forget(name)
+	r.opts.Board.forget(name)
 	if written {
 		if err := r.applyCondition(ctx, crd, nil); err != nil {
 			return err

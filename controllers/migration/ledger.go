@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,9 @@ type ledger struct {
 
 type entry struct {
 	evidence   plan.Evidence
-	labelOwner string    // who set the opt-in label, in words
+	labelOwner string   // who set the opt-in label, in words
+	failures   []string // objects that failed in the last walk
+	writers    []plan.Writer
 	began      time.Time // when the evidence began
 	toldAt     time.Time // when progress was last written to the condition
 }
@@ -53,6 +56,46 @@ func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) 
 	}
 	e.evidence = change(e.evidence)
 	return e.evidence, true
+}
+
+// noteTally remembers what a walk over s has seen.
+func (l *ledger) noteTally(name string, s plan.Subject, failures []string, writers []plan.Writer, surveyed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known || e.evidence.Subject != s {
+		return
+	}
+	e.failures = failures
+	if surveyed {
+		e.writers = mergeWriters(e.writers, writers)
+	}
+}
+
+// seen returns what walks over a CRD have seen.
+func (l *ledger) seen(name string) (failures []string, writers []plan.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[name]; known {
+		return e.failures, e.writers
+	}
+	return nil, nil
+}
+
+// mergeWriters keeps a writer once, as last seen. A survey moves the entries it
+// sees, so the next one no longer tells of the writes before.
+func mergeWriters(before, now []plan.Writer) []plan.Writer {
+	merged := slices.Clone(now)
+	for _, w := range before {
+		same := slices.IndexFunc(merged, func(o plan.Writer) bool { return o.Manager == w.Manager && o.Version == w.Version })
+		switch {
+		case same < 0:
+			merged = append(merged, w)
+		case w.Last.After(merged[same].Last):
+			merged[same].Last, merged[same].LastWrote = w.Last, w.LastWrote
+		}
+	}
+	return merged
 }
 
 // noteOwner remembers who set the opt-in label, for the day it is gone.

@@ -27,6 +27,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 			return plan.Begin(o.Subject, r.recorded(crd), o.Now, r.opts.Settle)
 		})
 		r.ledger.noteOwner(name, labelOwner(crd, r.opts.LabelKey))
+		o.Removal = r.removal(name, o.StorageVersion)
 		o.Walking = r.walks.state(name)
 	}
 	return crd, o, nil
@@ -44,6 +45,14 @@ func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 		return nil, client.IgnoreNotFound(err)
 	}
 	return crd, nil
+}
+
+// removal is what is asked for of a CRD, without what can never be: nobody
+// removes the storage version.
+func (r *Reconciler) removal(name, storageVersion string) plan.Removal {
+	asked := r.opts.Board.removal(name)
+	asked.Versions = slices.DeleteFunc(asked.Versions, func(v string) bool { return v == storageVersion })
+	return asked
 }
 
 // describe is the part of an observation that stands in the CRD.

@@ -128,7 +128,7 @@ func (r *Reconciler) over(name string, crd *apiextensionsv1.CustomResourceDefini
 		return d.Reason != v1alpha1.ReasonSettling, &Blocked{name, d.Reason, d.Sentence}
 	case plan.Rest, plan.Trim:
 		return true, nil
-	case plan.Follow, plan.Rewrite, plan.Check:
+	case plan.Follow, plan.Rewrite, plan.Check, plan.Survey:
 	}
 	return false, nil
 }

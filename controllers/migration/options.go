@@ -41,6 +41,10 @@ type Options struct {
 	// PageSize is how many objects are listed at a time. Default: 500.
 	PageSize int64
 
+	// Board connects the removal reconciler. Default: one of its own, which
+	// nobody asks on.
+	Board *Board
+
 	// Recorder receives Events. Default: the manager's.
 	Recorder events.EventRecorder
 
@@ -70,6 +74,9 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.MaxWalks, defaultMaxWalks)
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry
+	}
+	if o.Board == nil {
+		o.Board = NewBoard()
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -92,7 +92,7 @@ func (r *Reconciler) result(d plan.Decision, err error) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	case !d.Until.IsZero():
 		return ctrl.Result{RequeueAfter: max(d.Until.Sub(r.opts.Clock.Now()), 1)}, nil
-	case d.Step == plan.Follow, d.Step == plan.Rewrite, d.Step == plan.Check:
+	case d.Step == plan.Follow, d.Step == plan.Rewrite, d.Step == plan.Check, d.Step == plan.Survey:
 		return ctrl.Result{RequeueAfter: progressInterval}, nil
 	default:
 		return ctrl.Result{}, nil

@@ -32,6 +32,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		return nil
 	}
 	r.metrics.observed(name, o, d)
+	defer r.post(name, o, d)
 	before, after := condition(crd), r.conditionFor(crd, d)
 	if before != nil && !r.worthWriting(name, o.Now, *before, after) {
 		return nil
@@ -49,6 +50,14 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
 	return nil
+}
+
+// post tells those who wait for the CRD, after the condition is written.
+func (r *Reconciler) post(name string, o plan.Observation, d plan.Decision) {
+	failures, writers := r.ledger.seen(name)
+	r.opts.Board.post(name, plan.Standing{
+		Subject: o.Subject, Decision: d, Evidence: o.Evidence, Walking: o.Walking, Failures: failures, Writers: writers,
+	})
 }
 
 func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) apiextensionsv1.CustomResourceDefinitionCondition {

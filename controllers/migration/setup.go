@@ -56,7 +56,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{})); err != nil {
 		return err
 	}
-	return c.Watch(r.endedWalks())
+	return c.Watch(r.woken())
 }
 
 // liveClient reads and writes CRDs without a cache.
@@ -76,17 +76,20 @@ func (r *Reconciler) stopWithManager(ctx context.Context) error {
 	return nil
 }
 
-// endedWalks wakes the reconciler for each CRD whose walk has ended.
-func (r *Reconciler) endedWalks() source.Source {
+// woken wakes the reconciler for each CRD whose walk has ended, or whose versions
+// are asked to go.
+func (r *Reconciler) woken() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		go func() {
 			for {
+				var name string
 				select {
-				case name := <-r.walks.woken:
-					queue.Add(ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+				case name = <-r.walks.woken:
+				case name = <-r.opts.Board.wishes:
 				case <-ctx.Done():
 					return
 				}
+				queue.Add(ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
 			}
 		}()
 		return nil

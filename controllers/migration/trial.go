@@ -37,12 +37,7 @@ func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rew
 }
 
 func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (rewrite.Tally, error) {
-	walk := r.newWalk(crd, o, plan.Rewriting)
-	err := r.probe(ctx, crd, o.StorageVersion)
-	if err == nil {
-		_, err = walk.Run(ctx)
-	}
-	tally := walk.Tally()
+	tally, err := r.walk(ctx, crd, r.newWalk(crd, o, plan.Rewriting))
 	if t := troubleOf(crd, tally, err); t != nil {
 		return tally, &Blocked{crd.Name, t.Reason, t.Message}
 	}

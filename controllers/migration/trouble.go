@@ -26,10 +26,7 @@ func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, e
 	if len(t.Failures) == 0 {
 		return nil
 	}
-	named := make([]string, len(t.Failures))
-	for i, f := range t.Failures {
-		named[i] = shorten(f.String(), maxFailureText)
-	}
+	named := failuresOf(t)
 	more := ""
 	if rest := t.By[rewrite.Failed] - int64(len(named)); rest > 0 {
 		more = fmt.Sprintf("; and %d more", rest)

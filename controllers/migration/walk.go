@@ -2,9 +2,11 @@ package migration
 
 import (
 	"context"
+	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
@@ -15,17 +17,15 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 	walk := r.newWalk(crd, o, mode)
 	job := func(ctx context.Context) (plan.Outcome, error) {
 		started := r.opts.Clock.Now()
-		err := r.probe(ctx, crd, o.StorageVersion)
-		if err == nil {
-			_, err = walk.Run(ctx)
-		}
+		tally, err := r.walk(ctx, crd, walk)
 		if ctx.Err() != nil {
 			return plan.Outcome{}, ctx.Err()
 		}
-		tally := walk.Tally()
 		r.metrics.walked(name, mode, tally, r.opts.Clock.Since(started))
+		r.ledger.noteTally(name, o.Subject, failuresOf(tally), writersOf(tally), len(o.Removal.Versions) > 0)
 		return plan.Outcome{
 			Mode: mode, Counts: countsOf(tally), ListedRV: tally.ListedRV, Trouble: troubleOf(crd, tally, err),
+			Leaving: o.Removal.Versions, Started: started,
 		}, nil
 	}
 	r.walks.start(name, &walking{subject: o.Subject, mode: mode, walk: walk}, job, func(outcome plan.Outcome) {
@@ -35,6 +35,34 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 	})
 }
 
+// walk carries a walk out, once it is known that it can work at all.
+func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Tally, error) {
+	if err := r.probe(ctx, crd, walk.Ownership.StorageVersion); err != nil {
+		return rewrite.Tally{}, err
+	}
+	schema, err := r.schema(ctx, crd.Name, walk.Ownership.StorageVersion)
+	if err != nil {
+		return rewrite.Tally{}, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
+	}
+	walk.Ownership.Has = rewrite.HasPath(schema)
+	return walk.Run(ctx)
+}
+
+// schema reads a version's schema from the API server, since the cache holds
+// none.
+func (r *Reconciler) schema(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: %w", name, err)
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Name == version && v.Schema != nil {
+			return v.Schema.OpenAPIV3Schema, nil
+		}
+	}
+	return nil, nil
+}
+
 func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) *rewrite.Walk {
 	var otherwise []rewrite.Objects
 	for _, version := range servedBeside(crd, o.StorageVersion) {
@@ -42,10 +70,36 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 	}
 	return &rewrite.Walk{
 		Objects: r.objects.Resource(resourceOf(crd).WithVersion(o.StorageVersion)), Otherwise: otherwise,
-		Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd),
-		Check: mode == plan.Checking, ProvedAfter: o.Evidence.WindowEndRV,
+		Mode: modes[mode], ProvedAfter: o.Evidence.WindowEndRV,
+		Ownership: rewrite.Ownership{
+			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd), Leaving: o.Removal.Versions,
+		},
 		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Budget: r.budget, Clock: r.opts.Clock,
 	}
+}
+
+var modes = map[plan.Mode]rewrite.Mode{
+	plan.Rewriting: rewrite.Rewrite, plan.Checking: rewrite.Check, plan.Surveying: rewrite.Survey,
+}
+
+func failuresOf(t rewrite.Tally) []string {
+	named := make([]string, len(t.Failures))
+	for i, f := range t.Failures {
+		named[i] = shorten(f.String(), maxFailureText)
+	}
+	return named
+}
+
+func writersOf(t rewrite.Tally) []plan.Writer {
+	writers := make([]plan.Writer, len(t.Writers))
+	for i, w := range t.Writers {
+		manager := fmt.Sprintf("%s (%s)", w.Manager, w.Operation)
+		if w.Subresource != "" {
+			manager = fmt.Sprintf("%s (%s of %s)", w.Manager, w.Operation, w.Subresource)
+		}
+		writers[i] = plan.Writer{Manager: manager, Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
+	}
+	return writers
 }
 
 // probe finds out whether a CRD with a conversion webhook can be converted.

@@ -22,6 +22,8 @@ const (
 	Rewrite Step = "Rewrite"
 	// Check starts a checking walk.
 	Check Step = "Check"
+	// Survey starts a surveying walk.
+	Survey Step = "Survey"
 	// Trim sets storedVersions to the storage version alone.
 	Trim Step = "Trim"
 	// Rest has nothing to do: proved and clean.

@@ -37,6 +37,9 @@ type Evidence struct {
 
 	// Last is what the last finished walk counted.
 	Last Counts
+
+	// Survey is what is known about the objects' managedFields.
+	Survey Surveyed
 }
 
 // Trouble is a reason of the StorageMigrated condition with its sentence.
@@ -51,6 +54,10 @@ type Outcome struct {
 	Counts Counts
 	// ListedRV is the resourceVersion of the walk's first page.
 	ListedRV string
+	// Leaving are the versions whose managedFields entries the walk has moved,
+	// and Started is when it began.
+	Leaving []string
+	Started time.Time
 	// Trouble is set when the walk was cut short or objects failed.
 	Trouble *Trouble
 }
@@ -84,7 +91,7 @@ func (e Evidence) About(s Subject, now time.Time, settle time.Duration) Evidence
 	case e.Subject == s:
 		return e
 	case e.Proved && e.UID == s.UID && e.StorageVersion == s.StorageVersion && s.Generation == e.Generation+1:
-		e.Subject = s
+		e.Subject, e.Survey = s, Surveyed{}
 		return e
 	default:
 		return Begin(s, Recorded{}, now, settle)
@@ -93,6 +100,10 @@ func (e Evidence) About(s Subject, now time.Time, settle time.Duration) Evidence
 
 // After is the evidence once a walk has ended.
 func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence {
+	if w.Mode == Surveying {
+		e.Survey = e.Survey.after(w, now)
+		return e
+	}
 	e.Last = w.Counts
 	e.Last.Rate = 0 // a rate tells of the past once the walk is over
 	if w.Mode == Checking && e.WindowEndRV == "" {
@@ -111,6 +122,8 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 	case Checking:
 		e.Rewritten = true
 		e.Proved = w.Counts.Rewritten == 0
+		e.Survey = e.Survey.after(w, now)
+	case Surveying:
 	}
 	return e
 }

@@ -158,3 +158,26 @@ func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
+	g := NewWithT(t)
+	e := Evidence{Subject: v1, Proved: true}
+	e = e.After(Outcome{Mode: Surveying, Trouble: &Trouble{"ObjectsFailed", "x"}}, now, settle)
+	g.Expect(e.Proved).To(BeTrue(), "a survey that fails says nothing about what is stored")
+	g.Expect(e.Trouble).To(BeNil())
+	g.Expect(e.Survey.RetryAt).To(Equal(now.Add(5 * time.Second)))
+
+	e = e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1"}, Started: now}, now.Add(time.Second), settle)
+	g.Expect(e.Survey).To(Equal(Surveyed{Versions: []string{"v1alpha1"}, At: now}))
+	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}, Since: now})).To(BeTrue())
+	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1", "v1beta1"}})).To(BeFalse())
+	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}, Since: now.Add(1)})).To(BeFalse())
+
+	e = e.About(Subject{"u", 4, "v1"}, now, settle)
+	g.Expect(e.Proved).To(BeTrue())
+	g.Expect(e.Survey).To(BeZero(), "after an edit the objects are looked through again")
+
+	e = Evidence{Subject: v1}.After(Outcome{Mode: Checking, Leaving: []string{"v1alpha1"}, Started: now}, now, settle)
+	g.Expect(e.Proved).To(BeTrue())
+	g.Expect(e.Survey.Versions).To(Equal([]string{"v1alpha1"}), "a check that moved the entries is a survey too")
+}

@@ -24,7 +24,18 @@ const (
 	// Checking walks after the settle time. If it finds nothing left to
 	// rewrite, that is the proof.
 	Checking Mode = "Checking"
+	// Surveying walks over a proved CRD whose versions are to go, and repairs the
+	// managedFields that name them.
+	Surveying Mode = "Surveying"
 )
+
+// Removal is what is asked for by those who want to remove versions.
+type Removal struct {
+	// Versions that are to go, sorted. Empty if nobody asks.
+	Versions []string
+	// Since is when they were last asked for: a survey has to be younger.
+	Since time.Time
+}
 
 // Walking is a walk in progress.
 type Walking struct {
@@ -66,6 +77,7 @@ type Observation struct {
 	Subject
 	StoredVersions []string
 
+	Removal  Removal
 	Evidence Evidence
 	Walking  *Walking // nil when no walk is in progress
 }

@@ -25,9 +25,10 @@ var rules = []rule{
 	{"NotEstablished", notEstablished},
 	{"StorageVersionNotServed", storageVersionNotServed},
 	{"InTrouble", inTrouble},
-	{"ProvedAndClean", provedAndClean},
 	{"ProvedNotTrimmed", provedNotTrimmed},
 	{"WalkUnderWay", walkUnderWay},
+	{"NotSurveyed", notSurveyed},
+	{"Proved", proved},
 	{"NotRewritten", notRewritten},
 	{"WindowOpen", windowOpen},
 	{"NotChecked", notChecked},
@@ -96,22 +97,37 @@ func inTrouble(o Observation) (Decision, bool) {
 	return Decision{Step: Wait, Reason: t.Reason, Sentence: t.Message, Until: o.Evidence.RetryAt}, true
 }
 
-// provedAndClean: done.
-func provedAndClean(o Observation) (Decision, bool) {
-	return migrated(Rest, o), o.Evidence.Proved && o.clean()
-}
-
 // provedNotTrimmed: the bytes are right, only the list still names old versions.
 func provedNotTrimmed(o Observation) (Decision, bool) {
-	return migrated(Trim, o), o.Evidence.Proved
+	return migrated(Trim, o), o.Evidence.Proved && !o.clean()
 }
 
-// walkUnderWay: tell how far it is.
+// walkUnderWay: tell how far it is. A survey is the removal's business: what the
+// CRD says of its storage stays true meanwhile.
 func walkUnderWay(o Observation) (Decision, bool) {
-	if o.Walking == nil || o.Walking.Subject != o.Subject {
+	switch {
+	case o.Walking == nil || o.Walking.Subject != o.Subject:
 		return Decision{}, false
+	case o.Walking.Mode == Surveying:
+		return migrated(Follow, o), true
+	default:
+		return working(Follow, o.Walking.Mode, o), true
 	}
-	return working(Follow, o.Walking.Mode, o), true
+}
+
+// notSurveyed: versions are to go, and nobody has looked yet whose managedFields
+// name them.
+func notSurveyed(o Observation) (Decision, bool) {
+	return migrated(Survey, o), o.Evidence.Proved && !o.Evidence.Survey.Covers(o.Removal) && !o.Now.Before(o.Evidence.Survey.RetryAt)
+}
+
+// proved: done. If a survey failed, it is tried again in its time.
+func proved(o Observation) (Decision, bool) {
+	d := migrated(Rest, o)
+	if !o.Evidence.Survey.Covers(o.Removal) {
+		d.Until = o.Evidence.Survey.RetryAt
+	}
+	return d, o.Evidence.Proved
 }
 
 // notRewritten: start early, while the settle time runs. A CRD that is clean

@@ -36,6 +36,9 @@ func evident(change func(*Evidence)) Observation {
 	return with(func(o *Observation) { change(&o.Evidence) })
 }
 
+// surveyOf is a survey that has just covered the versions.
+func surveyOf(versions ...string) Surveyed { return Surveyed{Versions: versions, At: now} }
+
 func TestEachRule(t *testing.T) {
 	later := now.Add(time.Second)
 	trouble := &Trouble{v1alpha1.ReasonObjectsFailed, "3 of 10 objects failed"}
@@ -72,7 +75,36 @@ func TestEachRule(t *testing.T) {
 			rule: "NotRewritten", step: Rewrite, reason: trouble.Reason, sentence: trouble.Message},
 		"a proved and clean CRD rests": {
 			o:    with(func(o *Observation) { o.Evidence.Proved, o.StoredVersions = true, []string{"v1"} }),
-			rule: "ProvedAndClean", step: Rest, reason: v1alpha1.ReasonMigrated, sentence: "stored at v1"},
+			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated, sentence: "stored at v1"},
+		"a proved CRD is surveyed when versions are to go": {
+			o: with(func(o *Observation) {
+				o.Evidence.Proved, o.StoredVersions, o.Removal.Versions = true, []string{"v1"}, []string{"v1alpha1"}
+			}),
+			rule: "NotSurveyed", step: Survey, reason: v1alpha1.ReasonMigrated},
+		"a surveyed CRD rests": {
+			o: with(func(o *Observation) {
+				o.Evidence.Proved, o.StoredVersions, o.Removal.Versions = true, []string{"v1"}, []string{"v1alpha1"}
+				o.Evidence.Survey = surveyOf("v1alpha1", "v1beta1")
+			}),
+			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated},
+		"a survey older than the wish is repeated": {
+			o: with(func(o *Observation) {
+				o.Evidence.Proved, o.StoredVersions, o.Removal = true, []string{"v1"}, Removal{[]string{"v1alpha1"}, later}
+				o.Evidence.Survey = surveyOf("v1alpha1")
+			}),
+			rule: "NotSurveyed", step: Survey, reason: v1alpha1.ReasonMigrated},
+		"a failed survey waits, and the CRD stays migrated": {
+			o: with(func(o *Observation) {
+				o.Evidence.Proved, o.StoredVersions, o.Removal.Versions = true, []string{"v1"}, []string{"v1alpha1"}
+				o.Evidence.Survey = Surveyed{Trouble: trouble, RetryAt: later}
+			}),
+			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated, until: later},
+		"a survey under way is followed without a word": {
+			o: with(func(o *Observation) {
+				o.Evidence.Proved, o.StoredVersions = true, []string{"v1"}
+				o.Walking = &Walking{Subject: v1, Mode: Surveying, Counts: Counts{Total: 10, Failed: 3}}
+			}),
+			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrated, sentence: "stored at v1"},
 		"a proved CRD is trimmed": {
 			o:    evident(func(e *Evidence) { e.Proved = true }),
 			rule: "ProvedNotTrimmed", step: Trim, reason: v1alpha1.ReasonMigrated},
@@ -125,14 +157,15 @@ func TestTheOrderOfTheRules(t *testing.T) {
 	}
 	g.Expect(names).To(Equal([]string{
 		"CRDIsGone", "NotOptedIn", "GroupOutOfScope", "Paused", "InTreeMigratorAtWork", "NotEstablished",
-		"StorageVersionNotServed", "InTrouble", "ProvedAndClean", "ProvedNotTrimmed", "WalkUnderWay",
+		"StorageVersionNotServed", "InTrouble", "ProvedNotTrimmed", "WalkUnderWay", "NotSurveyed", "Proved",
 		"NotRewritten", "WindowOpen", "NotChecked",
 	}))
 }
 
 func TestRulesFurtherUpWin(t *testing.T) {
 	everything := Observation{
-		Now: now, Subject: v1, Paused: true, InTree: true, StoredVersions: []string{"v1"},
+		Now: now, Subject: v1, Paused: true, InTree: true, StoredVersions: []string{"v1alpha1"},
+		Removal:  Removal{Versions: []string{"v1alpha1"}},
 		Evidence: Evidence{Subject: v1, Proved: true, Trouble: &Trouble{}, RetryAt: now.Add(1), WindowEnd: now.Add(1)},
 		Walking:  &Walking{Subject: v1},
 	}
@@ -148,9 +181,10 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"NotEstablished", func(o *Observation) { o.Established = true }},
 		{"StorageVersionNotServed", func(o *Observation) { o.Served = true }},
 		{"InTrouble", func(o *Observation) { o.Evidence.Trouble = nil }},
-		{"ProvedAndClean", func(o *Observation) { o.StoredVersions = []string{"v1alpha1", "v1"} }},
-		{"ProvedNotTrimmed", func(o *Observation) { o.Evidence.Proved = false }},
+		{"ProvedNotTrimmed", func(o *Observation) { o.StoredVersions = []string{"v1"} }},
 		{"WalkUnderWay", func(o *Observation) { o.Walking = nil }},
+		{"NotSurveyed", func(o *Observation) { o.Evidence.Survey.Versions = []string{"v1alpha1"} }},
+		{"Proved", func(o *Observation) { o.Evidence.Proved, o.StoredVersions = false, []string{"v1alpha1", "v1"} }},
 		{"NotRewritten", func(o *Observation) { o.Evidence.Rewritten = true }},
 		{"WindowOpen", func(o *Observation) { o.Evidence.WindowEnd = now }},
 	}

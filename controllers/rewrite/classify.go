@@ -53,6 +53,7 @@ const (
 	reasonInvalid    = "Invalid"
 	reasonConversion = "ConversionFailed"
 	reasonConflict   = "Conflict"
+	reasonOwnership  = "OwnershipLost"
 	reasonInternal   = "InternalError"
 	reasonOther      = "Rejected"
 )

@@ -24,6 +24,9 @@ const (
 	// Overtaken (in a checking walk only): another client wrote the object
 	// between the list and the check, so after the settle time.
 	Overtaken Outcome = "overtaken"
+	// Repaired: managedFields were moved to the storage version, which stores
+	// the object again as well.
+	Repaired Outcome = "repaired"
 	// Gone: deleted since it was listed.
 	Gone Outcome = "gone"
 	// Failed: could not be rewritten.
@@ -59,6 +62,8 @@ type Tally struct {
 	By       map[Outcome]int64
 	FailedBy map[string]int64 // by reason
 	Failures []Failure        // the first MaxFailures by namespace and name
+	// Writers are the field managers that wrote at a version that is to go.
+	Writers []Writer
 	// ListedRV is the resourceVersion of the first page.
 	ListedRV string
 }
@@ -106,11 +111,30 @@ func (b *tallyBook) fail(f Failure) {
 	b.t.Failures = b.t.Failures[:min(len(b.t.Failures), MaxFailures)]
 }
 
+// wrote notes a field manager.
+func (b *tallyBook) wrote(writer Writer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.t.Writers {
+		if known := &b.t.Writers[i]; known.same(writer) {
+			known.Objects++
+			if writer.Last.After(known.Last) {
+				known.Last, known.Object = writer.Last, writer.Object
+			}
+			return
+		}
+	}
+	if len(b.t.Writers) < maxWriters {
+		b.t.Writers = append(b.t.Writers, writer)
+	}
+}
+
 // snapshot is a copy that no worker writes to any more.
 func (b *tallyBook) snapshot() Tally {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.t
-	t.By, t.FailedBy, t.Failures = maps.Clone(b.t.By), maps.Clone(b.t.FailedBy), slices.Clone(b.t.Failures)
+	t.By, t.FailedBy = maps.Clone(b.t.By), maps.Clone(b.t.FailedBy)
+	t.Failures, t.Writers = slices.Clone(b.t.Failures), slices.Clone(b.t.Writers)
 	return t
 }

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +31,8 @@ type visitor struct {
 
 // visit brings one object to its outcome. The error is the end of the walk.
 func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialObjectMetadata) error {
-	if w.provedBy(item.ResourceVersion) {
+	w.noteWriters(book, item)
+	if w.provedBy(item.ResourceVersion) && !slices.ContainsFunc(item.ManagedFields, w.Ownership.affects) {
 		book.add(Current)
 		return nil
 	}
@@ -45,11 +47,18 @@ func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialO
 
 // try writes the object once. It returns whether the object has its outcome.
 func (v *visitor) try(ctx context.Context) (bool, error) {
-	write := v.writeFor(v.item, v.races)
+	write, err := v.writeFor(v.item, v.races)
+	if err != nil {
+		v.fail(reasonOther, err)
+		return true, nil
+	}
+	if write == nil {
+		v.book.add(Current)
+		return true, nil
+	}
 	after, err := v.patch(ctx, v.key(), write)
 	if err == nil {
-		v.book.add(v.outcome(after))
-		return true, nil
+		return true, v.wrote(ctx, write, after)
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -80,6 +89,25 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// wrote notes the outcome of a write that was accepted.
+func (v *visitor) wrote(ctx context.Context, write *write, after *metav1.PartialObjectMetadata) error {
+	if wiped(v.item, after) {
+		if err := v.restore(ctx, v.item, after); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			v.fail(reasonOwnership, err)
+			return nil
+		}
+	}
+	if write.repairs {
+		v.book.add(Repaired)
+		return nil
+	}
+	v.book.add(v.outcome(after))
+	return nil
+}
+
 // raced reads the object again after somebody else wrote it first.
 func (v *visitor) raced(ctx context.Context, reason string, err error) (bool, error) {
 	if v.races++; v.races > 2*maxRaces {
@@ -102,7 +130,7 @@ func (v *visitor) raced(ctx context.Context, reason string, err error) (bool, er
 func (v *visitor) outcome(after *metav1.PartialObjectMetadata) Outcome {
 	unmoved := v.item.ResourceVersion == after.ResourceVersion
 	switch {
-	case v.Check && v.overtaken && (unmoved || v.races > maxRaces):
+	case v.Mode == Check && v.overtaken && (unmoved || v.races > maxRaces):
 		return Overtaken
 	case unmoved:
 		return Current
@@ -121,14 +149,14 @@ func (v *visitor) key() types.NamespacedName {
 
 // provedBy tells whether an object's resourceVersion alone proves it.
 func (w *Walk) provedBy(rv string) bool {
-	if !w.Check || w.ProvedAfter == "" {
+	if w.Mode != Check || w.ProvedAfter == "" {
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(rv, w.ProvedAfter)
 	return err == nil && order > 0
 }
 
-func (w *Walk) patch(ctx context.Context, key types.NamespacedName, p patch) (*metav1.PartialObjectMetadata, error) {
+func (w *Walk) patch(ctx context.Context, key types.NamespacedName, p *write) (*metav1.PartialObjectMetadata, error) {
 	if w.Budget != nil {
 		if err := w.Budget.Acquire(ctx, 1); err != nil {
 			return nil, err

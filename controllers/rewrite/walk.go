@@ -19,6 +19,19 @@ const (
 	DefaultWorkers = 16
 )
 
+// Mode is what a walk is for.
+type Mode int
+
+const (
+	// Rewrite stores every object at the storage version.
+	Rewrite Mode = iota
+	// Check does too, as a proof: an object counts as Rewritten only if this walk
+	// itself found it stale, never because somebody else wrote it.
+	Check
+	// Survey writes only to objects whose managedFields have to be repaired.
+	Survey
+)
+
 // Walk is one pass over all objects of a resource.
 type Walk struct {
 	// Objects are listed and written at the storage version.
@@ -27,16 +40,11 @@ type Walk struct {
 	// the list at the storage version is spoilt by one object that cannot be
 	// converted to it.
 	Otherwise []Objects
-	// StorageVersion and Versions are the CRD's, as bare version names.
-	StorageVersion string
-	Versions       []string
-	// Group is the CRD's API group.
-	Group string
-
-	// Check makes the walk a proof: an object counts as Rewritten only if this
-	// walk itself found it stale, never because somebody else wrote it.
-	Check bool
-	// ProvedAfter, with Check, is a resourceVersion after which every write is
+	// Mode is what the walk is for.
+	Mode Mode
+	// Ownership is how managedFields are kept true.
+	Ownership Ownership
+	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string
 

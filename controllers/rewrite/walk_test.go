@@ -16,7 +16,7 @@ import (
 )
 
 func walkOver(s *shelf, change func(*Walk)) (*Walk, Tally, error) {
-	w := &Walk{Objects: s, Group: "example.com", StorageVersion: "v1", Versions: []string{"v1"}, PageSize: 7, Workers: 4}
+	w := &Walk{Objects: s, Ownership: Ownership{Group: "example.com", StorageVersion: "v1", Versions: []string{"v1"}}, PageSize: 7, Workers: 4}
 	if change != nil {
 		change(w)
 	}
@@ -24,7 +24,7 @@ func walkOver(s *shelf, change func(*Walk)) (*Walk, Tally, error) {
 	return w, tally, err
 }
 
-func checking(w *Walk) { w.Check = true }
+func checking(w *Walk) { w.Mode = Check }
 
 func TestEveryObjectHasOneOutcome(t *testing.T) {
 	only := func(name string, err error) func(string, int) error {
@@ -139,7 +139,7 @@ func TestASecondWalkFindsNothingToWrite(t *testing.T) {
 func TestACheckAsksNothingAboutObjectsWrittenAfterTheWindow(t *testing.T) {
 	g := NewWithT(t)
 	s := newShelf(10)
-	_, tally, err := walkOver(s, func(w *Walk) { w.Check, w.ProvedAfter = true, "6" })
+	_, tally, err := walkOver(s, func(w *Walk) { w.Mode, w.ProvedAfter = Check, "6" })
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 6, Current: 4}))
 	g.Expect(s.bodies).To(HaveLen(6))
@@ -228,7 +228,7 @@ func TestACancelledWalkEndsWithTheContextsError(t *testing.T) {
 			cancel()
 		}
 	}
-	w := &Walk{Objects: s, Group: "example.com", PageSize: 10, Workers: 2}
+	w := &Walk{Objects: s, PageSize: 10, Workers: 2}
 	tally, err := w.Run(ctx)
 	g.Expect(err).To(MatchError(context.Canceled))
 	g.Expect(tally.Done()).To(BeNumerically("<", 150))

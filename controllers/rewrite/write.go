@@ -4,79 +4,96 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// patch is one write.
-type patch struct {
+// write is one request that stores an object again.
+type write struct {
 	kind types.PatchType
 	body []byte
-}
-
-// lostRace tells whether the API server refused the patch because the object
-// has moved on. A merge patch says so with a conflict, a JSON Patch whose test
-// fails is called invalid.
-func (p patch) lostRace(err error) bool {
-	return p.kind == types.JSONPatchType && apierrors.IsInvalid(err)
+	// repairs is set when the write changes managedFields.
+	repairs bool
 }
 
 // emptyPatch changes nothing and so needs no precondition: the API server
 // retries it internally, and no writer, however busy, can starve it.
-var emptyPatch = patch{types.MergePatchType, []byte("{}")}
+var emptyPatch = write{kind: types.MergePatchType, body: []byte("{}")}
+
+// lostRace tells whether the API server refused the write because the object
+// has moved on. A merge patch says so with a conflict, a JSON Patch whose test
+// fails is called invalid.
+func (p write) lostRace(err error) bool {
+	return p.kind == types.JSONPatchType && apierrors.IsInvalid(err)
+}
 
 // writeFor is the cheapest write that brings an object to the storage version
-// and loses nothing, given how many races for the object were lost before.
-func (w *Walk) writeFor(item *metav1.PartialObjectMetadata, races int) patch {
-	if lost := w.entriesAtLostVersions(item); len(lost) > 0 {
-		return w.repair(item, lost)
+// and loses nothing, given how many races for the object were lost before. It is
+// nil if the walk has nothing to write to the object.
+func (w *Walk) writeFor(item *metav1.PartialObjectMetadata, races int) (*write, error) {
+	if slices.ContainsFunc(item.ManagedFields, w.Ownership.affects) {
+		moved, err := w.Ownership.Move(item.ManagedFields)
+		if err != nil {
+			return nil, err
+		}
+		return replaceEntries(item, moved), nil
 	}
-	if w.Check && races <= maxRaces {
-		return guardedPatch(item.ResourceVersion)
+	switch {
+	case w.Mode == Survey:
+		return nil, nil
+	case w.Mode == Check && races <= maxRaces:
+		return guardedPatch(item.ResourceVersion), nil
+	default:
+		return &emptyPatch, nil
 	}
-	return emptyPatch
 }
 
 // guardedPatch changes nothing either, but is refused with a conflict if
 // somebody else has written the object since it was listed.
-func guardedPatch(resourceVersion string) patch {
-	return patch{types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, resourceVersion)}
-}
-
-// entriesAtLostVersions are the indexes of managedFields entries whose version
-// the CRD does not list any more. A plain write to such an object makes the API
-// server clear all its managedFields without an error (kubernetes#111937;
-// structured-merge-diff UpdateNoErrors), so ownership would be lost.
-func (w *Walk) entriesAtLostVersions(item *metav1.PartialObjectMetadata) (lost []int) {
-	for i, entry := range item.ManagedFields {
-		group, version, _ := strings.Cut(entry.APIVersion, "/")
-		if group == w.Group && !slices.Contains(w.Versions, version) {
-			lost = append(lost, i)
-		}
-	}
-	return lost
+func guardedPatch(resourceVersion string) *write {
+	return &write{kind: types.MergePatchType, body: fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q}}`, resourceVersion)}
 }
 
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value string `json:"value"`
+	Value any    `json:"value"`
 }
 
-// repair moves the given managedFields entries to the storage version. It
-// changes the object, so it is its own rewrite, and it is guarded by the
-// resourceVersion because the indexes are only true for that one.
-func (w *Walk) repair(item *metav1.PartialObjectMetadata, lost []int) patch {
+// replaceEntries gives an object other managedFields. The API server takes them
+// from a JSON Patch as they are, and the changed object is stored again, so this
+// is repair and rewrite in one. It is guarded, because the entries are only true
+// for the resourceVersion they were read at.
+func replaceEntries(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) *write {
 	ops := []operation{{"test", "/metadata/resourceVersion", item.ResourceVersion}}
-	for _, i := range lost {
-		ops = append(ops, operation{"replace", fmt.Sprintf("/metadata/managedFields/%d/apiVersion", i), w.Group + "/" + w.StorageVersion})
+	if onlyVersionsDiffer(item.ManagedFields, entries) {
+		for i := range entries {
+			if entries[i].APIVersion != item.ManagedFields[i].APIVersion {
+				ops = append(ops, operation{"replace", fmt.Sprintf("/metadata/managedFields/%d/apiVersion", i), entries[i].APIVersion})
+			}
+		}
+	} else {
+		ops = append(ops, operation{"add", "/metadata/managedFields", entries})
 	}
 	body, err := json.Marshal(ops)
 	if err != nil {
-		panic(fmt.Sprintf("rewrite: strings always marshal: %v", err))
+		panic(fmt.Sprintf("rewrite: entries that were read as JSON marshal to JSON: %v", err))
 	}
-	return patch{types.JSONPatchType, body}
+	return &write{kind: types.JSONPatchType, body: body, repairs: true}
+}
+
+// onlyVersionsDiffer tells whether a few words will do in place of the list.
+func onlyVersionsDiffer(before, after []metav1.ManagedFieldsEntry) bool {
+	return slices.EqualFunc(before, after, func(a, b metav1.ManagedFieldsEntry) bool {
+		return sameFields(a.FieldsV1, b.FieldsV1) && a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
+	})
+}
+
+func sameFields(a, b *metav1.FieldsV1) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return string(a.Raw) == string(b.Raw)
 }

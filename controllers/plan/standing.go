@@ -1,0 +1,26 @@
+package plan
+
+import "time"
+
+// Standing is how far the migration of one CRD is, for those who wait for it.
+type Standing struct {
+	Subject  Subject
+	Decision Decision
+	// Evidence is what is known about the CRD.
+	Evidence Evidence
+	// Walking is the walk under way, nil if there is none.
+	Walking *Walking
+	// Failures are the objects that could not be rewritten, in words.
+	Failures []string
+	// Writers are the field managers seen at versions that are to go.
+	Writers []Writer
+}
+
+// Writer is a field manager that wrote objects at a version.
+type Writer struct {
+	Manager   string // with its operation and subresource, in words
+	Version   string
+	Objects   int64
+	Last      time.Time
+	LastWrote string // the object, as namespace/name
+}

@@ -1,0 +1,151 @@
+package rewrite
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Ownership is how managedFields are kept true when a version goes.
+//
+// An entry tells at which version its manager wrote last. Once that version has
+// left spec.versions, server-side apply on the object fails (kubernetes#111937)
+// and any other write, even an empty one, makes the API server clear all entries
+// without an error (structured-merge-diff, UpdateNoErrors). So entries are moved
+// to the storage version while that is still possible to do well.
+type Ownership struct {
+	// Group and StorageVersion are the CRD's.
+	Group          string
+	StorageVersion string
+	// Versions are what spec.versions lists. Entries at any other version of the
+	// group are lost already and always moved.
+	Versions []string
+	// Leaving are versions that are to go; entries at them are moved too.
+	Leaving []string
+	// Has tells whether the storage version's schema has a path. Fields that it
+	// has not cannot be owned at it. Nil means that every path exists.
+	Has func(fieldpath.Path) bool
+}
+
+// affects tells whether an entry has to be moved.
+func (o Ownership) affects(entry metav1.ManagedFieldsEntry) bool {
+	version, ours := o.version(entry)
+	return ours && version != o.StorageVersion && (!slices.Contains(o.Versions, version) || slices.Contains(o.Leaving, version))
+}
+
+// leaving tells whether an entry is at a version that is to go.
+func (o Ownership) leaving(entry metav1.ManagedFieldsEntry) bool {
+	version, ours := o.version(entry)
+	return ours && slices.Contains(o.Leaving, version)
+}
+
+func (o Ownership) version(entry metav1.ManagedFieldsEntry) (string, bool) {
+	group, version, _ := strings.Cut(entry.APIVersion, "/")
+	return version, group == o.Group
+}
+
+// Move returns the entries with all that are affected at the storage version:
+// without the fields it has not, merged with an entry of the same manager that
+// is there already, and dropped if nothing is left. The list is never left empty,
+// because the API server would take that for a wish to forget all owners.
+func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	var moved []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if o.affects(entry) {
+			fields, err := o.owned(entry)
+			if err != nil {
+				return nil, err
+			}
+			if fields.Empty() {
+				continue
+			}
+			entry = *entry.DeepCopy()
+			entry.APIVersion = o.Group + "/" + o.StorageVersion
+			entry.FieldsV1, err = encode(fields)
+			if err != nil {
+				return nil, err
+			}
+		}
+		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return sameManager(e, entry) })
+		if twin < 0 {
+			moved = append(moved, entry)
+			continue
+		}
+		merged, err := merge(moved[twin], entry)
+		if err != nil {
+			return nil, err
+		}
+		moved[twin] = merged
+	}
+	if len(moved) == 0 && len(entries) > 0 {
+		last := *entries[len(entries)-1].DeepCopy()
+		last.APIVersion = o.Group + "/" + o.StorageVersion
+		last.FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}
+		moved = append(moved, last)
+	}
+	return moved, nil
+}
+
+// owned are the fields of an entry that exist at the storage version.
+func (o Ownership) owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	fields, err := decode(entry)
+	if err != nil || o.Has == nil {
+		return fields, err
+	}
+	kept := fieldpath.NewSet()
+	fields.Iterate(func(p fieldpath.Path) {
+		if o.Has(p) {
+			kept.Insert(p.Copy())
+		}
+	})
+	return kept, nil
+}
+
+// sameManager tells whether the API server takes two entries for one: it keeps
+// entries by manager, operation, subresource and, for updates, apiVersion
+// (apimachinery/pkg/util/managedfields, BuildManagerIdentifier).
+func sameManager(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
+		(a.APIVersion == b.APIVersion || a.Operation == metav1.ManagedFieldsOperationApply)
+}
+
+// merge unites the fields of two entries and keeps the later time.
+func merge(a, b metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
+	fa, err := decode(a)
+	if err != nil {
+		return a, err
+	}
+	fb, err := decode(b)
+	if err != nil {
+		return a, err
+	}
+	merged := *a.DeepCopy()
+	if b.Time != nil && (a.Time == nil || a.Time.Before(b.Time)) {
+		merged.Time = b.Time
+	}
+	merged.FieldsV1, err = encode(fa.Union(fb))
+	return merged, err
+}
+
+func decode(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	fields := fieldpath.NewSet()
+	if entry.FieldsV1 == nil {
+		return fields, nil
+	}
+	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
+	}
+	return fields, nil
+}
+
+func encode(fields *fieldpath.Set) (*metav1.FieldsV1, error) {
+	raw, err := fields.ToJSON()
+	if err != nil {
+		return nil, err
+	}
+	return &metav1.FieldsV1{Raw: raw}, nil
+}
