@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+const (
+	// crdsPerPage bounds memory: a CRD can be megabytes, nearly all of it schemas.
+	crdsPerPage = 20
+	// answerTime is how long the API server may take to answer one request.
+	answerTime = 30 * time.Second
+)
+
+// config is how to reach the cluster the user means.
+func (a *app) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: a.contextName}
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: %w", err)
+	}
+	cfg.QPS, cfg.Burst = -1, -1 // the API server's own fairness paces us
+	cfg.UserAgent = "moult"
+	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: that is why we are here
+	return cfg, nil
+}
+
+func (a *app) crds() (apiextensions.CustomResourceDefinitionInterface, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	cfg.ContentType = runtime.ContentTypeProtobuf
+	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := apiextensions.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return client.CustomResourceDefinitions(), nil
+}
+
+// selector selects the opted-in CRDs.
+func (a *app) selector() string { return a.labelKey + "=" + v1alpha1.MigrateLabelValue }
+
+// optedIn reads the opted-in CRDs, a page at a time.
+func (a *app) optedIn(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
+	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
+		next := metav1.ListOptions{LabelSelector: a.selector(), Limit: crdsPerPage}
+		for {
+			page, err := listPage(ctx, crds, next)
+			if err != nil {
+				yield(nil, readError(err))
+				return
+			}
+			for i := range page.Items {
+				if !yield(&page.Items[i], nil) {
+					return
+				}
+			}
+			if next.Continue = page.Continue; next.Continue == "" {
+				return
+			}
+		}
+	}
+}
+
+func listPage(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, opts metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return crds.List(ctx, opts)
+}
+
+// named reads the named CRDs, one at a time. Those that do not exist are told by the error, after the others.
+func named(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, names []string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
+	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
+		var missing []string
+		for _, name := range names {
+			crd, err := getOne(ctx, crds, name)
+			if apierrors.IsNotFound(err) {
+				missing = append(missing, name)
+				continue
+			}
+			if err != nil {
+				yield(nil, readError(err))
+				return
+			}
+			if !yield(crd, nil) {
+				return
+			}
+		}
+		if len(missing) > 0 {
+			yield(nil, noSuchCRD(missing...))
+		}
+	}
+}
+
+func noSuchCRD(names ...string) error {
+	return fmt.Errorf("no such CRD: %s; a CRD's name is <plural>.<group>, and `kubectl get crd` lists them", strings.Join(names, ", "))
+}
+
+func getOne(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return crds.Get(ctx, name, metav1.GetOptions{})
+}
+
+// readError says what to do about CRDs that cannot be read.
+func readError(err error) error {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w; reading CRDs needs get, list and watch on customresourcedefinitions in apiextensions.k8s.io", err)
+	case errors.As(err, new(apierrors.APIStatus)), errors.Is(err, context.Canceled):
+		return err
+	default:
+		return fmt.Errorf("the cluster does not answer; check --kubeconfig and --context: %w", err)
+	}
+}

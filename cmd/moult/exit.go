@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The exit codes, as exitCodes tells them to people.
+const (
+	exitDone        = 0
+	exitNotDone     = 1
+	exitError       = 2
+	exitInterrupted = 130
+)
+
+const exitCodes = `Exit codes:
+  0    every CRD asked for is migrated
+  1    at least one is not
+  2    the question could not be answered: wrong arguments, no cluster, no such CRD
+  130  interrupted`
+
+// notDone is the error of a command that did its work and has bad news.
+type notDone struct{ sentence string }
+
+func (n notDone) Error() string { return n.sentence }
+
+// told is an error that has been printed already.
+type told struct{ error }
+
+func (told) Error() string   { return "" }
+func (t told) Unwrap() error { return t.error }
+
+// exit tells an error and returns the exit code it stands for.
+func (a *app) exit(ctx context.Context, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	a.tell(err)
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.As(err, new(notDone)):
+		return exitNotDone
+	default:
+		return exitError
+	}
+}
+
+// tell prints an error in one line.
+func (a *app) tell(err error) {
+	if text := strings.Join(strings.Fields(err.Error()), " "); text != "" {
+		fmt.Fprintf(a.errOut, "%s: %s\n", a.name, text)
+	}
+}
+
+// tellAll prints the errors that are not nil, a line each, and returns the one that decides the exit code.
+func (a *app) tellAll(errs []error) error {
+	var worst error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		a.tell(err)
+		if worst == nil || errors.As(worst, new(notDone)) {
+			worst = told{err}
+		}
+	}
+	return worst
+}

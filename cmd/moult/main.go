@@ -1,0 +1,27 @@
+// Command moult shows how far CustomResourceDefinitions are migrated and migrates them once, without a controller. It
+// is a kubectl plug-in as well: installed as kubectl-moult it answers to `kubectl moult`.
+//
+// One file per subcommand: status.go, migrate.go, version.go. What a subcommand has to say goes to standard output,
+// progress and errors to standard error, an error being one line that says what to do next. The exit codes are in
+// exit.go and in every help text.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+func main() {
+	log.SetLogger(logr.Discard()) // what libraries log is for controllers
+	klog.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, nameFrom(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/migration"
+)
+
+type migrateCommand struct {
+	*app
+	output  string
+	dryRun  bool
+	options migration.Options
+}
+
+// migrateDocument is what -o json and -o yaml print.
+type migrateDocument struct {
+	// Migrated is true when all CRDs asked for are.
+	Migrated bool       `json:"migrated"`
+	CRDs     []migrated `json:"crds"`
+}
+
+// migrated is how one CRD ended.
+type migrated struct {
+	Name     string `json:"name"`
+	Migrated bool   `json:"migrated"`
+	// Reason and Message are what the condition StorageMigrated says, or why there is none.
+	Reason   string    `json:"reason"`
+	Message  string    `json:"message"`
+	Progress *progress `json:"progress,omitempty"`
+}
+
+func newMigrate(a *app) *cobra.Command {
+	m := &migrateCommand{app: a}
+	c := &cobra.Command{
+		Use:   "migrate CRD...",
+		Short: "Migrate CRDs once, from here, without a controller",
+		Long: `Rewrite every object of the named CRDs at the storage version, wait out the
+settle time, check every object again, and trim status.storedVersions: what
+moult-controller does, by the same code, from a shell or a Job.
+
+The CRDs must carry the opt-in label. Interrupted, nothing is lost: the same
+command goes on with what is not yet rewritten. With --dry-run every object is
+sent its write as a dry run, so that admission and validation are asked about
+it, and nothing is written.
+
+` + exitCodes + `
+
+With --dry-run 0 means that no write would be refused, and 1 that some would.`,
+		Example: a.example(`  # which objects would be refused?
+  $ moult migrate widgets.example.com --dry-run
+
+  # migrate two CRDs side by side
+  $ moult migrate widgets.example.com gadgets.example.com
+
+  # from a Job, with a result for machines on standard output
+  $ moult migrate widgets.example.com -o json`),
+		Args: func(c *cobra.Command, names []string) error {
+			if len(names) == 0 {
+				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in", a.name)
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeCRDs(a.selector),
+		RunE:              func(c *cobra.Command, names []string) error { return m.run(c.Context(), distinct(names)) },
+	}
+	m.bind(c)
+	return c
+}
+
+func (m *migrateCommand) bind(c *cobra.Command) {
+	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused")
+	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one")
+	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "writes under way at any moment, over all CRDs")
+	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (m *migrateCommand) validate() error {
+	if m.options.Settle <= 0 {
+		return fmt.Errorf("--settle is %s; it must be longer than 0, because without it a write at an old version can land unseen after the proof", m.options.Settle)
+	}
+	if m.options.MaxInFlight < 1 {
+		return fmt.Errorf("--max-in-flight is %d; at least 1 write must be allowed", m.options.MaxInFlight)
+	}
+	if _, document := formats[m.output]; !document && m.output != "" {
+		return fmt.Errorf("-o %s is none of json, yaml", m.output)
+	}
+	return nil
+}
+
+func (m *migrateCommand) run(ctx context.Context, names []string) error {
+	if err := m.validate(); err != nil {
+		return err
+	}
+	cfg, err := m.config()
+	if err != nil {
+		return err
+	}
+	m.options.LabelKey = m.labelKey
+	if m.dryRun {
+		return m.tryAll(ctx, cfg, names)
+	}
+	results, errs := make([]migrated, len(names)), make([]error, len(names))
+	board := newBoard(m.errOut, names)
+	m.each(names, func(i int, o migration.Options) {
+		results[i], errs[i] = m.migrate(ctx, cfg, names[i], o, board)
+	})
+	board.close()
+	if m.output != "" {
+		if err := printDocument(m.out, m.output, documentOf(results)); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted; nothing is lost: what is rewritten stays so, and the same command goes on from there")
+	}
+	return m.tellAll(errs)
+}
+
+// each does all CRDs side by side and shares the writes among them.
+func (m *migrateCommand) each(names []string, do func(i int, o migration.Options)) {
+	atATime := min(len(names), m.options.MaxInFlight)
+	options := m.options
+	options.MaxInFlight = m.options.MaxInFlight / atATime
+	var group errgroup.Group
+	group.SetLimit(atATime)
+	for i := range names {
+		group.Go(func() error { do(i, options); return nil })
+	}
+	_ = group.Wait()
+}
+
+func (m *migrateCommand) migrate(ctx context.Context, cfg *rest.Config, name string, o migration.Options, board board) (migrated, error) {
+	result := migrated{Name: name}
+	board.show(name, standing{phase: "starting"})
+	err := migration.Run(ctx, rest.CopyConfig(cfg), name, o, func(u migration.Update) {
+		if u.Reason == "" {
+			return // the error says why there is nothing to tell
+		}
+		result.Reason, result.Message = u.Reason, u.Sentence
+		s := standing{phase: u.Reason, until: u.Until, settle: o.Settle, done: u.Reason == v1alpha1.ReasonMigrated}
+		if u.Progress.Total > 0 {
+			result.Progress = progressOf(u.Progress)
+			s.progress = result.Progress
+		}
+		board.show(name, s)
+	})
+	if blocked := (*migration.Blocked)(nil); errors.As(err, &blocked) {
+		result.Reason, result.Message = blocked.Reason, blocked.Sentence
+	} else if err != nil {
+		result.Reason, result.Message = "Error", err.Error()
+		if ctx.Err() != nil {
+			result.Reason = "Interrupted"
+		}
+	}
+	if err != nil {
+		board.show(name, standing{phase: result.Reason, progress: result.Progress.ended()})
+	}
+	result.Migrated = err == nil
+	return result, explain(name, err)
+}
+
+// explain says what to do about a CRD that could not be migrated.
+func explain(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, new(*migration.Blocked)):
+		return notDone{err.Error() + "; then run the same command again"}
+	case errors.Is(err, migration.ErrNotFound):
+		return noSuchCRD(name)
+	default:
+		return fmt.Errorf("%s: %w; the same command goes on from there", name, readError(err))
+	}
+}
+
+func documentOf(results []migrated) migrateDocument {
+	d := migrateDocument{Migrated: true, CRDs: results}
+	for _, r := range results {
+		d.Migrated = d.Migrated && r.Migrated
+	}
+	return d
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+func TestMigrateRewritesProvesAndTrims(t *testing.T) {
+	w := newWorld(t, 200)
+	got := w.moult("migrate", w.crd.Name, "--settle", "1s")
+	w.Expect(got.code).To(Equal(exitDone), got.errOut)
+	w.Expect(w.stored()).To(Equal(map[string]int{"v1": 200}))
+	w.Expect(w.live().Status.StoredVersions).To(Equal([]string{"v1"}))
+	w.Expect(got.errOut).To(HaveSuffix("Migrated, 200 of 200 objects\n"))
+	w.Expect(got.out).To(BeEmpty())
+	w.Expect(w.moult("status").code).To(Equal(exitDone))
+}
+
+func TestMigrateInterruptedGoesOnWithTheRest(t *testing.T) {
+	w := newWorld(t, 1500)
+	ctx, interrupt := context.WithCancel(w.ctx)
+	defer interrupt()
+	go func() {
+		defer interrupt()
+		w.Eventually(w.writes, "30s", "20ms").Should(BeNumerically(">", 100))
+	}()
+	got := w.moultUntil(ctx, "migrate", w.crd.Name, "--settle", "1s")
+	w.Expect(got.code).To(Equal(exitInterrupted))
+	w.Expect(got.errOut).To(ContainSubstring("interrupted; nothing is lost"))
+	w.Expect(w.stored()["v1alpha1"]).To(BeNumerically(">", 0), "it was interrupted on the way")
+	w.Expect(w.live().Status.StoredVersions).To(Equal([]string{"v1alpha1", "v1"}), "nothing is trimmed without a proof")
+
+	got = w.moult("migrate", w.crd.Name, "--settle", "1s")
+	w.Expect(got.code).To(Equal(exitDone), got.errOut)
+	w.Expect(w.stored()).To(Equal(map[string]int{"v1": 1500}))
+	w.Expect(w.writes()).To(Equal(1500), "no object is written twice")
+}
+
+func TestMigrateTellsMachinesHowEachCRDEnded(t *testing.T) {
+	w, other := newWorld(t, 3), newWorld(t, 0)
+	got := w.moult("migrate", w.crd.Name, other.crd.Name, "--settle", "1s", "-o", "json")
+	w.Expect(got.code).To(Equal(exitNotDone))
+	w.Expect(got.errOut).To(ContainSubstring("NotOptedIn"))
+	w.Expect(got.out).To(MatchJSON(strings.NewReplacer("FIRST", w.crd.Name, "SECOND", other.crd.Name, "LABEL", w.label).Replace(`{
+		"migrated": false,
+		"crds": [
+			{"name": "FIRST", "migrated": true, "reason": "Migrated",
+			 "message": "every object is proved to be stored at v1: 3 of 3 objects, 0 failed", "progress": {"done": 3, "total": 3, "failed": 0}},
+			{"name": "SECOND", "migrated": false, "reason": "NotOptedIn",
+			 "message": "the CRD does not carry the label LABEL: \"true\"; add it to the CRD's manifest in Git"}
+		]}`)))
+}
+
+func TestMigrateSaysWhatToDoNext(t *testing.T) {
+	const settle = "--settle=1s"
+	for name, c := range map[string]struct {
+		crd  func(*builders.CRDBuilder) *builders.CRDBuilder
+		args []string
+		want string
+		code int
+	}{
+		"no CRD is named":      {args: []string{"migrate"}, want: "`moult status` lists those that are opted in", code: exitError},
+		"there is no such CRD": {args: []string{"migrate", "widgets", settle}, want: "no such CRD: widgets; a CRD's name is", code: exitError},
+		"no settle time":       {args: []string{"migrate", "widgets", "--settle", "0s"}, want: "must be longer than 0", code: exitError},
+		"no write in flight":   {args: []string{"migrate", "widgets", "--max-in-flight", "0"}, want: "at least 1", code: exitError},
+		"a person has paused it": {
+			crd: func(b *builders.CRDBuilder) *builders.CRDBuilder {
+				return b.Annotation("moult.dev/paused", "true")
+			},
+			args: []string{"migrate", "CRD", settle}, want: "Paused: paused; remove the annotation moult.dev/paused to go on; then run the same command again", code: exitNotDone,
+		},
+		"the storage version is not served": {
+			crd: func(b *builders.CRDBuilder) *builders.CRDBuilder {
+				return b.Versions("v1alpha1", "v1").Unserved("v1")
+			},
+			args: []string{"migrate", "CRD", settle}, want: "set served: true on version v1", code: exitNotDone,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{WithT: NewWithT(t), t: t, ctx: t.Context(), label: "example.com/migrate"}
+			if c.crd != nil {
+				group := builders.UniqueGroup(t)
+				w = newWorldOf(t, c.crd(builders.CRD(group, "widgets")).Label(group+"/migrate", "true"))
+			}
+			args := make([]string, len(c.args))
+			for i, arg := range c.args {
+				args[i] = arg
+				if arg == "CRD" {
+					args[i] = w.crd.Name
+				}
+			}
+			got := w.moult(args...)
+			lines := strings.Split(strings.TrimSpace(got.errOut), "\n")
+			w.Expect(lines[len(lines)-1]).To(And(HavePrefix("moult: "), ContainSubstring(c.want)))
+			w.Expect(got.code).To(Equal(c.code))
+			w.Expect(got.out).To(BeEmpty())
+		})
+	}
+}
+
+func TestADryRunWritesNothingAndNamesWhatWouldBeRefused(t *testing.T) {
+	w := newWorld(t, 40)
+	webhook := refuse(w, "the chief is on holiday", "object-00007")
+	before := w.live().Status
+
+	got := w.moult("migrate", w.crd.Name, "--dry-run")
+	w.Expect(got.code).To(Equal(exitNotDone), got.errOut)
+	w.Expect(got.out).To(HavePrefix(w.crd.Name + ": 40 objects would be sent a write, 1 would be refused\n  default/object-00007: AdmissionDenied: "))
+	w.Expect(got.out).To(ContainSubstring("the chief is on holiday"))
+	w.Expect(webhook.Calls()).To(Equal(40), "admission is asked about every object")
+
+	got = w.moult("migrate", w.crd.Name, "--dry-run", "-o", "yaml")
+	w.Expect(got.out).To(And(ContainSubstring("objects: 40"), ContainSubstring("refused: 1"), ContainSubstring("name: object-00007")))
+
+	w.Expect(w.writes()).To(BeZero())
+	w.Expect(w.live().Status).To(Equal(before))
+
+	webhook.Allow("object-00007")
+	got = w.moult("migrate", w.crd.Name, "--dry-run")
+	w.Expect(got.code).To(Equal(exitDone))
+	w.Expect(got.out).To(Equal(w.crd.Name + ": 40 objects would be sent a write, 0 would be refused\n"))
+}
+
+func TestMigrateNamesTheObjectsThatFailAndTrimsNothing(t *testing.T) {
+	w := newWorld(t, 40)
+	refuse(w, "the chief is on holiday", "object-00007")
+	got := w.moult("migrate", w.crd.Name, "--settle", "1s")
+	w.Expect(got.code).To(Equal(exitNotDone))
+	w.Expect(got.errOut).To(ContainSubstring("ObjectsFailed: 1 of 40 objects"))
+	w.Expect(got.errOut).To(ContainSubstring("default/object-00007"))
+	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 39}))
+	w.Expect(w.live().Status.StoredVersions).To(Equal([]string{"v1alpha1", "v1"}))
+}
+
+// refuse has an admission webhook reject updates of objects.
+func refuse(w *world, message string, names ...string) *webhooks.Admission {
+	w.t.Helper()
+	webhook, err := webhooks.NewAdmission()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.t.Cleanup(func() { _ = webhook.Close() })
+	w.Expect(webhook.Install(w.ctx, cp.Config, w.gr.WithVersion("v1"))).To(Succeed())
+	w.t.Cleanup(func() { _ = webhook.Uninstall(context.Background(), cp.Config, w.gr) })
+	webhook.RejectUpdates(message, names...)
+	return webhook
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// app is what all subcommands share.
+type app struct {
+	name        string // how the user calls us
+	kubeconfig  string
+	contextName string
+	labelKey    string
+	out, errOut io.Writer
+}
+
+// run executes a command line and returns its exit code.
+func run(ctx context.Context, name string, args []string, out, errOut io.Writer) int {
+	a := &app{name: name, out: out, errOut: errOut}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	return a.exit(ctx, root.ExecuteContext(ctx))
+}
+
+// nameFrom is how help and errors call the program that was started as program.
+func nameFrom(program string) string {
+	base := strings.TrimSuffix(filepath.Base(program), ".exe")
+	if plugin, ok := strings.CutPrefix(base, "kubectl-"); ok {
+		return "kubectl " + plugin
+	}
+	return "moult"
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "moult",
+		Short: "Migrate the stored objects of CRDs to their storage version, and see how far that is",
+		Long: fmt.Sprintf(`Moult rewrites every stored object of a CustomResourceDefinition at its storage
+version, proves it, and trims status.storedVersions, so that old versions can be
+removed from the CRD. It touches only CRDs that carry the label
+%s: %q.`, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster this runs in")
+	flags.StringVar(&a.contextName, "context", "", "context of the kubeconfig to use")
+	flags.StringVar(&a.labelKey, "label-key", v1alpha1.MigrateLabel, "label that opts a CRD in with the value \"true\"")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(newStatus(a), newMigrate(a), newVersion(a))
+	return root
+}
+
+// example is a help text's examples, calling the program as the user did.
+func (a *app) example(text string) string { return strings.ReplaceAll(text, "$ moult", "$ "+a.name) }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+)
+
+type statusCommand struct {
+	*app
+	output string
+	watch  bool
+}
+
+// statusDocument is what -o json and -o yaml print.
+type statusDocument struct {
+	// Migrated is true when there are CRDs and all of them are migrated.
+	Migrated bool  `json:"migrated"`
+	CRDs     []row `json:"crds"`
+}
+
+func newStatus(a *app) *cobra.Command {
+	s := &statusCommand{app: a}
+	c := &cobra.Command{
+		Use:   "status [CRD...]",
+		Short: "Show how far CRDs are migrated",
+		Long: `Show the storage version, status.storedVersions and the migration of the named
+CRDs, or of all that are opted in.
+
+The counts are those of the condition StorageMigrated, which moult-controller
+refreshes every 10 % and at most every 10 seconds. A CRD is migrated when the
+condition is True and speaks of the CRD as it is now. Without an opted-in CRD
+nothing is known to be migrated, so the exit code is 1 then, too.
+
+` + exitCodes,
+		Example: a.example(`  # all opted-in CRDs
+  $ moult status
+
+  # two of them, with what the controller says about each
+  $ moult status widgets.example.com gadgets.example.com -o wide
+
+  # progress bars until all are migrated
+  $ moult status --watch
+
+  # may v1alpha1 be removed? in a pipeline
+  $ moult status widgets.example.com >/dev/null && echo yes`),
+		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), distinct(names)) },
+	}
+	c.Flags().StringVarP(&s.output, "output", "o", "", "json, yaml or wide")
+	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "redraw until all are migrated or Ctrl-C")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml", "wide"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (s *statusCommand) run(ctx context.Context, names []string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	crds, err := s.crds()
+	if err != nil {
+		return err
+	}
+	if s.watch {
+		return s.follow(ctx, crds, names)
+	}
+	rows, incomplete := s.rows(ctx, crds, names)
+	if incomplete != nil && len(rows) == 0 {
+		return incomplete
+	}
+	if err := errors.Join(s.print(rows, incomplete == nil), incomplete); err != nil {
+		return err
+	}
+	return s.verdict(rows)
+}
+
+func (s *statusCommand) validate() error {
+	if _, document := formats[s.output]; !document && s.output != "" && s.output != "wide" {
+		return fmt.Errorf("-o %s is none of json, yaml, wide", s.output)
+	}
+	if s.watch && s.output != "" {
+		return errors.New("--watch draws progress bars; leave out -o, or leave out --watch and ask again")
+	}
+	return nil
+}
+
+// rows reads what is asked for. With an error there may be some of the rows.
+func (s *statusCommand) rows(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, names []string) ([]row, error) {
+	found := s.optedIn(ctx, crds)
+	if len(names) > 0 {
+		found = named(ctx, crds, names)
+	}
+	rows := []row{}
+	for crd, err := range found {
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, rowOf(crd, s.labelKey))
+	}
+	return rows, nil
+}
+
+// print shows the rows, which are complete if they are all that was asked for.
+func (s *statusCommand) print(rows []row, complete bool) error {
+	if _, document := formats[s.output]; document {
+		return printDocument(s.out, s.output, statusDocument{Migrated: complete && allMigrated(rows), CRDs: rows})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return printTable(s.out, rows, s.output == "wide")
+}
+
+// verdict is what the exit code is to say about the rows.
+func (s *statusCommand) verdict(rows []row) error {
+	switch {
+	case len(rows) == 0:
+		return notDone{fmt.Sprintf("no CRD is opted in; add the label %s: \"true\" to a CRD's manifest in Git, or try it with `kubectl label crd NAME %s`", s.labelKey, s.selector())}
+	case allMigrated(rows):
+		return nil
+	default:
+		return notDone{} // the table says it all
+	}
+}
+
+// distinct drops repeated names and keeps the order.
+func distinct(names []string) []string {
+	seen := map[string]bool{}
+	var once []string
+	for _, name := range names {
+		if !seen[name] {
+			once = append(once, name)
+		}
+		seen[name] = true
+	}
+	return once
+}
