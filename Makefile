@@ -1,0 +1,52 @@
+# Needs Go, make and git, nothing else: every other tool is pinned in a module under test/tools and built once.
+# `make` alone lists what there is to do.
+
+GO ?= go
+.DEFAULT_GOAL := help
+
+# The race detector needs a C compiler. Without one the tests run all the same, and say so.
+RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+# One package's tests. Those against the real control plane take a minute or two.
+TEST_TIMEOUT = 15m
+
+# The modules that hold Go code of ours.
+LINTED = . test/e2e
+
+# What `make generate` writes, for `make verify` to compare.
+GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml'
+
+.PHONY: help build test test-e2e lint generate verify clean
+
+help: ## list what there is to do
+	@echo "Moult: drop an old version from a CRD without losing an object. Start with \`make demo\`."
+	@echo
+	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:[^#]*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build moult-controller and moult into bin/
+	@$(GO) build -o bin/ ./cmd/...
+	@echo "built bin/moult-controller and bin/moult"
+
+test: control-plane ## run all tests against a real kube-apiserver and etcd
+	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
+	@echo "testing; the first run compiles for a few minutes, and every package tells when it is done"
+	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo CD and Flux
+	@$(GO) -C test/e2e test -timeout 30m $(TEST_FLAGS) ./...
+
+lint: golangci-lint ## check the code; .golangci.yml says for what
+	@found=0; for module in $(LINTED); do (cd $$module && $(GOLANGCI_LINT) run ./...) || found=1; done; exit $$found
+
+generate: controller-gen ## write the generated files anew
+	@$(CONTROLLER_GEN) object paths=./api/...
+	@$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=clusters/base/crds
+
+verify: generate ## fail if a generated file differs from what is committed
+	@git diff --exit-code -- $(GENERATED) || { echo "the generated files have changed: commit what \`make generate\` wrote" >&2; exit 1; }
+	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
+	[ -z "$$new" ] || { echo "generated but not committed: $$new" >&2; exit 1; }
+
+clean: clean-control-plane clean-tools clean-e2e-tools ## remove bin/ and everything that was built into the cache folder
+	@rm -rf bin
+
+include test/demo/demo.mk test/controlplane/controlplane.mk test/tools/lint/lint.mk test/e2e/e2e.mk
