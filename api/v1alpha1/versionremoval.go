@@ -137,12 +137,25 @@ type VersionRemovalStatus struct {
 	// +optional
 	Warnings []Blocker `json:"warnings,omitempty"`
 
+	// LastWriteAt is the latest write at one of the versions that was seen in
+	// managedFields. The entries themselves have been moved since.
+	//
+	// +optional
+	LastWriteAt *metav1.Time `json:"lastWriteAt,omitempty"`
+
 	// LastHandledReconcileAt is the value of the annotation
 	// reconcile.fluxcd.io/requestedAt that was answered last.
 	//
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 }
+
+// GetConditions and SetConditions let fluxcd/pkg/runtime work with the
+// conditions.
+func (v *VersionRemoval) GetConditions() []metav1.Condition { return v.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (v *VersionRemoval) SetConditions(c []metav1.Condition) { v.Status.Conditions = c }
 
 // ProofStatus is what a proof is about.
 type ProofStatus struct {

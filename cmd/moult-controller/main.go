@@ -1,5 +1,6 @@
 // Command moult-controller migrates the stored objects of opted-in
-// CustomResourceDefinitions and says so in their StorageMigrated condition.
+// CustomResourceDefinitions, says so in their StorageMigrated condition, and
+// answers VersionRemovals.
 package main
 
 import (
@@ -7,13 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
+	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/fluxcd/pkg/runtime/leaderelection"
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/fluxcd/pkg/runtime/pprof"
 	"github.com/fluxcd/pkg/runtime/probes"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -21,7 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/removal"
 )
 
 func main() {
@@ -49,16 +55,61 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
-		return fmt.Errorf("setting up the migration controller: %w", err)
+	if err := setup(mgr, f); err != nil {
+		return err
 	}
 	probes.SetupChecks(mgr, ctrl.Log)
 	return mgr.Start(ctx)
 }
 
+// setup adds both reconcilers and connects them.
+func setup(mgr manager.Manager, f *flags) error {
+	board := migration.NewBoard()
+	f.migration.Board = board
+	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
+		return fmt.Errorf("setting up the migration controller: %w", err)
+	}
+	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = board, f.migration.LabelKey, f.migration.Groups
+	if f.eventsAddr != "" {
+		recorder, err := events.NewRecorder(mgr, ctrl.Log, f.eventsAddr, "moult-controller")
+		if err != nil {
+			return fmt.Errorf("--events-addr %q: %w", f.eventsAddr, err)
+		}
+		f.removal.Recorder = recorder
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return openGate(ctx, mgr, f.removal) }))
+}
+
+// openGate starts the removal controller as soon as the API server serves
+// VersionRemovals. Without their CRD there is nothing to answer, and no reason
+// not to migrate.
+func openGate(ctx context.Context, mgr manager.Manager, opts removal.Options) error {
+	kind := schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "VersionRemoval"}
+	for told := false; ; told = true {
+		if _, err := mgr.GetRESTMapper().RESTMapping(kind, v1alpha1.GroupVersion.Version); err == nil {
+			break
+		} else if !told {
+			ctrl.Log.Info("VersionRemovals are not answered yet: their CRD is not installed (clusters/base/crds)", "reason", err.Error())
+		}
+		select {
+		case <-time.After(gatePoll):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if err := removal.SetupWithManager(ctx, mgr, opts); err != nil {
+		return fmt.Errorf("setting up the removal controller: %w", err)
+	}
+	return nil
+}
+
+// gatePoll is how often the CRD of VersionRemovals is looked for.
+const gatePoll = 5 * time.Second
+
 func newManager(cfg *rest.Config, f *flags) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	// The passes are paced by their own budget and the API server's answers, and
 	// everything else is a handful of requests.
 	cfg.QPS, cfg.Burst = -1, -1

@@ -1,0 +1,66 @@
+package removal
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	kuberecorder "k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// Migration is the side of the migration reconciler that removals see.
+type Migration interface {
+	// Ask says that asker wants versions of a CRD to go.
+	Ask(crd string, asker types.NamespacedName, wish plan.Removal)
+	// Withdraw takes a wish back.
+	Withdraw(crd string, asker types.NamespacedName)
+	// Standing is how far the migration of a CRD is.
+	Standing(crd string) (plan.Standing, bool)
+	// Changes names CRDs whose standing has changed.
+	Changes() <-chan string
+}
+
+// Options adjust the reconciler.
+type Options struct {
+	// Migration is asked to do the work. Required.
+	Migration Migration
+
+	// LabelKey and Groups are those of the migration reconciler.
+	LabelKey string
+	Groups   []string
+
+	// Namespaces limits whose VersionRemovals are answered. Empty means all.
+	Namespaces []string
+
+	// SurveyInterval is how often managedFields are looked through again while
+	// versions wait to be removed. Default: 10 minutes.
+	SurveyInterval time.Duration
+
+	// Nudge makes Flux Kustomizations and Argo CD Applications look again when
+	// a gate opens. It needs a Role of its own.
+	Nudge bool
+
+	// Recorder receives Events. Default: the manager's.
+	Recorder kuberecorder.EventRecorder
+
+	// Clock is replaced in tests. Default: the real one.
+	Clock clock.Clock
+}
+
+const defaultSurveyInterval = 10 * time.Minute
+
+func (o Options) withDefaults() Options {
+	if o.LabelKey == "" {
+		o.LabelKey = v1alpha1.MigrateLabel
+	}
+	if o.SurveyInterval == 0 {
+		o.SurveyInterval = defaultSurveyInterval
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}

@@ -1,0 +1,62 @@
+package removal
+
+import (
+	"context"
+
+	"github.com/fluxcd/pkg/runtime/controller"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+)
+
+// Reconciler answers one VersionRemoval at a time.
+type Reconciler struct {
+	opts    Options
+	client  client.Client
+	crds    client.Reader // reads whole CRDs from the API server
+	metrics controller.Metrics
+	wishes  *wishes
+	nudges  *nudger // nil if nobody is to be nudged
+}
+
+// Reconcile is the main path.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	removal := &v1alpha1.VersionRemoval{}
+	if err := r.client.Get(ctx, req.NamespacedName, removal); err != nil {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	started := r.opts.Clock.Now()
+	situation, err := r.observe(ctx, removal)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	v := verdict.Judge(situation)
+	opened, err := r.report(ctx, removal, situation, v)
+	r.measure(ctx, removal, started)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if opened && r.nudges != nil {
+		r.nudges.wake(ctx, removal)
+	}
+	return r.result(situation, v), nil
+}
+
+// result is the one place that says when to look again without being woken.
+func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result {
+	if !v.Until.IsZero() {
+		return ctrl.Result{RequeueAfter: max(v.Until.Sub(s.Now), 1)}
+	}
+	return ctrl.Result{RequeueAfter: r.opts.SurveyInterval}
+}
+
+// forget drops what a deleted VersionRemoval asked for.
+func (r *Reconciler) forget(name types.NamespacedName) {
+	if crd, known := r.wishes.forget(name); known {
+		r.opts.Migration.Withdraw(crd, name)
+	}
+}

@@ -1,0 +1,121 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/fluxcd/pkg/runtime/patch"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+)
+
+// progressStep is the least progress worth a write, in percent.
+const progressStep = 10
+
+// report writes the verdict into the status, if it is a new one, and returns
+// whether the gate has just opened. It is the only writer of the status.
+func (r *Reconciler) report(ctx context.Context, removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) (opened bool, err error) {
+	before := removal.DeepCopy()
+	fill(removal, s, v)
+	if equality.Semantic.DeepEqual(before.Status, removal.Status) || onlyCountsMoved(before, removal) {
+		return false, nil
+	}
+	patcher := patch.NewSerialPatcher(before, r.client)
+	if err := patcher.Patch(ctx, removal, patch.WithFieldOwner(v1alpha1.FieldManager),
+		patch.WithOwnedConditions{Conditions: []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition}}); err != nil {
+		return false, fmt.Errorf("writing the status of %s/%s: %w", removal.Namespace, removal.Name, err)
+	}
+	r.tell(before, removal, v)
+	return v.State == verdict.Ready && !conditions.IsReady(before), nil
+}
+
+// fill puts a verdict into the status.
+func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
+	status := &removal.Status
+	status.ObservedGeneration = removal.Generation
+	status.Blockers, status.Warnings, status.Proof = v.Blockers, v.Warnings, v.Proof
+	status.StoredVersions, status.Progress = nil, nil
+	if s.CRD != nil {
+		status.StoredVersions = s.CRD.StoredVersions
+	}
+	if p := v.Progress; p != nil {
+		status.Progress = &v1alpha1.ProgressStatus{Total: p.Total, Done: p.Done, Failed: p.Failed, Summary: fmt.Sprintf("%d/%d", p.Done, p.Total)}
+	}
+	if !v.LastWrite.IsZero() {
+		at := metav1.NewTime(v.LastWrite.Truncate(time.Second))
+		status.LastWriteAt = &at
+	}
+	if at, asked := meta.ReconcileAnnotationValue(removal.Annotations); asked {
+		status.LastHandledReconcileAt = at
+	}
+	mark(removal, v)
+}
+
+// mark sets the conditions in kstatus' sense. They carry no counts, since those
+// who watch them would be woken by each.
+func mark(removal *v1alpha1.VersionRemoval, v verdict.Verdict) {
+	switch v.State {
+	case verdict.Ready:
+		conditions.Delete(removal, meta.ReconcilingCondition)
+		conditions.Delete(removal, meta.StalledCondition)
+		conditions.MarkTrue(removal, meta.ReadyCondition, v.Reason, "%s", v.Message)
+	case verdict.Progressing:
+		conditions.MarkFalse(removal, meta.ReadyCondition, v.Reason, "%s", v.Message)
+		conditions.MarkReconciling(removal, v.Reason, "%s", v.Message)
+		conditions.Delete(removal, meta.StalledCondition)
+	case verdict.Stalled:
+		conditions.MarkFalse(removal, meta.ReadyCondition, v.Reason, "%s", v.Message)
+		conditions.MarkStalled(removal, v.Reason, "%s", v.Message)
+		conditions.Delete(removal, meta.ReconcilingCondition)
+	}
+	for i := range removal.Status.Conditions {
+		removal.Status.Conditions[i].ObservedGeneration = removal.Generation
+	}
+}
+
+// onlyCountsMoved tells a status that differs in its counts alone, and by too
+// little to be worth a write.
+func onlyCountsMoved(before, after *v1alpha1.VersionRemoval) bool {
+	was, is := before.Status.Progress, after.Status.Progress
+	if was == nil || is == nil || conditions.IsReady(after) || was.Total != is.Total || was.Failed != is.Failed {
+		return false
+	}
+	if 100*(is.Done-was.Done) >= progressStep*max(is.Total, 1) {
+		return false
+	}
+	same := after.Status.DeepCopy()
+	same.Progress = was
+	for i, c := range same.Conditions {
+		if old := conditions.Get(before, c.Type); old != nil && old.Reason == c.Reason && old.Status == c.Status {
+			same.Conditions[i] = *old
+		}
+	}
+	return equality.Semantic.DeepEqual(before.Status, *same)
+}
+
+// tell records an Event when the reason is a new one.
+func (r *Reconciler) tell(before, after *v1alpha1.VersionRemoval, v verdict.Verdict) {
+	if conditions.GetReason(before, meta.ReadyCondition) == v.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if v.State == verdict.Stalled || len(v.Blockers) > 0 {
+		kind = corev1.EventTypeWarning
+	}
+	r.opts.Recorder.Event(after, kind, v.Reason, v.Message)
+}
+
+// measure records the metrics other GitOps controllers have.
+func (r *Reconciler) measure(ctx context.Context, removal *v1alpha1.VersionRemoval, started time.Time) {
+	r.metrics.RecordDuration(ctx, removal, started)
+	r.metrics.RecordReadiness(ctx, removal)
+	r.metrics.RecordReconciling(ctx, removal)
+	r.metrics.RecordStalled(ctx, removal)
+}

@@ -1,0 +1,139 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/metrics"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+const (
+	controllerName = "moult-removal"
+	crdNameIndex   = "spec.crdName"
+)
+
+// SetupWithManager adds the removal reconciler to a manager whose scheme knows
+// this project's types. The manager's identity needs get, list and watch on
+// versionremovals and customresourcedefinitions, patch on versionremovals/status
+// and create and patch on events.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) error {
+	opts = opts.withDefaults()
+	if opts.Recorder == nil {
+		opts.Recorder = mgr.GetEventRecorderFor(controllerName) //nolint:staticcheck // fluxcd/pkg/runtime/events, which may stand here, is a recorder of this kind
+	}
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	whole, err := client.New(mgr.GetConfig(), client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client for CRDs: %w", err)
+	}
+	r := &Reconciler{
+		opts: opts, client: mgr.GetClient(), crds: whole, wishes: newWishes(),
+		metrics: controller.NewMetrics(mgr, recorder()),
+	}
+	if opts.Nudge {
+		r.nudges = newNudger(mgr.GetClient(), mgr.GetAPIReader(), opts.Clock)
+		if err := mgr.Add(r.nudges); err != nil {
+			return err
+		}
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, func(o client.Object) []string {
+		return []string{o.(*v1alpha1.VersionRemoval).Spec.CRDName}
+	}); err != nil {
+		return fmt.Errorf("index of VersionRemovals: %w", err)
+	}
+	return r.watch(mgr, scheme)
+}
+
+// watch wakes the reconciler for a VersionRemoval that changes, for a CRD that
+// changes, labelled or not, and for a migration that gets further.
+func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
+	// Of CRDs only the fact that they changed matters, so only their names are
+	// kept; a CRD without the label must wake its VersionRemovals too.
+	crds, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), DefaultTransform: namesOnly,
+	})
+	if err != nil {
+		return fmt.Errorf("cache of CRDs: %w", err)
+	}
+	if err := mgr.Add(crds); err != nil {
+		return err
+	}
+	skip := true // two managers may live in one process
+	c, err := ctrlcontroller.New(controllerName, mgr, ctrlcontroller.Options{
+		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip,
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.VersionRemoval{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.VersionRemoval]{})); err != nil {
+		return err
+	}
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	if err := c.Watch(source.Kind(crds, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
+		return r.waiting(ctx, crd.Name)
+	}))); err != nil {
+		return err
+	}
+	return c.Watch(source.Func(r.followMigration))
+}
+
+// followMigration wakes the reconciler for the VersionRemovals of each CRD whose
+// migration gets further.
+func (r *Reconciler) followMigration(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	go func() {
+		for {
+			select {
+			case crd := <-r.opts.Migration.Changes():
+				for _, request := range r.waiting(ctx, crd) {
+					queue.Add(request)
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// waiting are the VersionRemovals that name a CRD.
+func (r *Reconciler) waiting(ctx context.Context, crd string) (requests []ctrl.Request) {
+	list := &v1alpha1.VersionRemovalList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{crdNameIndex: crd}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the VersionRemovals of a CRD", "crd", crd)
+		return nil
+	}
+	for i := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// namesOnly drops everything from a CRD's metadata but its identity.
+func namesOnly(in any) (any, error) {
+	if o, ok := in.(*metav1.PartialObjectMetadata); ok {
+		o.ObjectMeta = metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+	}
+	return in, nil
+}
+
+// recorder is the process' recorder of GitOps metrics; there can be only one.
+var recorder = sync.OnceValue(metrics.MustMakeRecorder)

@@ -1,0 +1,257 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// rule is one line of the specification.
+type rule struct {
+	name  string
+	judge func(Situation) (Verdict, bool)
+}
+
+// rules are asked in this order and the first that holds decides. What cannot
+// break comes first, then what only a commit can mend, then what the migration
+// is still doing, then what was asked for beside.
+var rules = []rule{
+	{"NamespaceNotAllowed", namespaceNotAllowed},
+	{"Paused", paused},
+	{"NothingStored", nothingStored},
+	{"CRDIsGoing", crdIsGoing},
+	{"AlreadyRemoved", alreadyRemoved},
+	{"StillTheStorageVersion", stillTheStorageVersion},
+	{"NotOptedIn", notOptedIn},
+	{"OutOfScope", outOfScope},
+	{"NotSeenYet", notSeenYet},
+	{"NotProved", notProved},
+	{"NotTrimmed", notTrimmed},
+	{"OwnershipNotRepaired", ownershipNotRepaired},
+	{"StillServed", stillServed},
+	{"StillWritten", stillWritten},
+	{"SafeToRemove", safeToRemove},
+}
+
+// Judge asks the rules in order. The last rule always holds.
+func Judge(s Situation) Verdict {
+	for _, r := range rules {
+		if v, ok := r.judge(s); ok {
+			v.Rule, v.LastWrite = r.name, s.lastWrite()
+			return v
+		}
+	}
+	panic("verdict: the last rule must always hold")
+}
+
+// namespaceNotAllowed: says nothing of the CRD, which may not be the asker's to
+// know about.
+func namespaceNotAllowed(s Situation) (Verdict, bool) {
+	return stalled(v1alpha1.ReasonNamespaceNotAllowed, "VersionRemovals of this namespace are not answered",
+		"create it in a namespace named by the controller's flag --gate-namespaces"), !s.Allowed
+}
+
+// paused: a person has closed the gate.
+func paused(s Situation) (Verdict, bool) {
+	return progressing(v1alpha1.ReasonPaused, "the gate is closed by hand",
+		fmt.Sprintf("remove the annotation %s from this VersionRemoval", v1alpha1.PausedAnnotation)), s.Paused
+}
+
+// nothingStored: first install, fresh cluster, restore. A gate that waited here
+// would wait for what it holds back.
+func nothingStored(s Situation) (Verdict, bool) {
+	return ready(v1alpha1.ReasonNothingStored,
+		fmt.Sprintf("there is no CRD %s, so nothing is stored at %s", s.Removal.CRDName, list(s.Removal.Versions))), s.CRD == nil
+}
+
+// crdIsGoing: all objects go with it.
+func crdIsGoing(s Situation) (Verdict, bool) {
+	return progressing(v1alpha1.ReasonNotEstablished, fmt.Sprintf("the CRD %s is being deleted", s.Removal.CRDName), ""), s.CRD.Deleting
+}
+
+// alreadyRemoved: after the commit has been applied.
+func alreadyRemoved(s Situation) (Verdict, bool) {
+	return ready(v1alpha1.ReasonAlreadyRemoved,
+		fmt.Sprintf("%s no longer has %s", s.Removal.CRDName, list(s.Removal.Versions))), len(s.present()) == 0
+}
+
+// stillTheStorageVersion: a release was skipped, or the flip and the removal are
+// in one commit. The API server needs a state in between.
+func stillTheStorageVersion(s Situation) (Verdict, bool) {
+	v := s.CRD.StorageVersion
+	return stalled(v1alpha1.ReasonIntermediateRevisionRequired,
+		fmt.Sprintf("%s is still the storage version of %s, so new objects are stored at it", v, s.Removal.CRDName),
+		fmt.Sprintf("first commit a manifest of %s that keeps %s (storage: false) and has storage: true on a newer version; remove %s in a later commit", s.Removal.CRDName, v, v)), slices.Contains(s.Removal.Versions, v)
+}
+
+// notOptedIn: we may not write, so we cannot prove either.
+func notOptedIn(s Situation) (Verdict, bool) {
+	what := "storedVersions is clean, but nobody has proved that the objects are"
+	if stored := s.stored(); len(stored) > 0 {
+		what = fmt.Sprintf("storedVersions still names %s", list(stored))
+	}
+	return stalled(v1alpha1.ReasonNotOptedIn,
+		fmt.Sprintf("%s lacks the label %s: %q, so its objects may not be rewritten; %s", s.Removal.CRDName, s.LabelKey, v1alpha1.MigrateLabelValue, what),
+		"add the label to the CRD's manifest in Git, for example with this line under components: in its kustomization.yaml: - <moult>/clusters/components/opt-in"), !s.CRD.OptedIn
+}
+
+// outOfScope: another controller's to migrate.
+func outOfScope(s Situation) (Verdict, bool) {
+	return stalled(v1alpha1.ReasonOutOfScope, fmt.Sprintf("this controller was told not to look after the group of %s", s.Removal.CRDName),
+		"add the group to the controller's flag --crd-groups"), !s.CRD.InScope
+}
+
+// notSeenYet: the migration has not looked at the CRD as it is now.
+func notSeenYet(s Situation) (Verdict, bool) {
+	return progressing(v1alpha1.ReasonMigrating, fmt.Sprintf("generation %d of %s has not been looked at yet", s.CRD.Generation, s.Removal.CRDName), ""),
+		s.Standing == nil || s.Standing.Subject != s.CRD.Subject
+}
+
+// notProved: storedVersions is not asked, since anyone may have cleaned it.
+func notProved(s Situation) (Verdict, bool) {
+	if s.proved() {
+		return Verdict{}, false
+	}
+	d := s.Standing.Decision
+	v := Verdict{State: Progressing, Reason: d.Reason, Message: d.Sentence, Progress: progressOf(s.Standing)}
+	switch d.Reason {
+	case v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying:
+	case v1alpha1.ReasonObjectsFailed:
+		v.Blockers = failures(s.Standing.Failures)
+	case v1alpha1.ReasonStorageVersionNotServed:
+		v.State = Stalled
+		v.Blockers = []v1alpha1.Blocker{{Kind: d.Reason, Message: d.Sentence, Action: "set served: true on the storage version in the CRD's manifest"}}
+	default:
+		v.Blockers = []v1alpha1.Blocker{{Kind: d.Reason, Message: d.Sentence}}
+	}
+	return v, true
+}
+
+// notTrimmed: a moment between the proof and the trim.
+func notTrimmed(s Situation) (Verdict, bool) {
+	return progressing(v1alpha1.ReasonMigrating,
+		fmt.Sprintf("every object is proved to be stored at %s; storedVersions still names %s and is about to be trimmed", s.CRD.StorageVersion, list(s.stored())), ""), len(s.stored()) > 0
+}
+
+// ownershipNotRepaired: once a version is gone, entries that name it break
+// server-side apply and are wiped by the next write.
+func ownershipNotRepaired(s Situation) (Verdict, bool) {
+	if s.surveyed() {
+		return Verdict{}, false
+	}
+	v := Verdict{State: Progressing, Reason: v1alpha1.ReasonRepairingOwnership, Progress: progressOf(s.Standing),
+		Message: fmt.Sprintf("every object is stored at %s; looking for managedFields that still name %s and moving them", s.CRD.StorageVersion, list(s.Removal.Versions))}
+	if t := s.Standing.Evidence.Survey.Trouble; t != nil {
+		v.Reason, v.Message, v.Until = t.Reason, t.Message, s.Standing.Evidence.Survey.RetryAt
+		v.Blockers = failures(s.Standing.Failures)
+	}
+	return v, true
+}
+
+// stillServed: clients can still use the version.
+func stillServed(s Situation) (Verdict, bool) {
+	return Verdict{State: Stalled, Reason: v1alpha1.ReasonStillServed, Message: servedBlocker(s).Message,
+			Blockers: []v1alpha1.Blocker{servedBlocker(s)}, Warnings: writers(s)},
+		len(s.served()) > 0 && slices.Contains(s.Removal.Require, v1alpha1.Unserved)
+}
+
+// stillWritten: somebody has not noticed yet.
+func stillWritten(s Situation) (Verdict, bool) {
+	quiet := s.lastWrite().Add(s.Removal.QuietPeriod.Duration)
+	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), Until: quiet,
+			Message: fmt.Sprintf("%s was written with at %s, less than %s ago (see blockers for who)",
+				list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
+		quiet.After(s.Now) && slices.Contains(s.Removal.Require, v1alpha1.Quiet)
+}
+
+// safeToRemove: nothing is left that could break.
+func safeToRemove(s Situation) (Verdict, bool) {
+	v := ready(v1alpha1.ReasonSafeToRemove,
+		fmt.Sprintf("every object of %s is proved to be stored at %s, and no managedFields name %s", s.Removal.CRDName, s.CRD.StorageVersion, list(s.Removal.Versions)))
+	v.Proof = &v1alpha1.ProofStatus{UID: s.CRD.UID, Generation: s.CRD.Generation, StorageVersion: s.CRD.StorageVersion}
+	v.Progress = progressOf(s.Standing)
+	v.Warnings = writers(s)
+	if len(s.served()) > 0 {
+		v.Warnings = append([]v1alpha1.Blocker{servedBlocker(s)}, v.Warnings...)
+	}
+	return v, true
+}
+
+func ready(reason, message string) Verdict {
+	return Verdict{State: Ready, Reason: reason, Message: message}
+}
+
+func progressing(reason, message, action string) Verdict {
+	return Verdict{State: Progressing, Reason: reason, Message: sentence(message, action), Blockers: blocker(reason, message, action)}
+}
+
+func stalled(reason, message, action string) Verdict {
+	return Verdict{State: Stalled, Reason: reason, Message: sentence(message, action), Blockers: blocker(reason, message, action)}
+}
+
+// sentence joins what is the case and what to do, because a GitOps tool shows
+// nothing but the condition's message.
+func sentence(message, action string) string {
+	if action == "" {
+		return message
+	}
+	return message + ". To do: " + action
+}
+
+func blocker(kind, message, action string) []v1alpha1.Blocker {
+	if action == "" {
+		return nil
+	}
+	return []v1alpha1.Blocker{{Kind: kind, Message: message, Action: action}}
+}
+
+func failures(named []string) (blockers []v1alpha1.Blocker) {
+	for _, f := range named {
+		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f,
+			Action: "make the object acceptable, or whatever refuses it; it is tried again by itself"})
+	}
+	return blockers
+}
+
+func servedBlocker(s Situation) v1alpha1.Blocker {
+	return v1alpha1.Blocker{Kind: v1alpha1.ReasonStillServed,
+		Message: fmt.Sprintf("%s is still served, so clients may be using it", list(s.served())),
+		Action:  fmt.Sprintf("commit served: false on %s first and see whether anyone complains", list(s.served()))}
+}
+
+// maxWriters bounds the writers a status names.
+const maxWriters = 19
+
+// writers are those who wrote at the versions within the quiet period.
+func writers(s Situation) (recent []v1alpha1.Blocker) {
+	if s.Standing == nil {
+		return nil
+	}
+	for _, w := range s.Standing.Writers {
+		if !slices.Contains(s.Removal.Versions, w.Version) || !w.Last.After(s.Now.Add(-s.Removal.QuietPeriod.Duration)) || len(recent) == maxWriters {
+			continue
+		}
+		recent = append(recent, v1alpha1.Blocker{Kind: v1alpha1.ReasonStillWritten,
+			Message: fmt.Sprintf("field manager %s wrote %d objects at %s, last %s at %s", w.Manager, w.Objects, w.Version, w.LastWrote, w.Last.UTC().Format(time.RFC3339)),
+			Action:  fmt.Sprintf("let it write at %s", s.CRD.StorageVersion)})
+	}
+	return recent
+}
+
+func progressOf(s *plan.Standing) *v1alpha1.Progress {
+	counts := s.Evidence.Last
+	if s.Walking != nil && s.Walking.Counts.Total > 0 {
+		counts = s.Walking.Counts
+	}
+	if counts.Total == 0 {
+		return nil
+	}
+	p := counts.Progress()
+	return &p
+}
+
+func list(versions []string) string { return strings.Join(versions, ", ") }

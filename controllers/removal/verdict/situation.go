@@ -1,0 +1,152 @@
+package verdict
+
+import (
+	"slices"
+	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// Situation is everything a verdict depends on.
+type Situation struct {
+	Now time.Time
+	// Removal is what is asked for.
+	Removal v1alpha1.VersionRemovalSpec
+	// Allowed tells whether VersionRemovals of this namespace are answered.
+	Allowed bool
+	// Paused tells whether a person has closed the gate by hand.
+	Paused bool
+	// LabelKey is the label that opts a CRD in.
+	LabelKey string
+	// CRD is nil if there is no such CRD.
+	CRD *CRD
+	// Standing is how far its migration is; nil if that is not known (yet).
+	Standing *plan.Standing
+	// Remembered is what was found safe before this process began.
+	Remembered *v1alpha1.ProofStatus
+	// LastWrite is the latest write at one of the versions seen before; zero if
+	// none was.
+	LastWrite time.Time
+}
+
+// CRD is the part of a CustomResourceDefinition that matters here.
+type CRD struct {
+	plan.Subject
+	OptedIn        bool
+	InScope        bool
+	Deleting       bool
+	Versions       []Version
+	StoredVersions []string
+}
+
+// Version is one entry of spec.versions.
+type Version struct {
+	Name   string
+	Served bool
+}
+
+// State is what a Verdict amounts to. The set is closed.
+type State string
+
+const (
+	// Ready: removing the versions now breaks nothing.
+	Ready State = "Ready"
+	// Progressing: not yet, and it can clear without a commit.
+	Progressing State = "Progressing"
+	// Stalled: not before somebody commits something.
+	Stalled State = "Stalled"
+)
+
+// Verdict is the answer.
+type Verdict struct {
+	// Rule is the name of the rule that decided.
+	Rule    string
+	State   State
+	Reason  string
+	Message string
+	// Blockers hold the removal back; Warnings do not.
+	Blockers []v1alpha1.Blocker
+	Warnings []v1alpha1.Blocker
+	// Progress is set when there is something to count.
+	Progress *v1alpha1.Progress
+	// Proof is set with SafeToRemove.
+	Proof *v1alpha1.ProofStatus
+	// LastWrite is the latest write at one of the versions seen so far.
+	LastWrite time.Time
+	// Until is when to ask again without being woken; zero for never.
+	Until time.Time
+}
+
+// present are the asked versions that the CRD still has, in its spec or stored.
+func (s Situation) present() (versions []string) {
+	for _, v := range s.Removal.Versions {
+		if s.lists(v) || slices.Contains(s.CRD.StoredVersions, v) {
+			versions = append(versions, v)
+		}
+	}
+	return versions
+}
+
+func (s Situation) lists(version string) bool {
+	return slices.ContainsFunc(s.CRD.Versions, func(v Version) bool { return v.Name == version })
+}
+
+// stored are the asked versions that storedVersions names.
+func (s Situation) stored() (versions []string) {
+	for _, v := range s.Removal.Versions {
+		if slices.Contains(s.CRD.StoredVersions, v) {
+			versions = append(versions, v)
+		}
+	}
+	return versions
+}
+
+// served are the asked versions that are still served.
+func (s Situation) served() (versions []string) {
+	for _, v := range s.CRD.Versions {
+		if v.Served && slices.Contains(s.Removal.Versions, v.Name) {
+			versions = append(versions, v.Name)
+		}
+	}
+	return versions
+}
+
+// proved tells whether the proof is our own, of this CRD's UID, generation and
+// storage version, and nothing speaks against it now.
+func (s Situation) proved() bool {
+	return s.Standing != nil && s.Standing.Subject == s.CRD.Subject && s.Standing.Evidence.Subject == s.CRD.Subject &&
+		s.Standing.Evidence.Proved && s.Standing.Decision.Reason == v1alpha1.ReasonMigrated
+}
+
+// surveyed tells whether no object's managedFields named the versions when they
+// were last looked through. A survey that is repeated does not close the gate
+// again; one that found something it cannot mend does.
+func (s Situation) surveyed() bool {
+	survey := s.Standing.Evidence.Survey
+	if survey.Trouble != nil {
+		return false
+	}
+	return survey.Covers(plan.Removal{Versions: s.present()}) || s.remembered()
+}
+
+// remembered tells whether the very same was found safe before this process
+// began, so that a restart does not close the gate.
+func (s Situation) remembered() bool {
+	r := s.Remembered
+	return r != nil && r.UID == s.CRD.UID && r.Generation == s.CRD.Generation && r.StorageVersion == s.CRD.StorageVersion
+}
+
+// lastWrite is the latest write at one of the versions, as far as is known.
+func (s Situation) lastWrite() time.Time {
+	last := s.LastWrite
+	if s.Standing == nil {
+		return last
+	}
+	for _, w := range s.Standing.Writers {
+		if slices.Contains(s.Removal.Versions, w.Version) && w.Last.After(last) {
+			last = w.Last
+		}
+	}
+	return last
+}
