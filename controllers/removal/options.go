@@ -3,8 +3,8 @@ package removal
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kuberecorder "k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -21,6 +21,11 @@ type Migration interface {
 	Standing(crd string) (plan.Standing, bool)
 	// Changes names CRDs whose standing has changed.
 	Changes() <-chan string
+}
+
+// Recorder records Events.
+type Recorder interface {
+	Event(object runtime.Object, eventtype, reason, message string)
 }
 
 // Options adjust the reconciler.
@@ -43,8 +48,9 @@ type Options struct {
 	// a gate opens. It needs a Role of its own.
 	Nudge bool
 
-	// Recorder receives Events. Default: the manager's.
-	Recorder kuberecorder.EventRecorder
+	// Recorder receives Events. Default: the manager's. One of
+	// fluxcd/pkg/runtime/events sends them to Flux's notification-controller too.
+	Recorder Recorder
 
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.Clock

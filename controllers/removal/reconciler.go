@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,9 @@ type Reconciler struct {
 
 // Reconcile is the main path.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if len(r.opts.Namespaces) > 0 && !slices.Contains(r.opts.Namespaces, req.Namespace) {
+		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
+	}
 	removal := &v1alpha1.VersionRemoval{}
 	if err := r.client.Get(ctx, req.NamespacedName, removal); err != nil {
 		r.forget(req.NamespacedName)

@@ -34,7 +34,7 @@ const (
 func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if opts.Recorder == nil {
-		opts.Recorder = mgr.GetEventRecorderFor(controllerName) //nolint:staticcheck // fluxcd/pkg/runtime/events, which may stand here, is a recorder of this kind
+		opts.Recorder = plainRecorder{mgr.GetEventRecorder(controllerName)}
 	}
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
