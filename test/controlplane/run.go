@@ -24,7 +24,7 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 	defer func() {
 		err := started.Stop()
 		if err == nil && code == 0 {
-			err = goleak.Find()
+			err = goleak.Find(newOptions(opts).leaks...)
 		}
 		if err != nil {
 			code = failed(err)
