@@ -62,7 +62,7 @@ With --dry-run 0 means that no write would be refused, and 1 that some would.`,
 
   # from a Job, with a result for machines on standard output
   $ moult migrate widgets.example.com -o json`),
-		Args: func(c *cobra.Command, names []string) error {
+		Args: func(_ *cobra.Command, names []string) error {
 			if len(names) == 0 {
 				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in", a.name)
 			}

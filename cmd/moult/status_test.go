@@ -180,8 +180,7 @@ func TestThePluginCallsItselfAsItsUserDoes(t *testing.T) {
 	} {
 		g.Expect(nameFrom(program)).To(Equal(want))
 	}
-	w := &world{WithT: g, t: t, ctx: t.Context()}
 	var out, errOut strings.Builder
-	run(w.ctx, "kubectl moult", []string{"status", "--help"}, &out, &errOut)
+	run(t.Context(), "kubectl moult", []string{"status", "--help"}, &out, &errOut)
 	g.Expect(out.String()).To(And(ContainSubstring("  kubectl moult status [CRD...]"), ContainSubstring("$ kubectl moult status --watch")))
 }

@@ -51,7 +51,7 @@ var formats = map[string]func(any) ([]byte, error){
 		content, err := json.MarshalIndent(v, "", "  ")
 		return append(content, '\n'), err
 	},
-	"yaml": func(v any) ([]byte, error) { return yaml.Marshal(v) },
+	"yaml": yaml.Marshal,
 }
 
 func printDocument(out io.Writer, format string, v any) error {

@@ -70,5 +70,5 @@ func labelOwner(crd *apiextensionsv1.CustomResourceDefinition, key string) strin
 }
 
 func ownsLabel(entry metav1.ManagedFieldsEntry, key string) bool {
-	return entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:`+key+`"`)
+	return entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+key+`"`)
 }

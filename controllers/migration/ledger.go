@@ -47,15 +47,15 @@ func (l *ledger) evidence(name string, s plan.Subject, now time.Time, settle tim
 
 // update changes the evidence about s; it does nothing if the CRD has become
 // another subject meanwhile.
-func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) plan.Evidence) (plan.Evidence, bool) {
+func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) plan.Evidence) plan.Evidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
 	if !known || e.evidence.Subject != s {
-		return plan.Evidence{}, false
+		return plan.Evidence{}
 	}
 	e.evidence = change(e.evidence)
-	return e.evidence, true
+	return e.evidence
 }
 
 // noteTally remembers what a walk over s has seen.

@@ -98,7 +98,7 @@ func (r *Reconciler) recorded(crd *apiextensionsv1.CustomResourceDefinition) pla
 func (r *Reconciler) ownsCondition(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, entry := range crd.ManagedFields {
 		if entry.Manager == r.opts.FieldManager && entry.Subresource == "status" && entry.FieldsV1 != nil &&
-			strings.Contains(string(entry.FieldsV1.Raw), conditionKey) {
+			strings.Contains(entry.FieldsV1.GetRawString(), conditionKey) {
 			return true
 		}
 	}

@@ -80,8 +80,7 @@ func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.Cu
 
 // inTrouble notes a trouble that a walk did not bring.
 func (r *Reconciler) inTrouble(name string, o plan.Observation, t plan.Trouble) plan.Evidence {
-	e, _ := r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
-	return e
+	return r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
 }
 
 // result is the one place that maps decisions and errors to what the work queue

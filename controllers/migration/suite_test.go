@@ -67,6 +67,7 @@ func newWorld(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *worl
 
 // widgets is a CRD whose objects are stored at v1alpha1, in a group of its own.
 func widgets(t *testing.T) *builders.CRDBuilder {
+	t.Helper()
 	return builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn()
 }
 

@@ -153,7 +153,7 @@ func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
 				}
 			case Rewrite:
 				e = e.After(Outcome{Mode: Rewriting}, at, settle)
-			case Forget, Withdraw, Leave, Hold, Wait, Follow:
+			case Forget, Withdraw, Leave, Hold, Wait, Follow, Survey:
 			}
 		}
 	})

@@ -1,13 +1,17 @@
 package removal_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -226,4 +230,35 @@ func TestADeletedVersionRemovalAsksNoMore(t *testing.T) {
 	g.eventually("True SafeToRemove")
 	g.Expect(g.client.Delete(g.ctx, g.removal())).To(Succeed())
 	g.Eventually(func() error { return g.client.Get(g.ctx, g.name, &v1alpha1.VersionRemoval{}) }, soon).ShouldNot(Succeed())
+}
+
+// What kubectl get vr prints.
+func TestALineAPersonUnderstands(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	g.ask()
+	line := func() []any {
+		table := &metav1.Table{}
+		cfg := rest.CopyConfig(cp.Config)
+		cfg.GroupVersion, cfg.APIPath, cfg.NegotiatedSerializer = &v1alpha1.GroupVersion, "/apis", serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+		c, err := rest.RESTClientFor(cfg)
+		g.Expect(err).NotTo(HaveOccurred())
+		raw, err := c.Get().Namespace(g.name.Namespace).Resource("versionremovals").
+			SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(g.ctx).Raw()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(json.Unmarshal(raw, table)).To(Succeed())
+		cells := table.Rows[0].Cells
+		return append(cells[:6:6], cells[7]) // without AGE
+	}
+	row := func(ready, reason, progress any) []any {
+		return []any{"no-v1alpha1", g.gr.String(), `["v1alpha1"]`, ready, reason, progress, Not(BeEmpty())}
+	}
+	g.Expect(line()).To(Equal([]any{"no-v1alpha1", g.gr.String(), `["v1alpha1"]`, nil, nil, nil, nil}), "nobody has answered yet")
+	g.install(crd, 20)
+	g.moult(func(m *migration.Options, _ *removal.Options) { m.Settle = 2 * time.Second })
+	g.Eventually(line, soon).Should(HaveExactElements(row("False", "IntermediateRevisionRequired", nil)...))
+	g.flip()
+	g.Eventually(line, soon, "20ms").Should(ContainElements("False", "Settling", "20/20"))
+	g.eventually("True SafeToRemove")
+	g.Eventually(line, soon).Should(HaveExactElements(row("True", "SafeToRemove", "20/20")...))
 }

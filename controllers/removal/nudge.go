@@ -36,9 +36,10 @@ var (
 const argoCDNamespace = "argocd"
 
 const (
-	// ownerWait is how long a Flux Kustomization may take to notice that its
-	// gate has opened: it looks every five seconds.
-	ownerWait = 30 * time.Second
+	// ownerWait is how long a Flux Kustomization may take to answer. While it
+	// waits for its objects it looks every five seconds, or at once if Flux runs
+	// with the feature gate CancelHealthCheckOnNewRevision.
+	ownerWait = time.Minute
 	ownerPoll = 250 * time.Millisecond
 )
 
@@ -91,17 +92,18 @@ func (n *nudger) nudge(ctx context.Context, removal *v1alpha1.VersionRemoval) er
 	return nil
 }
 
-// nudgeFlux asks the owning Kustomization to look, waits until it is ready and
-// asks its dependents, which nothing else wakes.
+// nudgeFlux asks the owning Kustomization to look, waits until it has answered
+// and is ready, and then asks its dependents, which nothing else wakes.
 func (n *nudger) nudgeFlux(ctx context.Context, owner types.NamespacedName) error {
 	dependents, err := n.dependents(ctx, owner)
 	if err != nil {
 		return err
 	}
-	if err := n.annotate(ctx, kustomization, owner, meta.ReconcileRequestAnnotation, n.now()); err != nil {
+	asked := n.now()
+	if err := n.annotate(ctx, kustomization, owner, meta.ReconcileRequestAnnotation, asked); err != nil {
 		return err
 	}
-	for deadline := n.clock.Now().Add(ownerWait); n.clock.Now().Before(deadline) && !n.ready(ctx, owner); {
+	for deadline := n.clock.Now().Add(ownerWait); n.clock.Now().Before(deadline) && !n.answered(ctx, owner, asked); {
 		select {
 		case <-n.clock.After(ownerPoll):
 		case <-ctx.Done():
@@ -141,11 +143,14 @@ func (n *nudger) dependents(ctx context.Context, owner types.NamespacedName) (na
 	return names, nil
 }
 
-// ready tells whether a Kustomization says so of its own present generation.
-func (n *nudger) ready(ctx context.Context, name types.NamespacedName) bool {
+// answered tells whether a Kustomization has answered the request and is ready.
+func (n *nudger) answered(ctx context.Context, name types.NamespacedName, asked string) bool {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kustomization)
 	if n.live.Get(ctx, name, object) != nil {
+		return false
+	}
+	if at, _, _ := unstructured.NestedString(object.Object, "status", "lastHandledReconcileAt"); at != asked {
 		return false
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")

@@ -55,7 +55,10 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		}
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, func(o client.Object) []string {
-		return []string{o.(*v1alpha1.VersionRemoval).Spec.CRDName}
+		if removal, ok := o.(*v1alpha1.VersionRemoval); ok {
+			return []string{removal.Spec.CRDName}
+		}
+		return nil
 	}); err != nil {
 		return fmt.Errorf("index of VersionRemovals: %w", err)
 	}

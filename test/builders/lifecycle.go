@@ -64,7 +64,7 @@ func WaitServed(ctx context.Context, config *rest.Config, crd *apiextensionsv1.C
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("CRD %s is not served by %s: %w, last answer: %v", crd.Name, config.Host, err, last)
+		return fmt.Errorf("CRD %s is not served by %s: %w, last answer: %w", crd.Name, config.Host, err, last)
 	}
 	return nil
 }

@@ -26,21 +26,24 @@ type options struct {
 	controller string
 }
 
-func main() {
+func main() { os.Exit(tell(os.Args[1:])) }
+
+// tell plays the story and returns the exit code.
+func tell(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log.SetLogger(logr.Discard()) // envtest's; the story tells what matters
 
-	o, err := parse(os.Args[1:])
+	o, err := parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		return
+		return 0
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(2)
+		return 2
 	}
 	t := newTeller(os.Stdout)
-	os.Exit(exitCode(ctx, t, run(ctx, t, o)))
+	return exitCode(ctx, t, run(ctx, t, o))
 }
 
 func parse(args []string) (options, error) {

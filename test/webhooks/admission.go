@@ -149,7 +149,7 @@ func (a *Admission) waitAsked(ctx context.Context, config *rest.Config, gvr sche
 		return a.probed, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the API server does not ask the admission webhook for %s: %w, last answer: %v", gvr.GroupResource(), err, last)
+		return fmt.Errorf("the API server does not ask the admission webhook for %s: %w, last answer: %w", gvr.GroupResource(), err, last)
 	}
 	return nil
 }

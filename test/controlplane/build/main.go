@@ -27,8 +27,9 @@ func main() {
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *clean); err != nil {
+	err := run(ctx, *clean)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "control plane:", err)
 		os.Exit(1)
 	}
