@@ -47,7 +47,7 @@ func (r *Reconciler) forget(name string) {
 // withdraw takes our condition back from a CRD whose opt-in label is gone.
 func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition) error {
 	owner, known := r.ledger.forget(name)
-	written := condition(crd) != nil && r.ownsCondition(crd)
+	written := condition(crd) != nil && r.ownsCondition(crd.ManagedFields)
 	r.metrics.forget(name)
 	r.opts.Board.forget(name)
 	if written {

@@ -175,3 +175,28 @@ func TestAConditionOfSomebodyElseIsNoProof(t *testing.T) {
 	w.controller(w.quick())
 	w.Eventually(w.stored, soon, "50ms").Should(Equal(map[string]int{"v1": 25}))
 }
+
+func TestALabelRemovedWhileNobodyLooksIsNoticedAtTheStart(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 10)
+	stop := w.controller(w.quick())
+	w.eventuallyMigrated(10)
+	stop()
+	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = nil })
+	w.controller(w.quick())
+	w.Eventually(w.reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
+	w.Expect(w.storedVersions()).To(Equal([]string{"v1"}))
+}
+
+func TestAnotherInstallationsConditionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t).Label("moult.example.com/mine", "true"), 10)
+	mine := w.quick()
+	mine.LabelKey = "moult.example.com/mine"
+	stop := w.controller(mine)
+	w.eventuallyMigrated(10)
+	stop()
+	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { delete(crd.Labels, v1alpha1.MigrateLabel) })
+	w.controller(w.quick())
+	w.Consistently(w.reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+}

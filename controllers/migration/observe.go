@@ -7,6 +7,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,7 +82,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 // fit it, proves nothing.
 func (r *Reconciler) recorded(crd *apiextensionsv1.CustomResourceDefinition) plan.Recorded {
 	c := condition(crd)
-	if c == nil || !v1alpha1.SpeaksOf(c.Message, crd.Generation) || !r.ownsCondition(crd) {
+	if c == nil || !v1alpha1.SpeaksOf(c.Message, crd.Generation) || !r.ownsCondition(crd.ManagedFields) {
 		return plan.Recorded{}
 	}
 	progress, _ := v1alpha1.ParseProgress(c.Message)
@@ -93,10 +94,10 @@ func (r *Reconciler) recorded(crd *apiextensionsv1.CustomResourceDefinition) pla
 	}
 }
 
-// ownsCondition tells whether the condition on the CRD was written by our own
-// field manager.
-func (r *Reconciler) ownsCondition(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, entry := range crd.ManagedFields {
+// ownsCondition tells from a CRD's managedFields whether the condition on it was
+// written by our own field manager.
+func (r *Reconciler) ownsCondition(entries []metav1.ManagedFieldsEntry) bool {
+	for _, entry := range entries {
 		if entry.Manager == r.opts.FieldManager && entry.Subresource == "status" && entry.FieldsV1 != nil &&
 			strings.Contains(entry.FieldsV1.GetRawString(), conditionKey) {
 			return true

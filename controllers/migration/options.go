@@ -28,7 +28,9 @@ type Options struct {
 	// the default, 60 s.
 	Settle time.Duration
 
-	// FieldManager names us in managedFields. Default: moult.
+	// FieldManager names us in managedFields, and so tells our condition from
+	// another installation's. Default: moult, followed by the LabelKey if that is
+	// not the default one.
 	FieldManager string
 
 	// MaxInFlight bounds the writes under way at any moment, over all CRDs.
@@ -69,7 +71,12 @@ const defaultMaxWalks = 8
 func (o Options) withDefaults() Options {
 	orDefault(&o.LabelKey, v1alpha1.MigrateLabel)
 	orDefault(&o.Settle, DefaultSettle)
-	orDefault(&o.FieldManager, v1alpha1.FieldManager)
+	if o.FieldManager == "" {
+		o.FieldManager = v1alpha1.FieldManager
+		if o.LabelKey != v1alpha1.MigrateLabel {
+			o.FieldManager += ":" + o.LabelKey
+		}
+	}
 	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
 	orDefault(&o.MaxWalks, defaultMaxWalks)
 	if o.Registerer == nil {

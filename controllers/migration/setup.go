@@ -56,6 +56,9 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{})); err != nil {
 		return err
 	}
+	if err := c.Watch(r.orphans(live)); err != nil {
+		return err
+	}
 	return c.Watch(r.woken())
 }
 
@@ -89,9 +92,13 @@ func (r *Reconciler) woken() source.Source {
 				case <-ctx.Done():
 					return
 				}
-				queue.Add(ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+				queue.Add(request(name))
 			}
 		}()
 		return nil
 	})
+}
+
+func request(crd string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: crd}}
 }

@@ -132,19 +132,18 @@ func stopFor(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	switch c, _ := classify(err); c {
+	switch c, reason := classify(err); c {
 	case forbidden:
 		return &Stopped{Forbidden, err}
 	case noConvert:
 		return &Stopped{ConversionUnavailable, err}
 	case rejected:
-		if spoilt(err) {
+		if reason == reasonConversion {
 			return &Stopped{ConversionUnavailable, err}
 		}
-		fallthrough
-	default:
-		return &Stopped{Unavailable, err}
+	case gone, conflict, busy, flaky, noRoute:
 	}
+	return &Stopped{Unavailable, err}
 }
 
 // continueToken is the token an expired list hands out to go on with, from

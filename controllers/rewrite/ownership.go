@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,11 +83,15 @@ func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFi
 	if len(moved) == 0 && len(entries) > 0 {
 		last := *entries[len(entries)-1].DeepCopy()
 		last.APIVersion = o.Group + "/" + o.StorageVersion
-		last.FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}
+		last.FieldsV1 = metav1.NewFieldsV1(ownsNothing)
 		moved = append(moved, last)
 	}
 	return moved, nil
 }
+
+// ownsNothing are fields that nobody can lose: the API server drops an entry
+// without any.
+const ownsNothing = `{"f:metadata":{}}`
 
 // owned are the fields of an entry that exist at the storage version.
 func (o Ownership) owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
@@ -133,10 +136,10 @@ func merge(a, b metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
 
 func decode(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	fields := fieldpath.NewSet()
-	if entry.FieldsV1 == nil {
+	if entry.FieldsV1.GetRawString() == "" {
 		return fields, nil
 	}
-	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return nil, fmt.Errorf("managedFields of %s: %w", entry.Manager, err)
 	}
 	return fields, nil
@@ -147,5 +150,5 @@ func encode(fields *fieldpath.Set) (*metav1.FieldsV1, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &metav1.FieldsV1{Raw: raw}, nil
+	return metav1.NewFieldsV1(string(raw)), nil
 }

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,13 +21,14 @@ const (
 // patience is the back-off of one request: pauses that double, with jitter, and
 // never shorter than the API server's Retry-After.
 type patience struct {
-	clock clock.Clock
-	since time.Time
-	tries int
+	clock  clock.Clock
+	jitter func(time.Duration) time.Duration
+	since  time.Time
+	tries  int
 }
 
 func (w *Walk) newPatience() *patience {
-	return &patience{clock: w.Clock, since: w.Clock.Now()}
+	return &patience{clock: w.Clock, jitter: w.Jitter, since: w.Clock.Now()}
 }
 
 // sit waits before the next try after err. It returns the end of the walk if
@@ -51,9 +51,9 @@ func (p *patience) sit(ctx context.Context, err error) error {
 // pause waits once.
 func (p *patience) pause(ctx context.Context, err error) error {
 	d := min(firstPause<<min(p.tries, 10), longPause)
-	d = d/2 + rand.N(d/2+1)
+	d = d/2 + p.jitter(d/2+1)
 	if s, ok := apierrors.SuggestsClientDelay(err); ok {
-		d = max(d, time.Duration(s)*time.Second+rand.N(firstPause))
+		d = max(d, time.Duration(s)*time.Second+p.jitter(firstPause))
 	}
 	p.tries++
 	select {

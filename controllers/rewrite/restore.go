@@ -3,12 +3,22 @@ package rewrite
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// errOwnershipLost fails an object whose managedFields could not be put back.
-var errOwnershipLost = errors.New("the API server cleared the object's managedFields during the rewrite and they could not be put back; apply the object again with its own tool")
+// restoreTimeout bounds how long entries are put back; a walk that is stopped
+// meanwhile ends that much later.
+const restoreTimeout = 20 * time.Second
+
+var (
+	// errOwnershipLost fails an object whose managedFields could not be put back.
+	errOwnershipLost = errors.New("the API server cleared the object's managedFields during the rewrite and they could not be put back; apply the object again with its own tool")
+	// errNotMoved fails an object whose repair was accepted without effect.
+	errNotMoved = errors.New("the API server accepted the object's new managedFields and kept the old ones; look for an admission webhook that sets them")
+)
 
 // wiped tells whether a write has made the API server forget who owns what. It
 // does so, without an error, when it cannot convert an object between the
@@ -18,35 +28,48 @@ func wiped(before, after *metav1.PartialObjectMetadata) bool {
 	return len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0
 }
 
-// restore puts the entries of before back on an object that has lost them.
-func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObjectMetadata) error {
-	entries, err := v.Ownership.Move(before.ManagedFields)
-	if err != nil {
-		return err
-	}
-	for range maxRaces {
-		restored, err := v.patch(ctx, v.key(), replaceEntries(after, entries))
-		switch {
-		case err == nil && len(restored.ManagedFields) > 0:
-			return nil
-		case err == nil:
-			after = restored
-		case ctx.Err() != nil:
-			return ctx.Err()
+// restore puts the entries of before back on an object that has lost them and
+// returns the object, or nil if it is gone. Nobody but this walk knows them any
+// more, so it goes on although the walk is told to stop.
+func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
+	defer cancel()
+	for try := range 2 * maxRaces {
+		ownership := v.Ownership
+		if try >= maxRaces {
+			ownership.Versions = nil // moves every entry, so that nothing has to be converted
 		}
-		if err := v.patience.pause(ctx, err); err != nil {
-			return err
+		restored, err := v.putBack(ctx, ownership, before, after)
+		if err == nil && !wiped(before, restored) {
+			return restored, nil
+		}
+		if v.patience.pause(ctx, err) != nil {
+			break
 		}
 		fresh, err := v.Objects.Get(ctx, v.key())
-		if c, _ := classify(err); err != nil && c == gone {
-			return nil
-		}
 		if err == nil {
-			if len(fresh.ManagedFields) > 0 {
-				return nil // somebody has applied the object meanwhile
-			}
 			after = fresh
+		} else if c, _ := classify(err); c == gone {
+			return nil, nil
 		}
 	}
-	return errOwnershipLost
+	return nil, errOwnershipLost
+}
+
+// putBack gives an object its former entries beside those it was given since.
+// What an apply finds without an owner it gives to "before-first-apply"; that is
+// taken back, since the owners are known.
+func (v *visitor) putBack(ctx context.Context, ownership Ownership, before, after *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	since := slices.DeleteFunc(slices.Clone(after.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == "before-first-apply"
+	})
+	entries, err := ownership.Move(slices.Concat(before.ManagedFields, since))
+	if err != nil {
+		return nil, err
+	}
+	write, err := replaceEntries(after, entries)
+	if err != nil {
+		return nil, err
+	}
+	return v.patch(ctx, v.key(), write)
 }

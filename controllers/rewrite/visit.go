@@ -31,7 +31,6 @@ type visitor struct {
 
 // visit brings one object to its outcome. The error is the end of the walk.
 func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialObjectMetadata) error {
-	w.noteWriters(book, item)
 	if w.provedBy(item.ResourceVersion) && !slices.ContainsFunc(item.ManagedFields, w.Ownership.affects) {
 		book.add(Current)
 		return nil
@@ -40,6 +39,7 @@ func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialO
 	for {
 		done, err := v.try(ctx)
 		if done || err != nil {
+			w.noteWriters(book, v.item) // as last read: an earlier look may miss a writer whose entry was moved
 			return err
 		}
 	}
@@ -58,73 +58,77 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 	}
 	after, err := v.patch(ctx, v.key(), write)
 	if err == nil {
-		return true, v.wrote(ctx, write, after)
+		v.wrote(ctx, write, after)
+		return true, nil
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	c, reason := classify(err)
-	if write.lostRace(err) {
-		c, reason = conflict, reasonConflict
+	if write.perhapsRaced(err) {
+		return v.raced(ctx, err)
 	}
-	switch c {
+	switch c, _ := classify(err); c {
 	case gone:
 		v.book.add(Gone)
 		return true, nil
-	case conflict:
-		return v.raced(ctx, reason, err)
 	case flaky:
 		if v.flakes++; v.flakes <= maxFlakes {
 			return false, v.patience.pause(ctx, err)
 		}
-		v.fail(reason, err)
-		return true, nil
 	case busy:
 		return false, v.patience.sit(ctx, err)
 	case forbidden, noConvert, noRoute:
 		return false, stopFor(err)
-	case rejected:
+	case rejected, conflict:
 	}
-	v.fail(reason, err)
+	v.refused(err)
 	return true, nil
 }
 
 // wrote notes the outcome of a write that was accepted.
-func (v *visitor) wrote(ctx context.Context, write *write, after *metav1.PartialObjectMetadata) error {
+func (v *visitor) wrote(ctx context.Context, write *write, after *metav1.PartialObjectMetadata) {
+	now := after
 	if wiped(v.item, after) {
-		if err := v.restore(ctx, v.item, after); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		var err error
+		if now, err = v.restore(ctx, v.item, after); err != nil {
 			v.fail(reasonOwnership, err)
-			return nil
+			return
 		}
 	}
-	if write.repairs {
+	switch {
+	case now == nil:
+		v.book.add(Gone)
+	case !write.repairs:
+		v.book.add(v.outcome(after))
+	case slices.ContainsFunc(now.ManagedFields, v.Ownership.affects):
+		v.fail(reasonOwnership, errNotMoved)
+	default:
 		v.book.add(Repaired)
-		return nil
 	}
-	v.book.add(v.outcome(after))
-	return nil
 }
 
-// raced reads the object again after somebody else wrote it first.
-func (v *visitor) raced(ctx context.Context, reason string, err error) (bool, error) {
+// raced reads the object again after somebody else may have written it first. If
+// nobody has, the write was refused for what it is.
+func (v *visitor) raced(ctx context.Context, err error) (bool, error) {
 	if v.races++; v.races > 2*maxRaces {
-		v.fail(reason, err)
+		v.fail(reasonConflict, err)
 		return true, nil
 	}
-	fresh, err := v.Objects.Get(ctx, v.key())
-	if err == nil {
-		v.overtaken = v.overtaken || fresh.ResourceVersion != v.item.ResourceVersion
-		v.item = fresh
-		return false, nil
-	}
-	if c, _ := classify(err); c == gone {
+	fresh, getErr := v.Objects.Get(ctx, v.key())
+	if getErr != nil {
+		if c, _ := classify(getErr); c != gone {
+			return false, v.patience.sit(ctx, getErr)
+		}
 		v.book.add(Gone)
 		return true, nil
 	}
-	return false, v.patience.sit(ctx, err)
+	written := fresh.ResourceVersion != v.item.ResourceVersion
+	if c, _ := classify(err); c != conflict && !written {
+		v.refused(err)
+		return true, nil
+	}
+	v.overtaken, v.item = v.overtaken || written, fresh
+	return false, nil
 }
 
 func (v *visitor) outcome(after *metav1.PartialObjectMetadata) Outcome {
@@ -137,6 +141,12 @@ func (v *visitor) outcome(after *metav1.PartialObjectMetadata) Outcome {
 	default:
 		return Rewritten
 	}
+}
+
+// refused fails the object with the API server's reason.
+func (v *visitor) refused(err error) {
+	_, reason := classify(err)
+	v.fail(reason, err)
 }
 
 func (v *visitor) fail(reason string, err error) {

@@ -2,7 +2,9 @@ package rewrite
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -55,6 +57,8 @@ type Walk struct {
 	Budget *semaphore.Weighted
 	// Clock defaults to the real one.
 	Clock clock.Clock
+	// Jitter is a random part of a pause; it defaults to a real one.
+	Jitter func(time.Duration) time.Duration
 
 	book atomic.Pointer[tallyBook]
 }
@@ -104,5 +108,8 @@ func (w *Walk) setDefaults() {
 	}
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}
+	}
+	if w.Jitter == nil {
+		w.Jitter = rand.N[time.Duration] //nolint:forbidigo // the default of what is injected
 	}
 }

@@ -52,7 +52,7 @@ func TestEveryObjectHasOneOutcome(t *testing.T) {
 	}{
 		"all stale": {want: map[Outcome]int64{Rewritten: 20}},
 		"one deleted since it was listed": {
-			meanwhile: func(s *shelf, name string, _ int) { delete(s.objects, "o00003") },
+			meanwhile: func(s *shelf, _ string, _ int) { delete(s.objects, "o00003") },
 			want:      map[Outcome]int64{Rewritten: 19, Gone: 1}},
 		"one refused by admission": {
 			fail:    only("o00003", status(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "w" denied the request: no`)),

@@ -22,11 +22,11 @@ type write struct {
 // retries it internally, and no writer, however busy, can starve it.
 var emptyPatch = write{kind: types.MergePatchType, body: []byte("{}")}
 
-// lostRace tells whether the API server refused the write because the object
-// has moved on. A merge patch says so with a conflict, a JSON Patch whose test
-// fails is called invalid.
-func (p write) lostRace(err error) bool {
-	return p.kind == types.JSONPatchType && apierrors.IsInvalid(err)
+// perhapsRaced tells whether the API server may have refused the write because
+// the object has moved on. A merge patch is told so with a conflict. A JSON Patch
+// whose test fails is called invalid, as is an object that breaks a rule.
+func (p write) perhapsRaced(err error) bool {
+	return apierrors.IsConflict(err) || p.kind == types.JSONPatchType && apierrors.IsInvalid(err)
 }
 
 // writeFor is the cheapest write that brings an object to the storage version
@@ -38,7 +38,7 @@ func (w *Walk) writeFor(item *metav1.PartialObjectMetadata, races int) (*write, 
 		if err != nil {
 			return nil, err
 		}
-		return replaceEntries(item, moved), nil
+		return replaceEntries(item, moved)
 	}
 	switch {
 	case w.Mode == Survey:
@@ -66,7 +66,7 @@ type operation struct {
 // from a JSON Patch as they are, and the changed object is stored again, so this
 // is repair and rewrite in one. It is guarded, because the entries are only true
 // for the resourceVersion they were read at.
-func replaceEntries(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) *write {
+func replaceEntries(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*write, error) {
 	ops := []operation{{"test", "/metadata/resourceVersion", item.ResourceVersion}}
 	if onlyVersionsDiffer(item.ManagedFields, entries) {
 		for i := range entries {
@@ -79,21 +79,15 @@ func replaceEntries(item *metav1.PartialObjectMetadata, entries []metav1.Managed
 	}
 	body, err := json.Marshal(ops)
 	if err != nil {
-		panic(fmt.Sprintf("rewrite: entries that were read as JSON marshal to JSON: %v", err))
+		return nil, fmt.Errorf("managedFields: %w", err)
 	}
-	return &write{kind: types.JSONPatchType, body: body, repairs: true}
+	return &write{kind: types.JSONPatchType, body: body, repairs: true}, nil
 }
 
 // onlyVersionsDiffer tells whether a few words will do in place of the list.
 func onlyVersionsDiffer(before, after []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(before, after, func(a, b metav1.ManagedFieldsEntry) bool {
-		return sameFields(a.FieldsV1, b.FieldsV1) && a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
+		return a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString() &&
+			a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
 	})
-}
-
-func sameFields(a, b *metav1.FieldsV1) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return string(a.Raw) == string(b.Raw)
 }

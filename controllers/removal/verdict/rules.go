@@ -57,7 +57,7 @@ func namespaceNotAllowed(s Situation) (Verdict, bool) {
 
 // paused: a person has closed the gate.
 func paused(s Situation) (Verdict, bool) {
-	return progressing(v1alpha1.ReasonPaused, "the gate is closed by hand",
+	return progressing(v1alpha1.ReasonPaused, fmt.Sprintf("the gate for %s is closed by hand", s.Removal.CRDName),
 		fmt.Sprintf("remove the annotation %s from this VersionRemoval", v1alpha1.PausedAnnotation)), s.Paused
 }
 
@@ -117,18 +117,7 @@ func notProved(s Situation) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	d := s.Standing.Decision
-	v := Verdict{State: Progressing, Reason: d.Reason, Message: d.Sentence, Progress: progressOf(s.Standing)}
-	switch d.Reason {
-	case v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying:
-	case v1alpha1.ReasonObjectsFailed:
-		v.Blockers = failures(s.Standing.Failures)
-	case v1alpha1.ReasonStorageVersionNotServed:
-		v.State = Stalled
-		v.Blockers = []v1alpha1.Blocker{{Kind: d.Reason, Message: d.Sentence, Action: "set served: true on the storage version in the CRD's manifest"}}
-	default:
-		v.Blockers = []v1alpha1.Blocker{{Kind: d.Reason, Message: d.Sentence}}
-	}
-	return v, true
+	return s.held(d.Reason, d.Sentence), true
 }
 
 // notTrimmed: a moment between the proof and the trim.
@@ -143,28 +132,30 @@ func ownershipNotRepaired(s Situation) (Verdict, bool) {
 	if s.surveyed() {
 		return Verdict{}, false
 	}
-	v := Verdict{State: Progressing, Reason: v1alpha1.ReasonRepairingOwnership, Progress: progressOf(s.Standing),
-		Message: fmt.Sprintf("every object is stored at %s; looking for managedFields that still name %s and moving them", s.CRD.StorageVersion, list(s.Removal.Versions))}
-	if t := s.Standing.Evidence.Survey.Trouble; t != nil {
-		v.Reason, v.Message, v.Until = t.Reason, t.Message, s.Standing.Evidence.Survey.RetryAt
-		v.Blockers = failures(s.Standing.Failures)
+	survey := s.Standing.Evidence.Survey
+	if t := survey.Trouble; t != nil {
+		v := s.held(t.Reason, t.Message)
+		v.Until = survey.RetryAt
+		return v, true
 	}
-	return v, true
+	return s.held(v1alpha1.ReasonRepairingOwnership, fmt.Sprintf("every object is stored at %s; looking for managedFields that still name %s and moving them",
+		s.CRD.StorageVersion, list(s.Removal.Versions))), true
 }
 
 // stillServed: clients can still use the version.
 func stillServed(s Situation) (Verdict, bool) {
-	return Verdict{State: Stalled, Reason: v1alpha1.ReasonStillServed, Message: servedBlocker(s).Message,
-			Blockers: []v1alpha1.Blocker{servedBlocker(s)}, Warnings: writers(s)},
-		len(s.served()) > 0 && slices.Contains(s.Removal.Require, v1alpha1.Unserved)
+	b := servedBlocker(s)
+	v := stalled(b.Kind, b.Message, b.Action)
+	v.Warnings = writers(s)
+	return v, len(s.served()) > 0 && slices.Contains(s.Removal.Require, v1alpha1.Unserved)
 }
 
 // stillWritten: somebody has not noticed yet.
 func stillWritten(s Situation) (Verdict, bool) {
 	quiet := s.lastWrite().Add(s.Removal.QuietPeriod.Duration)
 	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), Until: quiet,
-			Message: fmt.Sprintf("%s was written with at %s, less than %s ago (see blockers for who)",
-				list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
+			Message: fmt.Sprintf("objects of %s were written at %s at %s, less than %s ago (see blockers for who)",
+				s.Removal.CRDName, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
 		quiet.After(s.Now) && slices.Contains(s.Removal.Require, v1alpha1.Quiet)
 }
 
@@ -179,6 +170,35 @@ func safeToRemove(s Situation) (Verdict, bool) {
 		v.Warnings = append([]v1alpha1.Blocker{servedBlocker(s)}, v.Warnings...)
 	}
 	return v, true
+}
+
+// held is the verdict while the migration, or the survey after it, is at work or
+// cannot get on.
+func (s Situation) held(reason, sentence string) Verdict {
+	v := Verdict{State: Progressing, Reason: reason, Message: s.Removal.CRDName + ": " + sentence, Progress: progressOf(s.Standing)}
+	switch reason {
+	case v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonRepairingOwnership:
+		return v
+	case v1alpha1.ReasonObjectsFailed:
+		v.Blockers = failures(s.Standing.Failures)
+	case v1alpha1.ReasonStorageVersionNotServed:
+		v.State = Stalled
+	}
+	if len(v.Blockers) == 0 {
+		v.Blockers = []v1alpha1.Blocker{{Kind: reason, Message: v.Message, Action: actions[reason]}}
+	}
+	return v
+}
+
+// actions are what a person has to do about a migration that is held up. A reason
+// that is not here passes by itself.
+var actions = map[string]string{
+	v1alpha1.ReasonObjectsFailed:           "make the objects acceptable, or whatever refuses them; they are tried again by themselves",
+	v1alpha1.ReasonPaused:                  "remove the annotation " + v1alpha1.PausedAnnotation + " from the CRD",
+	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
+	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
+	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult",
+	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",
 }
 
 func ready(reason, message string) Verdict {
@@ -219,7 +239,7 @@ func failures(named []string) (blockers []v1alpha1.Blocker) {
 
 func servedBlocker(s Situation) v1alpha1.Blocker {
 	return v1alpha1.Blocker{Kind: v1alpha1.ReasonStillServed,
-		Message: fmt.Sprintf("%s is still served, so clients may be using it", list(s.served())),
+		Message: fmt.Sprintf("%s is still served by the CRD %s, so clients may be using it", list(s.served()), s.Removal.CRDName),
 		Action:  fmt.Sprintf("commit served: false on %s first and see whether anyone complains", list(s.served()))}
 }
 

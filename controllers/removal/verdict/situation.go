@@ -23,7 +23,8 @@ type Situation struct {
 	CRD *CRD
 	// Standing is how far its migration is; nil if that is not known (yet).
 	Standing *plan.Standing
-	// Remembered is what was found safe before this process began.
+	// Remembered is what was found safe before this process began, for the same
+	// versions as now.
 	Remembered *v1alpha1.ProofStatus
 	// LastWrite is the latest write at one of the versions seen before; zero if
 	// none was.

@@ -1,0 +1,57 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// orphans wakes the reconciler, once at the start, for CRDs that carry our
+// condition but no longer the label: it was removed while nobody looked, and the
+// watch of labelled CRDs will never tell.
+func (r *Reconciler) orphans(list lister) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		go func() {
+			names, err := r.findOrphans(ctx, list)
+			if err != nil && ctx.Err() == nil {
+				ctrl.LoggerFrom(ctx).Error(err, "looking for CRDs that lost their label while the controller was away")
+			}
+			for _, name := range names {
+				queue.Add(request(name))
+			}
+		}()
+		return nil
+	})
+}
+
+// lister lists CRDs.
+type lister interface {
+	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
+}
+
+// findOrphans reads the metadata of all CRDs, a page at a time.
+func (r *Reconciler) findOrphans(ctx context.Context, crds lister) (names []string, err error) {
+	page := &metav1.PartialObjectMetadataList{}
+	page.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	for {
+		if err := crds.List(ctx, page, client.Limit(500), client.Continue(page.Continue)); err != nil {
+			return names, fmt.Errorf("listing CRDs: %w", err)
+		}
+		for _, crd := range page.Items {
+			if crd.Labels[r.opts.LabelKey] != v1alpha1.MigrateLabelValue && r.ownsCondition(crd.ManagedFields) {
+				names = append(names, crd.Name)
+			}
+		}
+		if page.Continue == "" {
+			return names, nil
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package verdict
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// The order is part of the specification: a rule further up wins.
+func TestTheOrderOfTheRules(t *testing.T) {
+	g := NewWithT(t)
+	names := make([]string, len(rules))
+	for i, r := range rules {
+		names[i] = r.name
+	}
+	g.Expect(names).To(Equal([]string{
+		"NamespaceNotAllowed", "Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
+		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
+		"StillServed", "StillWritten", "SafeToRemove",
+	}))
+}
+
+func TestRulesFurtherUpWin(t *testing.T) {
+	gone := CRD{Deleting: true}
+	present := CRD{Subject: plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1alpha1"}, Versions: []Version{{"v1alpha1", true}}, StoredVersions: []string{"v1alpha1", "v1"}}
+	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet), func(s *Situation) {
+		s.Allowed, s.Paused, s.CRD = false, true, nil
+		s.Standing.Subject.Generation = 2
+		s.Standing.Evidence.Proved = false
+		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
+		s.LastWrite = now
+	})
+	relax := []struct {
+		rule  string
+		relax func(*Situation)
+	}{
+		{"NamespaceNotAllowed", func(s *Situation) { s.Allowed = true }},
+		{"Paused", func(s *Situation) { s.Paused = false }},
+		{"NothingStored", func(s *Situation) { s.CRD = &gone }},
+		{"CRDIsGoing", func(s *Situation) { s.CRD.Deleting = false }},
+		{"AlreadyRemoved", func(s *Situation) { s.CRD = &present }},
+		{"StillTheStorageVersion", func(s *Situation) { s.CRD.Subject = v1 }},
+		{"NotOptedIn", func(s *Situation) { s.CRD.OptedIn = true }},
+		{"OutOfScope", func(s *Situation) { s.CRD.InScope = true }},
+		{"NotSeenYet", func(s *Situation) { s.Standing.Subject = v1 }},
+		{"NotProved", func(s *Situation) { s.Standing.Evidence.Proved = true }},
+		{"NotTrimmed", func(s *Situation) { s.CRD.StoredVersions = []string{"v1"} }},
+		{"OwnershipNotRepaired", func(s *Situation) { s.Standing.Evidence.Survey.Trouble = nil }},
+		{"StillServed", func(s *Situation) { s.CRD.Versions[0].Served = false }},
+		{"StillWritten", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
+	}
+	g := NewWithT(t)
+	for _, c := range relax {
+		g.Expect(Judge(everything).Rule).To(Equal(c.rule))
+		c.relax(&everything)
+	}
+	g.Expect(Judge(everything).Rule).To(Equal("SafeToRemove"))
+}

@@ -1,0 +1,309 @@
+package verdict
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+const widgets = "widgets.example.com"
+
+var (
+	now   = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	later = now.Add(time.Minute)
+	v1    = plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1"}
+)
+
+// safe is a CRD whose v1alpha1 can go without a second thought.
+func safe() Situation {
+	return Situation{
+		Now: now, Allowed: true, LabelKey: v1alpha1.MigrateLabel,
+		Removal: v1alpha1.VersionRemovalSpec{CRDName: widgets, Versions: []string{"v1alpha1"}},
+		CRD: &CRD{
+			Subject: v1, OptedIn: true, InScope: true,
+			Versions: []Version{{"v1alpha1", false}, {"v1", true}}, StoredVersions: []string{"v1"},
+		},
+		Standing: &plan.Standing{
+			Subject:  v1,
+			Decision: plan.Decision{Reason: v1alpha1.ReasonMigrated, Sentence: "every object is stored at v1"},
+			Evidence: plan.Evidence{Subject: v1, Proved: true, Survey: plan.Surveyed{Versions: []string{"v1alpha1"}, At: now}},
+		},
+	}
+}
+
+func with(changes ...func(*Situation)) Situation {
+	s := safe()
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+// at makes the migration say something else than that it is done.
+func at(reason, sentence string) func(*Situation) {
+	return func(s *Situation) {
+		s.CRD.StoredVersions = []string{"v1alpha1", "v1"}
+		s.Standing.Decision = plan.Decision{Reason: reason, Sentence: sentence}
+		s.Standing.Evidence = plan.Evidence{Subject: v1}
+	}
+}
+
+func unsurveyed(s *Situation) { s.Standing.Evidence.Survey = plan.Surveyed{} }
+
+func surveyTrouble(reason, message string) func(*Situation) {
+	return func(s *Situation) {
+		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: reason, Message: message}
+		s.Standing.Evidence.Survey.RetryAt = later
+	}
+}
+
+func failed(objects ...string) func(*Situation) {
+	return func(s *Situation) { s.Standing.Failures = objects }
+}
+
+func served(s *Situation) { s.CRD.Versions[0].Served = true }
+
+func require(period time.Duration, what ...v1alpha1.Requirement) func(*Situation) {
+	return func(s *Situation) {
+		s.Removal.Require, s.Removal.QuietPeriod = what, metav1.Duration{Duration: period}
+	}
+}
+
+func written(version string, ago time.Duration) func(*Situation) {
+	return func(s *Situation) {
+		s.Standing.Writers = append(s.Standing.Writers, plan.Writer{
+			Manager: "old-tool (Apply)", Version: version, Objects: 7, Last: now.Add(-ago), LastWrote: "ns/o",
+		})
+	}
+}
+
+func counted(done, failed int64) func(*Situation) {
+	return func(s *Situation) {
+		s.Standing.Walking = &plan.Walking{Subject: v1, Counts: plan.Counts{Total: 10, Rewritten: done - failed, Failed: failed}}
+	}
+}
+
+// blocked is a blocker, told by its kind and parts of what it says.
+func blocked(kind, message, action string) types.GomegaMatcher {
+	return And(HaveField("Kind", kind), HaveField("Message", ContainSubstring(message)), HaveField("Action", ContainSubstring(action)))
+}
+
+type want struct {
+	rule     string
+	state    State
+	reason   string
+	says     []string // parts of the message
+	blockers []types.GomegaMatcher
+	warnings []types.GomegaMatcher
+	progress *v1alpha1.Progress
+	until    time.Time
+}
+
+func TestEachRule(t *testing.T) {
+	servedWarning := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "commit served: false on v1alpha1")
+	writer := blocked(v1alpha1.ReasonStillWritten, "old-tool (Apply) wrote 7 objects at v1alpha1, last ns/o at 2026-01-02T03:03:05Z", "let it write at v1")
+	for name, c := range map[string]struct {
+		s Situation
+		want
+	}{
+		"a namespace that is not answered learns nothing of the CRD": {
+			with(func(s *Situation) { s.Allowed, s.CRD = false, nil }),
+			want{rule: "NamespaceNotAllowed", state: Stalled, reason: v1alpha1.ReasonNamespaceNotAllowed, says: []string{"of this namespace are not answered", "--gate-namespaces"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNamespaceNotAllowed, "not answered", "--gate-namespaces")}}},
+		"a gate closed by hand says how to open it": {
+			with(func(s *Situation) { s.Paused = true }),
+			want{rule: "Paused", state: Progressing, reason: v1alpha1.ReasonPaused, says: []string{"closed by hand", "remove the annotation moult.dev/paused from this VersionRemoval"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonPaused, "closed by hand", "moult.dev/paused")}}},
+		"no CRD, nothing stored": {
+			with(func(s *Situation) { s.CRD, s.Standing = nil, nil }),
+			want{rule: "NothingStored", state: Ready, reason: v1alpha1.ReasonNothingStored, says: []string{"there is no CRD widgets.example.com"}}},
+		"a CRD that is being deleted is waited for": {
+			with(func(s *Situation) { s.CRD.Deleting = true }),
+			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"is being deleted"}}},
+		"a version that has gone is done with": {
+			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),
+			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"no longer has v1alpha1"}}},
+		"a version that has gone from the spec and is still stored is not done with": {
+			with(func(s *Situation) {
+				s.CRD.Versions, s.CRD.StoredVersions = s.CRD.Versions[1:], []string{"v1alpha1", "v1"}
+			}),
+			want{rule: "NotTrimmed", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"storedVersions still names v1alpha1"}}},
+		"the storage version needs a commit in between": {
+			with(func(s *Situation) { s.CRD.StorageVersion = "v1alpha1" }),
+			want{rule: "StillTheStorageVersion", state: Stalled, reason: v1alpha1.ReasonIntermediateRevisionRequired,
+				says:     []string{"v1alpha1 is still the storage version", "keeps v1alpha1 (storage: false)", "remove v1alpha1 in a later commit"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonIntermediateRevisionRequired, "still the storage version", "first commit a manifest")}}},
+		"a CRD without the label, with old versions stored": {
+			with(func(s *Situation) { s.CRD.OptedIn, s.CRD.StoredVersions = false, []string{"v1alpha1", "v1"} }),
+			want{rule: "NotOptedIn", state: Stalled, reason: v1alpha1.ReasonNotOptedIn, says: []string{`moult.dev/migrate: "true"`, "storedVersions still names v1alpha1", "clusters/components/opt-in"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "lacks the label", "clusters/components/opt-in")}}},
+		"a CRD without the label that looks clean is not believed": {
+			with(func(s *Situation) { s.CRD.OptedIn = false }),
+			want{rule: "NotOptedIn", state: Stalled, reason: v1alpha1.ReasonNotOptedIn, says: []string{"nobody has proved"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "nobody has proved", "add the label")}}},
+		"a CRD of a group that this controller leaves alone": {
+			with(func(s *Situation) { s.CRD.InScope = false }),
+			want{rule: "OutOfScope", state: Stalled, reason: v1alpha1.ReasonOutOfScope, says: []string{"the group of widgets.example.com", "--crd-groups"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonOutOfScope, "told not to look after", "--crd-groups")}}},
+		"a CRD that the migration has not looked at": {
+			with(func(s *Situation) { s.Standing = nil }),
+			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 3 of widgets.example.com has not been looked at"}}},
+		"a CRD that the migration saw a generation ago": {
+			with(func(s *Situation) { s.CRD.Generation = 4 }),
+			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 4"}}},
+		"a migration at work tells its counts and blames nobody": {
+			with(at(v1alpha1.ReasonMigrating, "rewriting objects at v1: 4 of 10 objects, 0 failed"), counted(4, 0)),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"4 of 10 objects"}, progress: &v1alpha1.Progress{Done: 4, Total: 10}}},
+		"a settling migration": {
+			with(at(v1alpha1.ReasonSettling, "waiting until no API server can still write")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonSettling, says: []string{"waiting until"}}},
+		"a verifying migration": {
+			with(at(v1alpha1.ReasonVerifying, "checking that every object is stored at v1"), counted(1, 0)),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonVerifying, says: []string{"checking"}, progress: &v1alpha1.Progress{Done: 1, Total: 10}}},
+		"objects that cannot be rewritten are named one by one": {
+			with(at(v1alpha1.ReasonObjectsFailed, "2 of 10 objects cannot be rewritten"), failed("ns/a: Invalid: no", "ns/b: Invalid: no"), counted(10, 2)),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"2 of 10 objects"}, progress: &v1alpha1.Progress{Done: 10, Total: 10, Failed: 2},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "ns/a: Invalid", "make the object acceptable"), blocked(v1alpha1.ReasonObjectsFailed, "ns/b: Invalid", "tried again")}}},
+		"failed objects whose names are lost still ask for somebody": {
+			with(at(v1alpha1.ReasonObjectsFailed, "2 of 10 objects cannot be rewritten")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"2 of 10 objects"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "2 of 10", "make the objects acceptable")}}},
+		"a storage version that is not served needs a commit": {
+			with(at(v1alpha1.ReasonStorageVersionNotServed, "the storage version v1 is not served")),
+			want{rule: "NotProved", state: Stalled, reason: v1alpha1.ReasonStorageVersionNotServed, says: []string{"v1 is not served"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonStorageVersionNotServed, "v1 is not served", "set served: true")}}},
+		"a missing permission": {
+			with(at(v1alpha1.ReasonForbidden, `a permission is missing; add this rule: {…}`)),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonForbidden, says: []string{"add this rule"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonForbidden, "add this rule", "ClusterRole")}}},
+		"a webhook that is down": {
+			with(at(v1alpha1.ReasonConversionUnavailable, "the conversion webhook cannot be used")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonConversionUnavailable, says: []string{"webhook cannot be used"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonConversionUnavailable, "webhook", "bring the conversion webhook up")}}},
+		"a CRD that is paused": {
+			with(at(v1alpha1.ReasonPaused, "paused; remove the annotation moult.dev/paused to go on")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonPaused, says: []string{"paused"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonPaused, "paused", "remove the annotation moult.dev/paused from the CRD")}}},
+		"a CRD that is not established": {
+			with(at(v1alpha1.ReasonNotEstablished, "the API server does not serve this CRD")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"does not serve this CRD"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotEstablished, "does not serve", "NamesAccepted")}}},
+		"the in-tree migrator, which needs nobody": {
+			with(at(v1alpha1.ReasonStandingBack, "the in-tree migrator is at work")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonStandingBack, says: []string{"in-tree"},
+				blockers: []types.GomegaMatcher{And(blocked(v1alpha1.ReasonStandingBack, "in-tree", ""), HaveField("Action", ""))}}},
+		"a proof that something speaks against now does not count": {
+			with(func(s *Situation) {
+				s.Standing.Decision = plan.Decision{Reason: v1alpha1.ReasonStandingBack, Sentence: "the in-tree migrator is at work"}
+			}),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonStandingBack, says: []string{"in-tree"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonStandingBack, "", "")}}},
+		"a clean list without a proof is not believed": {
+			with(func(s *Situation) { s.Standing.Evidence.Proved = false }),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrated}},
+		"a proof waits for the trim": {
+			with(func(s *Situation) { s.CRD.StoredVersions = []string{"v1alpha1", "v1"} }),
+			want{rule: "NotTrimmed", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"proved to be stored at v1", "about to be trimmed"}}},
+		"managedFields that nobody has looked through": {
+			with(unsurveyed, counted(3, 0)),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership, says: []string{"managedFields that still name v1alpha1"}, progress: &v1alpha1.Progress{Done: 3, Total: 10}}},
+		"managedFields looked through for another version": {
+			with(func(s *Situation) { s.Standing.Evidence.Survey.Versions = []string{"v1beta1"} }),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership, says: []string{"managedFields"}}},
+		"managedFields that cannot be repaired name the objects and a time": {
+			with(surveyTrouble(v1alpha1.ReasonObjectsFailed, "1 of 10 objects"), failed("ns/a: OwnershipLost: cleared")),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"1 of 10 objects"}, until: later,
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "ns/a: OwnershipLost", "make the object acceptable")}}},
+		"a survey that lacks a permission asks for it": {
+			with(unsurveyed, surveyTrouble(v1alpha1.ReasonForbidden, "a permission is missing")),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonForbidden, says: []string{"a permission is missing"}, until: later,
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonForbidden, "permission", "ClusterRole")}}},
+		"a survey that fails closes the gate again, whatever was remembered": {
+			with(surveyTrouble(v1alpha1.ReasonUnavailable, "the API server could not serve the objects"), remember(v1)),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonUnavailable, says: []string{"could not serve"}, until: later,
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonUnavailable, "could not serve", "")}}},
+		"a version that is still served, where that matters": {
+			with(served, require(0, v1alpha1.Unserved)),
+			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, says: []string{"v1alpha1 is still served", "commit served: false"},
+				blockers: []types.GomegaMatcher{servedWarning}}},
+		"a version that is still served and written tells both": {
+			with(served, require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet), written("v1alpha1", time.Minute)),
+			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, blockers: []types.GomegaMatcher{servedWarning}, warnings: []types.GomegaMatcher{writer}}},
+		"a version that is still written, where that matters": {
+			with(require(time.Hour, v1alpha1.Quiet), written("v1alpha1", time.Minute), written("v1", 0), written("v1alpha1", 2*time.Hour)),
+			want{rule: "StillWritten", state: Progressing, reason: v1alpha1.ReasonStillWritten, says: []string{"at 2026-01-02T03:03:05Z, less than 1h0m0s ago"},
+				blockers: []types.GomegaMatcher{writer}, until: now.Add(59 * time.Minute)}},
+		"a write that an earlier process saw counts too": {
+			with(require(time.Hour, v1alpha1.Quiet), func(s *Situation) { s.LastWrite = now.Add(-time.Minute) }),
+			want{rule: "StillWritten", state: Progressing, reason: v1alpha1.ReasonStillWritten, says: []string{"at 2026-01-02T03:03:05Z"}, until: now.Add(59 * time.Minute)}},
+		"nothing left": {
+			safe(), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove, says: []string{"proved to be stored at v1", "no managedFields name v1alpha1"}}},
+		"nothing left, told after a restart": {
+			with(unsurveyed, remember(v1)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
+		"what was remembered of another generation does not count": {
+			with(unsurveyed, remember(plan.Subject{UID: "u", Generation: 2, StorageVersion: "v1"})),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership}},
+		"what was remembered of another CRD does not count": {
+			with(unsurveyed, remember(plan.Subject{UID: "other", Generation: 3, StorageVersion: "v1"})),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership}},
+		"a survey that is repeated does not close the gate": {
+			with(counted(3, 0)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove, progress: &v1alpha1.Progress{Done: 3, Total: 10}}},
+		"only what is still there has to be looked through": {
+			with(func(s *Situation) { s.Removal.Versions = []string{"v1alpha1", "v1beta1"} }),
+			want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
+		"what is still served and written is a warning, where it is not required": {
+			with(served, require(time.Hour), written("v1alpha1", time.Minute)),
+			want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove, warnings: []types.GomegaMatcher{servedWarning, writer}}},
+		"a quiet period that is over": {
+			with(require(time.Minute, v1alpha1.Quiet), written("v1alpha1", time.Minute)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := Judge(c.s)
+			g.Expect(v.Rule).To(Equal(c.rule))
+			g.Expect(v.State).To(Equal(c.state))
+			g.Expect(v.Reason).To(Equal(c.reason))
+			for _, part := range c.says {
+				g.Expect(v.Message).To(ContainSubstring(part))
+			}
+			g.Expect(v.Blockers).To(HaveExactElements(matchers(c.blockers)...))
+			g.Expect(v.Warnings).To(HaveExactElements(matchers(c.warnings)...))
+			g.Expect(v.Progress).To(Equal(c.progress))
+			g.Expect(v.Until).To(Equal(c.until))
+			if c.rule == "SafeToRemove" {
+				g.Expect(v.Proof).To(Equal(&v1alpha1.ProofStatus{UID: "u", Generation: 3, StorageVersion: "v1"}))
+			} else {
+				g.Expect(v.Proof).To(BeNil(), "only %s proves", "SafeToRemove")
+			}
+		})
+	}
+}
+
+func remember(s plan.Subject) func(*Situation) {
+	return func(to *Situation) {
+		to.Remembered = &v1alpha1.ProofStatus{UID: s.UID, Generation: s.Generation, StorageVersion: s.StorageVersion}
+	}
+}
+
+func matchers(of []types.GomegaMatcher) []any {
+	elements := make([]any, len(of))
+	for i, m := range of {
+		elements[i] = m
+	}
+	return elements
+}
+
+func TestAStatusNamesTwentyWritersAtMost(t *testing.T) {
+	g := NewWithT(t)
+	s := with(served, require(time.Hour))
+	for range 50 {
+		written("v1alpha1", time.Minute)(&s)
+	}
+	g.Expect(Judge(s).Warnings).To(HaveLen(20))
+}
