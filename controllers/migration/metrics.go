@@ -24,7 +24,7 @@ type recorder struct {
 func newRecorder(reg prometheus.Registerer) (*recorder, error) {
 	r := &recorder{
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_objects_total",
-			Help: "Objects visited by finished walks, by outcome: rewritten, current, overtaken, gone, failed."}, []string{"crd", "outcome"}),
+			Help: "Objects visited by finished walks, by outcome: rewritten, current, overtaken, repaired, gone, failed."}, []string{"crd", "outcome"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_object_failures_total",
 			Help: "Objects that could not be rewritten, by reason."}, []string{"crd", "reason"}),
 		remaining: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_objects_remaining",
@@ -32,7 +32,7 @@ func newRecorder(reg prometheus.Registerer) (*recorder, error) {
 		migrated: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_storage_migrated",
 			Help: "1 if every object is proved to be stored at the storage version, else 0."}, []string{"crd"}),
 		walk: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_pass_seconds",
-			Help: "Duration of the last finished walk, by mode: Rewriting or Checking."}, []string{"crd", "mode"}),
+			Help: "Duration of the last finished walk, by mode: Rewriting, Checking or Surveying."}, []string{"crd", "mode"}),
 		proof: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_proof_seconds",
 			Help: "Time from the first sight of the storage version to the trim."}, []string{"crd"}),
 	}
