@@ -22,6 +22,7 @@ type entry struct {
 	writers    []plan.Writer
 	began      time.Time // when the evidence began
 	toldAt     time.Time // when progress was last written to the condition
+	toldReason string    // the last reason that an Event was recorded for
 }
 
 func newLedger() *ledger { return &ledger{entries: map[string]*entry{}} }
@@ -128,6 +129,19 @@ func (l *ledger) told(name string, now time.Time, due func(last time.Time) bool)
 		return false
 	}
 	e.toldAt = now
+	return true
+}
+
+// tellsReason tells whether a reason is another one than the last; the cache may
+// still show the condition as it was before our own write.
+func (l *ledger) tellsReason(name, reason string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known || e.toldReason == reason {
+		return !known
+	}
+	e.toldReason = reason
 	return true
 }
 

@@ -3,9 +3,11 @@ package migration
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -83,10 +85,15 @@ func (r *Reconciler) inTrouble(name string, o plan.Observation, t plan.Trouble) 
 	return r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
 }
 
+// staleRetry gives the cache a moment to learn what the API server knows.
+const staleRetry = 200 * time.Millisecond
+
 // result is the one place that maps decisions and errors to what the work queue
 // does next.
 func (r *Reconciler) result(d plan.Decision, err error) (ctrl.Result, error) {
 	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: staleRetry}, nil // what was observed is no longer true
 	case err != nil:
 		return ctrl.Result{}, err
 	case !d.Until.IsZero():

@@ -46,7 +46,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		}
 		return err
 	}
-	if before == nil || before.Reason != after.Reason {
+	if fresh := r.ledger.tellsReason(name, after.Reason); fresh && (before == nil || before.Reason != after.Reason) {
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
 	return nil

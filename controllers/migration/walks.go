@@ -61,10 +61,11 @@ func (w *walks) start(name string, run *walking, job func(context.Context) (plan
 		}
 		outcome, err := job(ctx)
 		w.slots.Release(1)
-		if err != nil || !w.end(name, run) {
+		if err != nil || !w.isRunning(name, run) {
 			return
 		}
-		done(outcome)
+		done(outcome) // before the walk is off the list, or a second one might be started
+		w.end(name, run)
 		select {
 		case w.woken <- name:
 		case <-ctx.Done():
@@ -72,15 +73,19 @@ func (w *walks) start(name string, run *walking, job func(context.Context) (plan
 	})
 }
 
-// end takes a walk off the list and tells whether it still was on it.
-func (w *walks) end(name string, run *walking) bool {
+func (w *walks) isRunning(name string, run *walking) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.running[name] != run {
-		return false
+	return w.running[name] == run
+}
+
+// end takes a walk off the list.
+func (w *walks) end(name string, run *walking) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running[name] == run {
+		delete(w.running, name)
 	}
-	delete(w.running, name)
-	return true
 }
 
 // stop ends the walk of a CRD, if there is one, and forgets its outcome.

@@ -18,7 +18,12 @@ func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.P
 	for {
 		page, err := listers[0].List(ctx, opts)
 		if token, expired := continueToken(err); expired {
-			opts.Continue = token // an empty token starts the list anew
+			if opts.Continue = token; token == "" {
+				seen = 0 // the list starts anew
+			}
+			if err := patience.pause(ctx, err); err != nil {
+				return err
+			}
 			continue
 		}
 		if spoilt(err) && len(listers) > 1 {
