@@ -10,10 +10,10 @@ RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.
-LINTED = . test/e2e
+LINTED = . health/argocd test/e2e test/lua
 
 # What `make generate` writes, for `make verify` to compare.
-GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml'
+GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml'
 
 .PHONY: help build test test-e2e lint generate verify clean
 
@@ -26,7 +26,10 @@ build: ## build moult-controller and moult into bin/
 	@$(GO) build -o bin/ ./cmd/...
 	@echo "built bin/moult-controller and bin/moult"
 
-test: control-plane ## run all tests against a real kube-apiserver and etcd
+test: test-main test-health ## run all tests against a real kube-apiserver and etcd
+
+.PHONY: test-main
+test-main: control-plane
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	@echo "testing; the first run compiles for a few minutes, and every package tells when it is done"
 	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
@@ -35,11 +38,12 @@ test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo
 	@$(GO) -C test/e2e test -timeout 30m $(TEST_FLAGS) ./...
 
 lint: golangci-lint ## check the code; .golangci.yml says for what
-	@found=0; for module in $(LINTED); do (cd $$module && $(GOLANGCI_LINT) run ./...) || found=1; done; exit $$found
+	@found=0; for module in $(LINTED); do (cd $$module && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml ./...) || found=1; done; exit $$found
 
 generate: controller-gen ## write the generated files anew
 	@$(CONTROLLER_GEN) object paths=./api/...
 	@$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=clusters/base/crds
+	@$(GO) generate ./lua
 
 verify: generate ## fail if a generated file differs from what is committed
 	@git diff --exit-code -- $(GENERATED) || { echo "the generated files have changed: commit what \`make generate\` wrote" >&2; exit 1; }
@@ -49,4 +53,4 @@ verify: generate ## fail if a generated file differs from what is committed
 clean: clean-control-plane clean-tools clean-e2e-tools ## remove bin/ and everything that was built into the cache folder
 	@rm -rf bin
 
-include test/demo/demo.mk test/controlplane/controlplane.mk test/tools/lint/lint.mk test/e2e/e2e.mk
+include test/demo/demo.mk test/controlplane/controlplane.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk
