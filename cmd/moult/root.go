@@ -59,7 +59,7 @@ removed from the CRD. It touches only CRDs that carry the label
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(newStatus(a), newMigrate(a), newVersion(a))
+	root.AddCommand(newStatus(a), newMigrate(a), newCheck(a), newVersion(a))
 	return root
 }
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/lua"
+)
+
+func TestCheckArgoCDFindsAGateThatHoldsNothing(t *testing.T) {
+	all := lua.ArgoCDConfig()
+	changed := func(key, value string) map[string]string {
+		data := maps.Clone(all)
+		if data[key] = value; value == "" {
+			delete(data, key)
+		}
+		return data
+	}
+	for name, c := range map[string]struct {
+		data      map[string]string
+		code      int
+		out, says string
+	}{
+		"all is installed":        {all, 0, "installed  " + lua.GateHealthKey, ""},
+		"nothing is":              {nil, 1, "missing    " + lua.GateHealthKey, "without it, a VersionRemoval holds nothing back; list clusters/components/argocd-health"},
+		"another script is there": {changed(lua.GateHealthKey, "return {status='Healthy'}"), 1, "different  " + lua.GateHealthKey, "is different"},
+		"what is optional lacks":  {changed(lua.CRDHealthKey, ""), 0, "missing    " + lua.CRDHealthKey + " (optional)", ""},
+		"a line's end has changed": {changed(lua.GateHealthKey, strings.TrimSpace(all[lua.GateHealthKey])), 0,
+			"installed  " + lua.GateHealthKey, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			file := filepath.Join(t.TempDir(), "argocd.yaml")
+			g.Expect(os.WriteFile(file, []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: argocd-secret}\n---\n"+manifestOf(g, c.data)), 0o600)).To(Succeed())
+			var out, errOut strings.Builder
+			g.Expect(run(t.Context(), "moult", []string{"check", "argocd", "--file", file}, &out, &errOut)).To(Equal(c.code))
+			g.Expect(out.String()).To(ContainSubstring(c.out))
+			g.Expect(errOut.String()).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func manifestOf(g *WithT, data map[string]string) string {
+	raw, err := yaml.Marshal(corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: argoCDConfigMap}, Data: data,
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(raw)
+}
+
+func TestCheckArgoCDReadsTheCluster(t *testing.T) {
+	w := newWorld(t, 0)
+	client := kubernetes.NewForConfigOrDie(cp.Config).CoreV1()
+	a := w.moult("check", "argocd", "--namespace", "default")
+	w.Expect(a.code).To(Equal(2))
+	w.Expect(a.errOut).To(ContainSubstring("there is no ConfigMap argocd-cm in namespace default; name Argo CD's namespace with --namespace"))
+
+	_, err := client.ConfigMaps("default").Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: argoCDConfigMap}, Data: lua.ArgoCDConfig()}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	a = w.moult("check", "argocd", "--namespace", "default", "-o", "json")
+	w.Expect(a.code).To(Equal(0), a.errOut)
+	w.Expect(a.out).To(ContainSubstring(`"state": "installed"`))
+}
