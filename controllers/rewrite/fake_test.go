@@ -2,8 +2,10 @@ package rewrite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,13 +29,19 @@ type shelf struct {
 	fail func(name string, try int) error
 	// meanwhile is called before every patch is carried out.
 	meanwhile func(s *shelf, name string, try int)
-	tries     map[string]int
-	bodies    []string
+	// wipes is asked at every write that is stored; true clears managedFields, as
+	// the API server does when it cannot convert what they name.
+	wipes func(try int, entries []metav1.ManagedFieldsEntry) bool
+	// keeps has every write keep the managedFields that are there.
+	keeps  bool
+	tries  map[string]int
+	bodies []string
 }
 
 type stored struct {
-	rv    int64
-	stale bool
+	rv      int64
+	stale   bool
+	managed []metav1.ManagedFieldsEntry
 }
 
 var widgetResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
@@ -42,7 +50,7 @@ func newShelf(n int) *shelf {
 	s := &shelf{objects: map[string]*stored{}, tries: map[string]int{}}
 	for i := range n {
 		s.rv++
-		s.objects[fmt.Sprintf("o%05d", i)] = &stored{s.rv, true}
+		s.objects[fmt.Sprintf("o%05d", i)] = &stored{rv: s.rv, stale: true}
 	}
 	return s
 }
@@ -69,18 +77,24 @@ func (s *shelf) List(_ context.Context, opts metav1.ListOptions) (*metav1.Partia
 	return list, nil
 }
 
-func (s *shelf) Get(_ context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+func (s *shelf) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if s.objects[key.Name] == nil {
 		return nil, notFound(key.Name)
 	}
 	return s.metadata(key.Name), nil
 }
 
-func (s *shelf) Patch(_ context.Context, key types.NamespacedName, _ types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (s *shelf) Patch(ctx context.Context, key types.NamespacedName, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	try := s.tries[key.Name]
 	s.tries[key.Name]++
 	s.bodies = append(s.bodies, string(body))
@@ -96,24 +110,70 @@ func (s *shelf) Patch(_ context.Context, key types.NamespacedName, _ types.Patch
 	if o == nil {
 		return nil, notFound(key.Name)
 	}
-	if guard := fmt.Sprintf(`"resourceVersion":"%d"`, o.rv); strings.Contains(string(body), "resourceVersion") && !strings.Contains(string(body), guard) {
-		return nil, apierrors.NewConflict(widgetResource, key.Name, fmt.Errorf("the object has been modified"))
+	entries, err := o.managed, error(nil)
+	if kind == types.JSONPatchType {
+		entries, err = o.applyOperations(body)
+	} else if guard := fmt.Sprintf(`"resourceVersion":"%d"`, o.rv); strings.Contains(string(body), "resourceVersion") && !strings.Contains(string(body), guard) {
+		err = apierrors.NewConflict(widgetResource, key.Name, fmt.Errorf("the object has been modified"))
 	}
-	if o.stale {
-		s.touch(key.Name)
+	if err != nil {
+		return nil, err
 	}
+	if s.keeps {
+		entries = o.managed
+	}
+	if !o.stale && reflect.DeepEqual(o.managed, entries) {
+		return s.metadata(key.Name), nil
+	}
+	if s.wipes != nil && s.wipes(try, entries) {
+		entries = nil
+	}
+	s.touch(key.Name)
+	s.objects[key.Name].managed = entries
 	return s.metadata(key.Name), nil
+}
+
+// applyOperations is as much of a JSON Patch as is needed here.
+func (o *stored) applyOperations(body []byte) ([]metav1.ManagedFieldsEntry, error) {
+	var operations []struct {
+		Op, Path string
+		Value    json.RawMessage
+	}
+	if err := json.Unmarshal(body, &operations); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	entries := slices.Clone(o.managed)
+	for _, op := range operations {
+		at := 0
+		if n, err := fmt.Sscanf(op.Path, "/metadata/managedFields/%d/apiVersion", &at); n == 1 && err == nil {
+			_ = json.Unmarshal(op.Value, &entries[at].APIVersion)
+			continue
+		}
+		switch op.Op + " " + op.Path {
+		case "test /metadata/resourceVersion":
+			if string(op.Value) != fmt.Sprintf("%q", strconv.FormatInt(o.rv, 10)) {
+				return nil, status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request")
+			}
+		case "add /metadata/managedFields":
+			entries = nil
+			_ = json.Unmarshal(op.Value, &entries)
+		default:
+			return nil, apierrors.NewBadRequest("no such operation here: " + op.Op + " " + op.Path)
+		}
+	}
+	return entries, nil
 }
 
 // touch writes an object at the storage version.
 func (s *shelf) touch(name string) {
 	s.rv++
-	s.objects[name] = &stored{s.rv, false}
+	s.objects[name] = &stored{rv: s.rv, managed: s.objects[name].managed}
 }
 
 func (s *shelf) metadata(name string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "ns", ResourceVersion: strconv.FormatInt(s.objects[name].rv, 10),
+		ManagedFields: slices.Clone(s.objects[name].managed),
 	}}
 }
 

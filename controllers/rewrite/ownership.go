@@ -32,14 +32,20 @@ type Ownership struct {
 
 // affects tells whether an entry has to be moved.
 func (o Ownership) affects(entry metav1.ManagedFieldsEntry) bool {
+	return o.lost(entry) || o.leaving(entry)
+}
+
+// lost tells whether an entry is at a version that the CRD no longer lists. Any
+// plain write to an object with such an entry makes the API server clear them all.
+func (o Ownership) lost(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
-	return ours && version != o.StorageVersion && (!slices.Contains(o.Versions, version) || slices.Contains(o.Leaving, version))
+	return ours && version != o.StorageVersion && !slices.Contains(o.Versions, version)
 }
 
 // leaving tells whether an entry is at a version that is to go.
 func (o Ownership) leaving(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
-	return ours && slices.Contains(o.Leaving, version)
+	return ours && version != o.StorageVersion && slices.Contains(o.Leaving, version)
 }
 
 func (o Ownership) version(entry metav1.ManagedFieldsEntry) (string, bool) {
@@ -62,7 +68,6 @@ func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFi
 			if fields.Empty() {
 				continue
 			}
-			entry = *entry.DeepCopy()
 			entry.APIVersion = o.Group + "/" + o.StorageVersion
 			entry.FieldsV1, err = encode(fields)
 			if err != nil {
@@ -81,7 +86,7 @@ func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFi
 		moved[twin] = merged
 	}
 	if len(moved) == 0 && len(entries) > 0 {
-		last := *entries[len(entries)-1].DeepCopy()
+		last := entries[len(entries)-1]
 		last.APIVersion = o.Group + "/" + o.StorageVersion
 		last.FieldsV1 = metav1.NewFieldsV1(ownsNothing)
 		moved = append(moved, last)
@@ -102,7 +107,7 @@ func (o Ownership) owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error
 	kept := fieldpath.NewSet()
 	fields.Iterate(func(p fieldpath.Path) {
 		if o.Has(p) {
-			kept.Insert(p.Copy())
+			kept.Insert(p)
 		}
 	})
 	return kept, nil
@@ -126,7 +131,7 @@ func merge(a, b metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
 	if err != nil {
 		return a, err
 	}
-	merged := *a.DeepCopy()
+	merged := a
 	if b.Time != nil && (a.Time == nil || a.Time.Before(b.Time)) {
 		merged.Time = b.Time
 	}

@@ -27,15 +27,18 @@ type visitor struct {
 	flakes    int
 	races     int
 	overtaken bool // written by somebody else since it was listed
+	checked   bool // a plain write has shown whether it was stale, or that need not be shown
+	stale     bool // it was
 }
 
 // visit brings one object to its outcome. The error is the end of the walk.
 func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialObjectMetadata) error {
-	if w.provedBy(item.ResourceVersion) && !slices.ContainsFunc(item.ManagedFields, w.Ownership.affects) {
+	proved := w.provedBy(item.ResourceVersion)
+	if proved && !slices.ContainsFunc(item.ManagedFields, w.Ownership.affects) {
 		book.add(Current)
 		return nil
 	}
-	v := &visitor{Walk: w, book: book, item: item, patience: w.newPatience()}
+	v := &visitor{Walk: w, book: book, item: item, patience: w.newPatience(), checked: proved}
 	for {
 		done, err := v.try(ctx)
 		if done || err != nil {
@@ -47,7 +50,7 @@ func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialO
 
 // try writes the object once. It returns whether the object has its outcome.
 func (v *visitor) try(ctx context.Context) (bool, error) {
-	write, err := v.writeFor(v.item, v.races)
+	write, err := v.next()
 	if err != nil {
 		v.fail(reasonOther, err)
 		return true, nil
@@ -58,8 +61,7 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 	}
 	after, err := v.patch(ctx, v.key(), write)
 	if err == nil {
-		v.wrote(ctx, write, after)
-		return true, nil
+		return v.wrote(ctx, write, after), nil
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -85,26 +87,33 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// wrote notes the outcome of a write that was accepted.
-func (v *visitor) wrote(ctx context.Context, write *write, after *metav1.PartialObjectMetadata) {
+// wrote notes the outcome of a write that was accepted. It returns whether it
+// was the last one.
+func (v *visitor) wrote(ctx context.Context, write *write, after *metav1.PartialObjectMetadata) bool {
 	now := after
 	if wiped(v.item, after) {
 		var err error
 		if now, err = v.restore(ctx, v.item, after); err != nil {
 			v.fail(reasonOwnership, err)
-			return
+			return true
 		}
 	}
+	affected := now != nil && slices.ContainsFunc(now.ManagedFields, v.Ownership.affects)
 	switch {
 	case now == nil:
 		v.book.add(Gone)
-	case !write.repairs:
-		v.book.add(v.outcome(after))
-	case slices.ContainsFunc(now.ManagedFields, v.Ownership.affects):
+	case affected && write.repairs:
 		v.fail(reasonOwnership, errNotMoved)
-	default:
+	case affected:
+		v.checked, v.stale = true, v.outcome(after) == Rewritten
+		v.item = now
+		return false
+	case write.repairs && !v.stale:
 		v.book.add(Repaired)
+	default:
+		v.book.add(v.outcome(after))
 	}
+	return true
 }
 
 // raced reads the object again after somebody else may have written it first. If
@@ -127,13 +136,15 @@ func (v *visitor) raced(ctx context.Context, err error) (bool, error) {
 		v.refused(err)
 		return true, nil
 	}
-	v.overtaken, v.item = v.overtaken || written, fresh
+	v.overtaken, v.item, v.checked = v.overtaken || written, fresh, false
 	return false, nil
 }
 
 func (v *visitor) outcome(after *metav1.PartialObjectMetadata) Outcome {
 	unmoved := v.item.ResourceVersion == after.ResourceVersion
 	switch {
+	case v.stale:
+		return Rewritten
 	case v.Mode == Check && v.overtaken && (unmoved || v.races > maxRaces):
 		return Overtaken
 	case unmoved:

@@ -123,7 +123,7 @@ func notProved(s Situation) (Verdict, bool) {
 // notTrimmed: a moment between the proof and the trim.
 func notTrimmed(s Situation) (Verdict, bool) {
 	return progressing(v1alpha1.ReasonMigrating,
-		fmt.Sprintf("every object is proved to be stored at %s; storedVersions still names %s and is about to be trimmed", s.CRD.StorageVersion, list(s.stored())), ""), len(s.stored()) > 0
+		fmt.Sprintf("every object of %s is proved to be stored at %s; storedVersions still names %s and is about to be trimmed", s.Removal.CRDName, s.CRD.StorageVersion, list(s.stored())), ""), len(s.stored()) > 0
 }
 
 // ownershipNotRepaired: once a version is gone, entries that name it break

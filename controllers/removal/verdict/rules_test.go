@@ -207,6 +207,9 @@ func TestEachRule(t *testing.T) {
 		"a clean list without a proof is not believed": {
 			with(func(s *Situation) { s.Standing.Evidence.Proved = false }),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrated}},
+		"a proof of an earlier generation does not count": {
+			with(func(s *Situation) { s.Standing.Evidence.Generation = 2 }),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrated}},
 		"a proof waits for the trim": {
 			with(func(s *Situation) { s.CRD.StoredVersions = []string{"v1alpha1", "v1"} }),
 			want{rule: "NotTrimmed", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"proved to be stored at v1", "about to be trimmed"}}},
@@ -248,6 +251,9 @@ func TestEachRule(t *testing.T) {
 			with(unsurveyed, remember(v1)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
 		"what was remembered of another generation does not count": {
 			with(unsurveyed, remember(plan.Subject{UID: "u", Generation: 2, StorageVersion: "v1"})),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership}},
+		"what was remembered of another storage version does not count": {
+			with(unsurveyed, remember(plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1beta1"})),
 			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership}},
 		"what was remembered of another CRD does not count": {
 			with(unsurveyed, remember(plan.Subject{UID: "other", Generation: 3, StorageVersion: "v1"})),

@@ -116,8 +116,8 @@ func (s Situation) served() (versions []string) {
 // proved tells whether the proof is our own, of this CRD's UID, generation and
 // storage version, and nothing speaks against it now.
 func (s Situation) proved() bool {
-	return s.Standing != nil && s.Standing.Subject == s.CRD.Subject && s.Standing.Evidence.Subject == s.CRD.Subject &&
-		s.Standing.Evidence.Proved && s.Standing.Decision.Reason == v1alpha1.ReasonMigrated
+	e := s.Standing.Evidence
+	return e.Proved && e.Subject == s.CRD.Subject && s.Standing.Decision.Reason == v1alpha1.ReasonMigrated
 }
 
 // surveyed tells whether no object's managedFields named the versions when they

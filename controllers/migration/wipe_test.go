@@ -1,0 +1,121 @@
+package migration_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+// oneWay is a conversion webhook that, while it is shut, converts to v1 and not
+// back. That is the moment in which the API server forgets who owns what
+// (kubernetes#136919): it can store an object at v1 and cannot compare what its
+// entries at v1alpha1 own, so it clears them all and says nothing.
+type oneWay struct {
+	*httptest.Server
+	conversion *webhooks.Conversion
+	shut       atomic.Bool
+}
+
+func newOneWay(t *testing.T) *oneWay {
+	t.Helper()
+	conversion, err := webhooks.NewConversion()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	o := &oneWay{conversion: conversion}
+	o.Server = httptest.NewUnstartedServer(o)
+	o.Config.ErrorLog = log.New(io.Discard, "", 0)
+	o.StartTLS()
+	t.Cleanup(func() {
+		o.Close()
+		_ = conversion.Close()
+	})
+	return o
+}
+
+func (o *oneWay) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	review := apiextensionsv1.ConversionReview{}
+	_ = json.Unmarshal(body, &review)
+	if o.shut.Load() && bytes.HasSuffix([]byte(review.Request.DesiredAPIVersion), []byte("/v1alpha1")) {
+		http.Error(rw, "no way back", http.StatusServiceUnavailable)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	o.conversion.ServeHTTP(rw, r)
+}
+
+func (o *oneWay) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: o.Certificate().Raw})
+}
+
+// wiped are the objects that nobody owns a field of, as etcd holds them.
+func (w *world) wiped() (names []string) {
+	w.t.Helper()
+	w.Expect(cp.Etcd().Walk(w.ctx, w.gr, func(s controlplane.Stored) {
+		if len(managedFields(s)) == 0 {
+			names = append(names, s.Name)
+		}
+	})).To(Succeed())
+	return names
+}
+
+// wipingWorld has objects that their first rewrite makes the API server forget
+// the owners of. Without visitor.restore both tests find them still forgotten.
+func wipingWorld(t *testing.T) (*oneWay, *world) {
+	t.Helper()
+	hook := newOneWay(t)
+	w := ownedWorld(t, widgets(t).WithStatus().ConversionWebhook(hook.URL, hook.ca()).Build(), 3)
+	hook.shut.Store(true)
+	return hook, w
+}
+
+func TestOwnersThatAFailingWebhookMadeTheServerForgetArePutBack(t *testing.T) {
+	t.Parallel()
+	hook, w := wipingWorld(t)
+	before := w.owners()
+	w.controller(w.quick())
+	w.Eventually(w.wiped, soon, "5ms").ShouldNot(BeEmpty(), "the API server must have forgotten owners, or nothing is shown")
+	hook.shut.Store(false)
+	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(before))
+	w.eventuallyMigrated(3)
+	w.Expect(w.owners()).To(ConsistOf(before))
+}
+
+// As long as nothing can be converted to v1alpha1, entries at it would be
+// forgotten again. At v1 they need no conversion.
+func TestOwnersArePutBackAtTheStorageVersionWhereTheWebhookStaysDown(t *testing.T) {
+	t.Parallel()
+	hook, w := wipingWorld(t)
+	before := w.owners()
+	w.controller(w.quick())
+	w.Eventually(w.wiped, soon, "5ms").ShouldNot(BeEmpty())
+	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(w.moved(before)))
+	hook.shut.Store(false)
+	w.eventuallyMigrated(3)
+	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
+}
+
+// With a wish for v1alpha1, the entries are moved in the write that rewrites, so
+// that there is nothing to convert and nothing is forgotten.
+func TestARepairingWalkCannotBeMadeToForgetOwners(t *testing.T) {
+	t.Parallel()
+	hook, w := wipingWorld(t)
+	before := w.owners()
+	w.controller(w.wishing())
+	w.Eventually(w.stored, soon, "5ms").Should(Equal(map[string]int{"v1": 3}))
+	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
+	hook.shut.Store(false)
+	w.eventuallyMigrated(3)
+	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
+}

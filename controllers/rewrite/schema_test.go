@@ -1,0 +1,84 @@
+package rewrite
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+func TestHasPath(t *testing.T) {
+	yes := true
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	list := func(of *apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: of}}
+	}
+	mapOf := func(of apiextensionsv1.JSONSchemaPropsOrBool) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &of}
+	}
+	schema := object(props{
+		"spec": *object(props{
+			"name":     text,
+			"labels":   mapOf(apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}),
+			"sizes":    mapOf(apiextensionsv1.JSONSchemaPropsOrBool{Schema: object(props{"width": text})}),
+			"anything": mapOf(apiextensionsv1.JSONSchemaPropsOrBool{Allows: true}),
+			"nothing":  mapOf(apiextensionsv1.JSONSchemaPropsOrBool{}),
+			"tags":     list(&text),
+			"parts":    list(object(props{"name": text})),
+			"open":     {Type: "object", XPreserveUnknownFields: &yes, Properties: props{"closed": *object(props{"a": text})}},
+			"template": {Type: "object", XEmbeddedResource: true, Properties: props{"spec": *object(props{"a": text})}},
+			"plain":    *object(props{"a": text}),
+		}),
+	})
+	key := func(name string) fieldpath.PathElement {
+		return fieldpath.PathElement{Key: &value.FieldList{{Name: "name", Value: value.NewValueInterface(name)}}}
+	}
+	item := func(of any) fieldpath.PathElement {
+		v := value.NewValueInterface(of)
+		return fieldpath.PathElement{Value: &v}
+	}
+	for name, c := range map[string]struct {
+		schema *apiextensionsv1.JSONSchemaProps
+		path   []any
+		want   bool
+	}{
+		"a property":                                         {schema, []any{"spec", "name"}, true},
+		"a property that is not there":                       {schema, []any{"spec", "gone"}, false},
+		"a property of one that is not there":                {schema, []any{"spec", "gone", "deeper"}, false},
+		"a property of a text":                               {schema, []any{"spec", "name", "deeper"}, false},
+		"the root":                                           {schema, nil, true},
+		"a key of a map":                                     {schema, []any{"spec", "labels", "a"}, true},
+		"below a key of a map":                               {schema, []any{"spec", "sizes", "small", "width"}, true},
+		"below a key of a map, not there":                    {schema, []any{"spec", "sizes", "small", "gone"}, false},
+		"a key of a map of anything":                         {schema, []any{"spec", "anything", "a", "b"}, true},
+		"a key of a map that allows none":                    {schema, []any{"spec", "nothing", "a"}, false},
+		"an item by value":                                   {schema, []any{"spec", "tags", item("a")}, true},
+		"an item by index":                                   {schema, []any{"spec", "tags", 3}, true},
+		"an item by key":                                     {schema, []any{"spec", "parts", key("head")}, true},
+		"a property of an item":                              {schema, []any{"spec", "parts", key("head"), "name"}, true},
+		"a property of an item, not there":                   {schema, []any{"spec", "parts", key("head"), "gone"}, false},
+		"an item of what is no list any more":                {schema, []any{"spec", "plain", key("head")}, false},
+		"a property of what is a list now":                   {schema, []any{"spec", "tags", "a"}, false},
+		"an unknown field that is preserved":                 {schema, []any{"spec", "open", "unknown", "deeper"}, true},
+		"a known one beside it":                              {schema, []any{"spec", "open", "closed", "a"}, true},
+		"an unknown one in a known one beside it":            {schema, []any{"spec", "open", "closed", "unknown"}, false},
+		"metadata":                                           {schema, []any{"metadata", "labels", "a"}, true},
+		"the kind":                                           {schema, []any{"kind"}, true},
+		"metadata of an embedded resource":                   {schema, []any{"spec", "template", "metadata", "labels", "a"}, true},
+		"apiVersion of an embedded resource":                 {schema, []any{"spec", "template", "apiVersion"}, true},
+		"an embedded resource's own field":                   {schema, []any{"spec", "template", "spec", "a"}, true},
+		"an embedded resource's own field, not there":        {schema, []any{"spec", "template", "spec", "gone"}, false},
+		"metadata of what is no resource":                    {schema, []any{"spec", "plain", "metadata"}, false},
+		"anything, without a schema":                         {nil, []any{"spec", "gone", key("a"), 7}, true},
+		"anything, with a schema that preserves all":         {&apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &yes}, []any{"spec", "a"}, true},
+		"an item of a list that says nothing of its items":   {object(props{"l": {Type: "array"}}), []any{"l", 0}, false},
+		"a field of an object that says nothing of its own":  {object(props{"o": {Type: "object"}}), []any{"o", "a"}, false},
+		"a field that says explicitly that it preserves not": {object(props{"o": {Type: "object", XPreserveUnknownFields: new(bool)}}), []any{"o", "a"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(HasPath(c.schema)(fieldpath.MakePathOrDie(c.path...))).To(Equal(c.want))
+		})
+	}
+}
