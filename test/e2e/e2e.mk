@@ -5,7 +5,7 @@
 
 E2E_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult/e2e
 
-.PHONY: e2e-tools e2e-kustomize e2e-flux e2e-argocd clean-e2e-tools
+.PHONY: e2e-tools e2e-kustomize e2e-flux e2e-argocd clean-e2e-tools stories
 
 e2e-tools: e2e-argocd
 
@@ -26,6 +26,14 @@ e2e-argocd:
 
 clean-e2e-tools:
 	rm -rf "$(E2E_CACHE)"
+
+# Run every time, because go test does not see that it depends on moult-controller
+# and the example repositories; and verbose, because the log is what there is to see.
+test-e2e: TEST_FLAGS += -v -count=1
+
+# One package after the other, so that every line is told when it happens.
+stories: control-plane e2e-tools ## watch the stories of examples/argocd and examples/flux
+	@go -C test/e2e test -timeout 30m -p 1 -v -count=1 ./stories/...
 
 # $(call e2e-build,folder under test/tools,module,package,binary,rough time):
 # silent when the binary is there; a broken-off build leaves nothing behind. The

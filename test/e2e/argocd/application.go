@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,6 +65,23 @@ func (a *ArgoCD) CreateApplication(ctx context.Context, name string, repo *Repo,
 	return nil
 }
 
+// CreateFromManifest makes the Application of a manifest, with another repository in place of its own.
+func (a *ArgoCD) CreateFromManifest(ctx context.Context, file string, repo *Repo) error {
+	objects, err := cluster.ParseFiles(file)
+	if err != nil {
+		return err
+	}
+	application := objects[0]
+	spec := application.Object["spec"].(map[string]any)
+	spec["source"].(map[string]any)["repoURL"] = repo.URL()
+	policy := spec["syncPolicy"].(map[string]any)
+	policy["syncOptions"] = append(policy["syncOptions"].([]any), inBackground)
+	if err := a.client.Create(ctx, application); err != nil {
+		return fmt.Errorf("create the Application of %s: %w", file, err)
+	}
+	return nil
+}
+
 // DeleteApplication removes the Application and leaves its objects alone.
 func (a *ArgoCD) DeleteApplication(ctx context.Context, name string) error {
 	return a.client.Delete(ctx, applicationObject(name))
@@ -121,7 +139,7 @@ func (a *ArgoCD) await(ctx context.Context, name, what string, done func(*unstru
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("Argo CD did not %s of Application %s: %w (last error: %v)", what, name, ctx.Err(), err)
+			return fmt.Errorf("no answer of Argo CD to: %s of Application %s: %w", what, name, errors.Join(ctx.Err(), err))
 		}
 	}
 }

@@ -9,8 +9,8 @@
 //	err = argo.Sync(ctx, "app")
 //	story.Begin(t).Await("synced", time.Minute, argo.OperationIs("app", argocd.Succeeded, ""))
 //
-// What differs from an installation, for the sake of speed: no pause between sync waves, a comparison every 5 s
-// instead of 120 s, a repository's newest commit looked up each second. There is no garbage collector in such a
+// What differs from an installation, for the sake of speed: no pause between sync waves unless asked for, a comparison
+// every 5 s instead of 120 s, a repository's newest commit looked up each second. There is no garbage collector in such a
 // control plane, so pruning deletes in the background.
 package argocd
 
@@ -20,6 +20,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +38,10 @@ type Options struct {
 	// Settings are entries of the ConfigMap argocd-cm, for example
 	// resource.customizations.health.<group>_<Kind>: a Lua script.
 	Settings map[string]string
+	// WaveDelay is the pause after each sync wave, in whole seconds. 0 is none; Argo CD's own default is 2 s, which is
+	// more than cosmetics: its picture of the cluster lags by some 100 ms, and without a pause it may take the health
+	// that an object had before the sync for its health after it.
+	WaveDelay time.Duration
 	// LogDir is an existing folder for the servers' logs, appended to. Empty means a temporary one, removed by Stop.
 	LogDir string
 }
@@ -85,7 +90,7 @@ func (a *ArgoCD) start(ctx context.Context, config *rest.Config, options Options
 	if err := cluster.WriteKubeconfig(config, a.kubeconfig()); err != nil {
 		return err
 	}
-	return a.startServers(ctx, program, kustomize, options.LogDir)
+	return a.startServers(ctx, program, kustomize, options)
 }
 
 func (a *ArgoCD) kubeconfig() string { return filepath.Join(a.work, "kubeconfig") }

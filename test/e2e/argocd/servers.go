@@ -17,7 +17,7 @@ import (
 //go:embed git-verify-wrapper.sh
 var verifyWrapper []byte
 
-func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool, logDir string) error {
+func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool, options Options) error {
 	environment, err := a.environment(kustomize)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 		Path:   argocd.Binary,
 		Args:   repoServerArgs(ports[0], ports[1], a.redis.server.Addr()),
 		Env:    append(environment, "ARGOCD_BINARY_NAME=argocd-repo-server"),
-		LogDir: logDir, Scratch: a.work,
+		LogDir: options.LogDir, Scratch: a.work,
 	})
 	if err != nil {
 		return err
@@ -48,10 +48,10 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 		Env: append(environment,
 			"ARGOCD_BINARY_NAME=argocd-application-controller",
 			"HOSTNAME=argocd-application-controller-0", // of a StatefulSet, which tells its shard
-			"ARGOCD_SYNC_WAVE_DELAY=0",
+			fmt.Sprintf("ARGOCD_SYNC_WAVE_DELAY=%d", int(options.WaveDelay.Seconds())),
 			"ARGOCD_FAKE_IN_CLUSTER=true", "KUBECONFIG="+a.kubeconfig(), // the cluster that Applications are synced to
 		),
-		LogDir: logDir, Scratch: a.work,
+		LogDir: options.LogDir, Scratch: a.work,
 	})
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ func (o Operation) Resource(kind, name string) Resource {
 }
 
 func (o Operation) String() string {
+	if o.Phase == "" {
+		return "no operation"
+	}
 	text := fmt.Sprintf("operation %s at %.7s: %s", o.Phase, o.Revision, o.Message)
 	for _, r := range o.Resources {
 		if r.Status != "Synced" && r.Status != "Pruned" {

@@ -78,6 +78,15 @@ func (f *Flux) DeleteKustomization(ctx context.Context, name string) error {
 	return f.client.Delete(ctx, kustomizationObject(name))
 }
 
+// OrphanKustomization removes the Kustomization and leaves what it has applied.
+func (f *Flux) OrphanKustomization(ctx context.Context, name string) error {
+	merge := []byte(`{"spec":{"deletionPolicy":"Orphan"}}`)
+	if err := f.client.Patch(ctx, kustomizationObject(name), client.RawPatch(types.MergePatchType, merge)); err != nil {
+		return fmt.Errorf("have Kustomization %s leave its objects: %w", name, err)
+	}
+	return f.DeleteKustomization(ctx, name)
+}
+
 // RequestReconcile makes Flux look at the Kustomization now. It does not wait for it.
 func (f *Flux) RequestReconcile(ctx context.Context, name string) error {
 	now := time.Now().Format(time.RFC3339Nano)

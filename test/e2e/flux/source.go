@@ -51,6 +51,11 @@ func (f *Flux) NewSource(ctx context.Context, name string) (*Source, error) {
 	return &Source{flux: f, name: name, files: map[string][]byte{}}, nil
 }
 
+// Delete removes the GitRepository. Its name may be used again.
+func (s *Source) Delete(ctx context.Context) error {
+	return s.flux.client.Delete(ctx, cluster.Object(sourceAPI, sourceKind, Namespace, s.name))
+}
+
 // Push writes the files, named by their path in the repository, and offers the whole as a new revision, which it
 // returns. A file with empty content is removed; files not named stay. Flux reacts within 50 ms.
 func (s *Source) Push(ctx context.Context, files map[string]string) (revision string, err error) {

@@ -13,12 +13,11 @@ import (
 func FreePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
-		// Every listener stays open until all ports are picked, so that no port is picked twice.
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer listener.Close()
+		defer listener.Close() //nolint:gocritic // each stays open until all ports are picked, so that none is picked twice
 		ports[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
@@ -45,7 +44,7 @@ func Answering(url string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
 			return false
 		}

@@ -28,9 +28,8 @@ func Begin(t testing.TB) *Story { return &Story{t: t, began: time.Now()} }
 
 // Say logs a line with the seconds since the beginning, and returns the time it did so.
 func (s *Story) Say(format string, args ...any) time.Time {
-	s.t.Helper()
 	now := time.Now()
-	s.t.Logf("%6.2fs  %s", now.Sub(s.began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.t.Output(), "%6.2fs  %s\n", now.Sub(s.began).Seconds(), fmt.Sprintf(format, args...))
 	return now
 }
 
@@ -60,6 +59,21 @@ func (s *Story) Await(what string, within time.Duration, check Check) time.Time 
 		case <-ctx.Done():
 		}
 	}
+}
+
+// AwaitWhile is Await for what must not come before its time: meanwhile has to be done at every look until check is.
+// The test fails as soon as neither is.
+func (s *Story) AwaitWhile(what string, within time.Duration, check, meanwhile Check) time.Time {
+	s.t.Helper()
+	return s.Await(what, within, func(ctx context.Context) (string, bool, error) {
+		s.t.Helper()
+		held, holds, holdErr := meanwhile(ctx)
+		seen, done, err := check(ctx) // asked second: meanwhile may have ended because of what check looks for
+		if holdErr == nil && !holds && err == nil && !done {
+			s.t.Fatalf("%6.2fs  not yet %q, and yet: %s; seen: %s", time.Since(s.began).Seconds(), what, held, seen)
+		}
+		return seen, done, err
+	})
 }
 
 // Holds looks for the whole time given and fails the test as soon as check is not done: the opposite of Await, for

@@ -1,0 +1,160 @@
+// The stories of examples/argocd, told with the real Argo CD: the commits are the folders of that example, and what is
+// claimed there is seen here.
+package argocd_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/moult-dev/moult/lua"
+	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/e2e/argocd"
+	"github.com/moult-dev/moult/test/e2e/stories/stage"
+	"github.com/moult-dev/moult/test/e2e/story"
+)
+
+var controlPlane *controlplane.ControlPlane
+
+func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
+
+const (
+	twoVersions = "1-two-versions"
+	storageFlip = "2-storage-flip"
+	removal     = "3-removal"
+
+	application = "widgets" // as application.yaml names it
+	gateFile    = "version-removal.yaml"
+)
+
+// withoutGate leaves the VersionRemoval out of the third commit.
+var withoutGate = map[string]string{gateFile: ""}
+
+func TestArgoCD(t *testing.T) {
+	s := stage.New(t, controlPlane)
+	argo := start(t)
+	tell := func(name string, what func(p *play)) {
+		t.Run(name, func(t *testing.T) { what(begin(t, s, argo)) })
+	}
+	tell("the removal waits for the migration, goes by itself and can be taken back", func(p *play) {
+		commit, widgets := theRemovalWaits(p, 500)
+		takenBack(p, commit, widgets)
+	})
+	tell("with the nudge it goes by itself as well", func(p *play) { theRemovalWaits(p, 50, "--nudge") })
+	tell("the first install on an empty cluster does not wait", firstInstall)
+	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
+	tell("without the gate the API server refuses the commit", withoutTheGate)
+	tell("without the key in argocd-cm the gate is open", withoutTheKey)
+	tell("the CRD's own condition as the gate", theCRDAsGate)
+}
+
+// start runs one Argo CD for all stories. It knows the gate as lua.ArgoCDConfig tells it, but not yet the script for CRDs.
+func start(t *testing.T) *argocd.ArgoCD {
+	t.Helper()
+	settings := lua.ArgoCDConfig()
+	delete(settings, lua.CRDHealthKey)
+	argo, err := argocd.Start(t.Context(), controlPlane.Config, argocd.Options{
+		Settings:  settings,
+		WaveDelay: 2 * time.Second, // as installed
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(argo.Stop)
+	return argo
+}
+
+// play is one story with its repository, from which the Application of the example is synced.
+type play struct {
+	*stage.Stage
+	*story.Story
+	t    *testing.T
+	g    *WithT
+	argo *argocd.ArgoCD
+	repo *argocd.Repo
+}
+
+func begin(t *testing.T, s *stage.Stage, argo *argocd.ArgoCD) *play {
+	t.Helper()
+	p := &play{Stage: s, t: t, g: NewWithT(t), argo: argo, repo: argocd.NewRepo(t)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(argo.LogTail(15))
+		}
+		s.Clear(t)
+	})
+	p.Story = story.Begin(t)
+	return p
+}
+
+// install makes the first commit and the Application, and waits until it is synced.
+func (p *play) install(folder string) {
+	p.t.Helper()
+	commit := p.commit(folder, nil)
+	p.g.Expect(p.argo.CreateFromManifest(p.t.Context(), stage.Path("examples/argocd/application.yaml"), p.repo)).To(Succeed())
+	p.t.Cleanup(p.uninstall)
+	p.Await("installed", stage.Patience, p.synced(commit))
+}
+
+func (p *play) uninstall() {
+	ctx := context.WithoutCancel(p.t.Context())
+	p.g.Expect(p.argo.DeleteApplication(ctx, application)).To(Succeed())
+	p.g.Eventually(ctx, func() error {
+		_, err := p.argo.Application(ctx, application)
+		return err
+	}).WithTimeout(stage.Patience).Should(Satisfy(apierrors.IsNotFound))
+}
+
+// push commits a folder of the example, with changes, and has Argo CD look.
+func (p *play) push(folder string, changes map[string]string) (commit string) {
+	p.t.Helper()
+	commit = p.commit(folder, changes)
+	p.g.Expect(p.argo.Refresh(p.t.Context(), application)).To(Succeed())
+	return commit
+}
+
+func (p *play) commit(folder string, changes map[string]string) string {
+	p.t.Helper()
+	commit := p.repo.CommitFolder(stage.Commit(p.t, stage.Path("examples/argocd/"+folder), changes), folder)
+	without := ""
+	for name := range changes {
+		without += " without " + name
+	}
+	p.Say("pushed %s%s as commit %.7s", folder, without, commit)
+	return commit
+}
+
+// synced is a check: Argo CD has applied that commit.
+func (p *play) synced(commit string) story.Check {
+	return p.operation(commit, argocd.Succeeded, "")
+}
+
+// waitsFor is a check: Argo CD is at that commit and waits for an object to become healthy.
+func (p *play) waitsFor(commit, object string) story.Check {
+	return p.operation(commit, argocd.Running, "waiting for healthy state of "+object)
+}
+
+const (
+	theGate = "moult.dev/VersionRemoval/" + stage.Removal
+	theCRD  = "apiextensions.k8s.io/CustomResourceDefinition/" + stage.CRD
+)
+
+func (p *play) operation(commit, phase, message string) story.Check {
+	return p.argo.OperationWhere(application, func(o argocd.Operation) bool {
+		return o.Revision == commit && o.Phase == phase && strings.Contains(o.Message, message)
+	})
+}
+
+// rejected is a check: the API server has refused the CRD of that commit, because objects may be stored at the version
+// that it lacks.
+func (p *play) rejected(commit string) story.Check {
+	return p.argo.OperationWhere(application, func(o argocd.Operation) bool {
+		refused := o.Resource("CustomResourceDefinition", stage.CRD)
+		return o.Revision == commit && refused.Status == "SyncFailed" && strings.Contains(refused.Message, "missing from spec.versions")
+	})
+}
+
+// soon is how long Argo CD may take to apply the next wave once nothing holds it back.
+const soon = 5 * time.Second

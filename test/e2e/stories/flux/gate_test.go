@@ -1,0 +1,97 @@
+package flux_test
+
+import (
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/e2e/stories/stage"
+)
+
+// theRemovalWaits pushes the three commits one right after the other, while a pass over many objects is slowed.
+func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string) stage.Widgets {
+	moult := p.StartMoult(p.t, flags...)
+	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
+	p.install(twoVersions, nil, everything...)
+	before := p.CreateWidgets(p.t, objects)
+	p.Say("created %d widgets at %s", objects, stage.OldVersion)
+
+	moult.SlowPass(objects)
+	flip := p.push(storageFlip, nil)
+	p.Await("flipped: the label and the condition on the CRD do not slow Flux", 30*time.Second, p.flux.ReadyAt(crds, flip))
+	status, message := p.Migrated(p.t)
+	p.Say("meanwhile the CRD says StorageMigrated=%s: %s", status, message)
+	p.g.Expect(status).To(Equal("False"))
+
+	revision := p.push(removal, nil)
+	waiting := p.waits(revision)
+	p.Await("blocked", stage.Patience, waiting)
+	p.Await("meanwhile kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonMigrating))
+	both := p.Versions(stage.OldVersion, stage.NewVersion)
+	p.Holds("blocked with old bytes in etcd and both versions in the CRD", 5*time.Second,
+		stage.All(waiting, p.StoredAtOld(), both))
+
+	moult.SlowWrites(0)
+	p.Say("the pass may go at full speed")
+	trimmed := p.AwaitWhile("trimmed", stage.Patience, p.Trimmed(), stage.All(waiting, both))
+	applied := p.Await("next Kustomization applied", stage.Patience, p.Versions(stage.NewVersion))
+	p.Say("the next Kustomization was applied %.2fs after the trim", applied.Sub(trimmed).Seconds())
+	p.g.Expect(applied.Sub(trimmed)).To(BeNumerically("<", within))
+	p.Await("all are ready", stage.Patience, p.flux.ReadyAt(widgets, revision))
+	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonAlreadyRemoved))
+	p.allAlive(before)
+	return before
+}
+
+// takenBack pushes what was there before the removal.
+func takenBack(p *play, before stage.Widgets) {
+	p.Await("rolled back", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
+	p.Await("both versions are there", stage.Patience, p.Versions(stage.OldVersion, stage.NewVersion))
+	p.g.Expect(p.Widgets(p.t, stage.OldVersion)).To(Equal(before))
+}
+
+// allAlive compares all objects with those that were there before, and looks at their bytes.
+func (p *play) allAlive(before stage.Widgets) {
+	p.t.Helper()
+	p.g.Expect(p.Widgets(p.t, stage.NewVersion)).To(Equal(before))
+	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.NewVersion: len(before)}))
+	p.Say("all %d widgets are alive and stored at %s", len(before), stage.NewVersion)
+}
+
+// firstInstall has the last commit only: a new cluster, or one that is restored.
+func firstInstall(p *play) {
+	p.StartMoult(p.t)
+	began := time.Now()
+	p.install(removal, nil, everything...)
+	p.g.Expect(time.Since(began)).To(BeNumerically("<", 45*time.Second))
+	p.Await("the last Kustomization is applied", stage.Patience, p.GardenHasSize(stage.SizeAfter))
+	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonAlreadyRemoved))
+}
+
+// squashed leaves out the second commit. Moult cannot do it by itself: objects are written at the version that is to go.
+func squashed(p *play) {
+	p.StartMoult(p.t)
+	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
+	p.install(twoVersions, nil, gateAndCRDs...)
+	before := p.CreateWidgets(p.t, 20)
+
+	revision := p.push(removal, nil)
+	p.Await("refused", stage.Patience, p.fails(gate, revision, "status: 'Failed'"))
+	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonIntermediateRevisionRequired))
+	p.Holds("nothing has changed", 3*time.Second, stage.All(p.StoredAtOld(), p.Versions(stage.OldVersion, stage.NewVersion)))
+	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
+
+	p.Await("put right", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
+	p.Await("removed", stage.Patience, p.flux.ReadyAt(crds, p.push(removal, nil)))
+	p.allAlive(before)
+}
+
+// withoutTheGate is what users have without Moult.
+func withoutTheGate(p *play) {
+	p.install(twoVersions, nil, gateAndCRDs...)
+	before := p.CreateWidgets(p.t, 20)
+	p.Await("flipped", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
+	p.Await("rejected", stage.Patience, p.fails(crds, p.push(removal, withoutGate), "missing from spec.versions"))
+	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
+}

@@ -1,0 +1,182 @@
+// The stories of examples/flux, told with the real kustomize-controller: the commits are the folders of that example, and
+// what is claimed there is seen here.
+package flux_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/e2e/cluster"
+	"github.com/moult-dev/moult/test/e2e/flux"
+	"github.com/moult-dev/moult/test/e2e/stories/stage"
+	"github.com/moult-dev/moult/test/e2e/story"
+)
+
+var controlPlane *controlplane.ControlPlane
+
+func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
+
+const (
+	twoVersions = "1-two-versions"
+	storageFlip = "2-storage-flip"
+	removal     = "3-removal"
+
+	gateFile = "crd-gate/version-removal.yaml"
+
+	// The Kustomizations of the example.
+	gate     = "crd-gate"
+	crds     = "crds"
+	migrated = "crds-migrated"
+	widgets  = "widgets"
+)
+
+// withoutGate leaves the VersionRemoval out of the third commit.
+var withoutGate = map[string]string{gateFile: ""}
+
+func TestFlux(t *testing.T) {
+	s := stage.New(t, controlPlane)
+	f := start(t)
+	tell := func(name string, what func(p *play)) {
+		t.Run(name, func(t *testing.T) { what(begin(t, s, f)) })
+	}
+	tell("the removal waits for the migration, goes by itself and can be taken back", func(p *play) {
+		objects := theRemovalWaits(p, 500, polled)
+		takenBack(p, objects)
+	})
+	tell("with the nudge it goes at once", func(p *play) { theRemovalWaits(p, 50, nudged, "--nudge") })
+	tell("the first install on an empty cluster does not wait", firstInstall)
+	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
+	tell("without the gate the API server refuses the commit", withoutTheGate)
+	tell("the CRD's own condition as the gate", theCRDAsGate)
+}
+
+// How long Flux may take to apply the CRD once nothing holds it back. It looks at the gate's health and at dependencies
+// every 5 s.
+const (
+	polled = 12 * time.Second
+	nudged = 5 * time.Second
+)
+
+// start runs one Flux for all stories, with Moult as the example has it: a Kustomization of its own. Here that holds
+// Moult's CRD alone, since a control plane without nodes runs no Deployment.
+func start(t *testing.T) *flux.Flux {
+	t.Helper()
+	g := NewWithT(t)
+	f, err := flux.Start(t.Context(), controlPlane.Config, flux.Options{
+		FeatureGates: map[string]bool{"CancelHealthCheckOnNewRevision": true},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(f.Stop)
+	crd, err := os.ReadFile(stage.Path("clusters/base/crds/moult.dev_versionremovals.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	source, err := f.NewSource(t.Context(), "moult")
+	g.Expect(err).NotTo(HaveOccurred())
+	revision, err := source.Push(t.Context(), map[string]string{"clusters/base/versionremovals.yaml": string(crd)})
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := cluster.NewClient(controlPlane.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/flux-system/moult.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cluster.Apply(t.Context(), c, kustomizations...)).To(Succeed())
+	story.Begin(t).Await("Moult is installed", stage.Patience, f.ReadyAt("moult", revision))
+	return f
+}
+
+// play is one story with its source, which the Kustomizations of the example are of.
+type play struct {
+	*stage.Stage
+	*story.Story
+	t      *testing.T
+	g      *WithT
+	flux   *flux.Flux
+	source *flux.Source
+}
+
+func begin(t *testing.T, s *stage.Stage, f *flux.Flux) *play {
+	t.Helper()
+	p := &play{Stage: s, t: t, g: NewWithT(t), flux: f}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.LogTail(15))
+		}
+		s.Clear(t)
+	})
+	var err error
+	p.source, err = f.NewSource(t.Context(), "widgets") // as sources.yaml names it
+	p.g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { p.g.Expect(p.source.Delete(context.WithoutCancel(t.Context()))).To(Succeed()) })
+	p.Story = story.Begin(t)
+	return p
+}
+
+// install makes the first commit and the Kustomizations of the files, named from the example's folder, and waits until
+// the last one is applied.
+func (p *play) install(folder string, changes map[string]string, files ...string) {
+	p.t.Helper()
+	revision, last := p.push(folder, changes), ""
+	for _, file := range files {
+		kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/" + file))
+		p.g.Expect(err).NotTo(HaveOccurred())
+		p.g.Expect(cluster.Apply(p.t.Context(), p.Client, kustomizations...)).To(Succeed())
+		last = kustomizations[0].GetName()
+		p.t.Cleanup(func() { p.uninstall(kustomizations[0].GetName()) })
+	}
+	p.Await("installed", stage.Patience, p.flux.ReadyAt(last, revision))
+}
+
+// The files of the example; some stories do without the last.
+var (
+	gateAndCRDs = []string{"flux-system/crd-gate.yaml", "flux-system/crds.yaml"}
+	everything  = append(gateAndCRDs[:2:2], "flux-system/widgets.yaml")
+)
+
+// uninstall leaves what the Kustomization has applied: nobody here could finish the deletion of a namespace.
+func (p *play) uninstall(name string) {
+	ctx := context.WithoutCancel(p.t.Context())
+	p.g.Expect(p.flux.OrphanKustomization(ctx, name)).To(Succeed())
+	p.g.Eventually(ctx, func() error {
+		_, err := p.flux.Kustomization(ctx, name)
+		return err
+	}).WithTimeout(stage.Patience).Should(Satisfy(apierrors.IsNotFound))
+}
+
+// push offers a folder of the example, with changes, as a new revision.
+func (p *play) push(folder string, changes map[string]string) (revision string) {
+	p.t.Helper()
+	revision, err := p.source.PushFolder(p.t.Context(), stage.Commit(p.t, stage.Path("examples/flux/"+folder), changes))
+	p.g.Expect(err).NotTo(HaveOccurred())
+	p.Say("pushed %s as %.17s", folder, revision)
+	return revision
+}
+
+// checks is a check: Flux has applied the Kustomization at that revision and waits for the health of what it names.
+func (p *play) checks(name, revision string) story.Check {
+	return p.flux.KustomizationWhere(name, func(k flux.Kustomization) bool {
+		return !k.Ready() && k.LastAttemptedRevision == revision && k.Condition("Reconciling").Status == "True"
+	})
+}
+
+// waits is a check: Flux looks at the gate's health at that revision, and the CRDs wait for the gate.
+func (p *play) waits(revision string) story.Check {
+	return stage.All(
+		p.checks(gate, revision),
+		p.flux.KustomizationWhere(crds, func(k flux.Kustomization) bool {
+			return !k.Ready() && k.LastAppliedRevision != revision && k.Condition("Ready").Reason == "DependencyNotReady"
+		}),
+	)
+}
+
+// fails is a check: the Kustomization's last attempt was of that revision and has failed with that message.
+func (p *play) fails(name, revision, message string) story.Check {
+	return p.flux.KustomizationWhere(name, func(k flux.Kustomization) bool {
+		ready := k.Condition("Ready")
+		return ready.Status == "False" && k.LastAttemptedRevision == revision && strings.Contains(ready.Message, message)
+	})
+}
