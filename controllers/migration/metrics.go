@@ -24,7 +24,7 @@ type recorder struct {
 func newRecorder(reg prometheus.Registerer) (*recorder, error) {
 	r := &recorder{
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_objects_total",
-			Help: "Objects visited by finished walks, by outcome: rewritten, current, overtaken, repaired, gone, failed."}, []string{"crd", "outcome"}),
+			Help: "Objects visited by finished walks, by outcome: rewritten, current, overtaken, altered, repaired, gone, failed."}, []string{"crd", "outcome"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_object_failures_total",
 			Help: "Objects that could not be rewritten, by reason."}, []string{"crd", "reason"}),
 		remaining: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_objects_remaining",

@@ -33,7 +33,7 @@ func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, e
 	}
 	return &plan.Trouble{
 		Reason: v1alpha1.ReasonObjectsFailed,
-		Message: fmt.Sprintf("%d of %d objects cannot be rewritten and are tried again with growing pauses; storedVersions stays as it is until then: %s%s",
+		Message: fmt.Sprintf("%d of %d objects cannot be rewritten; they are tried again with growing pauses: %s%s",
 			t.By[rewrite.Failed], t.Total, strings.Join(named, "; "), more),
 	}
 }

@@ -126,7 +126,7 @@ func countsOf(t rewrite.Tally) plan.Counts {
 	return plan.Counts{
 		Total:     t.Total,
 		Rewritten: t.By[rewrite.Rewritten],
-		Current:   t.By[rewrite.Current] + t.By[rewrite.Overtaken] + t.By[rewrite.Repaired],
+		Current:   t.By[rewrite.Current] + t.By[rewrite.Overtaken] + t.By[rewrite.Altered] + t.By[rewrite.Repaired],
 		Gone:      t.By[rewrite.Gone],
 		Failed:    t.By[rewrite.Failed],
 	}

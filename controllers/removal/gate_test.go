@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -218,6 +219,43 @@ func TestAnEditOfTheCRDClosesTheGateOnlyForALook(t *testing.T) {
 		return 0
 	}, soon, "20ms").Should(Equal(g.crd().Generation))
 	g.eventually("True SafeToRemove")
+}
+
+func TestAVersionAddedToAnOpenGateIsLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	group := builders.UniqueGroup(t)
+	g := newGate(t, group)
+	g.install(builders.CRD(group, "widgets").Versions("v1alpha1", "v1beta1", "v1").Storage("v1alpha1").OptedIn(), 5)
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.gr.WithVersion("v1beta1"), "default", 30, builders.Prefix("beta"))).To(Succeed())
+	g.flip()
+	g.ask()
+	g.moult()
+	g.eventually("True SafeToRemove")
+	g.Expect(g.versionsInManagedFields()).To(HaveKey(group + "/v1beta1"))
+
+	g.Expect(g.client.Patch(g.ctx, g.removal(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"versions":["v1alpha1","v1beta1"]}}`)))).To(Succeed())
+	g.Eventually(func() bool {
+		r := g.removal()
+		return r.Generation == r.Status.ObservedGeneration && g.verdict() == "True SafeToRemove"
+	}, soon, "5ms").Should(BeTrue())
+	g.Expect(g.versionsInManagedFields()).To(HaveLen(1), "ready while managedFields name v1beta1")
+}
+
+// versionsInManagedFields are the apiVersions that the objects' managedFields
+// name.
+func (g *gate) versionsInManagedFields() map[string]bool {
+	g.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(g.gr.Group + "/v1")
+	list.SetKind("WidgetList")
+	g.Expect(g.client.List(g.ctx, list)).To(Succeed())
+	versions := map[string]bool{}
+	for _, item := range list.Items {
+		for _, entry := range item.GetManagedFields() {
+			versions[entry.APIVersion] = true
+		}
+	}
+	return versions
 }
 
 func TestADeletedVersionRemovalAsksNoMore(t *testing.T) {

@@ -19,12 +19,14 @@ import (
 // migration is, and asks the migration for what is wanted.
 func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval) (verdict.Situation, error) {
 	s := verdict.Situation{
-		Now:        r.opts.Clock.Now(),
-		Removal:    removal.Spec,
-		Allowed:    len(r.opts.Namespaces) == 0 || slices.Contains(r.opts.Namespaces, removal.Namespace),
-		Paused:     removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
-		LabelKey:   r.opts.LabelKey,
-		Remembered: removal.Status.Proof,
+		Now:      r.opts.Clock.Now(),
+		Removal:  removal.Spec,
+		Allowed:  len(r.opts.Namespaces) == 0 || slices.Contains(r.opts.Namespaces, removal.Namespace),
+		Paused:   removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		LabelKey: r.opts.LabelKey,
+	}
+	if removal.Status.ObservedGeneration == removal.Generation {
+		s.Remembered = removal.Status.Proof // for the versions that are asked for now
 	}
 	if at := removal.Status.LastWriteAt; at != nil {
 		s.LastWrite = at.Time

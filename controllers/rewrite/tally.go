@@ -24,6 +24,10 @@ const (
 	// Overtaken (in a checking walk only): another client wrote the object
 	// between the list and the check, so after the settle time.
 	Overtaken Outcome = "overtaken"
+	// Altered (in a checking walk only): it is changed at every write, by a
+	// mutating webhook for example, so that no write can be elided. It is current
+	// by the check's own write.
+	Altered Outcome = "altered"
 	// Repaired: managedFields were moved to the storage version, which stores
 	// the object again as well.
 	Repaired Outcome = "repaired"

@@ -29,6 +29,7 @@ type visitor struct {
 	overtaken bool // written by somebody else since it was listed
 	checked   bool // a plain write has shown whether it was stale, or that need not be shown
 	stale     bool // it was
+	again     bool // a check has rewritten it and asks once more
 }
 
 // visit brings one object to its outcome. The error is the end of the walk.
@@ -110,6 +111,9 @@ func (v *visitor) wrote(ctx context.Context, write *write, after *metav1.Partial
 		return false
 	case write.repairs && !v.stale:
 		v.book.add(Repaired)
+	case v.Mode == Check && !write.repairs && !v.again && v.outcome(after) == Rewritten:
+		v.again, v.item = true, now
+		return false
 	default:
 		v.book.add(v.outcome(after))
 	}
@@ -136,15 +140,17 @@ func (v *visitor) raced(ctx context.Context, err error) (bool, error) {
 		v.refused(err)
 		return true, nil
 	}
-	v.overtaken, v.item, v.checked = v.overtaken || written, fresh, false
+	v.overtaken, v.item, v.checked, v.stale = v.overtaken || written, fresh, false, v.stale || v.again
 	return false, nil
 }
 
 func (v *visitor) outcome(after *metav1.PartialObjectMetadata) Outcome {
 	unmoved := v.item.ResourceVersion == after.ResourceVersion
 	switch {
-	case v.stale:
+	case v.stale, v.again && unmoved:
 		return Rewritten
+	case v.again:
+		return Altered
 	case v.Mode == Check && v.overtaken && (unmoved || v.races > maxRaces):
 		return Overtaken
 	case unmoved:

@@ -94,6 +94,14 @@ func TestEveryObjectHasOneOutcome(t *testing.T) {
 				}
 			},
 			want: map[Outcome]int64{Rewritten: 19, Overtaken: 1}},
+		"a check of one that a webhook changes at every write": {
+			change: checking,
+			meanwhile: func(s *shelf, name string, _ int) {
+				if name == "o00003" {
+					s.objects[name].stale = true
+				}
+			},
+			want: map[Outcome]int64{Rewritten: 19, Altered: 1}},
 		"a check that finds a stale one behind another client's write": {
 			change: checking,
 			meanwhile: func(s *shelf, name string, try int) {
@@ -142,7 +150,7 @@ func TestACheckAsksNothingAboutObjectsWrittenAfterTheWindow(t *testing.T) {
 	_, tally, err := walkOver(s, func(w *Walk) { w.Mode, w.ProvedAfter = Check, "6" })
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 6, Current: 4}))
-	g.Expect(s.bodies).To(HaveLen(6))
+	g.Expect(s.tries).To(HaveLen(6))
 }
 
 func TestWhatStopsAWalk(t *testing.T) {

@@ -74,7 +74,7 @@ func TestTheOptInComponentLabelsCRDsAndNothingElse(t *testing.T) {
 }
 
 func TestEveryKustomizationBuilds(t *testing.T) {
-	for _, dir := range []string{"clusters/base/crds"} {
+	for _, dir := range []string{"clusters/base", "clusters/base/crds"} {
 		t.Run(dir, func(t *testing.T) {
 			g := NewWithT(t)
 			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, dir))

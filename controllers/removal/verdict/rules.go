@@ -85,7 +85,7 @@ func stillTheStorageVersion(s Situation) (Verdict, bool) {
 	v := s.CRD.StorageVersion
 	return stalled(v1alpha1.ReasonIntermediateRevisionRequired,
 		fmt.Sprintf("%s is still the storage version of %s, so new objects are stored at it", v, s.Removal.CRDName),
-		fmt.Sprintf("first commit a manifest of %s that keeps %s (storage: false) and has storage: true on a newer version; remove %s in a later commit", s.Removal.CRDName, v, v)), slices.Contains(s.Removal.Versions, v)
+		fmt.Sprintf("first commit a manifest of %s that keeps %s (storage: false) and has storage: true on a newer version; leave this VersionRemoval and the removal of %s to a later commit", s.Removal.CRDName, v, v)), slices.Contains(s.Removal.Versions, v)
 }
 
 // notOptedIn: we may not write, so we cannot prove either.

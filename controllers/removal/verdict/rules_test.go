@@ -137,7 +137,7 @@ func TestEachRule(t *testing.T) {
 		"the storage version needs a commit in between": {
 			with(func(s *Situation) { s.CRD.StorageVersion = "v1alpha1" }),
 			want{rule: "StillTheStorageVersion", state: Stalled, reason: v1alpha1.ReasonIntermediateRevisionRequired,
-				says:     []string{"v1alpha1 is still the storage version", "keeps v1alpha1 (storage: false)", "remove v1alpha1 in a later commit"},
+				says:     []string{"v1alpha1 is still the storage version", "keeps v1alpha1 (storage: false)", "leave this VersionRemoval and the removal of v1alpha1 to a later commit"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonIntermediateRevisionRequired, "still the storage version", "first commit a manifest")}}},
 		"a CRD without the label, with old versions stored": {
 			with(func(s *Situation) { s.CRD.OptedIn, s.CRD.StoredVersions = false, []string{"v1alpha1", "v1"} }),

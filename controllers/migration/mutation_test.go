@@ -1,0 +1,77 @@
+package migration_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// Something that changes every object at every write makes each of our empty
+// writes a real one. That must not look like objects that are stale for ever.
+func TestAMutationAtEveryWriteDoesNotKeepTheProofFromEnding(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 30)
+	w.stampEveryUpdate()
+	w.controller(w.quick())
+	w.eventuallyMigrated(30)
+	w.Expect(w.condition().Message).To(ContainSubstring("30 of 30 objects, 0 failed"))
+	w.Expect(w.writes()).To(BeNumerically("<=", 30*4), "a walk that rewrites, one that checks, and the question once more")
+	w.Consistently(w.reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+}
+
+// stampEveryUpdate has the API server itself put a new annotation on every
+// update of the world's objects.
+func (w *world) stampEveryUpdate() {
+	w.t.Helper()
+	client := kubernetes.NewForConfigOrDie(cp.Config).AdmissionregistrationV1()
+	name := "stamp." + w.gr.Group
+	_, err := client.MutatingAdmissionPolicies().Create(w.ctx, &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.gr.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+				}}},
+			},
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: `Object{metadata: Object.metadata{annotations: {"stamp": oldObject.metadata.resourceVersion}}}`,
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	_, err = client.MutatingAdmissionPolicyBindings().Create(w.ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.t.Cleanup(func() {
+		_ = client.MutatingAdmissionPolicyBindings().Delete(context.Background(), name, metav1.DeleteOptions{})
+		_ = client.MutatingAdmissionPolicies().Delete(context.Background(), name, metav1.DeleteOptions{})
+	})
+	w.Eventually(func() string { // the API server has to notice the policy
+		return w.stampOf("object-00000")
+	}, soon, "100ms").ShouldNot(BeEmpty())
+}
+
+// stampOf writes an object and returns the stamp it got.
+func (w *world) stampOf(name string) string {
+	object, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default").
+		Patch(w.ctx, name, types.MergePatchType, []byte(`{"spec":{"size":1}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return "" // policies need the schema of a new CRD, which takes a moment
+	}
+	return object.GetAnnotations()["stamp"]
+}
