@@ -24,10 +24,13 @@ const root = "../.."
 func build(t *testing.T, files map[string]string) resmap.ResMap {
 	t.Helper()
 	g := NewWithT(t)
-	dir, err := os.MkdirTemp(root+"/test/manifests", "tmp-")
+	dir := t.TempDir()
+	here, err := filepath.Abs(root)
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	project, err := filepath.Rel(dir, here)
+	g.Expect(err).NotTo(HaveOccurred())
 	for name, content := range files {
+		content = strings.ReplaceAll(content, "PROJECT", project)
 		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)).To(Succeed())
 	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
@@ -47,7 +50,7 @@ func TestTheOptInComponentLabelsCRDsAndNothingElse(t *testing.T) {
 	bare := builders.CRD("bare.example.com", "widgets").Versions("v1", "v1alpha1", "v1beta1").Build()
 	labelled := builders.CRD("labelled.example.com", "widgets").Versions("v1alpha1", "v1").Label("team", "a").Build()
 	built := build(t, map[string]string{
-		"kustomization.yaml": "resources: [bare.yaml, labelled.yaml, other.yaml]\ncomponents: [../../../clusters/components/opt-in]\n",
+		"kustomization.yaml": "resources: [bare.yaml, labelled.yaml, other.yaml]\ncomponents: [PROJECT/clusters/components/opt-in]\n",
 		"bare.yaml":          manifest(t, bare),
 		"labelled.yaml":      manifest(t, labelled),
 		"other.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n",
