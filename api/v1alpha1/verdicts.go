@@ -26,10 +26,6 @@ const (
 	// Stalled.
 	ReasonOutOfScope = "OutOfScope"
 
-	// ReasonNamespaceNotAllowed: this Moult answers VersionRemovals of other
-	// namespaces only. Stalled.
-	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
-
 	// ReasonRepairingOwnership: the objects are stored safely; now their
 	// managedFields are looked through and repaired.
 	ReasonRepairingOwnership = "RepairingOwnership"

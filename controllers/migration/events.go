@@ -39,8 +39,9 @@ func (r *Reconciler) event(crd *apiextensionsv1.CustomResourceDefinition, reason
 }
 
 // lastWriter says who wrote the CRD's metadata or spec last, as far as
-// managedFields tell. Whoever removes a label leaves no other trace. Times there
-// have a resolution of one second, so it can be more than one.
+// managedFields tell. Whoever removes a label leaves no other trace, and none at
+// all if that was all. Times there have a resolution of one second, so it can be
+// more than one.
 func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {
 	var managers []string
 	last := time.Time{}

@@ -38,7 +38,7 @@ func TestTheLabelIsRemovedInMidPass(t *testing.T) {
 	w.Expect(w.storedVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	w.Eventually(w.eventNotes, soon, "100ms").Should(ContainElement(And(
 		ContainSubstring("opt-in label moult.dev/migrate is gone"),
-		ContainSubstring(`it was set by field manager "migration.test"`), MatchRegexp(`last written by .*field manager "a-careless-tool"`))))
+		ContainSubstring(`it was set by field manager "migration.test"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
 
 	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Labels = map[string]string{v1alpha1.MigrateLabel: "true"}

@@ -31,6 +31,9 @@ type Blocked struct {
 	CRD      string
 	Reason   string
 	Sentence string
+	// Failures name the objects that could not be rewritten, each with its
+	// reason, at most 20.
+	Failures []string
 }
 
 func (b *Blocked) Error() string { return fmt.Sprintf("%s: %s: %s", b.CRD, b.Reason, b.Sentence) }
@@ -117,15 +120,16 @@ func (r *Reconciler) over(name string, crd *apiextensionsv1.CustomResourceDefini
 		if crd == nil {
 			return true, fmt.Errorf("%s: %w", name, ErrNotFound)
 		}
-		return true, &Blocked{name, string(d.Step), "the CRD is being deleted"}
+		return true, &Blocked{CRD: name, Reason: string(d.Step), Sentence: "the CRD is being deleted"}
 	case plan.Withdraw:
-		return true, &Blocked{name, "NotOptedIn", fmt.Sprintf("the CRD does not carry the label %s: %q; add it to the CRD's manifest in Git", r.opts.LabelKey, v1alpha1.MigrateLabelValue)}
+		return true, &Blocked{CRD: name, Reason: "NotOptedIn", Sentence: fmt.Sprintf("the CRD does not carry the label %s: %q; add it to the CRD's manifest in Git", r.opts.LabelKey, v1alpha1.MigrateLabelValue)}
 	case plan.Leave:
-		return true, &Blocked{name, "OutOfScope", fmt.Sprintf("the CRD's group is not one of %v", r.opts.Groups)}
+		return true, &Blocked{CRD: name, Reason: "OutOfScope", Sentence: fmt.Sprintf("the CRD's group is not one of %v", r.opts.Groups)}
 	case plan.Hold:
-		return true, &Blocked{name, d.Reason, d.Sentence}
+		return true, &Blocked{CRD: name, Reason: d.Reason, Sentence: d.Sentence}
 	case plan.Wait:
-		return d.Reason != v1alpha1.ReasonSettling, &Blocked{name, d.Reason, d.Sentence}
+		failures, _ := r.ledger.seen(name)
+		return d.Reason != v1alpha1.ReasonSettling, &Blocked{CRD: name, Reason: d.Reason, Sentence: d.Sentence, Failures: failures}
 	case plan.Rest, plan.Trim:
 		return true, nil
 	case plan.Follow, plan.Rewrite, plan.Check, plan.Survey:

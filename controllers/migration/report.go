@@ -10,6 +10,7 @@ import (
 	applyv1 "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -47,6 +48,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		return err
 	}
 	if fresh := r.ledger.tellsReason(name, after.Reason); fresh && (before == nil || before.Reason != after.Reason) {
+		ctrl.LoggerFrom(ctx).Info(d.Sentence, "crd", name, "generation", o.Generation, "reason", d.Reason)
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
 	return nil
@@ -84,7 +86,8 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 	}
 	was, counted := v1alpha1.ParseProgress(before.Message)
 	is, counts := v1alpha1.ParseProgress(after.Message)
-	if !counted || !counts || after.Status == apiextensionsv1.ConditionTrue {
+	underWay := after.Reason == v1alpha1.ReasonMigrating || after.Reason == v1alpha1.ReasonVerifying
+	if !counted || !counts || !underWay {
 		return true
 	}
 	if was.Total == is.Total && is.Percent()-was.Percent() < progressStep {

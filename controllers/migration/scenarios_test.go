@@ -80,7 +80,7 @@ func TestOneRefusedObjectIsNamedAndStopsNoOther(t *testing.T) {
 	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed))
 	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 59}))
 	w.Expect(w.storedVersions()).To(Equal([]string{"v1alpha1", "v1"}), "nothing is trimmed")
-	w.Expect(w.condition().Message).To(And(ContainSubstring("1 of 60 objects"), ContainSubstring("default/object-00007"),
+	w.Expect(w.condition().Message).To(And(ContainSubstring("60 of 60 objects, 1 failed"), ContainSubstring("default/object-00007"),
 		ContainSubstring("AdmissionDenied"), ContainSubstring("the freezer is locked")))
 
 	hook.Allow("object-00007")

@@ -12,7 +12,8 @@ import (
 )
 
 // Trial tells what Run would meet, and writes nothing: every object is sent its
-// write as a dry run, so that admission and validation are asked about it.
+// write as a dry run, so that admission and validation are asked about it. The
+// CRD needs no opt-in label: who asks has not decided yet.
 func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rewrite.Tally, error) {
 	r, err := standalone(cfg, opts)
 	if err != nil {
@@ -29,6 +30,7 @@ func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rew
 	}
 	o := r.describe(found)
 	o.Evidence = plan.Evidence{Subject: o.Subject}
+	o.OptedIn = true
 	if d := plan.Decide(o); d.Step != plan.Rewrite && d.Step != plan.Check {
 		_, err := r.over(crd, found, d)
 		return rewrite.Tally{}, err
@@ -39,7 +41,7 @@ func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rew
 func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (rewrite.Tally, error) {
 	tally, err := r.walk(ctx, crd, r.newWalk(crd, o, plan.Rewriting))
 	if t := troubleOf(crd, tally, err); t != nil {
-		return tally, &Blocked{crd.Name, t.Reason, t.Message}
+		return tally, &Blocked{CRD: crd.Name, Reason: t.Reason, Sentence: t.Message}
 	}
 	return tally, err
 }

@@ -33,8 +33,8 @@ func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, e
 	}
 	return &plan.Trouble{
 		Reason: v1alpha1.ReasonObjectsFailed,
-		Message: fmt.Sprintf("%d of %d objects cannot be rewritten; they are tried again with growing pauses: %s%s",
-			t.By[rewrite.Failed], t.Total, strings.Join(named, "; "), more),
+		Message: fmt.Sprintf("%s and tried again with growing pauses: %s%s",
+			countsOf(t).Progress(), strings.Join(named, "; "), more),
 	}
 }
 

@@ -135,7 +135,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedAndStopsNoOther(t *testing.T) {
 	hook.RejectObject("object-00000")
 	w.controller(w.quick())
 	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed), func() string { return w.condition().Message })
-	w.Expect(w.condition().Message).To(And(ContainSubstring("1 of 40 objects"), ContainSubstring("default/object-00000: ConversionFailed")))
+	w.Expect(w.condition().Message).To(And(ContainSubstring("40 of 40 objects, 1 failed"), ContainSubstring("default/object-00000: ConversionFailed")))
 	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 39}))
 	w.Expect(hook.Heal()).To(Succeed())
 	w.eventuallyMigrated(40)

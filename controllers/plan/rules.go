@@ -140,7 +140,10 @@ func notRewritten(o Observation) (Decision, bool) {
 func windowOpen(o Observation) (Decision, bool) {
 	d := Decision{
 		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: o.Evidence.WindowEnd,
-		Sentence: fmt.Sprintf("waiting until no API server can still write at a version older than %s, then every object is checked", o.StorageVersion),
+		Sentence: fmt.Sprintf("waiting until no API server can still write at a version older than %s, before every object is checked", o.StorageVersion),
+	}
+	if o.Evidence.Rewritten {
+		d.Sentence += "; rewritten"
 	}
 	return d.counting(o.Evidence.Last), o.Now.Before(o.Evidence.WindowEnd)
 }

@@ -21,7 +21,6 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	s := verdict.Situation{
 		Now:      r.opts.Clock.Now(),
 		Removal:  removal.Spec,
-		Allowed:  len(r.opts.Namespaces) == 0 || slices.Contains(r.opts.Namespaces, removal.Namespace),
 		Paused:   removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
 		LabelKey: r.opts.LabelKey,
 	}
@@ -30,9 +29,6 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	}
 	if at := removal.Status.LastWriteAt; at != nil {
 		s.LastWrite = at.Time
-	}
-	if !s.Allowed {
-		return s, nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := r.crds.Get(ctx, types.NamespacedName{Name: removal.Spec.CRDName}, crd)

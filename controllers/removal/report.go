@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
@@ -32,7 +33,7 @@ func (r *Reconciler) report(ctx context.Context, removal *v1alpha1.VersionRemova
 		patch.WithOwnedConditions{Conditions: []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition}}); err != nil {
 		return false, fmt.Errorf("writing the status of %s/%s: %w", removal.Namespace, removal.Name, err)
 	}
-	r.tell(before, removal, v)
+	r.tell(ctx, before, removal, v)
 	return v.State == verdict.Ready && !conditions.IsReady(before), nil
 }
 
@@ -46,7 +47,7 @@ func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdi
 		status.StoredVersions = s.CRD.StoredVersions
 	}
 	if p := v.Progress; p != nil {
-		status.Progress = &v1alpha1.ProgressStatus{Total: p.Total, Done: p.Done, Failed: p.Failed, Summary: fmt.Sprintf("%d/%d", p.Done, p.Total)}
+		status.Progress = &v1alpha1.ProgressStatus{Total: p.Total, Done: p.Done, Failed: p.Failed, Summary: summary(*p)}
 	}
 	if !v.LastWrite.IsZero() {
 		at := metav1.NewTime(v.LastWrite.Truncate(time.Second))
@@ -56,6 +57,15 @@ func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdi
 		status.LastHandledReconcileAt = at
 	}
 	mark(removal, v)
+}
+
+// summary is the column PROGRESS, for example "400/1000" or "40/40, 3 failed".
+func summary(p v1alpha1.Progress) string {
+	s := fmt.Sprintf("%d/%d", p.Done-p.Failed, p.Total)
+	if p.Failed > 0 {
+		s += fmt.Sprintf(", %d failed", p.Failed)
+	}
+	return s
 }
 
 // mark sets the conditions in kstatus' sense. They carry no counts, since those
@@ -101,10 +111,11 @@ func onlyCountsMoved(before, after *v1alpha1.VersionRemoval) bool {
 }
 
 // tell records an Event when the reason is a new one.
-func (r *Reconciler) tell(before, after *v1alpha1.VersionRemoval, v verdict.Verdict) {
+func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.VersionRemoval, v verdict.Verdict) {
 	if conditions.GetReason(before, meta.ReadyCondition) == v.Reason {
 		return
 	}
+	ctrl.LoggerFrom(ctx).Info(v.Message, "crd", after.Spec.CRDName, "versions", after.Spec.Versions, "state", v.State, "reason", v.Reason)
 	kind := corev1.EventTypeNormal
 	if v.State == verdict.Stalled || len(v.Blockers) > 0 {
 		kind = corev1.EventTypeWarning

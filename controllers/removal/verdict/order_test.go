@@ -18,7 +18,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 		names[i] = r.name
 	}
 	g.Expect(names).To(Equal([]string{
-		"NamespaceNotAllowed", "Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
+		"Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
 		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
 		"StillServed", "StillWritten", "SafeToRemove",
 	}))
@@ -28,7 +28,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 	gone := CRD{Deleting: true}
 	present := CRD{Subject: plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1alpha1"}, Versions: []Version{{"v1alpha1", true}}, StoredVersions: []string{"v1alpha1", "v1"}}
 	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet), func(s *Situation) {
-		s.Allowed, s.Paused, s.CRD = false, true, nil
+		s.Paused, s.CRD = true, nil
 		s.Standing.Subject.Generation = 2
 		s.Standing.Evidence.Proved = false
 		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
@@ -38,7 +38,6 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		rule  string
 		relax func(*Situation)
 	}{
-		{"NamespaceNotAllowed", func(s *Situation) { s.Allowed = true }},
 		{"Paused", func(s *Situation) { s.Paused = false }},
 		{"NothingStored", func(s *Situation) { s.CRD = &gone }},
 		{"CRDIsGoing", func(s *Situation) { s.CRD.Deleting = false }},

@@ -30,7 +30,6 @@ var situations = rapid.Custom(func(t *rapid.T) Situation {
 })
 
 var deviations = []func(*rapid.T, *Situation){
-	func(t *rapid.T, s *Situation) { s.Allowed = rapid.Bool().Draw(t, "allowed") },
 	func(t *rapid.T, s *Situation) { s.Paused = rapid.Bool().Draw(t, "paused") },
 	func(t *rapid.T, s *Situation) { s.Removal.Versions = versions(1).Draw(t, "asked") },
 	func(t *rapid.T, s *Situation) { s.Removal.QuietPeriod.Duration = minutes(t, "quiet period") },
@@ -127,7 +126,7 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 				To(BeTrue(), "managedFields may still name %s", version)
 		}
 		g.Expect(s.Standing.Evidence.Survey.Trouble).To(BeNil())
-		g.Expect(s.CRD.OptedIn && s.CRD.InScope && s.Allowed && !s.Paused && !s.CRD.Deleting).To(BeTrue())
+		g.Expect(s.CRD.OptedIn && s.CRD.InScope && !s.Paused && !s.CRD.Deleting).To(BeTrue())
 	})
 	NewWithT(t).Expect(opened).To(BeNumerically(">", 0), "the situations must not be hopeless")
 }
@@ -146,11 +145,7 @@ func TestEveryVerdictSaysWhatAPersonHasToKnow(t *testing.T) {
 		g.Expect(v.Message).NotTo(BeEmpty())
 		g.Expect(len(v.Blockers)).To(BeNumerically("<=", 20))
 		g.Expect(len(v.Warnings)).To(BeNumerically("<=", 20))
-		if v.Rule == "NamespaceNotAllowed" {
-			g.Expect(v.Message).NotTo(ContainSubstring(widgets), "the asker may not know of it")
-		} else {
-			g.Expect(v.Message).To(ContainSubstring(widgets))
-		}
+		g.Expect(v.Message).To(ContainSubstring(widgets))
 		switch {
 		case v.State == Ready:
 			g.Expect(v.Blockers).To(BeEmpty())

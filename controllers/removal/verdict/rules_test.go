@@ -23,7 +23,7 @@ var (
 // safe is a CRD whose v1alpha1 can go without a second thought.
 func safe() Situation {
 	return Situation{
-		Now: now, Allowed: true, LabelKey: v1alpha1.MigrateLabel,
+		Now: now, LabelKey: v1alpha1.MigrateLabel,
 		Removal: v1alpha1.VersionRemovalSpec{CRDName: widgets, Versions: []string{"v1alpha1"}},
 		CRD: &CRD{
 			Subject: v1, OptedIn: true, InScope: true,
@@ -112,10 +112,6 @@ func TestEachRule(t *testing.T) {
 		s Situation
 		want
 	}{
-		"a namespace that is not answered learns nothing of the CRD": {
-			with(func(s *Situation) { s.Allowed, s.CRD = false, nil }),
-			want{rule: "NamespaceNotAllowed", state: Stalled, reason: v1alpha1.ReasonNamespaceNotAllowed, says: []string{"of this namespace are not answered", "--gate-namespaces"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNamespaceNotAllowed, "not answered", "--gate-namespaces")}}},
 		"a gate closed by hand says how to open it": {
 			with(func(s *Situation) { s.Paused = true }),
 			want{rule: "Paused", state: Progressing, reason: v1alpha1.ReasonPaused, says: []string{"closed by hand", "remove the annotation moult.dev/paused from this VersionRemoval"},
@@ -128,7 +124,7 @@ func TestEachRule(t *testing.T) {
 			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"is being deleted"}}},
 		"a version that has gone is done with": {
 			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),
-			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"no longer has v1alpha1"}}},
+			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"has no v1alpha1 (it has v1), so nothing is held back"}}},
 		"a version that has gone from the spec and is still stored is not done with": {
 			with(func(s *Situation) {
 				s.CRD.Versions, s.CRD.StoredVersions = s.CRD.Versions[1:], []string{"v1alpha1", "v1"}

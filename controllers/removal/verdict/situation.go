@@ -13,8 +13,6 @@ type Situation struct {
 	Now time.Time
 	// Removal is what is asked for.
 	Removal v1alpha1.VersionRemovalSpec
-	// Allowed tells whether VersionRemovals of this namespace are answered.
-	Allowed bool
 	// Paused tells whether a person has closed the gate by hand.
 	Paused bool
 	// LabelKey is the label that opts a CRD in.
@@ -91,6 +89,14 @@ func (s Situation) present() (versions []string) {
 
 func (s Situation) lists(version string) bool {
 	return slices.ContainsFunc(s.CRD.Versions, func(v Version) bool { return v.Name == version })
+}
+
+// names are the versions the CRD has.
+func (s Situation) names() (versions []string) {
+	for _, v := range s.CRD.Versions {
+		versions = append(versions, v.Name)
+	}
+	return versions
 }
 
 // stored are the asked versions that storedVersions names.

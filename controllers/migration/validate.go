@@ -1,0 +1,31 @@
+package migration
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Validate says which option cannot work, beginning with its name as flags
+// spell it, without the dashes: "label-key …". What is left out has a default
+// and is fine.
+func (o Options) Validate() error {
+	if o.LabelKey != "" {
+		if problems := validation.IsQualifiedName(o.LabelKey); len(problems) > 0 {
+			return fmt.Errorf("label-key %q cannot be a label's key; write it like moult.dev/migrate: %s", o.LabelKey, strings.Join(problems, "; "))
+		}
+	}
+	for _, group := range o.Groups {
+		if problems := validation.IsDNS1123Subdomain(group); len(problems) > 0 {
+			return fmt.Errorf("crd-groups names %q, which cannot be an API group; write it like example.com, several with commas between: %s", group, strings.Join(problems, "; "))
+		}
+	}
+	if o.Settle < 0 {
+		return fmt.Errorf("settle is %s; it must be longer than 0, for example %s", o.Settle, DefaultSettle)
+	}
+	if o.MaxInFlight < 0 {
+		return fmt.Errorf("max-in-flight is %d; at least 1 write must be allowed, for example %d", o.MaxInFlight, DefaultMaxInFlight)
+	}
+	return nil
+}

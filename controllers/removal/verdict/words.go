@@ -1,0 +1,124 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// held is the verdict while the migration, or the survey after it, is at work or
+// cannot get on.
+func (s Situation) held(reason, sentence string) Verdict {
+	v := Verdict{State: Progressing, Reason: reason, Message: s.Removal.CRDName + ": " + sentence, Progress: progressOf(s.Standing)}
+	switch reason {
+	case v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonRepairingOwnership:
+		return v
+	case v1alpha1.ReasonObjectsFailed:
+		v.Blockers = failures(s.Standing.Failures)
+	case v1alpha1.ReasonStorageVersionNotServed:
+		v.State = Stalled
+	}
+	if len(v.Blockers) == 0 {
+		v.Blockers = []v1alpha1.Blocker{{Kind: reason, Message: v.Message, Action: actions[reason]}}
+	}
+	return v
+}
+
+// actions are what a person has to do about a migration that is held up. A reason
+// that is not here passes by itself.
+var actions = map[string]string{
+	v1alpha1.ReasonObjectsFailed:           "make the objects acceptable, or whatever refuses them; they are tried again by themselves",
+	v1alpha1.ReasonPaused:                  "remove the annotation " + v1alpha1.PausedAnnotation + " from the CRD",
+	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
+	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
+	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult",
+	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",
+}
+
+// howToOptIn is what to do about a CRD without the label.
+func (s Situation) howToOptIn() string {
+	how := "add the label to the CRD's manifest in Git"
+	if s.LabelKey == v1alpha1.MigrateLabel {
+		how += "; in a kustomization, this line under components: does it: - https://github.com/moult-dev/moult//clusters/components/opt-in"
+	}
+	return how
+}
+
+func ready(reason, message string) Verdict {
+	return Verdict{State: Ready, Reason: reason, Message: message}
+}
+
+func progressing(reason, message, action string) Verdict {
+	return Verdict{State: Progressing, Reason: reason, Message: sentence(message, action), Blockers: blocker(reason, message, action)}
+}
+
+func stalled(reason, message, action string) Verdict {
+	return Verdict{State: Stalled, Reason: reason, Message: sentence(message, action), Blockers: blocker(reason, message, action)}
+}
+
+// sentence joins what is the case and what to do, because a GitOps tool shows
+// nothing but the condition's message.
+func sentence(message, action string) string {
+	if action == "" {
+		return message
+	}
+	return message + ". To do: " + action
+}
+
+func blocker(kind, message, action string) []v1alpha1.Blocker {
+	if action == "" {
+		return nil
+	}
+	return []v1alpha1.Blocker{{Kind: kind, Message: message, Action: action}}
+}
+
+func failures(named []string) (blockers []v1alpha1.Blocker) {
+	for _, f := range named {
+		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f,
+			Action: "make the object acceptable, or whatever refuses it; it is tried again by itself"})
+	}
+	return blockers
+}
+
+func servedBlocker(s Situation) v1alpha1.Blocker {
+	return v1alpha1.Blocker{Kind: v1alpha1.ReasonStillServed,
+		Message: fmt.Sprintf("%s is still served by the CRD %s, so clients may be using it", list(s.served()), s.Removal.CRDName),
+		Action:  fmt.Sprintf("commit served: false on %s first and see whether anyone complains", list(s.served()))}
+}
+
+// maxWriters bounds the writers a status names.
+const maxWriters = 19
+
+// writers are those who wrote at the versions within the quiet period.
+func writers(s Situation) (recent []v1alpha1.Blocker) {
+	if s.Standing == nil {
+		return nil
+	}
+	for _, w := range s.Standing.Writers {
+		if !slices.Contains(s.Removal.Versions, w.Version) || !w.Last.After(s.Now.Add(-s.Removal.QuietPeriod.Duration)) || len(recent) == maxWriters {
+			continue
+		}
+		recent = append(recent, v1alpha1.Blocker{Kind: v1alpha1.ReasonStillWritten,
+			Message: fmt.Sprintf("field manager %s wrote %d objects at %s, last %s at %s", w.Manager, w.Objects, w.Version, w.LastWrote, w.Last.UTC().Format(time.RFC3339)),
+			Action:  fmt.Sprintf("let it write at %s", s.CRD.StorageVersion)})
+	}
+	return recent
+}
+
+func progressOf(s *plan.Standing) *v1alpha1.Progress {
+	counts := s.Evidence.Last
+	if s.Walking != nil && s.Walking.Counts.Total > 0 {
+		counts = s.Walking.Counts
+	}
+	if counts.Total == 0 {
+		return nil
+	}
+	p := counts.Progress()
+	return &p
+}
+
+func list(versions []string) string { return strings.Join(versions, ", ") }
