@@ -40,8 +40,8 @@ const (
 	// answer, so objects stored at another version cannot even be read.
 	ReasonConversionUnavailable = "ConversionUnavailable"
 
-	// ReasonForbidden: Moult lacks a permission. The message is the RBAC rule
-	// to add.
+	// ReasonForbidden: Moult lacks a permission, and the message is the RBAC rule
+	// to add; or an admission policy keeps it from writing the CRD's status.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonUnavailable: the API server did not answer, or only with errors,

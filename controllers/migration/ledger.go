@@ -22,7 +22,8 @@ type entry struct {
 	writers    []plan.Writer
 	began      time.Time // when the evidence began
 	toldAt     time.Time // when progress was last written to the condition
-	toldReason string    // the last reason that an Event was recorded for
+	toldReason string    // the last reason that was written
+	reasonAt   time.Time // when it was written last
 }
 
 func newLedger() *ledger { return &ledger{entries: map[string]*entry{}} }
@@ -132,17 +133,28 @@ func (l *ledger) told(name string, now time.Time, due func(last time.Time) bool)
 	return true
 }
 
-// tellsReason tells whether a reason is another one than the last; the cache may
-// still show the condition as it was before our own write.
-func (l *ledger) tellsReason(name, reason string) bool {
+// tellsReason notes that a reason is written now and tells whether it is another
+// one than the last.
+func (l *ledger) tellsReason(name, reason string, now time.Time) (fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
-	if !known || e.toldReason == reason {
-		return !known
+	if !known {
+		return true
 	}
-	e.toldReason = reason
-	return true
+	fresh = e.toldReason != reason
+	e.toldReason, e.reasonAt = reason, now
+	return fresh
+}
+
+// isEcho tells whether a reason was written by this process a moment ago. If the
+// CRD does not show it, the cache is not up to date yet, or another process of
+// ours writes too, and two that answer each other at once would never stop.
+func (l *ledger) isEcho(name, reason string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	return known && e.toldReason == reason && now.Sub(e.reasonAt) < progressInterval
 }
 
 // age is how long ago the evidence about a CRD began.

@@ -200,3 +200,47 @@ func TestAnotherInstallationsConditionIsLeftAlone(t *testing.T) {
 	w.controller(w.quick())
 	w.Consistently(w.reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
 }
+
+func TestAListThatIsDirtyAgainIsProvedAgain(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 40)
+	lists := &atomic.Int64{}
+	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if w.isList(req) {
+			lists.Add(1)
+		}
+		return next.RoundTrip(req)
+	}), w.quick())
+	w.eventuallyMigrated(40)
+	w.Consistently(w.reason, "500ms").Should(Equal(v1alpha1.ReasonMigrated))
+	before := lists.Load()
+
+	_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Patch(w.ctx, w.name, types.MergePatchType,
+		[]byte(`{"status":{"storedVersions":["v1alpha1","v1"]}}`), metav1.PatchOptions{}, "status")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Eventually(w.storedVersions, soon, "20ms").Should(Equal([]string{"v1"}))
+	w.Expect(lists.Load()).To(BeNumerically(">", before), "it was not trimmed on the strength of the old proof")
+	w.eventuallyMigrated(40)
+}
+
+func TestTwoControllersAtOnceDoNotAnswerEachOther(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 60)
+	changes, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Watch(w.ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + w.name})
+	w.Expect(err).NotTo(HaveOccurred())
+	defer changes.Stop()
+	seen := &atomic.Int64{}
+	go func() {
+		for range changes.ResultChan() {
+			seen.Add(1)
+		}
+	}()
+	opts := w.quick()
+	opts.Settle = 4 * time.Second
+	w.controller(opts)
+	time.Sleep(time.Second)
+	w.controller(opts)
+	w.eventuallyMigrated(60)
+	w.Consistently(w.reason, "6s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Expect(seen.Load()).To(And(BeNumerically(">", 3), BeNumerically("<", 40)))
+}

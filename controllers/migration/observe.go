@@ -24,8 +24,15 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	}
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
-		o.Evidence = r.ledger.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
-			return plan.Begin(o.Subject, r.recorded(crd), o.Now, r.opts.Settle)
+		recorded := r.recorded(crd)
+		r.ledger.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
+			return plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle)
+		})
+		o.Evidence = r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
+			if recorded.Proved && !e.Proved {
+				e = plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle) // another process of ours was faster
+			}
+			return e.Seen(o.Clean(), o.Now, r.opts.Settle)
 		})
 		r.ledger.noteOwner(name, labelOwner(crd, r.opts.LabelKey))
 		o.Removal = r.removal(name, o.StorageVersion)

@@ -54,12 +54,14 @@ func Run(ctx context.Context, cfg *rest.Config, crd string, opts Options, tell f
 		return err
 	}
 	defer r.walks.stopAll()
+	answered := time.Time{}
 	for {
 		seen, d, err := r.step(ctx, crd)
-		if err != nil && !retriable(err) {
+		if err != nil && !retriable(err) && r.opts.Clock.Since(answered) > awayTime {
 			return err
 		}
 		if err == nil {
+			answered = r.opts.Clock.Now()
 			tell(r.update(crd, d))
 			if over, err := r.over(crd, seen, d); over {
 				return err
@@ -86,6 +88,9 @@ func retriable(err error) bool {
 	}
 	return false
 }
+
+// awayTime is how long an API server that has answered before may not be reached.
+const awayTime = time.Minute
 
 // standalone is a reconciler that reads every CRD from the API server.
 func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {

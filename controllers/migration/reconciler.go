@@ -77,6 +77,9 @@ func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.Cu
 		o.Evidence = r.inTrouble(name, o, *trouble)
 		d = plan.Decide(o)
 	}
+	if d.Until.IsZero() && r.ledger.isEcho(name, d.Reason, o.Now) {
+		d.Until = o.Now.Add(progressInterval) // to see whether it still stands
+	}
 	return crd, d, r.report(ctx, name, crd, o, d)
 }
 

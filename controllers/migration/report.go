@@ -47,7 +47,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		}
 		return err
 	}
-	if fresh := r.ledger.tellsReason(name, after.Reason); fresh && (before == nil || before.Reason != after.Reason) {
+	if fresh := r.ledger.tellsReason(name, after.Reason, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
 		ctrl.LoggerFrom(ctx).Info(d.Sentence, "crd", name, "generation", o.Generation, "reason", d.Reason)
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
@@ -79,7 +79,7 @@ func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition,
 // told in steps, so that those who watch CRDs are left in peace.
 func (r *Reconciler) worthWriting(name string, now time.Time, before, after apiextensionsv1.CustomResourceDefinitionCondition) bool {
 	if before.Status != after.Status || before.Reason != after.Reason {
-		return true
+		return !r.ledger.isEcho(name, after.Reason, now)
 	}
 	if before.Message == after.Message {
 		return false

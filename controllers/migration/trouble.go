@@ -65,10 +65,15 @@ func forbiddenTrouble(err error, group, resource string, verbs ...string) *plan.
 // statusTrouble turns a refused write to a CRD's status into a trouble; nil for
 // errors that simply call for another try.
 func statusTrouble(err error) *plan.Trouble {
-	if !apierrors.IsForbidden(err) {
+	switch {
+	case rewrite.IsForbidden(err):
+		return forbiddenTrouble(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return &plan.Trouble{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
+			"the status of the CRD may not be written; look for an admission policy or webhook that refuses it, and let Moult pass: %v", err)}
+	default:
 		return nil
 	}
-	return forbiddenTrouble(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
 }
 
 func webhookName(crd *apiextensionsv1.CustomResourceDefinition) string {

@@ -13,12 +13,12 @@ import (
 func (o Options) Validate() error {
 	if o.LabelKey != "" {
 		if problems := validation.IsQualifiedName(o.LabelKey); len(problems) > 0 {
-			return fmt.Errorf("label-key %q cannot be a label's key; write it like moult.dev/migrate: %s", o.LabelKey, strings.Join(problems, "; "))
+			return fmt.Errorf("label-key %q cannot be a label's key; write it like moult.dev/migrate: %s", o.LabelKey, inWords(problems))
 		}
 	}
 	for _, group := range o.Groups {
 		if problems := validation.IsDNS1123Subdomain(group); len(problems) > 0 {
-			return fmt.Errorf("crd-groups names %q, which cannot be an API group; write it like example.com, several with commas between: %s", group, strings.Join(problems, "; "))
+			return fmt.Errorf("crd-groups names %q, which cannot be an API group; write it like example.com, several with commas between: %s", group, inWords(problems))
 		}
 	}
 	if o.Settle < 0 {
@@ -28,4 +28,14 @@ func (o Options) Validate() error {
 		return fmt.Errorf("max-in-flight is %d; at least 1 write must be allowed, for example %d", o.MaxInFlight, DefaultMaxInFlight)
 	}
 	return nil
+}
+
+// inWords leaves out of the API server's rules what is not for people: the
+// regular expressions.
+func inWords(problems []string) string {
+	rules := make([]string, len(problems))
+	for i, p := range problems {
+		rules[i], _, _ = strings.Cut(p, " (e.g. ")
+	}
+	return strings.Join(rules, "; ")
 }

@@ -74,7 +74,7 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Ownership: rewrite.Ownership{
 			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd), Leaving: o.Removal.Versions,
 		},
-		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Budget: r.budget, Clock: r.opts.Clock,
+		Workers: max(1, r.opts.MaxInFlight/2), PageSize: r.opts.PageSize, Budget: r.budget, Clock: r.opts.Clock,
 	}
 }
 

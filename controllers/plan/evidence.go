@@ -28,6 +28,9 @@ type Evidence struct {
 	// Proved is set once a check has found nothing left to rewrite.
 	Proved bool
 
+	// Trimmed is set once storedVersions has been seen clean beside the proof.
+	Trimmed bool
+
 	// Trouble is why the last walk or trim did not succeed; nil when it did.
 	Trouble *Trouble
 	// Failures counts consecutive troubles; it sets the back-off.
@@ -95,6 +98,24 @@ func (e Evidence) About(s Subject, now time.Time, settle time.Duration) Evidence
 		return e
 	default:
 		return Begin(s, Recorded{}, now, settle)
+	}
+}
+
+// Seen is the evidence beside a storedVersions that is clean, or is not. One that
+// is dirty again, at the same generation, after it was clean, contradicts the
+// proof: somebody has put an older state back, a snapshot of etcd for example,
+// and the objects with it. Then nothing that was proved before holds.
+func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence {
+	switch {
+	case !e.Proved:
+		return e
+	case clean:
+		e.Trimmed = true
+		return e
+	case e.Trimmed:
+		return Begin(e.Subject, Recorded{}, now, settle)
+	default:
+		return e
 	}
 }
 

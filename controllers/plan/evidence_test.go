@@ -181,3 +181,14 @@ func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	g.Expect(e.Proved).To(BeTrue())
 	g.Expect(e.Survey.Versions).To(Equal([]string{"v1alpha1"}), "a check that moved the entries is a survey too")
 }
+
+func TestAListThatIsDirtyAgainMakesTheProofWorthless(t *testing.T) {
+	g := NewWithT(t)
+	proved := Evidence{Subject: v1, Proved: true}
+	g.Expect(proved.Seen(false, now, settle).Proved).To(BeTrue(), "not trimmed yet")
+	trimmed := proved.Seen(true, now, settle)
+	g.Expect(trimmed.Proved).To(BeTrue())
+	g.Expect(trimmed.Seen(true, now, settle)).To(Equal(trimmed))
+	g.Expect(trimmed.Seen(false, now, settle)).To(Equal(Evidence{Subject: v1, WindowEnd: now.Add(settle)}))
+	g.Expect(Evidence{Subject: v1}.Seen(true, now, settle).Trimmed).To(BeFalse(), "clean without a proof says nothing")
+}

@@ -82,8 +82,8 @@ type Observation struct {
 	Walking  *Walking // nil when no walk is in progress
 }
 
-// clean tells whether storedVersions holds the storage version alone. That
+// Clean tells whether storedVersions holds the storage version alone. That
 // alone proves nothing: it may have been trimmed by someone who did not look.
-func (o Observation) clean() bool {
+func (o Observation) Clean() bool {
 	return len(o.StoredVersions) == 1 && o.StoredVersions[0] == o.StorageVersion
 }

@@ -99,7 +99,7 @@ func inTrouble(o Observation) (Decision, bool) {
 
 // provedNotTrimmed: the bytes are right, only the list still names old versions.
 func provedNotTrimmed(o Observation) (Decision, bool) {
-	return migrated(Trim, o), o.Evidence.Proved && !o.clean()
+	return migrated(Trim, o), o.Evidence.Proved && !o.Clean()
 }
 
 // walkUnderWay: tell how far it is. A survey is the removal's business: what the
@@ -133,7 +133,7 @@ func proved(o Observation) (Decision, bool) {
 // notRewritten: start early, while the settle time runs. A CRD that is clean
 // already is only checked, later: rewriting it would most likely be for nothing.
 func notRewritten(o Observation) (Decision, bool) {
-	return working(Rewrite, Rewriting, o), !o.Evidence.Rewritten && !o.clean()
+	return working(Rewrite, Rewriting, o), !o.Evidence.Rewritten && !o.Clean()
 }
 
 // windowOpen: a write may still land at an older version.

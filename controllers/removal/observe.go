@@ -27,7 +27,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if removal.Status.ObservedGeneration == removal.Generation {
 		s.Remembered = removal.Status.Proof // for the versions that are asked for now
 	}
-	if at := removal.Status.LastWriteAt; at != nil {
+	if at := removal.Status.LastWriteAt; at != nil && !at.Time.After(s.Now) {
 		s.LastWrite = at.Time
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -70,6 +70,9 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *ve
 func (r *Reconciler) ask(removal *v1alpha1.VersionRemoval, s verdict.Situation) {
 	name := client.ObjectKeyFromObject(removal)
 	requested, _ := meta.ReconcileAnnotationValue(removal.Annotations)
-	since := r.wishes.due(name, removal.Spec.CRDName, removal.Generation, requested, s.Now, r.opts.SurveyInterval)
+	since, left := r.wishes.due(name, removal.Spec.CRDName, removal.Generation, requested, s.Now, r.opts.SurveyInterval)
+	if left != "" {
+		r.opts.Migration.Withdraw(left, name)
+	}
 	r.opts.Migration.Ask(removal.Spec.CRDName, name, plan.Removal{Versions: slices.Sorted(slices.Values(removal.Spec.Versions)), Since: since})
 }

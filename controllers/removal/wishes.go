@@ -17,27 +17,32 @@ type wishes struct {
 type wish struct {
 	crd        string
 	generation int64
-	requested  string // value of the requestedAt annotation
+	requested  string    // value of the requestedAt annotation
+	asked      time.Time // when since was set last
 	since      time.Time
 }
 
 func newWishes() *wishes { return &wishes{known: map[types.NamespacedName]*wish{}} }
 
-// due returns since when a survey is wanted. It moves when the spec changes, when
+// due returns since when a survey is wanted, and the CRD that the name was about
+// before, if that was another one. It moves when the spec changes, when
 // somebody asks by annotation, and when the interval is over.
-func (w *wishes) due(name types.NamespacedName, crd string, generation int64, requested string, now time.Time, interval time.Duration) time.Time {
+func (w *wishes) due(name types.NamespacedName, crd string, generation int64, requested string, now time.Time, interval time.Duration) (since time.Time, left string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known, ok := w.known[name]
-	if !ok {
-		// The first survey of this process may be older than our first look.
-		known = &wish{crd: crd, generation: generation, requested: requested, since: now.Add(-interval)}
+	if ok && known.crd != crd {
+		left = known.crd // the name was used before, for another CRD
+	}
+	switch {
+	case !ok, left != "":
+		known = &wish{asked: now} // any survey of this process will do
 		w.known[name] = known
+	case known.generation != generation, known.requested != requested, now.Sub(known.asked) >= interval:
+		known.asked, known.since = now, now
 	}
-	if known.generation != generation || known.requested != requested || now.Sub(known.since) >= 2*interval {
-		*known = wish{crd: crd, generation: generation, requested: requested, since: now}
-	}
-	return known.since
+	known.crd, known.generation, known.requested = crd, generation, requested
+	return known.since, left
 }
 
 func (w *wishes) forget(name types.NamespacedName) (crd string, known bool) {

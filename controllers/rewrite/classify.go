@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,9 @@ func classify(err error) (class, string) {
 		return busy, "" // no answer: refused, reset, timed out
 	}
 	text := err.Error()
+	if denied(text) { // first: what an admission webhook says may sound like anything
+		return rejected, reasonDenied
+	}
 	if strings.Contains(text, "conversion webhook for") {
 		if calloutFailed(text) {
 			return noConvert, reasonConversion
@@ -79,12 +83,10 @@ func classify(err error) (class, string) {
 		return noRoute, ""
 	case apierrors.IsConflict(err):
 		return conflict, reasonConflict
-	case apierrors.IsForbidden(err) && strings.Contains(text, " cannot "), apierrors.IsUnauthorized(err):
+	case IsForbidden(err), apierrors.IsUnauthorized(err):
 		return forbidden, ""
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsServiceUnavailable(err):
 		return busy, ""
-	case strings.Contains(text, "denied the request"), strings.Contains(text, "denied request"):
-		return rejected, reasonDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return rejected, reasonInvalid
 	case code(err) >= http.StatusInternalServerError:
@@ -92,6 +94,22 @@ func classify(err error) (class, string) {
 	default:
 		return rejected, reasonOther
 	}
+}
+
+// denied tells the refusal of an admission webhook or policy, whatever code it
+// chose (k8s.io/apiserver pkg/admission/plugin/webhook/errors and .../policy).
+func denied(text string) bool {
+	return strings.Contains(text, "denied the request") || strings.Contains(text, "denied request")
+}
+
+// rbac is how the API server words a missing permission
+// (k8s.io/apiserver pkg/endpoints/handlers/responsewriters, forbiddenMessage).
+var rbac = regexp.MustCompile(`User ".*" cannot \S+ resource`)
+
+// IsForbidden tells whether err is a missing permission, and not the refusal of
+// an admission webhook or policy, which may use the same code.
+func IsForbidden(err error) bool {
+	return apierrors.IsForbidden(err) && !denied(err.Error()) && rbac.MatchString(err.Error())
 }
 
 // calloutFailed tells a webhook that was not reached, or did not answer as one,

@@ -21,7 +21,7 @@ func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.P
 			if opts.Continue = token; token == "" {
 				seen = 0 // the list starts anew
 			}
-			if err := patience.pause(ctx, err); err != nil {
+			if err := patience.again(ctx, err); err != nil {
 				return err
 			}
 			continue

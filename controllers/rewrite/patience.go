@@ -23,12 +23,12 @@ const (
 type patience struct {
 	clock  clock.Clock
 	jitter func(time.Duration) time.Duration
-	since  time.Time
+	since  time.Time // of the first error
 	tries  int
 }
 
 func (w *Walk) newPatience() *patience {
-	return &patience{clock: w.Clock, jitter: w.Jitter, since: w.Clock.Now()}
+	return &patience{clock: w.Clock, jitter: w.Jitter}
 }
 
 // sit waits before the next try after err. It returns the end of the walk if
@@ -41,6 +41,14 @@ func (p *patience) sit(ctx context.Context, err error) error {
 	case busy, conflict, flaky:
 	case gone, rejected, forbidden, noConvert, noRoute:
 		return stopFor(err)
+	}
+	return p.again(ctx, err)
+}
+
+// again waits, whatever err is, unless it has been met for too long.
+func (p *patience) again(ctx context.Context, err error) error {
+	if p.since.IsZero() {
+		p.since = p.clock.Now()
 	}
 	if spent := p.clock.Since(p.since); spent > maxPatience {
 		return stopFor(fmt.Errorf("no success for %s: %w", spent.Round(time.Second), err))

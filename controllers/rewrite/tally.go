@@ -53,8 +53,15 @@ func (f Failure) String() string {
 	if f.Namespace != "" {
 		name = f.NamespacedName.String()
 	}
+	if len(name) > maxName {
+		name = name[:maxName/2] + "…" + name[len(name)-maxName/2:]
+	}
 	return fmt.Sprintf("%s: %s: %s", name, f.Reason, f.Message)
 }
+
+// maxName is how much of a name is told, in bytes, so that the reason is not cut
+// off behind it.
+const maxName = 120
 
 func byKey(a, b Failure) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

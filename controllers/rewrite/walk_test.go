@@ -58,6 +58,18 @@ func TestEveryObjectHasOneOutcome(t *testing.T) {
 			fail:    only("o00003", status(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "w" denied the request: no`)),
 			want:    map[Outcome]int64{Rewritten: 19, Failed: 1},
 			failure: `ns/o00003: AdmissionDenied: admission webhook "w" denied the request: no`},
+		"one refused by admission in words that sound like RBAC": {
+			fail:    only("o00003", status(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "w" denied the request: User "u" cannot patch resource "size"`)),
+			want:    map[Outcome]int64{Rewritten: 19, Failed: 1},
+			failure: `ns/o00003: AdmissionDenied: admission webhook "w" denied the request: User "u" cannot patch resource "size"`},
+		"one refused by admission as if it were gone": {
+			fail:    only("o00003", status(http.StatusNotFound, metav1.StatusReasonNotFound, `admission webhook "w" denied the request: no such size`)),
+			want:    map[Outcome]int64{Rewritten: 19, Failed: 1},
+			failure: `ns/o00003: AdmissionDenied: admission webhook "w" denied the request: no such size`},
+		"one refused by admission as if the server were busy": {
+			fail:    only("o00003", status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "w" denied the request: later`)),
+			want:    map[Outcome]int64{Rewritten: 19, Failed: 1},
+			failure: `ns/o00003: AdmissionDenied: admission webhook "w" denied the request: later`},
 		"one refused by a validating policy": {
 			fail:    only("o00003", status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`)),
 			want:    map[Outcome]int64{Rewritten: 19, Failed: 1},

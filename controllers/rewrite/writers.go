@@ -40,6 +40,9 @@ func (w *Walk) noteWriters(book *tallyBook, item *metav1.PartialObjectMetadata) 
 		}
 		if entry.Time != nil {
 			writer.Last = entry.Time.Time
+			if now := w.Clock.Now(); writer.Last.After(now) {
+				writer.Last = now // anybody may write any time into managedFields
+			}
 		}
 		book.wrote(writer)
 	}

@@ -35,7 +35,7 @@ var actions = map[string]string{
 	v1alpha1.ReasonPaused:                  "remove the annotation " + v1alpha1.PausedAnnotation + " from the CRD",
 	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
 	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
-	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult",
+	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult, or let it pass the policy",
 	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",
 }
 
