@@ -236,9 +236,10 @@ func TestTwoControllersAtOnceDoNotAnswerEachOther(t *testing.T) {
 		}
 	}()
 	opts := w.quick()
-	opts.Settle = 4 * time.Second
-	w.controller(opts)
-	time.Sleep(time.Second)
+	opts.MaxInFlight = 1
+	w.controllerAt(intercepted(cp.Config, w.slowWrites(60*time.Millisecond, &atomic.Int64{})), opts)
+	w.Eventually(w.reason, soon, "20ms").Should(Equal(v1alpha1.ReasonVerifying))
+	opts.Settle = time.Minute // while the one checks, the other one waits
 	w.controller(opts)
 	w.eventuallyMigrated(60)
 	w.Consistently(w.reason, "6s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
