@@ -1,15 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/leaderelection"
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 )
@@ -23,7 +29,11 @@ type flags struct {
 	eventsAddr      string
 	migration       migration.Options
 	removal         removal.Options
+	version         bool
 }
+
+// errUsage is the error of a command line that cannot be meant; it has said what to do.
+var errUsage = errors.New("see moult-controller --help")
 
 const usage = `moult-controller rewrites every stored object of CustomResourceDefinitions labelled
 %s=%q at their storage version, proves it, trims
@@ -33,12 +43,16 @@ It answers VersionRemovals: Ready when removing the versions they name is safe.
 Usage:
   moult-controller [flags]
 
+The cluster is that of $KUBECONFIG, or the one this runs in. Exit codes: 0 after a
+signal, 1 if it cannot go on, 2 if the flags cannot be meant.
+
 Flags:
 %s`
 
 func parse(args []string) (*flags, error) {
 	f := &flags{}
 	fs := pflag.NewFlagSet("moult-controller", pflag.ContinueOnError)
+	fs.BoolVar(&f.version, "version", false, "Print the version and end.")
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":8080", "Address the metrics and pprof endpoints bind to; 0 turns them off.")
 	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address the health probes bind to; 0 turns them off.")
 	fs.StringVar(&f.leaderNamespace, "leader-election-namespace", os.Getenv("RUNTIME_NAMESPACE"), "Namespace of the leader election lease. Default: the namespace the controller runs in.")
@@ -49,13 +63,19 @@ func parse(args []string) (*flags, error) {
 	fs.Usage = func() {
 		fmt.Fprintf(os.Stdout, usage, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue, v1alpha1.StorageMigrated, fs.FlagUsages())
 	}
-	if err := fs.Parse(args); err != nil {
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
 		return nil, err
+	case err == nil && fs.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q; everything is set by flags", fs.Arg(0))
+	case err == nil:
+		err = f.validate()
 	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; everything is set by flags, see --help", fs.Arg(0))
+	if err != nil {
+		return nil, fmt.Errorf("%w; %w", err, errUsage)
 	}
-	return f, f.validate()
+	return f, nil
 }
 
 func bindMigration(fs *pflag.FlagSet, o *migration.Options) {
@@ -73,11 +93,56 @@ func bindRemoval(fs *pflag.FlagSet, f *flags) {
 }
 
 func (f *flags) validate() error {
-	if f.migration.Settle <= 0 {
-		return fmt.Errorf("--settle is %s; it must be longer than 0, because without it a write at an old version can land unseen after the proof", f.migration.Settle)
+	if err := start.Check(f.migration); err != nil {
+		return err
 	}
-	if f.migration.MaxInFlight <= 0 {
-		return fmt.Errorf("--max-in-flight is %d; at least 1 write must be allowed", f.migration.MaxInFlight)
+	switch {
+	case f.removal.SurveyInterval <= 0:
+		return fmt.Errorf("--survey-interval is %s; it must be longer than 0, for example 10m", f.removal.SurveyInterval)
+	case !slices.Contains(logLevels, f.log.LogLevel):
+		return fmt.Errorf("--log-level %q is none of %s; the usual one is info", f.log.LogLevel, strings.Join(logLevels, ", "))
+	case !slices.Contains(logEncodings, f.log.LogEncoding):
+		return fmt.Errorf("--log-encoding %q is none of %s; the usual one is json", f.log.LogEncoding, strings.Join(logEncodings, ", "))
+	case f.leader.Enable && f.leaderNamespace == "" && !inCluster():
+		return errors.New("--enable-leader-election needs --leader-election-namespace outside of a cluster, for example moult-system: the lease lies there")
+	}
+	for _, namespace := range f.removal.Namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return fmt.Errorf("--gate-namespaces names %q, which cannot be a namespace; write it like team-a, several with commas between: %s", namespace, strings.Join(problems, "; "))
+		}
+	}
+	return f.validateAddresses()
+}
+
+// validateAddresses refuses what nothing can listen on, before anything is started.
+func (f *flags) validateAddresses() error {
+	for flag, address := range map[string]string{"metrics-addr": f.metricsAddr, "health-addr": f.healthAddr} {
+		if address == "0" || address == "" {
+			continue
+		}
+		if _, err := net.ResolveTCPAddr("tcp", address); err != nil {
+			return fmt.Errorf("--%s %q cannot be listened on; write it like :8080 or 127.0.0.1:8080, or 0 to turn it off: %w", flag, address, err)
+		}
 	}
 	return nil
 }
+
+// groups says which API groups are looked after.
+func (f *flags) groups() string {
+	if len(f.migration.Groups) == 0 {
+		return "all"
+	}
+	return strings.Join(f.migration.Groups, ",")
+}
+
+// inCluster tells whether the namespace can be found out, as it can in a pod.
+func inCluster() bool {
+	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	return err == nil
+}
+
+// What the logger takes; anything else it would silently replace.
+var (
+	logLevels    = []string{"trace", "debug", "info", "error"}
+	logEncodings = []string{"json", "console"}
+)

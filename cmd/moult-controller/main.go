@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"time"
 
@@ -26,6 +28,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 )
@@ -36,30 +39,57 @@ func main() {
 			return
 		}
 		fmt.Fprintln(os.Stderr, "moult-controller:", err)
+		if errors.Is(err, errUsage) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }
 
-// run starts the manager and blocks until ctx ends or the lease is lost.
+// run does what the arguments say, and blocks until ctx ends or the lease is lost.
 func run(ctx context.Context, args []string) error {
 	f, err := parse(args)
 	if err != nil {
 		return err
 	}
+	if f.version {
+		fmt.Println("moult-controller", start.Version())
+		return nil
+	}
 	logger.SetLogger(logger.NewLogger(f.log))
+	return explain(serve(ctx, f), f)
+}
+
+// serve sets the manager up and runs it.
+func serve(ctx context.Context, f *flags) error {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no cluster to talk to; set KUBECONFIG or run in a cluster: %w", err)
 	}
 	mgr, err := newManager(cfg, f)
 	if err != nil {
-		return err
+		return fmt.Errorf("setting up the manager: %w", err)
 	}
+	ctrl.Log.Info("starting moult-controller", "version", start.Version(), "settle", f.migration.Settle.String(),
+		"label", f.migration.LabelKey, "groups", f.groups(), "cluster", cfg.Host)
 	if err := setup(mgr, f); err != nil {
 		return err
 	}
 	probes.SetupChecks(mgr, ctrl.Log)
 	return mgr.Start(ctx)
+}
+
+// explain puts what to do before an error whose cause is outside of us.
+func explain(err error, f *flags) error {
+	listening := (*net.OpError)(nil)
+	switch {
+	case errors.As(err, &listening) && listening.Op == "listen":
+		return fmt.Errorf("--metrics-addr %s or --health-addr %s cannot be listened on; choose another address, or 0 to turn it off: %w", f.metricsAddr, f.healthAddr, err)
+	case errors.As(err, new(*url.Error)):
+		return start.NoAnswer("KUBECONFIG, or the network of the pod", err)
+	default:
+		return err
+	}
 }
 
 // setup adds both reconcilers and connects them.
@@ -114,6 +144,7 @@ func newManager(cfg *rest.Config, f *flags) (manager.Manager, error) {
 	// everything else is a handful of requests.
 	cfg.QPS, cfg.Burst = -1, -1
 	cfg.UserAgent = "moult-controller"
+	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: one per object, and they are why we are here
 	return ctrl.NewManager(cfg, manager.Options{
 		Scheme: scheme,
 		Metrics: metricsserver.Options{

@@ -49,15 +49,15 @@ This looks into the ConfigMap ` + argoCDConfigMap + ` and compares what is there
 of this version of Moult.
 
 Exit codes:
-  0    the gate's health check is installed
+  0    the gate's health check is installed; what is optional may be missing
   1    it is not, or it is another script
-  2    the question could not be answered`,
+  2    the question could not be answered: wrong arguments, no cluster, no such ConfigMap or file`,
 		Example: a.example(`  # the cluster of the current context
   $ moult check argocd
 
   # what a commit would install, without a cluster
   $ kustomize build argocd | moult check argocd --file -`),
-		Args:              cobra.NoArgs,
+		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
@@ -73,6 +73,7 @@ Exit codes:
 	c.Flags().StringVarP(&namespace, "namespace", "n", "argocd", "namespace of Argo CD")
 	c.Flags().StringVarP(&file, "file", "f", "", "read manifests from a file, or from - for standard input, instead of a cluster")
 	c.Flags().StringVarP(&output, "output", "o", "", "json for programs")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -95,10 +96,10 @@ func (a *app) argoCDConfig(ctx context.Context, namespace, file string, stdin io
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no ConfigMap %s in namespace %s; name Argo CD's namespace with --namespace", argoCDConfigMap, namespace)
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return nil, fmt.Errorf("%w; reading it needs get on configmaps in namespace %s, or give its manifest with --file", err, namespace)
 	case err != nil:
-		return nil, fmt.Errorf("the cluster does not answer; check --kubeconfig and --context: %w", err)
+		return nil, readError(err)
 	}
 	return found.Data, nil
 }
@@ -111,22 +112,39 @@ func argoCDConfigIn(file string, stdin io.Reader) (map[string]string, error) {
 	}
 	raw, err := read()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--file %s cannot be read; name a file with manifests, or - for standard input: %w", file, err)
 	}
 	for _, document := range strings.Split("\n"+string(raw), "\n---") {
-		found := corev1.ConfigMap{}
-		if yaml.Unmarshal([]byte(document), &found) == nil && found.Kind == "ConfigMap" && found.Name == argoCDConfigMap {
+		if found := argoCDConfigOf([]byte(document)); found != nil {
 			return found.Data, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no ConfigMap %s in %s", argoCDConfigMap, file)
+	return nil, fmt.Errorf("there is no ConfigMap %s in --file %s; give it the output of `kustomize build` for what installs Argo CD", argoCDConfigMap, file)
+}
+
+// argoCDConfigOf is argocd-cm if the document is it, or is a List that holds it.
+func argoCDConfigOf(document []byte) *corev1.ConfigMap {
+	list := corev1.List{}
+	if yaml.Unmarshal(document, &list) == nil && list.Kind == "List" {
+		for _, item := range list.Items {
+			if found := argoCDConfigOf(item.Raw); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	found := corev1.ConfigMap{}
+	if yaml.Unmarshal(document, &found) == nil && found.Kind == "ConfigMap" && found.Name == argoCDConfigMap {
+		return &found
+	}
+	return nil
 }
 
 // judgeArgoCD compares argocd-cm with what belongs into it.
 func judgeArgoCD(data map[string]string) []finding {
 	const component = "list clusters/components/argocd-health under components of the kustomization that installs Argo CD"
 	findings := []finding{
-		{Key: lua.GateHealthKey, Needed: true, Meaning: "without it, a VersionRemoval holds nothing back", Mend: component},
+		{Key: lua.GateHealthKey, Needed: true, Meaning: "makes a VersionRemoval a gate; without it, a VersionRemoval holds nothing back", Mend: component},
 		{Key: lua.GateActionsKey, Meaning: "lets people retry, pause and resume a gate from Argo CD", Mend: component},
 		{Key: lua.CRDHealthKey, Meaning: "makes opted-in CRDs gates themselves; replaces Argo CD's own check of CRDs", Mend: "list clusters/components/argocd-crd-health instead, if you want that"},
 	}
@@ -163,7 +181,7 @@ func (a *app) tellFindings(findings []finding, output string) error {
 			fmt.Fprintf(a.out, "%-9s  %s%s\n           %s\n", f.State, f.Key, optional, f.Meaning)
 		}
 		if !f.good() {
-			bad = notDone{fmt.Sprintf("%s in %s is %s: %s; %s", f.Key, argoCDConfigMap, f.State, f.Meaning, f.Mend)}
+			bad = notDone{sentence: fmt.Sprintf("%s in %s is %s: %s; %s", f.Key, argoCDConfigMap, f.State, f.Meaning, f.Mend)}
 		}
 	}
 	return bad

@@ -49,6 +49,16 @@ func TestCheckArgoCDFindsAGateThatHoldsNothing(t *testing.T) {
 	}
 }
 
+func TestCheckArgoCDLooksIntoLists(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "list.yaml")
+	item := "- " + strings.ReplaceAll(strings.TrimSpace(manifestOf(g, lua.ArgoCDConfig())), "\n", "\n  ")
+	g.Expect(os.WriteFile(file, []byte("apiVersion: v1\nkind: List\nitems:\n"+item+"\n"), 0o600)).To(Succeed())
+	var out, errOut strings.Builder
+	g.Expect(run(t.Context(), "moult", []string{"check", "argocd", "--file", file}, &out, &errOut)).To(Equal(exitDone), errOut.String())
+	g.Expect(out.String()).To(ContainSubstring("makes a VersionRemoval a gate"))
+}
+
 func manifestOf(g *WithT, data map[string]string) string {
 	raw, err := yaml.Marshal(corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

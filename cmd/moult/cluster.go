@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
 )
 
 const (
@@ -28,10 +29,11 @@ const (
 
 // config is how to reach the cluster the user means.
 func (a *app) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = a.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: a.contextName}
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.loadingRules(), overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no cluster to talk to: the kubeconfig is empty or there is none; set --kubeconfig or KUBECONFIG")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: %w", err)
 	}
@@ -39,6 +41,12 @@ func (a *app) config() (*rest.Config, error) {
 	cfg.UserAgent = "moult"
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: that is why we are here
 	return cfg, nil
+}
+
+func (a *app) loadingRules() *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.kubeconfig
+	return rules
 }
 
 func (a *app) crds() (apiextensions.CustomResourceDefinitionInterface, error) {
@@ -128,6 +136,8 @@ func readError(err error) error {
 	case errors.As(err, new(apierrors.APIStatus)), errors.Is(err, context.Canceled):
 		return err
 	default:
-		return fmt.Errorf("the cluster does not answer; check --kubeconfig and --context: %w", err)
+		return noAnswer(err)
 	}
 }
+
+func noAnswer(err error) error { return start.NoAnswer("--kubeconfig and --context", err) }

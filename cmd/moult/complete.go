@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,15 @@ func (a *app) completeCRDs(selector func() string) cobra.CompletionFunc {
 		}
 		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// contexts are those of the kubeconfig, none if it cannot be read.
+func (a *app) contexts() []cobra.Completion {
+	config, err := a.loadingRules().Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // crdNames reads metadata only.

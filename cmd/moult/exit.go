@@ -18,11 +18,15 @@ const (
 const exitCodes = `Exit codes:
   0    every CRD asked for is migrated
   1    at least one is not
-  2    the question could not be answered: wrong arguments, no cluster, no such CRD
+  2    that is not known: wrong arguments, no cluster, no such CRD, no permission
   130  interrupted`
 
 // notDone is the error of a command that did its work and has bad news.
-type notDone struct{ sentence string }
+type notDone struct {
+	sentence string
+	// details are lines below the sentence, which stays one line.
+	details []string
+}
 
 func (n notDone) Error() string { return n.sentence }
 
@@ -48,10 +52,17 @@ func (a *app) exit(ctx context.Context, err error) int {
 	}
 }
 
-// tell prints an error in one line.
+// tell prints an error in one line, and its details below.
 func (a *app) tell(err error) {
-	if text := strings.Join(strings.Fields(err.Error()), " "); text != "" {
-		fmt.Fprintf(a.errOut, "%s: %s\n", a.name, text)
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(a.errOut, "%s: %s\n", a.name, text)
+	if bad := (notDone{}); errors.As(err, &bad) {
+		for _, line := range bad.details {
+			fmt.Fprintf(a.errOut, "  %s\n", line)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 )
 
@@ -46,14 +47,17 @@ func newMigrate(a *app) *cobra.Command {
 settle time, check every object again, and trim status.storedVersions: what
 moult-controller does, by the same code, from a shell or a Job.
 
-The CRDs must carry the opt-in label. Interrupted, nothing is lost: the same
-command goes on with what is not yet rewritten. With --dry-run every object is
-sent its write as a dry run, so that admission and validation are asked about
-it, and nothing is written.
+The CRDs must carry the opt-in label; if one of them does not, or does not exist,
+none is touched. Interrupted, nothing is lost: the same command goes on with what
+is not yet rewritten.
+
+With --dry-run every object is sent its write as a dry run, so that admission and
+validation are asked about it, and nothing is written. That needs no label.
 
 ` + exitCodes + `
 
-With --dry-run 0 means that no write would be refused, and 1 that some would.`,
+With --dry-run 0 means that no write would be refused, and 1 that some would or
+that a CRD cannot be tried as it is, for example because it is paused.`,
 		Example: a.example(`  # which objects would be refused?
   $ moult migrate widgets.example.com --dry-run
 
@@ -64,19 +68,24 @@ With --dry-run 0 means that no write would be refused, and 1 that some would.`,
   $ moult migrate widgets.example.com -o json`),
 		Args: func(_ *cobra.Command, names []string) error {
 			if len(names) == 0 {
-				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in", a.name)
+				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", a.name)
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeCRDs(a.selector),
-		RunE:              func(c *cobra.Command, names []string) error { return m.run(c.Context(), distinct(names)) },
+		ValidArgsFunction: a.completeCRDs(func() string {
+			if m.dryRun {
+				return ""
+			}
+			return a.selector()
+		}),
+		RunE: func(c *cobra.Command, names []string) error { return m.run(c.Context(), distinct(names)) },
 	}
 	m.bind(c)
 	return c
 }
 
 func (m *migrateCommand) bind(c *cobra.Command) {
-	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused")
+	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
 	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one")
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "writes under way at any moment, over all CRDs")
 	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
@@ -84,11 +93,9 @@ func (m *migrateCommand) bind(c *cobra.Command) {
 }
 
 func (m *migrateCommand) validate() error {
-	if m.options.Settle <= 0 {
-		return fmt.Errorf("--settle is %s; it must be longer than 0, because without it a write at an old version can land unseen after the proof", m.options.Settle)
-	}
-	if m.options.MaxInFlight < 1 {
-		return fmt.Errorf("--max-in-flight is %d; at least 1 write must be allowed", m.options.MaxInFlight)
+	m.options.LabelKey = m.labelKey
+	if err := start.Check(m.options); err != nil {
+		return err
 	}
 	if _, document := formats[m.output]; !document && m.output != "" {
 		return fmt.Errorf("-o %s is none of json, yaml", m.output)
@@ -104,16 +111,20 @@ func (m *migrateCommand) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	m.options.LabelKey = m.labelKey
 	if m.dryRun {
 		return m.tryAll(ctx, cfg, names)
 	}
-	results, errs := make([]migrated, len(names)), make([]error, len(names))
-	board := newBoard(m.errOut, names)
-	m.each(names, func(i int, o migration.Options) {
-		results[i], errs[i] = m.migrate(ctx, cfg, names[i], o, board)
-	})
-	board.close()
+	results, errs, err := m.survey(ctx, names)
+	if err != nil {
+		return err
+	}
+	if errors.Join(errs...) == nil {
+		board := newBoard(m.errOut, names)
+		m.each(names, func(i int, o migration.Options) {
+			results[i], errs[i] = m.migrate(ctx, cfg, names[i], o, board)
+		})
+		board.close()
+	}
 	if m.output != "" {
 		if err := printDocument(m.out, m.output, documentOf(results)); err != nil {
 			return err
@@ -154,7 +165,7 @@ func (m *migrateCommand) migrate(ctx context.Context, cfg *rest.Config, name str
 		board.show(name, s)
 	})
 	if blocked := (*migration.Blocked)(nil); errors.As(err, &blocked) {
-		result.Reason, result.Message = blocked.Reason, blocked.Sentence
+		result.Reason, result.Message = blocked.Reason, onceOnly(blocked.Sentence)
 	} else if err != nil {
 		result.Reason, result.Message = "Error", err.Error()
 		if ctx.Err() != nil {
@@ -165,21 +176,7 @@ func (m *migrateCommand) migrate(ctx context.Context, cfg *rest.Config, name str
 		board.show(name, standing{phase: result.Reason, progress: result.Progress.ended()})
 	}
 	result.Migrated = err == nil
-	return result, explain(name, err)
-}
-
-// explain says what to do about a CRD that could not be migrated.
-func explain(name string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, new(*migration.Blocked)):
-		return notDone{err.Error() + "; then run the same command again"}
-	case errors.Is(err, migration.ErrNotFound):
-		return noSuchCRD(name)
-	default:
-		return fmt.Errorf("%s: %w; the same command goes on from there", name, readError(err))
-	}
+	return result, explain(name, err, "; the same command goes on from there")
 }
 
 func documentOf(results []migrated) migrateDocument {

@@ -43,15 +43,35 @@ func TestMigrateInterruptedGoesOnWithTheRest(t *testing.T) {
 }
 
 func TestMigrateTellsMachinesHowEachCRDEnded(t *testing.T) {
+	w := newWorld(t, 3)
+	got := w.moult("migrate", w.crd.Name, "--settle", "1s", "-o", "json")
+	w.Expect(got.code).To(Equal(exitDone), got.errOut)
+	w.Expect(got.out).To(MatchJSON(strings.ReplaceAll(`{
+		"migrated": true,
+		"crds": [{"name": "NAME", "migrated": true, "reason": "Migrated",
+			"message": "every object is proved to be stored at v1: 3 of 3 objects, 0 failed", "progress": {"done": 3, "total": 3, "failed": 0}}
+		]}`, "NAME", w.crd.Name)))
+}
+
+func TestMigrateTouchesNothingIfOneOfTheCRDsIsUnknown(t *testing.T) {
+	w := newWorld(t, 3)
+	got := w.moult("migrate", w.crd.Name, "widgets", "--settle", "1s")
+	w.Expect(got.code).To(Equal(exitError))
+	w.Expect(got.errOut).To(And(ContainSubstring("nothing was written"), ContainSubstring("no such CRD: widgets")))
+	w.Expect(w.writes()).To(BeZero())
+}
+
+func TestMigrateTouchesNothingIfOneOfTheCRDsIsNotOptedIn(t *testing.T) {
 	w, other := newWorld(t, 3), newWorld(t, 0)
 	got := w.moult("migrate", w.crd.Name, other.crd.Name, "--settle", "1s", "-o", "json")
+	w.Expect(w.writes()).To(BeZero())
 	w.Expect(got.code).To(Equal(exitNotDone))
 	w.Expect(got.errOut).To(ContainSubstring("NotOptedIn"))
 	w.Expect(got.out).To(MatchJSON(strings.NewReplacer("FIRST", w.crd.Name, "SECOND", other.crd.Name, "LABEL", w.label).Replace(`{
 		"migrated": false,
 		"crds": [
-			{"name": "FIRST", "migrated": true, "reason": "Migrated",
-			 "message": "every object is proved to be stored at v1: 3 of 3 objects, 0 failed", "progress": {"done": 3, "total": 3, "failed": 0}},
+			{"name": "FIRST", "migrated": false, "reason": "NotStarted",
+			 "message": "left alone, because another CRD of this command cannot be migrated"},
 			{"name": "SECOND", "migrated": false, "reason": "NotOptedIn",
 			 "message": "the CRD does not carry the label LABEL: \"true\"; add it to the CRD's manifest in Git"}
 		]}`)))
@@ -73,7 +93,7 @@ func TestMigrateSaysWhatToDoNext(t *testing.T) {
 			crd: func(b *builders.CRDBuilder) *builders.CRDBuilder {
 				return b.Annotation("moult.dev/paused", "true")
 			},
-			args: []string{"migrate", "CRD", settle}, want: "Paused: paused; remove the annotation moult.dev/paused to go on; then run the same command again", code: exitNotDone,
+			args: []string{"migrate", "CRD", settle}, want: ": paused; remove the annotation moult.dev/paused to go on; then run the same command again", code: exitNotDone,
 		},
 		"the storage version is not served": {
 			crd: func(b *builders.CRDBuilder) *builders.CRDBuilder {
@@ -127,13 +147,23 @@ func TestADryRunWritesNothingAndNamesWhatWouldBeRefused(t *testing.T) {
 	w.Expect(got.out).To(Equal(w.crd.Name + ": 40 objects would be sent a write, 0 would be refused\n"))
 }
 
+func TestADryRunNeedsNoLabel(t *testing.T) {
+	w := newWorld(t, 3)
+	w.label = "another.example.com/label"
+	got := w.moult("migrate", w.crd.Name, "--dry-run")
+	w.Expect(got.code).To(Equal(exitDone), got.errOut)
+	w.Expect(got.out).To(Equal(w.crd.Name + ": 3 objects would be sent a write, 0 would be refused\n"))
+	w.Expect(w.writes()).To(BeZero())
+}
+
 func TestMigrateNamesTheObjectsThatFailAndTrimsNothing(t *testing.T) {
 	w := newWorld(t, 40)
 	refuse(w, "the chief is on holiday", "object-00007")
 	got := w.moult("migrate", w.crd.Name, "--settle", "1s")
 	w.Expect(got.code).To(Equal(exitNotDone))
 	w.Expect(got.errOut).To(ContainSubstring("ObjectsFailed: 1 of 40 objects"))
-	w.Expect(got.errOut).To(ContainSubstring("default/object-00007"))
+	w.Expect(got.errOut).To(MatchRegexp(`run the same command again\n  default/object-00007: AdmissionDenied: .*the chief is on holiday.*\n$`))
+	w.Expect(got.errOut).NotTo(ContainSubstring("growing pauses"), "nothing tries again by itself")
 	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 39}))
 	w.Expect(w.live().Status.StoredVersions).To(Equal([]string{"v1alpha1", "v1"}))
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/controllers/migration"
 )
 
 // app is what all subcommands share.
@@ -49,9 +51,16 @@ version, proves it, and trims status.storedVersions, so that old versions can be
 removed from the CRD. It touches only CRDs that carry the label
 %s: %q.`, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name},
+		Version:       start.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		DisableFlagsInUseLine: true,
+		Args:                  knownSubcommand,
+		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE:     func(*cobra.Command, []string) error { return a.checkLabelKey() },
 	}
+	root.SetVersionTemplate("moult {{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster this runs in")
 	flags.StringVar(&a.contextName, "context", "", "context of the kubeconfig to use")
@@ -59,8 +68,23 @@ removed from the CRD. It touches only CRDs that carry the label
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
+	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
 	root.AddCommand(newStatus(a), newMigrate(a), newCheck(a), newVersion(a))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			onlySubcommands(c)
+		}
+	}
 	return root
+}
+
+// checkLabelKey refuses a key before any cluster is asked about it.
+func (a *app) checkLabelKey() error {
+	o := migration.Options{LabelKey: a.labelKey, Settle: migration.DefaultSettle, MaxInFlight: migration.DefaultMaxInFlight}
+	return start.Check(o)
 }
 
 // example is a help text's examples, calling the program as the user did.

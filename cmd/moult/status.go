@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
@@ -32,10 +33,12 @@ CRDs, or of all that are opted in.
 
 The counts are those of the condition StorageMigrated, which moult-controller
 refreshes every 10 % and at most every 10 seconds. A CRD is migrated when the
-condition is True and speaks of the CRD as it is now. Without an opted-in CRD
-nothing is known to be migrated, so the exit code is 1 then, too.
+condition is True and speaks of the CRD as it is now.
 
-` + exitCodes,
+` + exitCodes + `
+
+If no CRD is opted in, or a named one is not, nothing is known to be migrated and
+the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
 		Example: a.example(`  # all opted-in CRDs
   $ moult status
 
@@ -118,12 +121,29 @@ func (s *statusCommand) print(rows []row, complete bool) error {
 func (s *statusCommand) verdict(rows []row) error {
 	switch {
 	case len(rows) == 0:
-		return notDone{fmt.Sprintf("no CRD is opted in; add the label %s: \"true\" to a CRD's manifest in Git, or try it with `kubectl label crd NAME %s`", s.labelKey, s.selector())}
+		return notDone{sentence: "no CRD is opted in; " + s.howToOptIn("NAME")}
 	case allMigrated(rows):
 		return nil
-	default:
-		return notDone{} // the table says it all
 	}
+	if outsiders := notOptedIn(rows); len(outsiders) > 0 {
+		return notDone{sentence: fmt.Sprintf("not opted in: %s; %s", strings.Join(outsiders, ", "), s.howToOptIn(outsiders[0]))}
+	}
+	return notDone{} // the table says it all
+}
+
+// howToOptIn says how a CRD gets the label.
+func (a *app) howToOptIn(crd string) string {
+	return fmt.Sprintf("add the label %s: \"true\" to a CRD's manifest in Git, or try it with `kubectl label crd %s %s`", a.labelKey, crd, a.selector())
+}
+
+func notOptedIn(rows []row) []string {
+	var names []string
+	for _, r := range rows {
+		if !r.OptedIn {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // distinct drops repeated names and keeps the order.

@@ -20,6 +20,7 @@ func TestStatusTellsACRDInOneLine(t *testing.T) {
 		prepare func(*world)
 		want    string // the columns after the name, separated by one blank
 		code    int
+		hint    string // on standard error
 	}{
 		"nobody has seen it yet": {
 			prepare: func(*world) {},
@@ -32,6 +33,13 @@ func TestStatusTellsACRDInOneLine(t *testing.T) {
 					v1alpha1.Progress{Done: 400, Total: 1000, Rate: 100}.String(), 0)
 			},
 			want: "v1 v1 Migrating 400/1000 100/s 6s",
+			code: exitNotDone,
+		},
+		"some objects failed": {
+			prepare: func(w *world) {
+				w.says(apiextensionsv1.ConditionFalse, v1alpha1.ReasonObjectsFailed, v1alpha1.Progress{Done: 40, Total: 40, Failed: 1}.String()+" and tried again", 0)
+			},
+			want: "v1 v1 ObjectsFailed 40/40, 1 failed - -",
 			code: exitNotDone,
 		},
 		"it is migrated": {
@@ -55,6 +63,7 @@ func TestStatusTellsACRDInOneLine(t *testing.T) {
 			},
 			want: "v1 v1 not opted in - - -",
 			code: exitNotDone,
+			hint: `add the label another.example.com/label: "true"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +76,8 @@ func TestStatusTellsACRDInOneLine(t *testing.T) {
 			w.Expect(strings.Fields(lines[0])).To(Equal([]string{"CRD", "STORAGE", "STORED", "CONDITION", "DONE/TOTAL", "RATE", "ETA"}))
 			w.Expect(strings.Join(strings.Fields(lines[1]), " ")).To(Equal(w.crd.Name + " " + c.want))
 			w.Expect(got.code).To(Equal(c.code))
-			w.Expect(got.errOut).To(BeEmpty(), "the table says it all")
+			w.Expect(got.errOut).To(ContainSubstring(c.hint))
+			w.Expect(got.errOut == "").To(Equal(c.hint == ""), "the table says it all")
 		})
 	}
 }
@@ -119,13 +129,20 @@ func TestStatusSaysWhatToDoNext(t *testing.T) {
 		want string
 		code int
 	}{
-		"no CRD is opted in":         {[]string{"status"}, "no CRD is opted in; add the label", exitNotDone},
-		"the CRD does not exist":     {[]string{"status", "widgets"}, "no such CRD: widgets; a CRD's name is <plural>.<group>", exitError},
-		"the output is unknown":      {[]string{"status", "-o", "xml"}, "none of json, yaml, wide", exitError},
-		"the flag is unknown":        {[]string{"status", "--all"}, "unknown flag: --all; see moult status --help", exitError},
-		"the command is unknown":     {[]string{"stauts"}, "Did you mean this? status", exitError},
-		"a watch cannot print json":  {[]string{"status", "--watch", "-o", "json"}, "leave out -o", exitError},
-		"the context does not exist": {[]string{"status", "--context", "moon"}, `no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: context "moon" does not exist`, exitError},
+		"no CRD is opted in":          {[]string{"status"}, "no CRD is opted in; add the label", exitNotDone},
+		"the CRD does not exist":      {[]string{"status", "widgets"}, "no such CRD: widgets; a CRD's name is <plural>.<group>", exitError},
+		"the output is unknown":       {[]string{"status", "-o", "xml"}, "none of json, yaml, wide", exitError},
+		"the flag is unknown":         {[]string{"status", "--all"}, "unknown flag: --all; see moult status --help", exitError},
+		"the command is unknown":      {[]string{"stauts"}, "unknown command \"stauts\" for moult; did you mean status; see moult --help", exitError},
+		"there is no such check":      {[]string{"check", "flux"}, `unknown command "flux" for moult check; see moult check --help`, exitError},
+		"nothing to check is named":   {[]string{"check"}, "moult check what? name one of argocd", exitError},
+		"the shell is unknown":        {[]string{"completion", "tcsh"}, `unknown command "tcsh" for moult completion`, exitError},
+		"the label key is none":       {[]string{"status", "--label-key=a/b/c"}, `--label-key "a/b/c" cannot be a label's key; write it like moult.dev/migrate`, exitError},
+		"the kubeconfig is missing":   {[]string{"status", "--kubeconfig", "/nowhere"}, "stat /nowhere: no such file", exitError},
+		"the file is missing":         {[]string{"check", "argocd", "--file", "/nowhere"}, "--file /nowhere cannot be read", exitError},
+		"the file holds no argocd-cm": {[]string{"check", "argocd", "--file", "/dev/null"}, "give it the output of `kustomize build`", exitError},
+		"a watch cannot print json":   {[]string{"status", "--watch", "-o", "json"}, "leave out -o", exitError},
+		"the context does not exist":  {[]string{"status", "--context", "moon"}, `no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: context "moon" does not exist`, exitError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{WithT: NewWithT(t), t: t, ctx: t.Context(), label: builders.UniqueGroup(t) + "/migrate"}

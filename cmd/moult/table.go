@@ -36,6 +36,9 @@ func (p *progress) cells() (counts, rate, eta string) {
 		return
 	}
 	counts = fmt.Sprintf("%d/%d", p.Done, p.Total)
+	if p.Failed > 0 {
+		counts += fmt.Sprintf(", %d failed", p.Failed)
+	}
 	if p.Rate > 0 {
 		rate = fmt.Sprintf("%.0f/s", p.Rate)
 	}

@@ -69,7 +69,7 @@ func try(ctx context.Context, cfg *rest.Config, name string, o migration.Options
 	case err != nil:
 		t.Reason, t.Message = "Error", err.Error()
 	}
-	return t, explain(name, err)
+	return t, explain(name, err, "; nothing was written")
 }
 
 func (m *migrateCommand) printTrials(trials []trial) error {

@@ -66,8 +66,8 @@ func (c *cast) startController(binary string, settle time.Duration, ended contex
 	}
 	c.exited = make(chan struct{})
 	go func() {
-		err := c.controller.Wait()
-		ended(fmt.Errorf("moult-controller ended before the story did: %w", err))
+		_ = c.controller.Wait() // its state says more
+		ended(fmt.Errorf("moult-controller has ended by itself: %s", c.controller.ProcessState))
 		close(c.exited)
 	}()
 	return nil

@@ -41,7 +41,7 @@ func TestAControllerThatDiesFailsTheStoryAndShowsItsLog(t *testing.T) {
 	g := NewWithT(t)
 	told, code := play(t, t.Context(), options{objects: 1, settle: time.Second, controller: script(t, "echo it rains; exit 3")})
 	g.Expect(code).To(Equal(1))
-	g.Expect(told).To(ContainSubstring("moult-controller ended before the story did: exit status 3"))
+	g.Expect(told).To(ContainSubstring("moult-controller has ended by itself: exit status 3"))
 	g.Expect(told).To(HaveSuffix("log:\n  it rains\n"))
 }
 
@@ -96,6 +96,7 @@ func TestFlagsThatMakeNoStoryAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
+		"an argument":    {[]string{"foo"}, `unexpected argument "foo"`},
 		"no objects":     {[]string{"--objects", "0"}, "at least 1"},
 		"no settle time": {[]string{"--settle", "0s"}, "longer than 0"},
 		"no controller":  {[]string{"--controller", "/nowhere"}, "make demo"},

@@ -56,6 +56,9 @@ func parse(args []string) (options, error) {
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q; everything is set by flags, see --help", fs.Arg(0))
+	}
 	if o.objects < 1 || o.settle <= 0 {
 		return o, errors.New("--objects must be at least 1 and --settle longer than 0")
 	}

@@ -61,7 +61,7 @@ func (s *story) settling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.done(time.Since(start), "settle   %s are over: not even a lagging API server writes %s now", s.settle, oldest)
+	s.done(time.Since(start), "settle   waited until %s after that start: no API server writes %s now", s.settle, oldest)
 	return nil
 }
 

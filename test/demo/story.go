@@ -37,7 +37,8 @@ type story struct {
 
 // run tells the story from beginning to end and stops what it started.
 func run(ctx context.Context, t *teller, o options) (err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	person := ctx
+	ctx, cancel := context.WithCancelCause(person)
 	defer cancel(nil)
 	began := time.Now()
 	t.title(fmt.Sprintf("Moult: drop %s from a CRD that has %d objects, and lose nothing", oldest, o.objects))
@@ -64,6 +65,10 @@ func run(ctx context.Context, t *teller, o options) (err error) {
 	t.say("\n%s   counted in etcd; the whole story took %.0f s", t.paint(bold, s.headline()), time.Since(began).Seconds())
 	if o.keep {
 		s.linger(ctx)
+		if person.Err() == nil {
+			return context.Cause(ctx)
+		}
+		t.say("\nStopped.")
 	}
 	return nil
 }
@@ -213,20 +218,18 @@ func (s *story) headline() string {
 	return fmt.Sprintf("stored at %s: %d → 0", oldest, s.stalesBefore)
 }
 
-// linger leaves everything running until it is interrupted.
+// linger leaves everything running until it is interrupted, or has ended by itself.
 func (s *story) linger(ctx context.Context) {
 	s.say("\nStill running, until Ctrl-C. In another terminal:\n")
 	for _, command := range []string{
 		"export KUBECONFIG=" + s.kubeconfig(),
-		"kubectl get " + crdName + " | head",
-		"kubectl get crd " + crdName + " -o jsonpath='{.status.conditions[?(@.type==\"" + v1alpha1.StorageMigrated + "\")].message}'",
-		"go run ./cmd/moult status",
+		"go run ./cmd/moult status -o wide",
+		"kubectl get " + crdName + " | head    # if you have kubectl",
 		"tail -f " + s.log(),
 	} {
 		s.say("  %s", command)
 	}
 	<-ctx.Done()
-	s.say("\nStopped.")
 }
 
 // showStored tells what etcd and the CRD say, and returns how many objects are stored at the oldest version.

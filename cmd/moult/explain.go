@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/migration"
+)
+
+// explain says what to do about a CRD that could not be migrated. Errors that may be gone the next time end with
+// otherwise.
+func explain(name string, err error, otherwise string) error {
+	blocked := (*migration.Blocked)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &blocked):
+		return blockedBy(blocked)
+	case errors.Is(err, migration.ErrNotFound):
+		return noSuchCRD(name)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w; migrating needs get on customresourcedefinitions, patch on customresourcedefinitions/status, and get, list and patch on the objects", name, err)
+	default:
+		return fmt.Errorf("%s: %w%s", name, readError(err), otherwise)
+	}
+}
+
+// blockedBy is the news of a CRD that a person has to do something about, with the objects that failed below it.
+func blockedBy(b *migration.Blocked) notDone {
+	sentence := onceOnly(b.Sentence)
+	if counts, ok := v1alpha1.ParseProgress(b.Sentence); ok && b.Reason == v1alpha1.ReasonObjectsFailed {
+		details := b.Failures
+		if more := counts.Failed - int64(len(details)); more > 0 {
+			details = append(details[:len(details):len(details)], fmt.Sprintf("and %d more", more))
+		}
+		return notDone{
+			sentence: fmt.Sprintf("%s: %s: %d of %d objects cannot be rewritten; mend them, or what refuses them, then run the same command again",
+				b.CRD, b.Reason, counts.Failed, counts.Total),
+			details: details,
+		}
+	}
+	if !strings.HasPrefix(strings.ToLower(sentence), strings.ToLower(b.Reason)) {
+		sentence = b.Reason + ": " + sentence
+	}
+	return notDone{sentence: fmt.Sprintf("%s: %s; then run the same command again", b.CRD, sentence)}
+}
+
+// onceOnly drops from a controller's sentence what only a controller does.
+func onceOnly(sentence string) string {
+	return strings.NewReplacer(" and tried again with growing pauses", "", "; trying again with growing pauses", "").Replace(sentence)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// survey looks at all named CRDs before any of them is touched. If one of them cannot be migrated, errs says why, and
+// the results of the others say that they were left alone.
+func (m *migrateCommand) survey(ctx context.Context, names []string) (results []migrated, errs []error, err error) {
+	crds, err := m.crds()
+	if err != nil {
+		return nil, nil, err
+	}
+	results, errs = make([]migrated, len(names)), make([]error, len(names))
+	for i, name := range names {
+		crd, err := getOne(ctx, crds, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			results[i], errs[i] = migrated{Name: name, Reason: "NotFound", Message: "there is no such CRD"}, noSuchCRD(name)
+		case err != nil:
+			return nil, nil, fmt.Errorf("%w; nothing was written", readError(err))
+		case crd.Labels[m.labelKey] != v1alpha1.MigrateLabelValue:
+			message := fmt.Sprintf("the CRD does not carry the label %s: %q; add it to the CRD's manifest in Git", m.labelKey, v1alpha1.MigrateLabelValue)
+			results[i] = migrated{Name: name, Reason: "NotOptedIn", Message: message}
+			errs[i] = notDone{sentence: fmt.Sprintf("%s: NotOptedIn: %s; then run the same command again", name, message)}
+		default:
+			results[i] = migrated{Name: name, Reason: "NotStarted", Message: "left alone, because another CRD of this command cannot be migrated"}
+		}
+	}
+	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) && len(names) > 1 {
+		fmt.Fprintln(m.errOut, "nothing was written, because not all of the named CRDs can be migrated")
+	}
+	return results, errs, nil
+}
