@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -41,6 +42,9 @@ type statusPatcher interface {
 }
 
 func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live getter, status statusPatcher, opts Options) (*Reconciler, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("migration: option %w", err)
+	}
 	opts = opts.withDefaults()
 	objects, err := rewrite.NewClient(cfg, httpClient)
 	if err != nil {
