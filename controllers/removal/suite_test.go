@@ -70,14 +70,18 @@ func scheme(g *WithT) *runtime.Scheme {
 func newGate(t *testing.T, group string) *gate {
 	t.Helper()
 	g := &gate{WithT: NewWithT(t), t: t, ctx: t.Context(), gr: schema.GroupResource{Group: group, Resource: "widgets"}}
-	c, err := client.New(cp.Config, client.Options{Scheme: scheme(g.WithT)})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.client = c
+	g.client = newClient(g.WithT)
 	g.installGate()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "gate-"}}
-	g.Expect(c.Create(g.ctx, ns)).To(Succeed())
+	g.Expect(g.client.Create(g.ctx, ns)).To(Succeed())
 	g.name = client.ObjectKey{Namespace: ns.Name, Name: "no-v1alpha1"}
 	return g
+}
+
+func newClient(g *WithT) client.Client {
+	c, err := client.New(cp.Config, client.Options{Scheme: scheme(g)})
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
 }
 
 func (g *gate) installGate() {

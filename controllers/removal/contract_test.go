@@ -1,0 +1,93 @@
+package removal_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+// What the API server lets nobody write.
+func TestAVersionRemovalThatCannotBeMeantIsRefused(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, builders.UniqueGroup(t))
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.VersionRemovalSpec)
+		says   string
+	}{
+		"no CRD":                   {func(s *v1alpha1.VersionRemovalSpec) { s.CRDName = "" }, "spec.crdName"},
+		"a kind in place of a CRD": {func(s *v1alpha1.VersionRemovalSpec) { s.CRDName = "Widget" }, "crdName is the plural and the group"},
+		"no version":               {func(s *v1alpha1.VersionRemovalSpec) { s.Versions = nil }, "spec.versions"},
+		"a version twice":          {func(s *v1alpha1.VersionRemovalSpec) { s.Versions = []string{"v1", "v1"} }, "each version may be named once only"},
+		"no version's name":        {func(s *v1alpha1.VersionRemovalSpec) { s.Versions = []string{"V1!"} }, "spec.versions[0]"},
+		"an unknown requirement":   {func(s *v1alpha1.VersionRemovalSpec) { s.Require = []v1alpha1.Requirement{"Luck"} }, `"Unserved", "Quiet"`},
+		"a negative quiet period":  {func(s *v1alpha1.VersionRemovalSpec) { s.QuietPeriod = metav1.Duration{Duration: -time.Hour} }, "quietPeriod cannot be negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{GenerateName: "refused-", Namespace: "default"},
+				Spec: v1alpha1.VersionRemovalSpec{CRDName: "widgets.example.com", Versions: []string{"v1alpha1"}}}
+			c.change(&removal.Spec)
+			client := newClient(g)
+			g.Expect(client.Create(t.Context(), removal)).To(MatchError(ContainSubstring(c.says)))
+		})
+	}
+	g.ask()
+	err := g.client.Patch(g.ctx, g.removal(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"crdName":"others.example.com"}}`)))
+	g.Expect(err).To(MatchError(ContainSubstring("crdName cannot be changed; make another VersionRemoval")))
+}
+
+func TestAnObjectThatIsRefusedIsABlockerUntilItIsNot(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	g.install(crd, 20)
+	g.flip()
+	hook, err := webhooks.NewAdmission()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		_ = hook.Uninstall(context.Background(), cp.Config, g.gr)
+		_ = hook.Close()
+	})
+	hook.RejectUpdates("the freezer is locked", "object-00007")
+	g.Expect(hook.Install(g.ctx, cp.Config, g.gr.WithVersion("v1"))).To(Succeed())
+	g.ask()
+	g.moult()
+	g.eventually("False ObjectsFailed Reconciling")
+	g.Eventually(func() []v1alpha1.Blocker { return g.removal().Status.Blockers }, soon, "20ms").Should(ConsistOf(And(
+		HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Message", And(ContainSubstring("default/object-00007"), ContainSubstring("the freezer is locked"))),
+		HaveField("Action", Not(BeEmpty())))))
+	g.Expect(g.removal().Status.Progress.Summary).To(Equal("19/20, 1 failed"))
+
+	hook.Allow("object-00007")
+	g.eventually("True SafeToRemove")
+	g.Expect(g.removal().Status.Blockers).To(BeEmpty())
+}
+
+func TestARequestToLookAgainIsAnswered(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	g.install(crd, 10)
+	g.flip()
+	g.ask()
+	g.moult()
+	g.eventually("True SafeToRemove")
+	before := g.removal().Status.Proof
+
+	// An entry at the version appears behind the survey's back; the request finds
+	// and moves it, and the gate stays open meanwhile.
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.gr.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
+	g.Expect(g.versionsInManagedFields()).To(HaveKey(g.gr.Group + "/v1alpha1"))
+	g.Expect(g.client.Patch(g.ctx, g.removal(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now"}}}`)))).To(Succeed())
+	g.Eventually(func() string { return g.removal().Status.LastHandledReconcileAt }, soon, "20ms").Should(Equal("now"))
+	g.Eventually(g.versionsInManagedFields, soon, "50ms").ShouldNot(HaveKey(g.gr.Group + "/v1alpha1"))
+	g.Expect(g.verdict()).To(Equal("True SafeToRemove"))
+	g.Expect(g.removal().Status.Proof).To(Equal(before))
+}
