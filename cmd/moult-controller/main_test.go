@@ -29,10 +29,7 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	// controller-runtime's watches of metadata filter events in a goroutine that
-	// does not notice when nobody reads any more (pkg/cache/internal/informers.go,
-	// newGVKFixupWatcher).
-	controlplane.Run(m, &cp, controlplane.KnownLeak("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"))
+	controlplane.Run(m, &cp)
 }
 
 const soon = 60 * time.Second

@@ -38,10 +38,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("MOULT_TEST_LOG") != "" {
 		log.SetLogger(zap.New(zap.UseDevMode(true)))
 	}
-	// controller-runtime's watches of metadata filter events in a goroutine that
-	// does not notice when nobody reads any more (pkg/cache/internal/informers.go,
-	// newGVKFixupWatcher).
-	controlplane.Run(m, &cp, controlplane.KnownLeak("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"))
+	controlplane.Run(m, &cp)
 }
 
 // soon is how long a step may take on a busy machine.

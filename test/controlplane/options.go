@@ -3,7 +3,6 @@ package controlplane
 import (
 	"io"
 
-	"go.uber.org/goleak"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -13,7 +12,6 @@ type Option func(*options)
 type options struct {
 	flags  map[string][]string
 	output io.Writer
-	leaks  []goleak.Option
 }
 
 func newOptions(opts []Option) options {
@@ -41,10 +39,4 @@ func Flag(name string, values ...string) Option {
 // Output sends the logs of etcd and of the first API server to w; otherwise they are seen only when a start fails.
 func Output(w io.Writer) Option {
 	return func(o *options) { o.output = w }
-}
-
-// KnownLeak lets Run pass although goroutines of another project's function are left when the tests have ended. Say
-// beside it why the leak is not ours.
-func KnownLeak(function string) Option {
-	return func(o *options) { o.leaks = append(o.leaks, goleak.IgnoreTopFunction(function)) }
 }
