@@ -45,9 +45,10 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.stopWithManager)); err != nil {
 		return err
 	}
-	skip := true // two managers may live in one process
+	skip := true    // two managers may live in one process
+	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
 	c, err := controller.New(controllerName, mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip,
+		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
 	})
 	if err != nil {
 		return err

@@ -79,9 +79,10 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	if err := mgr.Add(crds); err != nil {
 		return err
 	}
-	skip := true // two managers may live in one process
+	skip := true    // two managers may live in one process
+	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
 	c, err := ctrlcontroller.New(controllerName, mgr, ctrlcontroller.Options{
-		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip,
+		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
 	})
 	if err != nil {
 		return err

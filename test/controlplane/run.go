@@ -38,9 +38,6 @@ var notOurs = []goleak.Option{
 	// Its watches of metadata filter events in a goroutine that does not notice when nobody reads any more
 	// (pkg/cache/internal/informers.go, newGVKFixupWatcher).
 	goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
-	// Its work queue hands an item to a worker that has just gone home (pkg/controller/priorityqueue/priorityqueue.go,
-	// handleReadyItems).
-	goleak.IgnoreAnyFunction("sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue.(*priorityqueue[...]).handleReadyItems"),
 }
 
 func failed(err error) int {
