@@ -47,8 +47,8 @@ func (c *Conversion) Garbage() {
 	c.garbage = true
 }
 
-// RejectObject fails every review that contains an object of this name. Lists usually contain none: the API server
-// serves them from its watch cache, which it fills with objects already converted.
+// RejectObject fails every review that contains an object of this name. A list may succeed all the same, when the API
+// server serves it from its watch cache, which holds objects already converted, and fails when it does not.
 func (c *Conversion) RejectObject(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
