@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 type migrateCommand struct {
@@ -87,7 +88,8 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
 func (m *migrateCommand) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
 	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one")
-	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "writes under way at any moment, over all CRDs")
+	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
+	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
 	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -136,11 +138,13 @@ func (m *migrateCommand) run(ctx context.Context, names []string) error {
 	return m.tellAll(errs)
 }
 
-// each does all CRDs side by side and shares the writes among them.
+// atATime is how many CRDs are migrated side by side.
+const atATime = 16
+
+// each does all CRDs side by side, and at one pace.
 func (m *migrateCommand) each(names []string, do func(i int, o migration.Options)) {
-	atATime := min(len(names), m.options.MaxInFlight)
 	options := m.options
-	options.MaxInFlight = m.options.MaxInFlight / atATime
+	options.Pace = pace.New(options.MaxInFlight, options.MaxRate, nil)
 	var group errgroup.Group
 	group.SetLimit(atATime)
 	for i := range names {

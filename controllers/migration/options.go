@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 // Options adjust the reconciler. The zero value is a good one.
@@ -33,11 +34,19 @@ type Options struct {
 	// not the default one.
 	FieldManager string
 
-	// MaxInFlight bounds the writes under way at any moment, over all CRDs.
-	// Default: 16.
+	// MaxInFlight bounds the writes under way at any moment, over all CRDs. Below
+	// that their number adapts to what the API server can take. Default: 32.
 	MaxInFlight int
 
-	// MaxWalks bounds the CRDs walked at a time. Default: 8.
+	// MaxRate bounds the writes per second, over all CRDs. 0 means no bound.
+	MaxRate float64
+
+	// Pace is shared by several reconcilers of one process that are to keep to
+	// MaxInFlight and MaxRate together. Default: one of its own.
+	Pace *pace.Pace
+
+	// MaxWalks bounds the CRDs listed at a time; each holds about two pages of
+	// metadata. Walks over more CRDs take turns, a page each. Default: 8.
 	MaxWalks int
 
 	// PageSize is how many objects are listed at a time. Default: 500.
@@ -62,9 +71,9 @@ type Options struct {
 // change through a watch.
 const DefaultSettle = 60 * time.Second
 
-// DefaultMaxInFlight keeps one API server of two cores busy without starving
-// others.
-const DefaultMaxInFlight = 16
+// DefaultMaxInFlight keeps API servers busy that answer a write in 20 ms and take
+// 1,500 of them a second. It is a bound: what a smaller one can take is found out.
+const DefaultMaxInFlight = 32
 
 const defaultMaxWalks = 8
 
@@ -79,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
 	orDefault(&o.MaxWalks, defaultMaxWalks)
+	if o.Pace == nil {
+		o.Pace = pace.New(o.MaxInFlight, o.MaxRate, nil)
+	}
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry
 	}

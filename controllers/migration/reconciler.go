@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 // Reconciler brings one CRD at a time a step closer to being migrated.
@@ -25,7 +25,7 @@ type Reconciler struct {
 	live    getter // any CRD, from the API server
 	status  statusPatcher
 	objects *rewrite.Client
-	budget  *semaphore.Weighted
+	pace    *pace.Pace
 	ledger  *ledger
 	walks   *walks
 	metrics *recorder
@@ -56,7 +56,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live gette
 	}
 	return &Reconciler{
 		opts: opts, cached: cached, live: live, status: status, objects: objects, metrics: metrics,
-		budget: semaphore.NewWeighted(int64(opts.MaxInFlight)),
+		pace:   opts.Pace,
 		ledger: newLedger(),
 		walks:  newWalks(opts.Clock, opts.MaxWalks),
 	}, nil

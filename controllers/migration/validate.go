@@ -27,6 +27,9 @@ func (o Options) Validate() error {
 	if o.MaxInFlight < 0 {
 		return fmt.Errorf("max-in-flight is %d; at least 1 write must be allowed, for example %d", o.MaxInFlight, DefaultMaxInFlight)
 	}
+	if o.MaxRate < 0 {
+		return fmt.Errorf("max-rate is %v; it must be above 0 writes per second, or 0 for no bound", o.MaxRate)
+	}
 	return nil
 }
 

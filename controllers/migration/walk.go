@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
+	walk.Turn = r.walks.turn
 	job := func(ctx context.Context) (plan.Outcome, error) {
 		started := r.opts.Clock.Now()
 		tally, err := r.walk(ctx, crd, walk)
@@ -40,11 +42,6 @@ func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err := r.probe(ctx, crd, walk.Ownership.StorageVersion); err != nil {
 		return rewrite.Tally{}, err
 	}
-	schema, err := r.schema(ctx, crd.Name, walk.Ownership.StorageVersion)
-	if err != nil {
-		return rewrite.Tally{}, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
-	}
-	walk.Ownership.Has = rewrite.HasPath(schema)
 	return walk.Run(ctx)
 }
 
@@ -68,14 +65,29 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 	for _, version := range servedBeside(crd, o.StorageVersion) {
 		otherwise = append(otherwise, r.objects.Resource(resourceOf(crd).WithVersion(version)))
 	}
-	return &rewrite.Walk{
-		Objects: r.objects.Resource(resourceOf(crd).WithVersion(o.StorageVersion)), Otherwise: otherwise,
+	gvr := resourceOf(crd).WithVersion(o.StorageVersion)
+	walk := &rewrite.Walk{
+		Objects: r.objects.Resource(gvr), Otherwise: otherwise,
 		Mode: modes[mode], ProvedAfter: o.Evidence.WindowEndRV,
 		Ownership: rewrite.Ownership{
 			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd), Leaving: o.Removal.Versions,
 		},
-		Workers: max(1, r.opts.MaxInFlight/2), PageSize: r.opts.PageSize, Budget: r.budget, Clock: r.opts.Clock,
+		Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
+			return r.schema(ctx, crd.Name, o.StorageVersion)
+		},
+		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock,
 	}
+	if hasStatus(crd, o.StorageVersion) {
+		walk.Status = r.objects.Status(gvr)
+	}
+	return walk
+}
+
+// hasStatus tells whether a version has the status subresource.
+func hasStatus(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Subresources != nil && v.Subresources.Status != nil
+	})
 }
 
 var modes = map[plan.Mode]rewrite.Mode{

@@ -73,6 +73,13 @@ func (w *walks) start(name string, run *walking, job func(context.Context) (plan
 	})
 }
 
+// turn lets the walks that wait for a slot have this one's first. It ends with a
+// slot whatever happens, since the walk gives one back at its end.
+func (w *walks) turn(ctx context.Context) error {
+	w.slots.Release(1)
+	return w.slots.Acquire(context.WithoutCancel(ctx), 1)
+}
+
 func (w *walks) isRunning(name string, run *walking) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -53,6 +53,11 @@ func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.P
 		if opts.Continue = page.Continue; opts.Continue == "" {
 			return nil
 		}
+		if w.Turn != nil {
+			if err := w.Turn(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 

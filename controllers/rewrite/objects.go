@@ -28,6 +28,9 @@ const (
 	// requestTimeout bounds one request; the API server gives up after 60 s
 	// itself (--request-timeout).
 	requestTimeout = 65 * time.Second
+	// grace is how much longer a write may take once the walk is stopped. Most are
+	// answered in it, which is better than not to know what became of them.
+	grace = time.Second
 
 	acceptObject = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -61,14 +64,21 @@ func NewClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 // validation and stops before etcd.
 func (c *Client) DryRun() *Client { return &Client{rest: c.rest, dryRun: true} }
 
+// Status is the objects of one resource, read as by Resource and written to at
+// their status subresource.
+func (c *Client) Status(gvr schema.GroupVersionResource) Objects {
+	return &resource{client: c, gvr: gvr, subresource: []string{"status"}}
+}
+
 // Resource is the objects of one resource, read and written at gvr.Version.
 func (c *Client) Resource(gvr schema.GroupVersionResource) Objects {
 	return &resource{client: c, gvr: gvr}
 }
 
 type resource struct {
-	client *Client
-	gvr    schema.GroupVersionResource
+	client      *Client
+	gvr         schema.GroupVersionResource
+	subresource []string // of writes
 }
 
 var parameters = func() runtime.ParameterCodec {
@@ -98,18 +108,29 @@ func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.P
 }
 
 func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	ctx, cancel := outliving(ctx, requestTimeout)
 	defer cancel()
 	opts := metav1.PatchOptions{}
 	if r.client.dryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
 	object := &metav1.PartialObjectMetadata{}
-	err := r.client.rest.Patch(pt).AbsPath(r.path(key)...).
+	err := r.client.rest.Patch(pt).AbsPath(append(r.path(key), r.subresource...)...).
 		SetHeader("Accept", acceptObject).
 		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
 		Body(body).MaxRetries(0).Do(ctx).Into(object)
 	return object, err
+}
+
+// outliving is a context that ends when its parent has been over for the grace
+// time, or after timeout.
+func outliving(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), timeout)
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(grace, cancel) })
+	return ctx, func() { stop(); cancel() }
 }
 
 // path is the resource's collection, or one object in it if the key has a name.

@@ -35,7 +35,10 @@ func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObje
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()
 	for try := range 2 * maxRaces {
-		ownership := v.Ownership
+		ownership, err := v.known()
+		if err != nil {
+			ownership = v.Ownership // all paths: what cannot be owned, the API server drops
+		}
 		if try >= maxRaces {
 			ownership.Versions = nil // moves every entry, so that nothing has to be converted
 		}
@@ -71,5 +74,5 @@ func (v *visitor) putBack(ctx context.Context, ownership Ownership, before, afte
 	if err != nil {
 		return nil, err
 	}
-	return v.patch(ctx, v.key(), write)
+	return v.patch(ctx, v.Objects, write)
 }

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"context"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -22,6 +24,20 @@ func HasPath(schema *apiextensionsv1.JSONSchemaProps) func(fieldpath.Path) bool 
 		}
 		return true
 	}
+}
+
+// knowing is the Ownership that knows the schema.
+func (w *Walk) knowing(ctx context.Context) (Ownership, error) {
+	o := w.Ownership
+	if w.Schema == nil {
+		return o, nil
+	}
+	schema, err := w.Schema(ctx)
+	if err != nil {
+		return o, &Stopped{Unavailable, err}
+	}
+	o.Has = HasPath(schema)
+	return o, nil
 }
 
 // isMeta tells the fields that every resource has and no schema need mention.

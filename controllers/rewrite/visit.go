@@ -2,11 +2,14 @@ package rewrite
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 const (
@@ -53,6 +56,9 @@ func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialO
 func (v *visitor) try(ctx context.Context) (bool, error) {
 	write, err := v.next()
 	if err != nil {
+		if stopped := (*Stopped)(nil); errors.As(err, &stopped) {
+			return false, err
+		}
 		v.fail(reasonOther, err)
 		return true, nil
 	}
@@ -60,7 +66,8 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 		v.book.add(Current)
 		return true, nil
 	}
-	after, err := v.patch(ctx, v.key(), write)
+	objects := v.endpoint(write)
+	after, err := v.patch(ctx, objects, write)
 	if err == nil {
 		return v.wrote(ctx, write, after), nil
 	}
@@ -70,7 +77,12 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 	if write.perhapsRaced(err) {
 		return v.raced(ctx, err)
 	}
-	switch c, _ := classify(err); c {
+	c, _ := classify(err)
+	if objects == v.Status && (c == forbidden || c == noRoute) {
+		v.noStatus.Store(true)
+		return false, nil // the main resource will do
+	}
+	switch c {
 	case gone:
 		v.book.add(Gone)
 		return true, nil
@@ -183,12 +195,34 @@ func (w *Walk) provedBy(rv string) bool {
 	return err == nil && order > 0
 }
 
-func (w *Walk) patch(ctx context.Context, key types.NamespacedName, p *write) (*metav1.PartialObjectMetadata, error) {
-	if w.Budget != nil {
-		if err := w.Budget.Acquire(ctx, 1); err != nil {
-			return nil, err
-		}
-		defer w.Budget.Release(1)
+// endpoint is where a write is cheapest: on the status subresource, where there is
+// one, the API server has less to do and fewer admission webhooks to ask. A repair
+// has no effect there.
+func (v *visitor) endpoint(p *write) Objects {
+	if v.Status == nil || p.repairs || v.noStatus.Load() {
+		return v.Objects
 	}
-	return w.Objects.Patch(ctx, key, p.kind, p.body)
+	return v.Status
+}
+
+// patch sends a write when its turn has come, and tells the pace how it went.
+func (v *visitor) patch(ctx context.Context, objects Objects, p *write) (*metav1.PartialObjectMetadata, error) {
+	permit, err := v.Lane.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, err := objects.Patch(ctx, v.key(), p.kind, p.body)
+	permit.Done(signalOf(ctx, err))
+	return after, err
+}
+
+// signalOf is what the answer to a write tells about the API server's load.
+func signalOf(ctx context.Context, err error) pace.Signal {
+	if err == nil {
+		return pace.Served
+	}
+	if c, _ := classify(err); ctx.Err() == nil && (c == busy || c == flaky) {
+		return pace.Overloaded
+	}
+	return pace.Nothing
 }

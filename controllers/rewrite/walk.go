@@ -3,22 +3,25 @@ package rewrite
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
+
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 const (
 	// DefaultPageSize is how many objects are listed at a time. Metadata of 500
 	// objects is about half a megabyte, whatever the objects' size.
 	DefaultPageSize = 500
-	// DefaultWorkers is how many objects of one walk are written at a time.
-	DefaultWorkers = 16
+	// DefaultWorkers is how many objects of one walk may be written at a time.
+	DefaultWorkers = 32
 )
 
 // Mode is what a walk is for.
@@ -42,10 +45,16 @@ type Walk struct {
 	// the list at the storage version is spoilt by one object that cannot be
 	// converted to it.
 	Otherwise []Objects
+	// Status are the same objects written to at their status subresource; nil if
+	// they have none. It is the cheaper way to have an object stored again.
+	Status Objects
 	// Mode is what the walk is for.
 	Mode Mode
 	// Ownership is how managedFields are kept true.
 	Ownership Ownership
+	// Schema reads the storage version's schema, when entries have to be moved for
+	// the first time; nil moves them as they are.
+	Schema func(context.Context) (*apiextensionsv1.JSONSchemaProps, error)
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string
@@ -53,14 +62,20 @@ type Walk struct {
 	// Workers and PageSize have defaults when 0.
 	Workers  int
 	PageSize int64
-	// Budget bounds the requests of all walks together; nil for no bound.
-	Budget *semaphore.Weighted
+	// Lane paces the writes, together with those of other walks; nil for a pace of
+	// its own.
+	Lane *pace.Lane
+	// Turn, unless nil, is called between two pages, and may wait so that other
+	// walks have their turn.
+	Turn func(context.Context) error
 	// Clock defaults to the real one.
 	Clock clock.Clock
 	// Jitter is a random part of a pause; it defaults to a real one.
 	Jitter func(time.Duration) time.Duration
 
-	book atomic.Pointer[tallyBook]
+	book     atomic.Pointer[tallyBook]
+	noStatus atomic.Bool               // the status subresource was refused to us
+	known    func() (Ownership, error) // the Ownership, with the schema read once
 }
 
 // Tally is the state of the walk, at any time and from any goroutine.
@@ -81,6 +96,7 @@ func (w *Walk) Run(ctx context.Context) (Tally, error) {
 
 	items := make(chan *metav1.PartialObjectMetadata, w.PageSize)
 	group, ctx := errgroup.WithContext(ctx)
+	w.known = sync.OnceValues(func() (Ownership, error) { return w.knowing(ctx) })
 	group.Go(func() error {
 		defer close(items)
 		return w.list(ctx, book, items)
@@ -105,6 +121,9 @@ func (w *Walk) setDefaults() {
 	}
 	if w.PageSize <= 0 {
 		w.PageSize = DefaultPageSize
+	}
+	if w.Lane == nil {
+		w.Lane = pace.New(w.Workers, 0, nil).Lane()
 	}
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}

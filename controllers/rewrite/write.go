@@ -34,7 +34,11 @@ func (p write) perhapsRaced(err error) bool {
 func (v *visitor) next() (*write, error) {
 	switch {
 	case v.mustRepair():
-		moved, err := v.Ownership.Move(v.item.ManagedFields)
+		ownership, err := v.known()
+		if err != nil {
+			return nil, err
+		}
+		moved, err := ownership.Move(v.item.ManagedFields)
 		if err != nil {
 			return nil, err
 		}
