@@ -16,8 +16,9 @@ import (
 )
 
 // observe looks at the CRD that a VersionRemoval names and at how far its
-// migration is, and asks the migration for what is wanted.
-func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval) (verdict.Situation, error) {
+// migration is, and asks the migration for what is wanted. The CRD is nil if
+// there is none.
+func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval) (*apiextensionsv1.CustomResourceDefinition, verdict.Situation, error) {
 	s := verdict.Situation{
 		Now:      r.opts.Clock.Now(),
 		Removal:  removal.Spec,
@@ -34,17 +35,16 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	err := r.crds.Get(ctx, types.NamespacedName{Name: removal.Spec.CRDName}, crd)
 	switch {
 	case apierrors.IsNotFound(err):
-		r.forget(client.ObjectKeyFromObject(removal))
-		return s, nil
+		return nil, s, r.forget(ctx, client.ObjectKeyFromObject(removal))
 	case err != nil:
-		return s, err
+		return nil, s, err
 	}
 	s.CRD = r.describe(crd)
 	r.ask(removal, s)
 	if standing, known := r.opts.Migration.Standing(crd.Name); known {
 		s.Standing = &standing
 	}
-	return s, nil
+	return crd, s, nil
 }
 
 func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *verdict.CRD {

@@ -17,7 +17,8 @@ import (
 type Reconciler struct {
 	opts    Options
 	client  client.Client
-	crds    client.Reader // reads whole CRDs from the API server
+	crds    client.Reader            // reads whole CRDs from the API server
+	status  client.SubResourceWriter // of CRDs
 	metrics controller.Metrics
 	wishes  *wishes
 	nudges  *nudger // nil if nobody is to be nudged
@@ -30,15 +31,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	removal := &v1alpha1.VersionRemoval{}
 	if err := r.client.Get(ctx, req.NamespacedName, removal); err != nil {
-		r.forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		if err := client.IgnoreNotFound(err); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
 	}
 	started := r.opts.Clock.Now()
-	situation, err := r.observe(ctx, removal)
+	crd, situation, err := r.observe(ctx, removal)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	v := verdict.Judge(situation)
+	if err := r.approve(ctx, crd, req.NamespacedName, removal.Spec.Versions, v); err != nil {
+		return ctrl.Result{}, err
+	}
 	opened, err := r.report(ctx, removal, situation, v)
 	r.measure(ctx, removal, started)
 	if err != nil {
@@ -59,8 +65,11 @@ func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result 
 }
 
 // forget drops what a deleted VersionRemoval asked for.
-func (r *Reconciler) forget(name types.NamespacedName) {
-	if crd, known := r.wishes.forget(name); known {
-		r.opts.Migration.Withdraw(crd, name)
+func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) error {
+	crd, known := r.wishes.forget(name)
+	if !known {
+		return nil
 	}
+	r.opts.Migration.Withdraw(crd, name)
+	return r.disapprove(ctx, crd, name)
 }

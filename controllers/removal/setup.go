@@ -30,7 +30,7 @@ const (
 // SetupWithManager adds the removal reconciler to a manager whose scheme knows
 // this project's types. The manager's identity needs get, list and watch on
 // versionremovals and customresourcedefinitions, patch on versionremovals/status
-// and create and patch on events.
+// and customresourcedefinitions/status, and create and patch on events.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if opts.Recorder == nil {
@@ -45,7 +45,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		return fmt.Errorf("client for CRDs: %w", err)
 	}
 	r := &Reconciler{
-		opts: opts, client: mgr.GetClient(), crds: whole, wishes: newWishes(),
+		opts: opts, client: mgr.GetClient(), crds: whole, status: whole.Status(), wishes: newWishes(),
 		metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.Nudge {

@@ -1,0 +1,71 @@
+package running
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// User is a client configuration of a user who may do what the rules say and nothing else, in the whole cluster. The
+// role is called as the user is; give it other rules with Allow.
+func User(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyRule) *rest.Config {
+	t.Helper()
+	g, ctx := NewWithT(t), context.Background()
+	rbac := kubernetes.NewForConfigOrDie(admin).RbacV1()
+	_, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(ctx, name, metav1.DeleteOptions{}) })
+	_, err = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}) })
+
+	config := rest.CopyConfig(admin)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	return config
+}
+
+// Allow replaces a user's rules.
+func Allow(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	g, ctx := NewWithT(t), context.Background()
+	roles := kubernetes.NewForConfigOrDie(admin).RbacV1().ClusterRoles()
+	role, err := roles.Get(ctx, name, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	role.Rules = rules
+	_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// MigrationRules are what the migration reconciler needs, apart from the CRDs' objects.
+func MigrationRules(more ...rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	return append([]rbacv1.PolicyRule{
+		Rule(apiextensionsv1.GroupName, "customresourcedefinitions", "get", "list", "watch"),
+		Rule(apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch"),
+		Rule("events.k8s.io", "events", "create", "patch"),
+	}, more...)
+}
+
+// MoultRules are what both reconcilers need, apart from the CRDs' objects.
+func MoultRules(more ...rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	return MigrationRules(append([]rbacv1.PolicyRule{
+		Rule(v1alpha1.GroupVersion.Group, "versionremovals", "get", "list", "watch"),
+		Rule(v1alpha1.GroupVersion.Group, "versionremovals/status", "patch"),
+	}, more...)...)
+}
+
+// Rule allows verbs on one resource.
+func Rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
