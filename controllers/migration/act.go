@@ -47,6 +47,13 @@ func (r *Reconciler) forget(name string) {
 // withdraw takes our condition back from a CRD whose opt-in label is gone.
 func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition) error {
 	owner, known := r.ledger.forget(name)
+	if !known { // found by chance, or withdrawn a moment ago and still in the cache
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		if err := r.live.Get(ctx, types.NamespacedName{Name: name}, live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		crd = live
+	}
 	written := condition(crd) != nil && r.ownsCondition(crd.ManagedFields)
 	r.metrics.forget(name)
 	r.opts.Board.forget(name)

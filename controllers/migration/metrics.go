@@ -11,7 +11,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
-// recorder holds the metrics, all labelled by CRD.
+// recorder holds the metrics, all but the pace labelled by CRD.
 type recorder struct {
 	objects   *prometheus.CounterVec // by outcome
 	failures  *prometheus.CounterVec // by reason
@@ -19,9 +19,10 @@ type recorder struct {
 	migrated  *prometheus.GaugeVec
 	walk      *prometheus.GaugeVec // by mode
 	proof     *prometheus.GaugeVec
+	pace      prometheus.GaugeFunc
 }
 
-func newRecorder(reg prometheus.Registerer) (*recorder, error) {
+func newRecorder(reg prometheus.Registerer, writesAtATime func() float64) (*recorder, error) {
 	r := &recorder{
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_objects_total",
 			Help: "Objects visited by finished walks, by outcome: rewritten, current, overtaken, altered, repaired, gone, failed."}, []string{"crd", "outcome"}),
@@ -35,9 +36,11 @@ func newRecorder(reg prometheus.Registerer) (*recorder, error) {
 			Help: "Duration of the last finished walk, by mode: Rewriting, Checking or Surveying."}, []string{"crd", "mode"}),
 		proof: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_proof_seconds",
 			Help: "Time from the first sight of the storage version to the trim."}, []string{"crd"}),
+		pace: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "moult_pace_writes",
+			Help: "Writes that may be under way at the moment, as the API server's answers allow."}, writesAtATime),
 	}
 	return r, errors.Join(register(reg, &r.objects), register(reg, &r.failures), register(reg, &r.remaining),
-		register(reg, &r.migrated), register(reg, &r.walk), register(reg, &r.proof))
+		register(reg, &r.migrated), register(reg, &r.walk), register(reg, &r.proof), register(reg, &r.pace))
 }
 
 // register adds a metric, or takes the one a second reconciler in the same

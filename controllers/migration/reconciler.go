@@ -50,7 +50,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live gette
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newRecorder(opts.Registerer)
+	metrics, err := newRecorder(opts.Registerer, opts.Pace.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ type visitor struct {
 	flakes    int
 	races     int
 	overtaken bool // written by somebody else since it was listed
+	unsure    bool // a plain write was sent whose answer never came
 	checked   bool // a plain write has shown whether it was stale, or that need not be shown
 	stale     bool // it was
 	again     bool // a check has rewritten it and asks once more
@@ -74,6 +75,7 @@ func (v *visitor) try(ctx context.Context) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
+	v.unsure = v.unsure || !write.repairs && perhapsDone(err)
 	if write.perhapsRaced(err) {
 		return v.raced(ctx, err)
 	}
@@ -152,7 +154,8 @@ func (v *visitor) raced(ctx context.Context, err error) (bool, error) {
 		v.refused(err)
 		return true, nil
 	}
-	v.overtaken, v.item, v.checked, v.stale = v.overtaken || written, fresh, false, v.stale || v.again
+	v.overtaken, v.item, v.checked = v.overtaken || written, fresh, false
+	v.stale = v.stale || v.again || v.unsure && written // what may be our own doing counts as such
 	return false, nil
 }
 
