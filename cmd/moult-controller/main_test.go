@@ -8,15 +8,13 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,6 +23,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/running"
 )
 
 var cp *controlplane.ControlPlane
@@ -42,21 +41,19 @@ func TestMain(m *testing.M) {
 	controlplane.Run(m, &cp)
 }
 
-const soon = 60 * time.Second
+const soon = running.Soon
 
 // The controller is run as a user who may do what README.md says is needed, and
 // nothing else.
 func TestThePermissionsInTheREADMEAreEnough(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
-	c := newClient(g)
+	c := running.Client(t, cp.Config)
 	const user = "moult-as-in-the-readme"
-	grant(ctx, g, c, user)
-
+	running.User(t, cp.Config, user, rulesOfREADME(g)...)
 	widgets := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().Build()
-	g.Expect(builders.Install(ctx, cp.Config, widgets)).To(Succeed())
-	g.Expect(builders.CreateObjects(ctx, cp.Config, builders.Resource(widgets, "v1alpha1"), "default", 20)).To(Succeed())
-	g.Expect(builders.FlipStorage(ctx, cp.Config, widgets.Name, "v1")).To(Succeed())
+	running.InstallFlipped(t, cp, widgets, 20)
+	t.Cleanup(func() { remove(g, c, widgets.Name, "versionremovals.moult.dev") }) // the next run of the test has the same names
 
 	controller := exec.Command(os.Args[0], "--settle", "1s", "--metrics-addr", "0", "--health-addr", "0", "--log-level", "error",
 		"--enable-leader-election", "--leader-election-namespace", "default")
@@ -66,7 +63,7 @@ func TestThePermissionsInTheREADMEAreEnough(t *testing.T) {
 	t.Cleanup(func() { _ = controller.Process.Kill() })
 
 	// The gate's CRD comes while the controller runs.
-	installGate(ctx, g, c)
+	running.InstallGate(t, cp.Config)
 	removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "widgets"},
 		Spec: v1alpha1.VersionRemovalSpec{CRDName: widgets.Name, Versions: []string{"v1alpha1"}}}
 	g.Expect(c.Create(ctx, removal)).To(Succeed())
@@ -82,18 +79,8 @@ func TestThePermissionsInTheREADMEAreEnough(t *testing.T) {
 	g.Expect(controller.Wait()).To(Succeed())
 }
 
-func newClient(g *WithT) client.Client {
-	scheme := runtime.NewScheme()
-	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	g.Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
-	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	c, err := client.New(cp.Config, client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	return c
-}
-
-// grant gives a user the rules that stand in README.md.
-func grant(ctx context.Context, g *WithT, c client.Client, user string) {
+// rulesOfREADME are the rules that stand in README.md.
+func rulesOfREADME(g *WithT) []rbacv1.PolicyRule {
 	readme, err := os.ReadFile("../../README.md")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, rules, found := bytes.Cut(readme, []byte("```yaml\nrules:\n"))
@@ -101,11 +88,7 @@ func grant(ctx context.Context, g *WithT, c client.Client, user string) {
 	rules, _, _ = bytes.Cut(rules, []byte("```"))
 	role := &rbacv1.ClusterRole{}
 	g.Expect(yaml.UnmarshalStrict(append([]byte("rules:\n"), rules...), role)).To(Succeed())
-	role.Name = user
-	g.Expect(c.Create(ctx, role)).To(Succeed())
-	g.Expect(c.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}})).To(Succeed())
+	return role.Rules
 }
 
 // kubeconfigAs is a kubeconfig file that impersonates a user.
@@ -124,15 +107,6 @@ func kubeconfigAs(t *testing.T, user string) string {
 	return path
 }
 
-func installGate(ctx context.Context, g *WithT, c client.Client) {
-	raw, err := os.ReadFile("../../clusters/base/crds/moult.dev_versionremovals.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	g.Expect(yaml.Unmarshal(raw, crd)).To(Succeed())
-	g.Expect(c.Create(ctx, crd)).To(Succeed())
-	g.Expect(builders.WaitServed(ctx, cp.Config, crd)).To(Succeed())
-}
-
 func reasonOf(ctx context.Context, c client.Client, name string) string {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if c.Get(ctx, client.ObjectKey{Name: name}, crd) != nil {
@@ -144,4 +118,12 @@ func reasonOf(ctx context.Context, c client.Client, name string) string {
 		}
 	}
 	return ""
+}
+
+// remove deletes CRDs and waits until they are gone.
+func remove(g *WithT, c client.Client, names ...string) {
+	for _, name := range names {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		g.Eventually(func() error { return c.Delete(context.Background(), crd) }, soon, "100ms").Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	}
 }

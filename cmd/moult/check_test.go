@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -71,6 +72,9 @@ func manifestOf(g *WithT, data map[string]string) string {
 func TestCheckArgoCDReadsTheCluster(t *testing.T) {
 	w := newWorld(t, 0)
 	client := kubernetes.NewForConfigOrDie(cp.Config).CoreV1()
+	t.Cleanup(func() {
+		_ = client.ConfigMaps("default").Delete(context.Background(), argoCDConfigMap, metav1.DeleteOptions{})
+	})
 	a := w.moult("check", "argocd", "--namespace", "default")
 	w.Expect(a.code).To(Equal(2))
 	w.Expect(a.errOut).To(ContainSubstring("there is no ConfigMap argocd-cm in namespace default; name Argo CD's namespace with --namespace"))

@@ -22,6 +22,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/running"
 )
 
 var cp *controlplane.ControlPlane
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 // world is one test's CRD. Its opt-in label is its own, so that a test sees no CRD of another.
 type world struct {
 	*WithT
+	*running.Witness
 	t     *testing.T
 	ctx   context.Context
 	crd   *apiextensionsv1.CustomResourceDefinition
@@ -53,21 +55,18 @@ func newWorld(t *testing.T, n int) *world {
 	t.Helper()
 	group := builders.UniqueGroup(t)
 	w := newWorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Label(group+"/migrate", "true"))
-	w.label = group + "/migrate"
-	w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.gr.WithVersion("v1alpha1"), "default", n)).To(Succeed())
-	w.Expect(builders.FlipStorage(w.ctx, cp.Config, w.crd.Name, "v1")).To(Succeed())
+	w.Create(n)
+	w.Flip("v1")
 	return w
 }
 
 func newWorldOf(t *testing.T, builder *builders.CRDBuilder) *world {
 	t.Helper()
 	crd := builder.Build()
-	w := &world{
-		WithT: NewWithT(t), t: t, ctx: t.Context(), crd: crd, label: crd.Spec.Group + "/migrate",
-		gr: schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural},
+	seen := running.Install(t, cp, crd)
+	return &world{
+		WithT: NewWithT(t), Witness: seen, t: t, ctx: t.Context(), crd: crd, gr: seen.GR, label: crd.Spec.Group + "/migrate",
 	}
-	w.Expect(builders.Install(w.ctx, cp.Config, crd)).To(Succeed())
-	return w
 }
 
 // moult runs a command line against the control plane.
@@ -104,29 +103,6 @@ func (w *world) says(status apiextensionsv1.ConditionStatus, reason, sentence st
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func (w *world) crds() apiextensions.CustomResourceDefinitionInterface {
-	return apiextensions.NewForConfigOrDie(cp.Config).CustomResourceDefinitions()
-}
+func (w *world) crds() apiextensions.CustomResourceDefinitionInterface { return w.CRDs() }
 
-func (w *world) live() *apiextensionsv1.CustomResourceDefinition {
-	w.t.Helper()
-	crd, err := w.crds().Get(w.ctx, w.crd.Name, metav1.GetOptions{})
-	w.Expect(err).NotTo(HaveOccurred())
-	return crd
-}
-
-// stored counts the objects in etcd by version.
-func (w *world) stored() map[string]int {
-	w.t.Helper()
-	counts, err := cp.Etcd().CountByVersion(w.ctx, w.gr)
-	w.Expect(err).NotTo(HaveOccurred())
-	return counts
-}
-
-// writes is how often the objects have been written since their creation.
-func (w *world) writes() int {
-	w.t.Helper()
-	n, err := cp.Etcd().Writes(w.ctx, w.gr)
-	w.Expect(err).NotTo(HaveOccurred())
-	return int(n)
-}
+func (w *world) live() *apiextensionsv1.CustomResourceDefinition { return w.Live() }

@@ -7,21 +7,17 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/test/running"
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
 func TestObjectsWithAStatusAreRewrittenThere(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t).WithStatus(), 30)
-	admission, err := webhooks.NewAdmission()
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = admission.Close() })
-	w.Expect(admission.Install(w.ctx, cp.Config, w.gr.WithVersion("v1"))).To(Succeed())
-	t.Cleanup(func() { _ = admission.Uninstall(w.ctx, cp.Config, w.gr) })
+	admission := webhooks.Refusing(t, cp.Config, w.GR.WithVersion("v1"), "no object is named")
 	asked := admission.Calls()
 	before := w.allOwners()
 
@@ -37,9 +33,8 @@ func TestObjectsWithAStatusAreRewrittenThere(t *testing.T) {
 func TestWithoutThePermissionForTheStatusTheMainResourceWillDo(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t).WithStatus(), 30)
-	user, _ := w.restricted("no-status-"+w.gr.Group, rbacv1.PolicyRule{
-		APIGroups: []string{w.gr.Group}, Resources: []string{"widgets"}, Verbs: []string{"get", "list", "patch"},
-	})
+	user := running.User(t, cp.Config, "no-status-"+w.GR.Group,
+		running.MigrationRules(running.Rule(w.GR.Group, "widgets", "get", "list", "patch"))...)
 	byStatus, main := &atomic.Int64{}, &atomic.Int64{}
 	w.controllerAt(intercepted(user, w.countWrites(byStatus, main)), w.quick())
 	w.eventuallyMigrated(30)
@@ -63,8 +58,11 @@ func (w *world) countWrites(byStatus, main *atomic.Int64) interceptor {
 // allOwners are the managedFields of all objects.
 func (w *world) allOwners() map[string][]metav1.ManagedFieldsEntry {
 	w.t.Helper()
-	list, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).List(w.ctx, metav1.ListOptions{})
-	w.Expect(err).NotTo(HaveOccurred())
+	list := &unstructured.UnstructuredList{}
+	w.Eventually(func() (err error) { // right after a flip the API server may not be ready to list
+		list, err = w.Objects("v1").List(w.ctx, metav1.ListOptions{})
+		return err
+	}, soon, "50ms").Should(Succeed())
 	owners := map[string][]metav1.ManagedFieldsEntry{}
 	for _, o := range list.Items {
 		owners[o.GetName()] = o.GetManagedFields()

@@ -8,10 +8,13 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"time"
 
+	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/controllers/migration"
 )
 
 // interceptor sees every request of a client before the API server does.
@@ -32,21 +35,78 @@ func intercepted(cfg *rest.Config, i interceptor) *rest.Config {
 
 // isObjectWrite tells a write to one of the world's objects.
 func (w *world) isObjectWrite(req *http.Request) bool {
-	return req.Method == http.MethodPatch && strings.HasPrefix(req.URL.Path, "/apis/"+w.gr.Group+"/")
+	return req.Method == http.MethodPatch && strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/")
 }
 
 // isList tells a list of the world's objects.
 func (w *world) isList(req *http.Request) bool {
-	return req.Method == http.MethodGet && strings.HasPrefix(req.URL.Path, "/apis/"+w.gr.Group+"/") && strings.HasSuffix(req.URL.Path, "/"+w.gr.Resource)
+	return req.Method == http.MethodGet && strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/") && strings.HasSuffix(req.URL.Path, "/"+w.GR.Resource)
 }
 
-// slowWrites delays every write to an object, so that a test can act in
-// mid-pass. The counter counts them.
-func (w *world) slowWrites(delay time.Duration, count *atomic.Int64) interceptor {
+// valve lets so many requests of a kind through and holds the others until it is
+// opened, so that a test can act in mid-pass, however slow the machine is.
+type valve struct {
+	holds  func(*http.Request) bool
+	held   atomic.Int64
+	opened chan struct{}
+	open   func() // lets all through from now on
+
+	mu   sync.Mutex
+	left int
+}
+
+func (w *world) valve(through int, holds func(*http.Request) bool) *valve {
+	v := &valve{holds: holds, left: through, opened: make(chan struct{})}
+	v.open = sync.OnceFunc(func() { close(v.opened) })
+	w.t.Cleanup(v.open)
+	return v
+}
+
+func (v *valve) intercept(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if !v.holds(req) {
+		return next.RoundTrip(req)
+	}
+	if !v.take(1) {
+		v.held.Add(1)
+		select {
+		case <-v.opened:
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+	answer, err := next.RoundTrip(req)
+	if err != nil || answer.StatusCode >= http.StatusMultipleChoices {
+		v.take(-1) // it will be asked again
+	}
+	return answer, err
+}
+
+// take tells whether there is one left, and takes it.
+func (v *valve) take(n int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.left < n {
+		return false
+	}
+	v.left -= n
+	return true
+}
+
+// midPass runs a controller that has made so many writes to objects, and whose
+// next ones are held.
+func (w *world) midPass(writes int, opts migration.Options) (v *valve, stop func()) {
+	w.t.Helper()
+	v = w.valve(writes, w.isObjectWrite)
+	stop = w.controllerAt(intercepted(cp.Config, v.intercept), opts)
+	w.Eventually(v.held.Load, soon, "10ms").Should(BeNumerically(">", 0))
+	return v, stop
+}
+
+// countLists counts the lists that are asked for.
+func (w *world) countLists(lists *atomic.Int64) interceptor {
 	return func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if w.isObjectWrite(req) {
-			count.Add(1)
-			time.Sleep(delay)
+		if w.isList(req) {
+			lists.Add(1)
 		}
 		return next.RoundTrip(req)
 	}

@@ -31,35 +31,35 @@ func TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale(t *testing.T) {
 	second, err := cp.SecondAPIServer()
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = second.Stop() })
-	w.create(200)
+	w.Create(200)
 
 	stopWriters := w.oldWriters(second)
 	time.Sleep(time.Second)
 
 	w.Expect(second.Pause()).To(Succeed())
-	w.flip("v1")
+	w.Flip("v1")
 	resumed := make(chan struct{})
 	time.AfterFunc(3*time.Second, func() {
 		defer close(resumed)
 		_ = second.Resume()
 	})
 	opts := w.quick()
-	opts.Settle = 6 * time.Second
+	opts.Settle = 10 * time.Second
 	w.controller(opts)
 
-	w.Eventually(w.storedVersions, time.Minute, "20ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.StoredVersions, soon, "20ms").Should(Equal([]string{"v1"}))
 	w.Expect(w.stale()).To(BeEmpty(), "objects stored at v1alpha1 when the trim is visible")
 	<-resumed
 	time.Sleep(2 * time.Second) // what the server held arrives now
 	wrote := stopWriters()
 	w.Expect(w.stale()).To(BeEmpty(), "objects stored at v1alpha1 after the trim")
-	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
 	w.Expect(wrote).To(BeNumerically(">", 100), "the writers must have been busy")
 }
 
 func (w *world) stale() []string {
 	w.t.Helper()
-	names, err := cp.Etcd().Stale(w.ctx, w.gr, "v1")
+	names, err := cp.Etcd().Stale(w.ctx, w.GR, "v1")
 	w.Expect(err).NotTo(HaveOccurred())
 	return names
 }
@@ -67,7 +67,7 @@ func (w *world) stale() []string {
 // oldWriters create and patch objects at v1alpha1 through the given API server
 // until stopped; stop returns how many writes succeeded.
 func (w *world) oldWriters(server *controlplane.APIServer) (stop func() int) {
-	client := dynamic.NewForConfigOrDie(server.Config).Resource(w.gr.WithVersion("v1alpha1")).Namespace("default")
+	client := dynamic.NewForConfigOrDie(server.Config).Resource(w.GR.WithVersion("v1alpha1")).Namespace("default")
 	ctx, cancel := context.WithCancel(w.ctx)
 	wg, mu, wrote := sync.WaitGroup{}, sync.Mutex{}, 0
 	kind := w.crd.Spec.Names.Kind
@@ -77,7 +77,7 @@ func (w *world) oldWriters(server *controlplane.APIServer) (stop func() int) {
 				var err error
 				if i%2 == 0 {
 					object := &unstructured.Unstructured{}
-					object.SetAPIVersion(w.gr.Group + "/v1alpha1")
+					object.SetAPIVersion(w.GR.Group + "/v1alpha1")
 					object.SetKind(kind)
 					object.SetName(fmt.Sprintf("late-%02d-%05d", worker, i))
 					_, err = client.Create(ctx, object, metav1.CreateOptions{})

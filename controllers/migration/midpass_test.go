@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/test/builders"
 )
 
 // What happens to a CRD while its objects are being walked.
@@ -20,27 +22,22 @@ import (
 func TestTheLabelIsRemovedInMidPass(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 300)
-	writes := &atomic.Int64{}
-	opts := w.quick()
-	opts.MaxInFlight = 2
-	w.controllerAt(intercepted(cp.Config, w.slowWrites(20*time.Millisecond, writes)), opts)
-	w.Eventually(writes.Load, soon, "10ms").Should(BeNumerically(">", 20))
-	w.Expect(w.reason()).To(Equal(v1alpha1.ReasonMigrating))
+	valve, _ := w.midPass(20, w.narrow())
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrating))
 
-	_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Patch(w.ctx, w.name, types.MergePatchType,
+	_, err := w.CRDs().Patch(w.ctx, w.crd.Name, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"moult.dev/migrate":null},"annotations":{"careless":"yes"}}}`), metav1.PatchOptions{FieldManager: "a-careless-tool"})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(w.reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
+	w.Eventually(w.Reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
 
-	after := writes.Load()
-	w.Consistently(writes.Load, "1s").Should(BeNumerically("<=", after+2), "the pass stops")
-	w.Expect(w.stored()).To(HaveKeyWithValue("v1alpha1", BeNumerically(">", 0)))
-	w.Expect(w.storedVersions()).To(Equal([]string{"v1alpha1", "v1"}))
+	valve.open()
+	w.Consistently(w.Stored, "1s").Should(HaveKeyWithValue("v1alpha1", BeNumerically(">=", 300-20-2)), "the pass stops")
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	w.Eventually(w.eventNotes, soon, "100ms").Should(ContainElement(And(
 		ContainSubstring("opt-in label moult.dev/migrate is gone"),
-		ContainSubstring(`it was set by field manager "migration.test"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
+		ContainSubstring(`it was set by field manager "`+builders.FieldManager+`"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
 
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Labels = map[string]string{v1alpha1.MigrateLabel: "true"}
 	})
 	w.eventuallyMigrated(300)
@@ -51,7 +48,7 @@ func (w *world) eventNotes() (notes []string) {
 	events, err := kubernetes.NewForConfigOrDie(cp.Config).EventsV1().Events("default").List(w.ctx, metav1.ListOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	for _, e := range events.Items {
-		if e.Regarding.Name == w.name {
+		if e.Regarding.Name == w.crd.Name {
 			notes = append(notes, e.Reason+": "+e.Note)
 		}
 	}
@@ -61,16 +58,12 @@ func (w *world) eventNotes() (notes []string) {
 func TestTheStorageIsFlippedBackInMidPass(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 200)
-	writes := &atomic.Int64{}
-	opts := w.quick()
-	opts.MaxInFlight = 2
-	w.controllerAt(intercepted(cp.Config, w.slowWrites(20*time.Millisecond, writes)), opts)
-	w.Eventually(writes.Load, soon, "10ms").Should(BeNumerically(">", 20))
-
-	w.flip("v1alpha1")
-	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 200}))
-	w.Expect(w.storedVersions()).To(Equal([]string{"v1alpha1"}))
+	valve, _ := w.midPass(20, w.narrow())
+	w.Flip("v1alpha1")
+	valve.open()
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 200}))
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1"}))
 }
 
 func TestAnEditInMidPassStartsTheProofAgain(t *testing.T) {
@@ -78,69 +71,64 @@ func TestAnEditInMidPassStartsTheProofAgain(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 100)
 	opts := w.quick()
 	opts.Settle = 3 * time.Second
-	w.controller(opts)
-	w.Eventually(w.reason, soon, "20ms").Should(Equal(v1alpha1.ReasonSettling))
+	valve, _ := w.midPass(100, opts) // all are rewritten, and being checked
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonVerifying))
 	edited := time.Now()
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"wd"} })
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = []string{"wd"} })
+	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	valve.open()
 	w.eventuallyMigrated(100)
 	w.Expect(time.Since(edited)).To(BeNumerically(">=", 3*time.Second), "a whole settle time passes after the edit")
-	w.Expect(w.writes()).To(BeEquivalentTo(100))
+	w.Expect(w.Writes()).To(BeEquivalentTo(100))
 }
 
 func TestAPauseStopsThePassAndItsEndResumesIt(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 200)
-	writes := &atomic.Int64{}
-	opts := w.quick()
-	opts.MaxInFlight = 2
-	w.controllerAt(intercepted(cp.Config, w.slowWrites(20*time.Millisecond, writes)), opts)
-	w.Eventually(writes.Load, soon, "10ms").Should(BeNumerically(">", 20))
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+	valve, _ := w.midPass(20, w.narrow())
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
 	})
-	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonPaused))
-	after := writes.Load()
-	w.Consistently(writes.Load, "1s").Should(BeNumerically("<=", after+2))
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil })
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonPaused))
+	valve.open()
+	w.Consistently(w.Stored, "1s").Should(HaveKeyWithValue("v1alpha1", BeNumerically(">=", 200-20-2)), "the pass stops")
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil })
 	w.eventuallyMigrated(200)
-	w.Expect(w.writes()).To(BeEquivalentTo(200), "what was rewritten before the pause is not written again")
+	w.Expect(w.Writes()).To(BeEquivalentTo(200), "what was rewritten before the pause is not written again")
 }
 
 func TestAnExpiredListGoesOnWhereItStood(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 100)
-	lists, expired := &atomic.Int64{}, &atomic.Int64{}
+	pages, expired := &atomic.Int64{}, &atomic.Int64{}
 	opts := w.quick()
 	opts.PageSize = 20
 	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		token := req.URL.Query().Get("continue")
-		if w.isList(req) {
-			lists.Add(1)
-		}
 		if w.isList(req) && token != "" && expired.CompareAndSwap(0, 1) {
 			return refuse(req, http.StatusGone, "Expired", "the continue token is too old", inconsistent(token), nil), nil
 		}
-		return next.RoundTrip(req)
+		answer, err := next.RoundTrip(req)
+		if w.isList(req) && err == nil && answer.StatusCode == http.StatusOK { // a server that is not ready is asked again
+			pages.Add(1)
+		}
+		return answer, err
 	}), opts)
 	w.eventuallyMigrated(100)
 	w.Expect(expired.Load()).To(BeEquivalentTo(1))
-	w.Expect(lists.Load()).To(BeEquivalentTo(11), "five pages a walk, two walks, one page asked for twice: nothing starts over")
+	w.Expect(pages.Load()).To(BeEquivalentTo(10), "five pages a walk, two walks: nothing starts over")
 }
 
 func TestAControllerKilledAtHalfWritesNothingTwice(t *testing.T) {
 	t.Parallel()
 	const n = 300
 	w := flippedWorld(t, widgets(t), n)
-	writes := &atomic.Int64{}
-	opts := w.quick()
-	opts.MaxInFlight = 4
-	stop := w.controllerAt(intercepted(cp.Config, w.slowWrites(5*time.Millisecond, writes)), opts)
-	w.Eventually(writes.Load, soon, "5ms").Should(BeNumerically(">=", n/2))
+	_, stop := w.midPass(n/2, w.quick())
 	stop()
-	w.Expect(w.stored()).To(HaveKeyWithValue("v1alpha1", BeNumerically(">", 0)), "the controller must be stopped in mid-pass")
+	w.Expect(w.Stored()).To(HaveKeyWithValue("v1alpha1", BeNumerically(">", 0)), "the controller must be stopped in mid-pass")
 	w.controller(w.quick())
 	w.eventuallyMigrated(n)
-	w.Expect(w.writes()).To(BeNumerically("<=", n*105/100))
+	w.Expect(w.Writes()).To(BeNumerically("<=", n*105/100))
 }
 
 func TestAControllerStartedAgainBelievesItsOwnProof(t *testing.T) {
@@ -149,31 +137,26 @@ func TestAControllerStartedAgainBelievesItsOwnProof(t *testing.T) {
 	stop := w.controller(w.quick())
 	w.eventuallyMigrated(40)
 	stop()
-	before := w.live().ResourceVersion
+	before := w.Live().ResourceVersion
 	lists := &atomic.Int64{}
-	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if w.isList(req) {
-			lists.Add(1)
-		}
-		return next.RoundTrip(req)
-	}), w.quick())
+	w.controllerAt(intercepted(cp.Config, w.countLists(lists)), w.quick())
 	w.Consistently(lists.Load, "3s").Should(BeZero(), "nothing is walked again")
-	w.Expect(w.live().ResourceVersion).To(Equal(before), "nothing is written")
+	w.Expect(w.Live().ResourceVersion).To(Equal(before), "nothing is written")
 }
 
 func TestAConditionOfSomebodyElseIsNoProof(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 25)
 	w.lie()
-	crd := w.live()
+	crd := w.Live()
 	crd.Status.Conditions = append(crd.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
 		Type: v1alpha1.StorageMigrated, Status: apiextensionsv1.ConditionTrue, Reason: v1alpha1.ReasonMigrated,
 		Message: v1alpha1.Message(crd.Generation, "trust me"), LastTransitionTime: metav1.Now(),
 	})
-	_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().UpdateStatus(w.ctx, crd, metav1.UpdateOptions{FieldManager: "an-impostor"})
+	_, err := w.CRDs().UpdateStatus(w.ctx, crd, metav1.UpdateOptions{FieldManager: "an-impostor"})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.controller(w.quick())
-	w.Eventually(w.stored, soon, "50ms").Should(Equal(map[string]int{"v1": 25}))
+	w.Eventually(w.Stored, soon, "50ms").Should(Equal(map[string]int{"v1": 25}))
 }
 
 func TestALabelRemovedWhileNobodyLooksIsNoticedAtTheStart(t *testing.T) {
@@ -182,10 +165,10 @@ func TestALabelRemovedWhileNobodyLooksIsNoticedAtTheStart(t *testing.T) {
 	stop := w.controller(w.quick())
 	w.eventuallyMigrated(10)
 	stop()
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = nil })
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = nil })
 	w.controller(w.quick())
-	w.Eventually(w.reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
-	w.Expect(w.storedVersions()).To(Equal([]string{"v1"}))
+	w.Eventually(w.Reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1"}))
 }
 
 func TestAnotherInstallationsConditionIsLeftAlone(t *testing.T) {
@@ -196,29 +179,29 @@ func TestAnotherInstallationsConditionIsLeftAlone(t *testing.T) {
 	stop := w.controller(mine)
 	w.eventuallyMigrated(10)
 	stop()
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { delete(crd.Labels, v1alpha1.MigrateLabel) })
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { delete(crd.Labels, v1alpha1.MigrateLabel) })
 	w.controller(w.quick())
-	w.Consistently(w.reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Consistently(w.Reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
 }
 
 func TestAListThatIsDirtyAgainIsProvedAgain(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 40)
 	lists := &atomic.Int64{}
-	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if w.isList(req) {
-			lists.Add(1)
-		}
-		return next.RoundTrip(req)
-	}), w.quick())
+	opts := w.quick()
+	opts.Board = migration.NewBoard()
+	w.controllerAt(intercepted(cp.Config, w.countLists(lists)), opts)
 	w.eventuallyMigrated(40)
-	w.Consistently(w.reason, "500ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(func() bool {
+		standing, _ := opts.Board.Standing(w.crd.Name)
+		return standing.Evidence.Trimmed
+	}, soon, "20ms").Should(BeTrue(), "the controller has seen the list clean")
 	before := lists.Load()
 
-	_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Patch(w.ctx, w.name, types.MergePatchType,
+	_, err := w.CRDs().Patch(w.ctx, w.crd.Name, types.MergePatchType,
 		[]byte(`{"status":{"storedVersions":["v1alpha1","v1"]}}`), metav1.PatchOptions{}, "status")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(w.storedVersions, soon, "20ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.StoredVersions, soon, "20ms").Should(Equal([]string{"v1"}))
 	w.Expect(lists.Load()).To(BeNumerically(">", before), "it was not trimmed on the strength of the old proof")
 	w.eventuallyMigrated(40)
 }
@@ -226,7 +209,7 @@ func TestAListThatIsDirtyAgainIsProvedAgain(t *testing.T) {
 func TestTwoControllersAtOnceDoNotAnswerEachOther(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 60)
-	changes, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Watch(w.ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + w.name})
+	changes, err := w.CRDs().Watch(w.ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + w.crd.Name})
 	w.Expect(err).NotTo(HaveOccurred())
 	defer changes.Stop()
 	seen := &atomic.Int64{}
@@ -236,12 +219,14 @@ func TestTwoControllersAtOnceDoNotAnswerEachOther(t *testing.T) {
 		}
 	}()
 	opts := w.quick()
-	opts.MaxInFlight = 1
-	w.controllerAt(intercepted(cp.Config, w.slowWrites(60*time.Millisecond, &atomic.Int64{})), opts)
-	w.Eventually(w.reason, soon, "20ms").Should(Equal(v1alpha1.ReasonVerifying))
+	valve, _ := w.midPass(60, opts) // all are rewritten, and being checked
+	w.Eventually(w.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonVerifying))
 	opts.Settle = time.Minute // while the one checks, the other one waits
 	w.controller(opts)
+	w.Eventually(w.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonSettling))
+	w.Consistently(seen.Load, "4s", "100ms").Should(BeNumerically("<", 40), "each has said its word, and leaves the other's alone")
+	valve.open()
 	w.eventuallyMigrated(60)
-	w.Consistently(w.reason, "6s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Consistently(w.Reason, "6s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
 	w.Expect(seen.Load()).To(And(BeNumerically(">", 3), BeNumerically("<", 40)))
 }

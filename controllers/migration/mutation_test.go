@@ -8,7 +8,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -22,9 +21,9 @@ func TestAMutationAtEveryWriteDoesNotKeepTheProofFromEnding(t *testing.T) {
 	w.stampEveryUpdate()
 	w.controller(w.quick())
 	w.eventuallyMigrated(30)
-	w.Expect(w.condition().Message).To(ContainSubstring("30 of 30 objects, 0 failed"))
-	w.Expect(w.writes()).To(BeNumerically("<=", 30*4), "a walk that rewrites, one that checks, and the question once more")
-	w.Consistently(w.reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Expect(w.Condition().Message).To(ContainSubstring("30 of 30 objects, 0 failed"))
+	w.Expect(w.Writes()).To(BeNumerically("<=", 30*4), "a walk that rewrites, one that checks, and the question once more")
+	w.Consistently(w.Reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
 }
 
 // stampEveryUpdate has the API server itself put a new annotation on every
@@ -32,7 +31,7 @@ func TestAMutationAtEveryWriteDoesNotKeepTheProofFromEnding(t *testing.T) {
 func (w *world) stampEveryUpdate() {
 	w.t.Helper()
 	client := kubernetes.NewForConfigOrDie(cp.Config).AdmissionregistrationV1()
-	name := "stamp." + w.gr.Group
+	name := "stamp." + w.GR.Group
 	_, err := client.MutatingAdmissionPolicies().Create(w.ctx, &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
@@ -40,7 +39,7 @@ func (w *world) stampEveryUpdate() {
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.gr.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.GR.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
 				}}},
 			},
 			Mutations: []admissionregistrationv1.Mutation{{
@@ -68,7 +67,7 @@ func (w *world) stampEveryUpdate() {
 
 // stampOf writes an object and returns the stamp it got.
 func (w *world) stampOf(name string) string {
-	object, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default").
+	object, err := w.Objects("v1").
 		Patch(w.ctx, name, types.MergePatchType, []byte(`{"spec":{"size":1}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return "" // policies need the schema of a new CRD, which takes a moment

@@ -5,8 +5,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -20,37 +18,25 @@ import (
 func TestOwnershipSurvivesAWalkAfterTheVersionIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Build())
-	w.apply("v1alpha1", "old-tool", "small")
-	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(Succeed(), "nothing is stored at v1alpha1")
-	w.Expect(w.managers()).To(Equal(map[string]string{"old-tool": w.gr.Group + "/v1alpha1"}))
+	w.Expect(w.applySpec("v1alpha1", "old-tool", "applied", spec{"payload": "small"})).To(Succeed())
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(Succeed(), "nothing is stored at v1alpha1")
+	w.Expect(w.managers()).To(Equal(map[string]string{"old-tool": w.GR.Group + "/v1alpha1"}))
 
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Labels = map[string]string{v1alpha1.MigrateLabel: "true"}
 	})
 	w.controller(w.quick())
 	w.eventuallyMigrated(1)
-	w.Expect(w.managers()).To(Equal(map[string]string{"old-tool": w.gr.Group + "/v1"}))
-	w.apply("v1", "old-tool", "large")
+	w.Expect(w.managers()).To(Equal(map[string]string{"old-tool": w.GR.Group + "/v1"}))
+	w.Expect(w.applySpec("v1", "old-tool", "applied", spec{"payload": "large"})).To(Succeed())
 	w.Expect(w.managers()).To(HaveKey("old-tool"))
-}
-
-// apply applies the object "applied" server-side.
-func (w *world) apply(version, manager, size string) {
-	w.t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"payload": size}}}
-	object.SetAPIVersion(w.gr.Group + "/" + version)
-	object.SetKind(w.crd.Spec.Names.Kind)
-	object.SetName("applied")
-	_, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion(version)).Namespace("default").
-		Apply(w.ctx, "applied", object, metav1.ApplyOptions{FieldManager: manager})
-	w.Expect(err).NotTo(HaveOccurred())
 }
 
 // managers are the field managers of the object "applied", each with the
 // apiVersion of its entry.
 func (w *world) managers() map[string]string {
 	w.t.Helper()
-	object, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default").Get(w.ctx, "applied", metav1.GetOptions{})
+	object, err := w.Objects("v1").Get(w.ctx, "applied", metav1.GetOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	managers := map[string]string{}
 	for _, entry := range object.GetManagedFields() {

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
@@ -29,7 +28,7 @@ import (
 var gate = types.NamespacedName{Namespace: "default", Name: "widgets-v1alpha1"}
 
 func (w *world) wish(board *migration.Board) {
-	board.Ask(w.name, gate, plan.Removal{Versions: []string{"v1alpha1"}})
+	board.Ask(w.crd.Name, gate, plan.Removal{Versions: []string{"v1alpha1"}})
 }
 
 // wishing are options with a board on which the wish stands already.
@@ -52,7 +51,7 @@ func wholeSpec() spec {
 func ownedWorld(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, n int) *world {
 	t.Helper()
 	w := newWorld(t, crd)
-	client := w.at("v1alpha1")
+	client := w.Objects("v1alpha1")
 	for i := range n {
 		name := fmt.Sprintf("owned-%d", i)
 		w.Expect(w.applySpec("v1alpha1", "old-tool", name, wholeSpec())).To(Succeed())
@@ -61,13 +60,9 @@ func ownedWorld(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, n i
 		_, err = client.Patch(w.ctx, name, types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`), metav1.PatchOptions{FieldManager: "old-controller"}, "status")
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	w.flip("v1")
-	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": n}))
+	w.Flip("v1")
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": n}))
 	return w
-}
-
-func (w *world) at(version string) dynamic.ResourceInterface {
-	return dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion(version)).Namespace("default")
 }
 
 // applySpec applies an object server-side, without force. It asks again while the
@@ -75,11 +70,11 @@ func (w *world) at(version string) dynamic.ResourceInterface {
 func (w *world) applySpec(version, manager, name string, s spec) (err error) {
 	w.t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": s}}
-	object.SetAPIVersion(w.gr.Group + "/" + version)
+	object.SetAPIVersion(w.GR.Group + "/" + version)
 	object.SetKind(w.crd.Spec.Names.Kind)
 	object.SetName(name)
 	w.Eventually(func() bool {
-		_, err = w.at(version).Apply(w.ctx, name, object, metav1.ApplyOptions{FieldManager: manager})
+		_, err = w.Objects(version).Apply(w.ctx, name, object, metav1.ApplyOptions{FieldManager: manager})
 		return apierrors.IsTooManyRequests(err) || apierrors.IsNotFound(err)
 	}, soon, "50ms").Should(BeFalse())
 	return err
@@ -89,7 +84,7 @@ func (w *world) applySpec(version, manager, name string, s spec) (err error) {
 // are at and the fields.
 func (w *world) owners() (lines []string) {
 	w.t.Helper()
-	w.Expect(cp.Etcd().Walk(w.ctx, w.gr, func(s controlplane.Stored) {
+	w.Expect(cp.Etcd().Walk(w.ctx, w.GR, func(s controlplane.Stored) {
 		for _, e := range managedFields(s) {
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s: %s %s at %s owns %s %s", s.Name, e.Manager, e.Operation, e.APIVersion, e.FieldsV1.GetRawString(), e.Subresource)))
 		}
@@ -107,7 +102,7 @@ func managedFields(s controlplane.Stored) []metav1.ManagedFieldsEntry {
 func (w *world) moved(lines []string) []string {
 	after := make([]string, len(lines))
 	for i, l := range lines {
-		after[i] = strings.Replace(l, w.gr.Group+"/v1alpha1", w.gr.Group+"/v1", 1)
+		after[i] = strings.Replace(l, w.GR.Group+"/v1alpha1", w.GR.Group+"/v1", 1)
 	}
 	return after
 }
@@ -115,7 +110,7 @@ func (w *world) moved(lines []string) []string {
 func TestAWalkRepairsOwnershipInTheWriteThatRewrites(t *testing.T) {
 	t.Parallel()
 	w := ownedWorld(t, widgets(t).WithStatus().Build(), 5)
-	before, writes := w.owners(), w.writes()
+	before, writes := w.owners(), w.Writes()
 	w.Expect(before).To(HaveLen(15))
 	w.Expect(before).To(HaveEach(ContainSubstring("/v1alpha1 owns")))
 
@@ -123,8 +118,8 @@ func TestAWalkRepairsOwnershipInTheWriteThatRewrites(t *testing.T) {
 	w.controller(opts)
 	w.eventuallyMigrated(5)
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
-	w.Expect(w.writes()-writes).To(BeEquivalentTo(5), "one write for each object")
-	standing, _ := opts.Board.Standing(w.name)
+	w.Expect(w.Writes()-writes).To(BeEquivalentTo(5), "one write for each object")
+	standing, _ := opts.Board.Standing(w.crd.Name)
 	w.Expect(standing.Evidence.Survey.Versions).To(Equal([]string{"v1alpha1"}), "the check was a survey too")
 	w.Expect(standing.Writers).To(ConsistOf(
 		And(HaveField("Manager", "old-tool (Apply)"), HaveField("Objects", int64(5))),
@@ -146,18 +141,18 @@ func TestAfterTheVersionIsGoneItsToolsStillOwnWhatTheyOwned(t *testing.T) {
 	w.Expect(w.owners()).To(ConsistOf(before), "nobody has asked for v1alpha1 to go")
 
 	// The wish comes when all is done: a survey of its own, of which the CRD sees nothing.
-	crd, writes := w.live(), w.writes()
+	crd, writes := w.Live(), w.Writes()
 	w.wish(opts.Board)
 	w.Eventually(func() []string {
-		standing, _ := opts.Board.Standing(w.name)
-		w.Expect(w.reason()).To(Equal(v1alpha1.ReasonMigrated))
+		standing, _ := opts.Board.Standing(w.crd.Name)
+		w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 		return standing.Evidence.Survey.Versions
 	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}))
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
-	w.Expect(w.writes()-writes).To(BeEquivalentTo(3), "one write for each object")
-	w.Expect(w.live().ResourceVersion).To(Equal(crd.ResourceVersion))
+	w.Expect(w.Writes()-writes).To(BeEquivalentTo(3), "one write for each object")
+	w.Expect(w.Live().ResourceVersion).To(Equal(crd.ResourceVersion))
 
-	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(Succeed())
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(Succeed())
 	w.Expect(w.applySpec("v1", "old-tool", "owned-0", wholeSpec())).To(Succeed(), "by the old tool, as before")
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)), "who owns what is as it was")
 
@@ -165,7 +160,7 @@ func TestAfterTheVersionIsGoneItsToolsStillOwnWhatTheyOwned(t *testing.T) {
 	fewer := wholeSpec()
 	delete(fewer, "color")
 	w.Expect(w.applySpec("v1", "old-tool", "owned-2", fewer)).To(Succeed())
-	object, err := w.at("v1").Get(w.ctx, "owned-2", metav1.GetOptions{})
+	object, err := w.Objects("v1").Get(w.ctx, "owned-2", metav1.GetOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(object.Object["spec"]).To(Equal(spec{"size": int64(1), "parts": []any{"head", "tail"}, "enabled": true}), "what its owner no longer applies goes")
 	w.Expect(object.Object["status"]).To(Equal(map[string]any{"phase": "Ready"}))
@@ -192,7 +187,7 @@ func TestAFieldThatTheStorageVersionLacksIsAllAnEntryLoses(t *testing.T) {
 	}
 	w.Expect(w.owners()).To(ConsistOf(want))
 
-	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(Succeed())
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(Succeed())
 	fewer := wholeSpec()
 	delete(fewer, "color")
 	w.Expect(w.applySpec("v1", "old-tool", "owned-0", fewer)).To(Succeed())
@@ -205,24 +200,24 @@ func TestAnObjectThatLosesAllItsEntriesKeepsAListThatTheServerAccepts(t *testing
 	t.Parallel()
 	w := newWorld(t, colorless(t))
 	w.Expect(w.applySpec("v1alpha1", "old-tool", "painted", spec{"color": "green"})).To(Succeed())
-	_, err := w.at("v1alpha1").Patch(w.ctx, "painted", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/keep"]}}`), metav1.PatchOptions{FieldManager: "labeller"})
+	_, err := w.Objects("v1alpha1").Patch(w.ctx, "painted", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/keep"]}}`), metav1.PatchOptions{FieldManager: "labeller"})
 	w.Expect(err).NotTo(HaveOccurred())
-	entry := fmt.Sprintf(`{"manager":"old-tool","operation":"Apply","apiVersion":"%s/v1alpha1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:color":{}}}}`, w.gr.Group)
-	_, err = w.at("v1alpha1").Patch(w.ctx, "painted", types.JSONPatchType, []byte(`[{"op":"replace","path":"/metadata/managedFields","value":[`+entry+`]}]`), metav1.PatchOptions{})
+	entry := fmt.Sprintf(`{"manager":"old-tool","operation":"Apply","apiVersion":"%s/v1alpha1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:color":{}}}}`, w.GR.Group)
+	_, err = w.Objects("v1alpha1").Patch(w.ctx, "painted", types.JSONPatchType, []byte(`[{"op":"replace","path":"/metadata/managedFields","value":[`+entry+`]}]`), metav1.PatchOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() {
-		_, _ = w.at("v1").Patch(context.Background(), "painted", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, _ = w.Objects("v1").Patch(context.Background(), "painted", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	})
-	w.flip("v1")
+	w.Flip("v1")
 
 	w.controller(w.wishing())
 	w.eventuallyMigrated(1)
-	w.Expect(w.owners()).To(Equal([]string{`painted: old-tool Apply at ` + w.gr.Group + `/v1 owns {"f:metadata":{}}`}))
+	w.Expect(w.owners()).To(Equal([]string{`painted: old-tool Apply at ` + w.GR.Group + `/v1 owns {"f:metadata":{}}`}))
 
-	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(Succeed())
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(Succeed())
 	w.Expect(w.applySpec("v1", "old-tool", "painted", spec{"size": int64(2)})).To(Succeed())
-	w.Expect(w.owners()).To(Equal([]string{`painted: old-tool Apply at ` + w.gr.Group + `/v1 owns {"f:spec":{"f:size":{}}}`}))
-	object, err := w.at("v1").Get(w.ctx, "painted", metav1.GetOptions{})
+	w.Expect(w.owners()).To(Equal([]string{`painted: old-tool Apply at ` + w.GR.Group + `/v1 owns {"f:spec":{"f:size":{}}}`}))
+	object, err := w.Objects("v1").Get(w.ctx, "painted", metav1.GetOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(object.GetLabels()).To(Equal(map[string]string{"a": "b"}), "what nobody owned stays")
 	w.Expect(object.GetFinalizers()).To(Equal([]string{"example.com/keep"}))

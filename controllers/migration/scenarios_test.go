@@ -3,6 +3,7 @@ package migration_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -28,22 +28,22 @@ func TestObjectsStoredAtThePriorVersionAreRewrittenAndTheListIsTrimmed(t *testin
 	w := flippedWorld(t, widgets(t), 120)
 	w.controller(w.quick())
 	w.eventuallyMigrated(120)
-	w.Expect(w.writes()).To(BeEquivalentTo(120), "every object is written once")
+	w.Expect(w.Writes()).To(BeEquivalentTo(120), "every object is written once")
 
-	c := w.condition()
+	c := w.Condition()
 	w.Expect(c.Status).To(Equal(apiextensionsv1.ConditionTrue))
-	w.Expect(c.ObservedGeneration).To(Equal(w.live().Generation))
-	w.Expect(v1alpha1.SpeaksOf(c.Message, w.live().Generation)).To(BeTrue(), c.Message)
+	w.Expect(c.ObservedGeneration).To(Equal(w.Live().Generation))
+	w.Expect(v1alpha1.SpeaksOf(c.Message, w.Live().Generation)).To(BeTrue(), c.Message)
 	w.Expect(c.Message).To(ContainSubstring("120 of 120 objects, 0 failed"))
 }
 
 func TestACleanCRDIsProvedWithoutAWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, widgets(t).Storage("v1").Build())
-	w.create(30)
+	w.Create(30)
 	w.controller(w.quick())
 	w.eventuallyMigrated(30)
-	w.Expect(w.writes()).To(BeZero())
+	w.Expect(w.Writes()).To(BeZero())
 }
 
 func TestACleanListIsNotBelieved(t *testing.T) {
@@ -52,35 +52,27 @@ func TestACleanListIsNotBelieved(t *testing.T) {
 	w.lie()
 	w.controller(w.quick())
 	w.eventuallyMigrated(40)
-	w.Expect(w.writes()).To(BeEquivalentTo(40))
+	w.Expect(w.Writes()).To(BeEquivalentTo(40))
 }
 
 // lie trims storedVersions without rewriting anything, as the folklore does.
 func (w *world) lie() {
 	w.t.Helper()
-	_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Patch(w.ctx, w.name, types.MergePatchType,
+	_, err := w.CRDs().Patch(w.ctx, w.crd.Name, types.MergePatchType,
 		[]byte(`{"status":{"storedVersions":["v1"]}}`), metav1.PatchOptions{}, "status")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.storedVersions()).To(Equal([]string{"v1"}))
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1"}))
 }
 
 func TestOneRefusedObjectIsNamedAndStopsNoOther(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 60)
-	hook, err := webhooks.NewAdmission()
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
-		_ = hook.Uninstall(context.Background(), cp.Config, w.gr)
-		_ = hook.Close()
-	})
-	hook.RejectUpdates("the freezer is locked", "object-00007")
-	w.Expect(hook.Install(w.ctx, cp.Config, w.gr.WithVersion("v1"))).To(Succeed())
-
+	hook := webhooks.Refusing(t, cp.Config, w.GR.WithVersion("v1"), "the freezer is locked", "object-00007")
 	w.controller(w.quick())
-	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed))
-	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 59}))
-	w.Expect(w.storedVersions()).To(Equal([]string{"v1alpha1", "v1"}), "nothing is trimmed")
-	w.Expect(w.condition().Message).To(And(ContainSubstring("60 of 60 objects, 1 failed"), ContainSubstring("default/object-00007"),
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed))
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 59}))
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}), "nothing is trimmed")
+	w.Expect(w.Condition().Message).To(And(ContainSubstring("60 of 60 objects, 1 failed"), ContainSubstring("default/object-00007"),
 		ContainSubstring("AdmissionDenied"), ContainSubstring("the freezer is locked")))
 
 	hook.Allow("object-00007")
@@ -90,29 +82,35 @@ func TestOneRefusedObjectIsNamedAndStopsNoOther(t *testing.T) {
 func TestABusyWriterNeitherStarvesNorFoolsTheProof(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 20)
-	stop := w.churn("v1", 20)
-	w.controller(w.quick())
+	wrote := w.churn("v1", 20)
+	valve, _ := w.midPass(20, w.quick()) // all are rewritten, listed, and about to be checked
+	before := wrote.Load()
+	w.Eventually(wrote.Load, soon, "10ms").Should(BeNumerically(">", before+2*20), "the writer must be faster with each object")
+	valve.open()
 	w.eventuallyMigrated(20)
-	w.Expect(stop()).To(BeNumerically(">", 20), "the writer must have been busy")
+	w.Expect(w.eventNotes()).NotTo(ContainElement(HavePrefix(v1alpha1.ReasonObjectsFailed)), "to be overtaken is no failure")
 }
 
-// churn writes all objects, over and over, until stopped; it returns how many
-// writes succeeded.
-func (w *world) churn(version string, n int) (stop func() int) {
-	client := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion(version)).Namespace("default")
+// churn writes all objects, over and over, until the test ends; it counts the
+// writes that succeed.
+func (w *world) churn(version string, n int) (wrote *atomic.Int64) {
+	client, wrote := w.Objects(version), &atomic.Int64{}
 	ctx, cancel := context.WithCancel(w.ctx)
-	done := make(chan int)
+	ended := make(chan struct{})
+	w.t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
 	go func() {
-		wrote := 0
+		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"churn":"%d"}}}`, i)
 			if _, err := client.Patch(ctx, fmt.Sprintf("object-%05d", i%n), types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
-				wrote++
+				wrote.Add(1)
 			}
 		}
-		done <- wrote
 	}()
-	return func() int { cancel(); return <-done }
+	return wrote
 }
 
 func TestACRDWithoutTheLabelIsNeverWrittenTo(t *testing.T) {
@@ -124,10 +122,10 @@ func TestACRDWithoutTheLabelIsNeverWrittenTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := flippedWorld(t, crd, 10)
-			before := w.live().ResourceVersion
+			before := w.Live().ResourceVersion
 			w.controller(w.quick())
-			w.Consistently(func() string { return w.live().ResourceVersion }, "3s", "200ms").Should(Equal(before))
-			w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 10}))
+			w.Consistently(func() string { return w.Live().ResourceVersion }, "3s", "200ms").Should(Equal(before))
+			w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
 		})
 	}
 }
@@ -135,12 +133,12 @@ func TestACRDWithoutTheLabelIsNeverWrittenTo(t *testing.T) {
 func TestACRDOfAForeignGroupIsNeverWrittenTo(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 10)
-	before := w.live().ResourceVersion
+	before := w.Live().ResourceVersion
 	opts := w.quick()
 	opts.Groups = []string{"elsewhere.example.com"}
 	w.controller(opts)
-	w.Consistently(func() string { return w.live().ResourceVersion }, "3s", "200ms").Should(Equal(before))
-	w.Expect(w.stored()).To(Equal(map[string]int{"v1alpha1": 10}))
+	w.Consistently(func() string { return w.Live().ResourceVersion }, "3s", "200ms").Should(Equal(before))
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
 }
 
 func TestManyPagesAreWalkedToTheEnd(t *testing.T) {
@@ -150,14 +148,14 @@ func TestManyPagesAreWalkedToTheEnd(t *testing.T) {
 	opts.PageSize = 20
 	w.controller(opts)
 	w.eventuallyMigrated(205)
-	w.Expect(w.condition().Message).To(ContainSubstring("205 of 205 objects"))
+	w.Expect(w.Condition().Message).To(ContainSubstring("205 of 205 objects"))
 }
 
 func TestClusterScopedObjectsAreMigrated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, widgets(t).ClusterScoped().Build())
-	w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.gr.WithVersion("v1alpha1"), "", 15)).To(Succeed())
-	w.flip("v1")
+	w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.GR.WithVersion("v1alpha1"), "", 15)).To(Succeed())
+	w.Flip("v1")
 	w.controller(w.quick())
 	w.eventuallyMigrated(15)
 }
@@ -167,63 +165,60 @@ func TestClusterScopedObjectsAreMigrated(t *testing.T) {
 func TestTheLifeOfAVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1").OptedIn().Build())
-	w.create(50)
-	w.controller(w.quick())
-	w.Eventually(w.reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "one version, nothing to migrate")
+	w.Create(50)
+	opts := w.quick()
+	opts.Settle = 3 * time.Second // after the flip there must be time to see that a removal is refused
+	w.controller(opts)
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "one version, nothing to migrate")
 
 	// T1: v1 is added, v1alpha1 keeps the storage.
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		v1 := *crd.Spec.Versions[0].DeepCopy()
 		v1.Name, v1.Storage = "v1", false
 		crd.Spec.Versions = append(crd.Spec.Versions, v1)
 	})
 	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
-	w.Expect(w.reason()).To(Equal(v1alpha1.ReasonMigrated), "the proof reaches over a change that leaves the storage version alone")
-	w.Expect(w.writes()).To(BeZero())
+	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated), "the proof reaches over a change that leaves the storage version alone")
+	w.Expect(w.Writes()).To(BeZero())
 
 	// T2: the storage moves to v1. Removing v1alpha1 now is refused.
-	w.flip("v1")
-	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(MatchError(ContainSubstring("spec.versions")))
+	w.Flip("v1")
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(MatchError(ContainSubstring("spec.versions")))
 	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
 	w.eventuallyMigrated(50)
 
 	// T3: v1alpha1 is no longer served.
-	w.update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
 	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
 	w.eventuallyMigrated(50)
 
 	// T4: v1alpha1 goes.
-	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.name, "v1alpha1")).To(Succeed())
+	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(Succeed())
 	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
 	w.eventuallyMigrated(50)
-	w.Expect(w.writes()).To(BeEquivalentTo(50), "each object was written once in its life")
-}
-
-func (w *world) update(change func(*apiextensionsv1.CustomResourceDefinition)) {
-	w.t.Helper()
-	w.Expect(builders.Update(w.ctx, cp.Config, w.name, change)).To(Succeed())
+	w.Expect(w.Writes()).To(BeEquivalentTo(50), "each object was written once in its life")
 }
 
 // speaksOfNow tells whether the condition is about the CRD as it is.
 func (w *world) speaksOfNow() bool {
-	return v1alpha1.SpeaksOf(w.condition().Message, w.live().Generation)
+	return v1alpha1.SpeaksOf(w.Condition().Message, w.Live().Generation)
 }
 
 func TestTerminatingObjectsAreMigratedAndKeepTheirFinalizers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, widgets(t).Build())
-	w.create(10, builders.Each(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) }))
-	client := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1alpha1")).Namespace("default")
+	w.Create(10, builders.Each(func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/hold"}) }))
+	client := w.Objects("v1alpha1")
 	w.Expect(client.Delete(w.ctx, "object-00003", metav1.DeleteOptions{})).To(Succeed())
 	t.Cleanup(func() {
 		for i := range 10 {
 			_, _ = client.Patch(context.Background(), fmt.Sprintf("object-%05d", i), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		}
 	})
-	w.flip("v1")
+	w.Flip("v1")
 	w.controller(w.quick())
 	w.eventuallyMigrated(10)
-	terminating, err := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default").Get(w.ctx, "object-00003", metav1.GetOptions{})
+	terminating, err := w.Objects("v1").Get(w.ctx, "object-00003", metav1.GetOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(terminating.GetDeletionTimestamp()).NotTo(BeNil())
 	w.Expect(terminating.GetFinalizers()).To(Equal([]string{"example.com/hold"}))
@@ -234,13 +229,13 @@ func TestObjectsDeletedAndMadeAnewMeanwhileDoNoHarm(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 200)
 	opts := w.quick()
 	opts.PageSize, opts.MaxInFlight = 20, 1
-	client := dynamic.NewForConfigOrDie(cp.Config).Resource(w.gr.WithVersion("v1")).Namespace("default")
+	client := w.Objects("v1")
 	w.controller(opts)
 	for i := 199; i >= 150; i-- {
 		name := fmt.Sprintf("object-%05d", i)
 		w.Expect(client.Delete(w.ctx, name, metav1.DeleteOptions{})).To(Succeed())
 		if i%2 == 0 {
-			w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.gr.WithVersion("v1"), "default", 1, builders.Prefix(name))).To(Succeed())
+			w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.GR.WithVersion("v1"), "default", 1, builders.Prefix(name))).To(Succeed())
 		}
 	}
 	w.eventuallyMigrated(175)
@@ -252,11 +247,11 @@ func TestTheCRDIsDeletedInMidPass(t *testing.T) {
 	opts := w.quick()
 	opts.MaxInFlight, opts.Settle = 1, time.Minute
 	stop := w.controller(opts)
-	w.Eventually(w.reason, soon, "20ms").ShouldNot(BeEmpty())
-	w.Expect(w.crds.ApiextensionsV1().CustomResourceDefinitions().Delete(w.ctx, w.name, metav1.DeleteOptions{})).To(Succeed())
-	w.Eventually(func() bool {
-		_, err := w.crds.ApiextensionsV1().CustomResourceDefinitions().Get(w.ctx, w.name, metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	}, soon, "100ms").Should(BeTrue())
+	w.Eventually(w.Reason, soon, "20ms").ShouldNot(BeEmpty())
+	w.Expect(w.CRDs().Delete(w.ctx, w.crd.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.Eventually(func() error {
+		_, err := w.CRDs().Get(w.ctx, w.crd.Name, metav1.GetOptions{})
+		return err
+	}, soon, "100ms").Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	stop()
 }

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/webhooks"
@@ -30,16 +31,11 @@ type oneWay struct {
 
 func newOneWay(t *testing.T) *oneWay {
 	t.Helper()
-	conversion, err := webhooks.NewConversion()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	o := &oneWay{conversion: conversion}
+	o := &oneWay{conversion: webhooks.Converting(t)}
 	o.Server = httptest.NewUnstartedServer(o)
 	o.Config.ErrorLog = log.New(io.Discard, "", 0)
 	o.StartTLS()
-	t.Cleanup(func() {
-		o.Close()
-		_ = conversion.Close()
-	})
+	t.Cleanup(o.Close)
 	return o
 }
 
@@ -62,7 +58,7 @@ func (o *oneWay) ca() []byte {
 // wiped are the objects that nobody owns a field of, as etcd holds them.
 func (w *world) wiped() (names []string) {
 	w.t.Helper()
-	w.Expect(cp.Etcd().Walk(w.ctx, w.gr, func(s controlplane.Stored) {
+	w.Expect(cp.Etcd().Walk(w.ctx, w.GR, func(s controlplane.Stored) {
 		if len(managedFields(s)) == 0 {
 			names = append(names, s.Name)
 		}
@@ -80,13 +76,20 @@ func wipingWorld(t *testing.T) (*oneWay, *world) {
 	return hook, w
 }
 
+// isRestore tells a write that puts entries back; nobody has asked for repairs.
+func isRestore(req *http.Request) bool {
+	return req.Method == http.MethodPatch && req.Header.Get("Content-Type") == string(types.JSONPatchType)
+}
+
 func TestOwnersThatAFailingWebhookMadeTheServerForgetArePutBack(t *testing.T) {
 	t.Parallel()
 	hook, w := wipingWorld(t)
 	before := w.owners()
-	w.controller(w.quick())
+	valve := w.valve(3, isRestore) // what is tried at once fails, too
+	w.controllerAt(intercepted(cp.Config, valve.intercept), w.quick())
 	w.Eventually(w.wiped, soon, "5ms").ShouldNot(BeEmpty(), "the API server must have forgotten owners, or nothing is shown")
 	hook.shut.Store(false)
+	valve.open()
 	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(before))
 	w.eventuallyMigrated(3)
 	w.Expect(w.owners()).To(ConsistOf(before))
@@ -98,8 +101,10 @@ func TestOwnersArePutBackAtTheStorageVersionWhereTheWebhookStaysDown(t *testing.
 	t.Parallel()
 	hook, w := wipingWorld(t)
 	before := w.owners()
-	w.controller(w.quick())
+	valve := w.valve(3, isRestore)
+	w.controllerAt(intercepted(cp.Config, valve.intercept), w.quick())
 	w.Eventually(w.wiped, soon, "5ms").ShouldNot(BeEmpty())
+	valve.open()
 	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(w.moved(before)))
 	hook.shut.Store(false)
 	w.eventuallyMigrated(3)
@@ -113,7 +118,7 @@ func TestARepairingWalkCannotBeMadeToForgetOwners(t *testing.T) {
 	hook, w := wipingWorld(t)
 	before := w.owners()
 	w.controller(w.wishing())
-	w.Eventually(w.stored, soon, "5ms").Should(Equal(map[string]int{"v1": 3}))
+	w.Eventually(w.Stored, soon, "5ms").Should(Equal(map[string]int{"v1": 3}))
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 	hook.shut.Store(false)
 	w.eventuallyMigrated(3)

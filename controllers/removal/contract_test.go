@@ -1,17 +1,15 @@
 package removal_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
@@ -36,58 +34,46 @@ func TestAVersionRemovalThatCannotBeMeantIsRefused(t *testing.T) {
 			removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{GenerateName: "refused-", Namespace: "default"},
 				Spec: v1alpha1.VersionRemovalSpec{CRDName: "widgets.example.com", Versions: []string{"v1alpha1"}}}
 			c.change(&removal.Spec)
-			client := newClient(g)
+			client := running.Client(t, cp.Config)
 			g.Expect(client.Create(t.Context(), removal)).To(MatchError(ContainSubstring(c.says)))
 		})
 	}
-	g.ask()
-	err := g.client.Patch(g.ctx, g.removal(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"crdName":"others.example.com"}}`)))
+	g.Ask()
+	err := g.client.Patch(g.ctx, g.Removal(), mergePatch(`{"spec":{"crdName":"others.example.com"}}`))
 	g.Expect(err).To(MatchError(ContainSubstring("crdName cannot be changed; make another VersionRemoval")))
 }
 
 func TestAnObjectThatIsRefusedIsABlockerUntilItIsNot(t *testing.T) {
 	t.Parallel()
-	g, crd := widgets(t)
-	g.install(crd, 20)
-	g.flip()
-	hook, err := webhooks.NewAdmission()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
-		_ = hook.Uninstall(context.Background(), cp.Config, g.gr)
-		_ = hook.Close()
-	})
-	hook.RejectUpdates("the freezer is locked", "object-00007")
-	g.Expect(hook.Install(g.ctx, cp.Config, g.gr.WithVersion("v1"))).To(Succeed())
-	g.ask()
+	g := flipped(t, 20)
+	hook := webhooks.Refusing(t, cp.Config, g.GR.WithVersion("v1"), "the freezer is locked", "object-00007")
+	g.Ask()
 	g.moult()
 	g.eventually("False ObjectsFailed Reconciling")
-	g.Eventually(func() []v1alpha1.Blocker { return g.removal().Status.Blockers }, soon, "20ms").Should(ConsistOf(And(
+	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(And(
 		HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Message", And(ContainSubstring("default/object-00007"), ContainSubstring("the freezer is locked"))),
 		HaveField("Action", Not(BeEmpty())))))
-	g.Expect(g.removal().Status.Progress.Summary).To(Equal("19/20, 1 failed"))
+	g.Eventually(g.progress, soon, "20ms").Should(Equal("19/20, 1 failed"))
 
 	hook.Allow("object-00007")
 	g.eventually("True SafeToRemove")
-	g.Expect(g.removal().Status.Blockers).To(BeEmpty())
+	g.Eventually(g.blockers, soon, "20ms").Should(BeEmpty())
 }
 
 func TestARequestToLookAgainIsAnswered(t *testing.T) {
 	t.Parallel()
-	g, crd := widgets(t)
-	g.install(crd, 10)
-	g.flip()
-	g.ask()
-	g.moult()
+	g := begun(t, 10)
 	g.eventually("True SafeToRemove")
-	before := g.removal().Status.Proof
+	g.Eventually(g.proof, soon, "20ms").ShouldNot(BeNil())
+	before := g.proof()
 
 	// An entry at the version appears behind the survey's back; the request finds
 	// and moves it, and the gate stays open meanwhile.
-	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.gr.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
-	g.Expect(g.versionsInManagedFields()).To(HaveKey(g.gr.Group + "/v1alpha1"))
-	g.Expect(g.client.Patch(g.ctx, g.removal(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now"}}}`)))).To(Succeed())
-	g.Eventually(func() string { return g.removal().Status.LastHandledReconcileAt }, soon, "20ms").Should(Equal("now"))
-	g.Eventually(g.versionsInManagedFields, soon, "50ms").ShouldNot(HaveKey(g.gr.Group + "/v1alpha1"))
-	g.Expect(g.verdict()).To(Equal("True SafeToRemove"))
-	g.Expect(g.removal().Status.Proof).To(Equal(before))
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
+	g.Expect(g.versionsInManagedFields()).To(HaveKey(g.GR.Group + "/v1alpha1"))
+	g.patch(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now"}}}`)
+	g.Eventually(func() string { return g.Removal().Status.LastHandledReconcileAt }, soon, "20ms").Should(Equal("now"))
+	g.Eventually(g.versionsInManagedFields, soon, "50ms").ShouldNot(HaveKey(g.GR.Group + "/v1alpha1"))
+	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"))
+	g.Expect(g.proof()).To(Equal(before))
 }

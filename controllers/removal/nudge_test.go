@@ -3,6 +3,7 @@ package removal_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/test/running"
 )
 
 const requestedAt = "reconcile.fluxcd.io/requestedAt"
@@ -26,27 +28,24 @@ const requestedAt = "reconcile.fluxcd.io/requestedAt"
 func nudging(_ *migration.Options, r *removal.Options) { r.Nudge = true }
 
 func TestAnOpenedGateWakesTheKustomizationAndThenItsDependents(t *testing.T) {
-	g, crd := widgets(t)
+	g := flipped(t, 5)
 	g.installKind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
-	ns := g.name.Namespace
+	ns := g.Name.Namespace
 	owner := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", ns, "crd-gate", nil)
 	dependent := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", ns, "crds",
 		map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate"}}})
 	stranger := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", ns, "apps",
 		map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate", "namespace": "elsewhere"}}})
-	g.install(crd, 5)
-	g.flip()
-	g.ask(func(r *v1alpha1.VersionRemoval) {
+	g.Ask(func(r *v1alpha1.VersionRemoval) {
 		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": ns}
 	})
 	g.moult(nudging)
 	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
-	g.Expect(g.verdict()).To(Equal("True SafeToRemove"), "nobody is woken before the gate is open")
+	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "nobody is woken before the gate is open")
 	g.Consistently(g.annotation(dependent, requestedAt), "1s").Should(BeEmpty(), "its dependency is not ready yet")
 
-	answer := map[string]any{"lastHandledReconcileAt": g.annotation(owner, requestedAt)(), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
-	g.Expect(unstructured.SetNestedMap(owner.Object, answer, "status")).To(Succeed())
-	g.Expect(g.client.Status().Update(g.ctx, owner)).To(Succeed())
+	answer := fmt.Sprintf(`{"status":{"lastHandledReconcileAt":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, g.annotation(owner, requestedAt)())
+	g.Expect(g.client.Status().Patch(g.ctx, owner, mergePatch(answer))).To(Succeed())
 	g.Eventually(g.annotation(dependent, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
 	g.Expect(g.annotation(stranger, requestedAt)()).To(BeEmpty())
 }
@@ -71,7 +70,7 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 			g.installKind("argoproj.io", "v1alpha1", "Application", "applications")
 			g.namespace(c.namespace)
 			app := g.create("argoproj.io/v1alpha1", "Application", c.namespace, c.app, nil)
-			g.ask(c.track)
+			g.Ask(c.track)
 			g.moult(nudging)
 			g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon, "20ms").Should(Equal("normal"))
 		})
@@ -79,44 +78,25 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 }
 
 func TestTheNudgeNeedsNoMoreThanItsComponentGrants(t *testing.T) {
-	g, crd := widgets(t)
+	g, _ := widgets(t)
 	g.installKind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
-	owner := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", g.name.Namespace, "crd-gate", nil)
-	g.ask(func(r *v1alpha1.VersionRemoval) {
-		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": g.name.Namespace}
+	owner := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", g.Name.Namespace, "crd-gate", nil)
+	g.Ask(func(r *v1alpha1.VersionRemoval) {
+		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": g.Name.Namespace}
 	})
-	g.moultAt(g.restricted("nudger-"+g.gr.Group), nudging)
+	g.moultAt(g.nudger(), nudging)
 	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
-	_ = crd
 }
 
-// restricted is a user with what SetupWithManager says is needed, and the nudge
+// nudger is a user with what SetupWithManager says is needed, and the nudge
 // component's role.
-func (g *gate) restricted(user string) *rest.Config {
+func (g *gate) nudger() *rest.Config {
 	g.t.Helper()
 	raw, err := os.ReadFile("../../clusters/components/nudge/role.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	nudge := &rbacv1.ClusterRole{}
 	g.Expect(yaml.Unmarshal(bytes.SplitN(raw, []byte("\n---\n"), 2)[0], nudge)).To(Succeed())
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: append(nudge.Rules,
-		rbacv1.PolicyRule{APIGroups: []string{"moult.dev"}, Resources: []string{"versionremovals"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"moult.dev"}, Resources: []string{"versionremovals/status"}, Verbs: []string{"patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions/status"}, Verbs: []string{"patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	)}
-	g.Expect(g.client.Create(g.ctx, role)).To(Succeed())
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}}
-	g.Expect(g.client.Create(g.ctx, binding)).To(Succeed())
-	g.t.Cleanup(func() {
-		_ = g.client.Delete(context.Background(), binding)
-		_ = g.client.Delete(context.Background(), role)
-	})
-	cfg := rest.CopyConfig(cp.Config)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
-	return cfg
+	return running.User(g.t, cp.Config, "nudger-"+g.GR.Group, running.MoultRules(nudge.Rules...)...)
 }
 
 // installKind installs a CRD that takes any object, in place of another

@@ -16,8 +16,11 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// installPatience bounds how long the API server may take to serve a new CRD.
-const installPatience = 20 * time.Second
+// FieldManager writes all that this package writes, at whatever the test's program is called.
+const FieldManager = "moult-test-builders"
+
+// patience bounds how long the API server may take to serve a new CRD, or to be busy with others' writes to one.
+const patience = 2 * time.Minute
 
 // Install creates the CRD and waits until the API server that config reaches lists each of its served versions.
 // Another server on the same etcd may take a moment longer.
@@ -26,7 +29,7 @@ func Install(ctx context.Context, config *rest.Config, crd *apiextensionsv1.Cust
 	if err != nil {
 		return err
 	}
-	if _, err := client.CustomResourceDefinitions().Create(ctx, crd, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CustomResourceDefinitions().Create(ctx, crd, metav1.CreateOptions{FieldManager: FieldManager}); err != nil {
 		return fmt.Errorf("create CRD %s: %w", crd.Name, err)
 	}
 	return WaitServed(ctx, config, crd)
@@ -35,7 +38,7 @@ func Install(ctx context.Context, config *rest.Config, crd *apiextensionsv1.Cust
 // WaitServed waits until the API server that config reaches has established the CRD and lists each of its served
 // versions. Listing needs no conversion as long as there are no objects.
 func WaitServed(ctx context.Context, config *rest.Config, crd *apiextensionsv1.CustomResourceDefinition) error {
-	ctx, cancel := context.WithTimeout(ctx, installPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	client, err := apiextensions.NewForConfig(config)
 	if err != nil {
@@ -90,13 +93,15 @@ func Update(ctx context.Context, config *rest.Config, name string, change func(*
 	if err != nil {
 		return err
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	const pause = 50 * time.Millisecond
+	often := wait.Backoff{Duration: pause, Jitter: 0.5, Steps: int(patience / pause)}
+	return retry.RetryOnConflict(often, func() error {
 		crd, err := client.CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		change(crd)
-		_, err = client.CustomResourceDefinitions().Update(ctx, crd, metav1.UpdateOptions{})
+		_, err = client.CustomResourceDefinitions().Update(ctx, crd, metav1.UpdateOptions{FieldManager: FieldManager})
 		return err
 	})
 }

@@ -96,7 +96,7 @@ func (o objectOptions) object(gvk schema.GroupVersionKind, i int) *unstructured.
 // a request may have been carried out although its answer was an error.
 func create(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 	for attempt := 0; ; attempt++ {
-		_, err := client.Create(ctx, object, metav1.CreateOptions{})
+		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: FieldManager})
 		switch {
 		case err == nil, attempt > 0 && apierrors.IsAlreadyExists(err):
 			return nil

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,8 +30,9 @@ import (
 	"github.com/moult-dev/moult/test/controlplane/assets"
 )
 
-// patience bounds the start and, separately, the stop of each program.
-const patience = 30 * time.Second
+// patience bounds the start and, separately, the stop of each program. Both take seconds, unless the machine is very
+// busy with other things.
+const patience = 2 * time.Minute
 
 // ControlPlane is a running etcd with one or more API servers. Its methods may be called concurrently.
 type ControlPlane struct {
@@ -53,7 +55,16 @@ type ControlPlane struct {
 // Start starts etcd and kube-apiserver and returns when the server is ready. The caller must Stop it; should the
 // process die instead, both are ended all the same. The error says what to run when the programs are missing, and
 // otherwise where they failed, with the end of their logs.
-func Start(opts ...Option) (*ControlPlane, error) {
+func Start(opts ...Option) (cp *ControlPlane, err error) {
+	for range 3 {
+		if cp, err = start(opts); err == nil || !strings.Contains(err.Error(), "address already in use") {
+			break // only a port that somebody else was quicker to take is worth another try
+		}
+	}
+	return cp, err
+}
+
+func start(opts []Option) (*ControlPlane, error) {
 	found, err := assets.Locate()
 	if err != nil {
 		return nil, err

@@ -6,4 +6,5 @@ cat >/dev/null
 for file in "$1"/bin/*.pid; do
 	[ -f "$file" ] && kill -KILL "$(cat "$file")" 2>/dev/null
 done
-rm -rf "$1" 2>/dev/null || { sleep 1 && rm -rf "$1"; } # a dying program may still have added a file
+tries=0
+until rm -rf "$1" 2>/dev/null || [ $((tries += 1)) -gt 60 ]; do sleep 1; done # a dying program may still have added a file

@@ -58,7 +58,7 @@ func TestNothingIsOrphanedWhenTheTestBinaryEndsBadly(t *testing.T) {
 			g.Expect(strings.Fields(line)).To(HaveLen(2))
 			g.Expect(cmd.Wait()).NotTo(Succeed())
 
-			g.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(folder) }).WithTimeout(15*time.Second).
+			g.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(folder) }).WithTimeout(patience).
 				Should(BeEmpty(), "the guard removes the folder last")
 			for _, server := range strings.Fields(line) {
 				address, err := url.Parse(server)
@@ -69,7 +69,7 @@ func TestNothingIsOrphanedWhenTheTestBinaryEndsBadly(t *testing.T) {
 						_ = connection.Close()
 					}
 					return err
-				}).WithTimeout(5*time.Second).Should(MatchError(syscall.ECONNREFUSED), server)
+				}).WithTimeout(patience).Should(MatchError(syscall.ECONNREFUSED), server)
 			}
 		})
 	}

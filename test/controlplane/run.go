@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -24,13 +25,24 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 	defer func() {
 		err := started.Stop()
 		if err == nil && code == 0 {
-			err = goleak.Find(notOurs...)
+			err = leaked()
 		}
 		if err != nil {
 			code = failed(err)
 		}
 	}()
 	return m.Run()
+}
+
+// leaked tells of goroutines that do not end, however long a busy machine takes.
+func leaked() error {
+	const patience = 30 * time.Second
+	for began := time.Now(); ; {
+		err := goleak.Find(notOurs...) // asks for about a second
+		if err == nil || time.Since(began) > patience {
+			return err
+		}
+	}
 }
 
 // notOurs are goroutines that controller-runtime leaves behind when a manager stops.

@@ -28,10 +28,11 @@ import (
 
 // Quiet drops what the reconcilers log, unless MOULT_TEST_LOG is set. The logger is global: call it in TestMain.
 func Quiet() {
-	log.SetLogger(logr.Discard())
+	logger := logr.Discard()
 	if os.Getenv("MOULT_TEST_LOG") != "" {
-		log.SetLogger(zap.New(zap.UseDevMode(true)))
+		logger = zap.New(zap.UseDevMode(true))
 	}
+	log.SetLogger(logger) // only the first call counts
 }
 
 // Quick are options that suit tests: only the CRDs of these groups, the settle time of an API server that is known not

@@ -2,9 +2,11 @@ package running
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,9 +33,27 @@ func User(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyR
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}) })
 
+	for _, rule := range rules {
+		g.Eventually(func() (bool, error) { return allowed(ctx, admin, name, rule) }, Soon, "50ms").Should(BeTrue(), "the API server takes a moment to see a new role")
+	}
+
 	config := rest.CopyConfig(admin)
 	config.Impersonate = rest.ImpersonationConfig{UserName: name}
 	return config
+}
+
+// allowed tells whether the API server lets a user do the first thing that a rule says.
+func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.PolicyRule) (bool, error) {
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	review, err := kubernetes.NewForConfigOrDie(admin).AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: rule.Verbs[0],
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
 }
 
 // Allow replaces a user's rules.

@@ -20,6 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// patience bounds how long the API server may take to hear of a webhook.
+const patience = 2 * time.Minute
+
 // probeName is the object Install pretends to create until the API server asks the webhook about it.
 const probeName = "moult-admission-probe"
 
@@ -142,7 +145,7 @@ func (a *Admission) waitAsked(ctx context.Context, config *rest.Config, gvr sche
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 	last := error(nil)
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		_, last = objects.Resource(gvr).Namespace(namespace).Create(ctx, probe, dryRun)
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -9,10 +9,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 )
+
+// The ports lie below those that systems give to outgoing connections, which would otherwise take a port while its
+// webhook is down.
+const firstPort, ports = 20000, 10000
 
 // server is an HTTPS server that can be taken down and brought back at the same address.
 type server struct {
@@ -30,8 +36,14 @@ func startServer(handler http.Handler) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate for a webhook: %w", err)
 	}
-	s := &server{authority: authority, handler: handler, address: "127.0.0.1:0"}
-	return s, s.Up()
+	s := &server{authority: authority, handler: handler}
+	for range 20 {
+		s.address = fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(ports))
+		if err = s.Up(); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return s, err
 }
 
 // URL is the https address of the webhook.
@@ -51,7 +63,6 @@ func (s *server) Up() error {
 	if err != nil {
 		return fmt.Errorf("webhook cannot listen: %w", err)
 	}
-	s.address = listener.Addr().String()
 
 	running, done := &http.Server{Handler: s.handler, ErrorLog: silent}, make(chan struct{})
 	running.SetKeepAlivesEnabled(false) // so that the first request after Down is refused and finds no half-closed connection

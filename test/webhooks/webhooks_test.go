@@ -90,7 +90,7 @@ func TestAdmissionRejectsAndCountsUpdates(t *testing.T) {
 	g.Expect(admission.Down()).To(Succeed())
 	g.Expect(patch(ctx, g, gvr, "object-00000")).To(MatchError(ContainSubstring("connection refused")))
 	g.Expect(admission.Uninstall(ctx, cp.Config, gvr.GroupResource())).To(Succeed())
-	g.Eventually(func() error { return patch(ctx, g, gvr, "object-00000") }).WithTimeout(10 * time.Second).Should(Succeed())
+	g.Eventually(func() error { return patch(ctx, g, gvr, "object-00000") }).WithTimeout(2 * time.Minute).Should(Succeed())
 }
 
 // patch sends the empty merge patch, which asks admission although it changes nothing.

@@ -1,0 +1,150 @@
+package removal_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// Who and what keeps a gate shut, and what a person sees of it.
+
+func TestACRDWithoutTheLabelIsNotTouchedAndSaysWhatToAdd(t *testing.T) {
+	t.Parallel()
+	group := builders.UniqueGroup(t)
+	g := newGate(t, group)
+	g.install(builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1"), 10)
+	g.Flip("v1")
+	before := g.Live().ResourceVersion
+	g.Ask()
+	g.moult()
+	g.eventually("False NotOptedIn Stalled")
+	g.Expect(g.Message()).To(And(ContainSubstring(`moult.dev/migrate: "true"`), ContainSubstring("clusters/components/opt-in"), ContainSubstring("storedVersions still names v1alpha1")))
+	g.Consistently(func() string { return g.Live().ResourceVersion }, "2s").Should(Equal(before), "a VersionRemoval gives no right to write")
+	g.Expect(g.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
+
+	g.Update(func(c *apiextensionsv1.CustomResourceDefinition) {
+		c.Labels = map[string]string{v1alpha1.MigrateLabel: "true"}
+	})
+	g.eventually("True SafeToRemove")
+}
+
+func TestAVersionRemovalOfAnotherNamespaceIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 5)
+	g.Ask()
+	g.moult(func(_ *migration.Options, r *removal.Options) { r.Namespaces = []string{"elsewhere"} })
+	g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
+	g.Consistently(g.Verdict, "1s").Should(BeEmpty())
+	g.Expect(g.Removal().Status.ObservedGeneration).To(BeEquivalentTo(-1), "kstatus waits for an answer")
+}
+
+func TestAPausedGateStaysShut(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 5)
+	g.Ask(func(r *v1alpha1.VersionRemoval) { r.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"} })
+	g.moult()
+	g.eventually("False Paused Reconciling")
+	g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
+	g.Consistently(g.Verdict, "1s").Should(Equal("False Paused Reconciling"))
+	g.patch(`{"metadata":{"annotations":null}}`)
+	g.eventually("True SafeToRemove")
+}
+
+func TestRequirementsHoldTheGateOrWarn(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 5)
+	g.Ask(func(r *v1alpha1.VersionRemoval) {
+		r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved, v1alpha1.Quiet}
+		r.Spec.QuietPeriod = metav1.Duration{Duration: time.Hour}
+	})
+	g.moult()
+	g.eventually("False StillServed Stalled")
+	g.Expect(g.Message()).To(ContainSubstring("v1alpha1 is still served"))
+
+	g.Update(func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[0].Served = false })
+	g.eventually("False StillWritten Reconciling")
+	g.Eventually(g.blockers, soon, "20ms").Should(ContainElement(And(
+		HaveField("Kind", v1alpha1.ReasonStillWritten), HaveField("Message", ContainSubstring("field manager "+builders.FieldManager+" (Update) wrote 5 objects at v1alpha1")))))
+
+	last := g.lastCreation()
+	quiet := (time.Since(last) + 5*time.Second).Round(time.Second)
+	g.patch(fmt.Sprintf(`{"spec":{"quietPeriod":%q}}`, quiet))
+	g.eventually("True SafeToRemove")
+	g.Expect(time.Now()).To(BeTemporally(">=", last.Add(quiet)), "the quiet period is waited out")
+}
+
+// lastCreation is when the youngest object was created, to the second.
+func (g *gate) lastCreation() (last time.Time) {
+	g.t.Helper()
+	list, err := g.Objects("v1").List(g.ctx, metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range list.Items {
+		if at := list.Items[i].GetCreationTimestamp().Time; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+func TestADeletedVersionRemovalAsksNoMore(t *testing.T) {
+	t.Parallel()
+	g := begun(t, 5)
+	g.eventually("True SafeToRemove")
+	g.Expect(g.client.Delete(g.ctx, g.Removal())).To(Succeed())
+	g.Eventually(func() error { return g.client.Get(g.ctx, g.Name, &v1alpha1.VersionRemoval{}) }, soon).ShouldNot(Succeed())
+}
+
+// What kubectl get vr prints.
+func TestALineAPersonUnderstands(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	g.Ask()
+	row := func(ready, reason, progress any) []any {
+		return []any{"no-v1alpha1", g.GR.String(), `["v1alpha1"]`, ready, reason, progress, Not(BeEmpty())}
+	}
+	g.Expect(g.line()).To(Equal([]any{"no-v1alpha1", g.GR.String(), `["v1alpha1"]`, nil, nil, nil, nil}), "nobody has answered yet")
+	g.install(crd, 20)
+	stop := g.moult()
+	g.Eventually(g.line, soon).Should(HaveExactElements(row("False", "IntermediateRevisionRequired", nil)...))
+	stop()
+	g.Flip("v1")
+	g.settling("20/20")
+	g.Expect(g.line()).To(HaveExactElements(row("False", "Settling", "20/20")...))
+	g.moult()
+	g.eventually("True SafeToRemove")
+	g.Eventually(g.line, soon).Should(HaveExactElements(row("True", "SafeToRemove", "20/20")...))
+}
+
+// line is the VersionRemoval as a row of a table, without its age.
+func (g *gate) line() ([]any, error) {
+	cfg := rest.CopyConfig(cp.Config)
+	cfg.GroupVersion, cfg.APIPath, cfg.NegotiatedSerializer = &v1alpha1.GroupVersion, "/apis", serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	c, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.Get().Namespace(g.Name.Namespace).Resource("versionremovals").
+		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(g.ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	table := &metav1.Table{}
+	if err := json.Unmarshal(raw, table); err != nil {
+		return nil, err
+	}
+	cells := table.Rows[0].Cells
+	return append(cells[:6:6], cells[7]), nil
+}
