@@ -8,12 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 type statusCommand struct {
 	*app
 	output string
 	watch  bool
+	// warnings are about the rows read last: labels that are not in Git.
+	warnings []string
 }
 
 // statusDocument is what -o json and -o yaml print.
@@ -21,6 +25,8 @@ type statusDocument struct {
 	// Migrated is true when there are CRDs and all of them are migrated.
 	Migrated bool  `json:"migrated"`
 	CRDs     []row `json:"crds"`
+	// Warnings are sentences about opt-in labels that a sync or a rebuilt cluster loses.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func newStatus(a *app) *cobra.Command {
@@ -97,11 +103,15 @@ func (s *statusCommand) rows(ctx context.Context, crds apiextensions.CustomResou
 		found = named(ctx, crds, names)
 	}
 	rows := []row{}
+	s.warnings = nil
 	for crd, err := range found {
 		if err != nil {
 			return rows, err
 		}
 		rows = append(rows, rowOf(crd, s.labelKey))
+		if v := provenance.Of(crd, s.labelKey); v.Origin == provenance.LiveOnly {
+			s.warnings = append(s.warnings, fmt.Sprintf("%s: the label %s is %s", crd.Name, s.labelKey, v))
+		}
 	}
 	return rows, nil
 }
@@ -109,12 +119,18 @@ func (s *statusCommand) rows(ctx context.Context, crds apiextensions.CustomResou
 // print shows the rows, which are complete if they are all that was asked for.
 func (s *statusCommand) print(rows []row, complete bool) error {
 	if _, document := formats[s.output]; document {
-		return printDocument(s.out, s.output, statusDocument{Migrated: complete && allMigrated(rows), CRDs: rows})
+		return printDocument(s.out, s.output, statusDocument{Migrated: complete && allMigrated(rows), CRDs: rows, Warnings: s.warnings})
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	return printTable(s.out, rows, s.output == "wide")
+	if err := printTable(s.out, rows, s.output == "wide"); err != nil {
+		return err
+	}
+	for _, warning := range s.warnings {
+		fmt.Fprintf(s.out, "warning: %s\n", warning)
+	}
+	return nil
 }
 
 // verdict is what the exit code is to say about the rows.

@@ -162,7 +162,7 @@ func TestStatusWatchesUntilAllAreMigrated(t *testing.T) {
 	go func() { ended <- w.moult("status", "--watch") }()
 	w.Expect(w.moult("migrate", w.crd.Name, "--settle", "1s").code).To(Equal(exitDone))
 	var got answer
-	w.Eventually(ended, 20*time.Second).Should(Receive(&got))
+	w.Eventually(ended, 2*time.Minute).Should(Receive(&got))
 	w.Expect(got.code).To(Equal(exitDone))
 	w.Expect(got.out).To(HaveSuffix("Migrated, 30 of 30 objects\n"))
 }

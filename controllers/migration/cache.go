@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"maps"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 // newScheme knows CRDs and nothing else.
@@ -48,9 +50,11 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 			return in, nil
 		}
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager != fieldManager && !ownsLabel(e, labelKey)
+			return e.Manager != fieldManager && !provenance.Tells(e, labelKey)
 		})
-		crd.Annotations = only(crd.Annotations, v1alpha1.PausedAnnotation)
+		paused := only(crd.Annotations, v1alpha1.PausedAnnotation)
+		crd.Annotations = provenance.Annotations(crd.Annotations, labelKey)
+		maps.Copy(crd.Annotations, paused)
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
 				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources,

@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 // maxNote is the longest note the API server takes in an Event, in bytes
@@ -20,7 +20,7 @@ const maxNote = 1024
 // warnings are the reasons that call for a person.
 var warnings = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden,
-	v1alpha1.ReasonUnavailable, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.EventOptInRemoved,
+	v1alpha1.ReasonUnavailable, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
 }
 
 // event records an Event on a CRD. Events of cluster-scoped objects are found in
@@ -60,16 +60,14 @@ func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return fmt.Sprintf("%s at %s", strings.Join(managers, " or "), last.UTC().Format(time.RFC3339))
 }
 
-// labelOwner says who set the opt-in label.
-func labelOwner(crd *apiextensionsv1.CustomResourceDefinition, key string) string {
-	for _, entry := range crd.ManagedFields {
-		if ownsLabel(entry, key) {
-			return fmt.Sprintf("field manager %q (%s)", entry.Manager, entry.Operation)
-		}
+// warnOfProvenance says once per change that the opt-in label is on the live
+// object only, before a sync takes it off.
+func (r *Reconciler) warnOfProvenance(name string, crd *apiextensionsv1.CustomResourceDefinition) {
+	v := provenance.Of(crd, r.opts.LabelKey)
+	if !r.ledger.tellsProvenance(name, v) || v.Origin != provenance.LiveOnly {
+		return
 	}
-	return "an unknown field manager"
+	r.event(crd, v1alpha1.EventOptInNotInGit, "the opt-in label %s is %s; %s", r.opts.LabelKey, v, howToOptIn)
 }
 
-func ownsLabel(entry metav1.ManagedFieldsEntry, key string) bool {
-	return entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+key+`"`)
-}
+const howToOptIn = "put it into the CRD's manifest in Git; `moult doctor` tells more"

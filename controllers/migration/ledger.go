@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 // ledger holds what this process knows about each CRD. It is lost with the
@@ -17,8 +18,9 @@ type ledger struct {
 
 type entry struct {
 	evidence   plan.Evidence
-	labelOwner string   // who set the opt-in label, in words
-	failures   []string // objects that failed in the last walk
+	labelOwner string             // who set the opt-in label, in words
+	provenance provenance.Verdict // what was last told of the opt-in label
+	failures   []string           // objects that failed in the last walk
 	writers    []plan.Writer
 	began      time.Time // when the evidence began
 	toldAt     time.Time // when progress was last written to the condition
@@ -107,6 +109,19 @@ func (l *ledger) noteOwner(name, owner string) {
 	if e, known := l.entries[name]; known {
 		e.labelOwner = owner
 	}
+}
+
+// tellsProvenance notes what is told of the opt-in label and tells whether it is
+// something else than the last time.
+func (l *ledger) tellsProvenance(name string, v provenance.Verdict) (fresh bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known || e.provenance == v {
+		return false
+	}
+	e.provenance = v
+	return true
 }
 
 // forget drops a CRD and returns who had set its opt-in label.

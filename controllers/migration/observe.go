@@ -13,6 +13,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 // observe looks at a CRD and at what is known about it. The CRD is nil if it
@@ -34,7 +35,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 			}
 			return e.Seen(o.Clean(), o.Now, r.opts.Settle)
 		})
-		r.ledger.noteOwner(name, labelOwner(crd, r.opts.LabelKey))
+		r.ledger.noteOwner(name, provenance.Of(crd, r.opts.LabelKey).Owner)
 		o.Removal = r.removal(name, o.StorageVersion)
 		o.Walking = r.walks.state(name)
 	}

@@ -33,6 +33,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		return nil
 	}
 	r.metrics.observed(name, o, d)
+	r.warnOfProvenance(name, crd)
 	defer r.post(name, o, d)
 	before, after := condition(crd), r.conditionFor(crd, d)
 	if before != nil && !r.worthWriting(name, o.Now, *before, after) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/provenance"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 )
 
@@ -54,6 +55,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *ve
 		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
 		Deleting:       crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions,
+		Provenance:     provenance.Of(crd, r.opts.LabelKey),
 	}
 	for _, v := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, verdict.Version{Name: v.Name, Served: v.Served})

@@ -3,6 +3,7 @@ package removal
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,7 +17,8 @@ import (
 // Reconciler answers one VersionRemoval at a time.
 type Reconciler struct {
 	opts    Options
-	client  client.Client
+	client  client.Client            // cached
+	fresh   client.Reader            // VersionRemovals as they are: a status is written as its difference to what was read
 	crds    client.Reader            // reads whole CRDs from the API server
 	status  client.SubResourceWriter // of CRDs
 	metrics controller.Metrics
@@ -30,7 +32,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
 	}
 	removal := &v1alpha1.VersionRemoval{}
-	if err := r.client.Get(ctx, req.NamespacedName, removal); err != nil {
+	if err := r.fresh.Get(ctx, req.NamespacedName, removal); err != nil {
 		if err := client.IgnoreNotFound(err); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -42,6 +44,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	v := verdict.Judge(situation)
+	if situation.Stands(v) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil // or sooner, when the migration looks
+	}
 	if err := r.approve(ctx, crd, req.NamespacedName, removal.Spec.Versions, v); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -45,7 +45,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		return fmt.Errorf("client for CRDs: %w", err)
 	}
 	r := &Reconciler{
-		opts: opts, client: mgr.GetClient(), crds: whole, status: whole.Status(), wishes: newWishes(),
+		opts: opts, client: mgr.GetClient(), fresh: mgr.GetAPIReader(), crds: whole, status: whole.Status(), wishes: newWishes(),
 		metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.Nudge {

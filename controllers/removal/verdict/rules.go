@@ -25,7 +25,7 @@ var rules = []rule{
 	{"StillTheStorageVersion", stillTheStorageVersion},
 	{"NotOptedIn", notOptedIn},
 	{"OutOfScope", outOfScope},
-	{"NotSeenYet", notSeenYet},
+	{notSeenYetRule, notSeenYet},
 	{"NotProved", notProved},
 	{"NotTrimmed", notTrimmed},
 	{"OwnershipNotRepaired", ownershipNotRepaired},
@@ -34,11 +34,14 @@ var rules = []rule{
 	{"SafeToRemove", safeToRemove},
 }
 
+const notSeenYetRule = "NotSeenYet"
+
 // Judge asks the rules in order. The last rule always holds.
 func Judge(s Situation) Verdict {
 	for _, r := range rules {
 		if v, ok := r.judge(s); ok {
 			v.Rule, v.LastWrite = r.name, s.lastWrite()
+			v.Warnings = s.warnOfProvenance(v.Warnings)
 			return v
 		}
 	}

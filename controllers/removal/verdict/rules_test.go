@@ -6,88 +6,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 )
-
-const widgets = "widgets.example.com"
-
-var (
-	now   = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	later = now.Add(time.Minute)
-	v1    = plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1"}
-)
-
-// safe is a CRD whose v1alpha1 can go without a second thought.
-func safe() Situation {
-	return Situation{
-		Now: now, LabelKey: v1alpha1.MigrateLabel,
-		Removal: v1alpha1.VersionRemovalSpec{CRDName: widgets, Versions: []string{"v1alpha1"}},
-		CRD: &CRD{
-			Subject: v1, OptedIn: true, InScope: true,
-			Versions: []Version{{"v1alpha1", false}, {"v1", true}}, StoredVersions: []string{"v1"},
-		},
-		Standing: &plan.Standing{
-			Subject:  v1,
-			Decision: plan.Decision{Reason: v1alpha1.ReasonMigrated, Sentence: "every object is stored at v1"},
-			Evidence: plan.Evidence{Subject: v1, Proved: true, Survey: plan.Surveyed{Versions: []string{"v1alpha1"}, At: now}},
-		},
-	}
-}
-
-func with(changes ...func(*Situation)) Situation {
-	s := safe()
-	for _, change := range changes {
-		change(&s)
-	}
-	return s
-}
-
-// at makes the migration say something else than that it is done.
-func at(reason, sentence string) func(*Situation) {
-	return func(s *Situation) {
-		s.CRD.StoredVersions = []string{"v1alpha1", "v1"}
-		s.Standing.Decision = plan.Decision{Reason: reason, Sentence: sentence}
-		s.Standing.Evidence = plan.Evidence{Subject: v1}
-	}
-}
-
-func unsurveyed(s *Situation) { s.Standing.Evidence.Survey = plan.Surveyed{} }
-
-func surveyTrouble(reason, message string) func(*Situation) {
-	return func(s *Situation) {
-		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: reason, Message: message}
-		s.Standing.Evidence.Survey.RetryAt = later
-	}
-}
-
-func failed(objects ...string) func(*Situation) {
-	return func(s *Situation) { s.Standing.Failures = objects }
-}
-
-func served(s *Situation) { s.CRD.Versions[0].Served = true }
-
-func require(period time.Duration, what ...v1alpha1.Requirement) func(*Situation) {
-	return func(s *Situation) {
-		s.Removal.Require, s.Removal.QuietPeriod = what, metav1.Duration{Duration: period}
-	}
-}
-
-func written(version string, ago time.Duration) func(*Situation) {
-	return func(s *Situation) {
-		s.Standing.Writers = append(s.Standing.Writers, plan.Writer{
-			Manager: "old-tool (Apply)", Version: version, Objects: 7, Last: now.Add(-ago), LastWrote: "ns/o",
-		})
-	}
-}
-
-func counted(done, failed int64) func(*Situation) {
-	return func(s *Situation) {
-		s.Standing.Walking = &plan.Walking{Subject: v1, Counts: plan.Counts{Total: 10, Rewritten: done - failed, Failed: failed}}
-	}
-}
 
 // blocked is a blocker, told by its kind and parts of what it says.
 func blocked(kind, message, action string) types.GomegaMatcher {
@@ -284,12 +206,6 @@ func TestEachRule(t *testing.T) {
 				g.Expect(v.Proof).To(BeNil(), "only %s proves", "SafeToRemove")
 			}
 		})
-	}
-}
-
-func remember(s plan.Subject) func(*Situation) {
-	return func(to *Situation) {
-		to.Remembered = &v1alpha1.ProofStatus{UID: s.UID, Generation: s.Generation, StorageVersion: s.StorageVersion}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 // Situation is everything a verdict depends on.
@@ -37,6 +38,8 @@ type CRD struct {
 	Deleting       bool
 	Versions       []Version
 	StoredVersions []string
+	// Provenance tells who owns the opt-in label.
+	Provenance provenance.Verdict
 }
 
 // Version is one entry of spec.versions.
@@ -142,6 +145,13 @@ func (s Situation) surveyed() bool {
 func (s Situation) remembered() bool {
 	r := s.Remembered
 	return r != nil && r.UID == s.CRD.UID && r.Generation == s.CRD.Generation && r.StorageVersion == s.CRD.StorageVersion
+}
+
+// Stands tells whether a verdict is only that the migration has not looked yet,
+// right after a start, while the very same was found safe before. What was said
+// then stands until it has.
+func (s Situation) Stands(v Verdict) bool {
+	return v.Rule == notSeenYetRule && s.Standing == nil && s.remembered() && len(s.stored()) == 0
 }
 
 // lastWrite is the latest write at one of the versions, as far as is known.

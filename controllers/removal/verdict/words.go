@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/provenance"
 )
 
 // held is the verdict while the migration, or the survey after it, is at work or
@@ -88,6 +89,20 @@ func servedBlocker(s Situation) v1alpha1.Blocker {
 	return v1alpha1.Blocker{Kind: v1alpha1.ReasonStillServed,
 		Message: fmt.Sprintf("%s is still served by the CRD %s, so clients may be using it", list(s.served()), s.Removal.CRDName),
 		Action:  fmt.Sprintf("commit served: false on %s first and see whether anyone complains", list(s.served()))}
+}
+
+// maxWarnings is how many a status names.
+const maxWarnings = 20
+
+// warnOfProvenance puts first that the opt-in label may go before the versions do.
+func (s Situation) warnOfProvenance(warnings []v1alpha1.Blocker) []v1alpha1.Blocker {
+	if s.CRD == nil || s.CRD.Provenance.Origin != provenance.LiveOnly {
+		return warnings
+	}
+	warning := v1alpha1.Blocker{Kind: v1alpha1.EventOptInNotInGit,
+		Message: fmt.Sprintf("the opt-in label %s of %s is %s", s.LabelKey, s.Removal.CRDName, s.CRD.Provenance), Action: s.howToOptIn()}
+	warnings = append([]v1alpha1.Blocker{warning}, warnings...)
+	return warnings[:min(len(warnings), maxWarnings)]
 }
 
 // maxWriters bounds the writers a status names.

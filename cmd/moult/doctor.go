@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/policies/doctor"
+)
+
+// doctorCommand is what a person wants to be looked at.
+type doctorCommand struct {
+	*app
+	output         string
+	argoCD         string
+	helm           bool
+	helmNamespaces []string
+}
+
+func newDoctor(a *app) *cobra.Command {
+	d := &doctorCommand{app: a}
+	c := &cobra.Command{
+		Use:   "doctor [CRD...]",
+		Short: "Look for what would keep a migration from ending, undo it, or make a removal hurt",
+		Long: `Examine the named CRDs, or all that are opted in, and what they depend on. Nothing
+is written. Problems come first, each with what was seen and how to mend it.
+
+  label-in-git     the opt-in label is in what a tool applies, not only on the live
+                   object, where the next sync or the next cluster loses it
+  migration        no person has to act before the objects are migrated
+  other-migrators  no other Moult, Kubernetes' own migrator or
+                   kube-storage-version-migrator is at work on the same CRD
+  gates            no VersionRemoval waits for a person
+  argocd-health    Argo CD knows when a VersionRemoval is healthy
+  stuck-objects    no object has been Terminating for more than 5 minutes
+  helm-keep        no uninstall of a Helm release deletes a CRD with its objects
+  helm-crds        no CRD depends on a chart's folder crds, which Helm never upgrades
+  helm-history     no stored revision uses a version that is to go; if no
+                   VersionRemoval says which, all but the storage version
+
+Read-only rights are enough: a check that lacks a permission says which, and is no
+failure. Helm keeps its releases, values and all, in Secrets; they are read only
+with --helm, and nothing of the values is kept or told.
+
+Exit codes:
+  0    no finding of severity error; there may be warnings, and checks that did not run
+  1    at least one error
+  2    the question could not be answered: wrong arguments, no cluster, no such CRD, CRDs cannot be read
+  130  interrupted`,
+		Example: a.example(`  # all opted-in CRDs
+  $ moult doctor
+
+  # before a version of one of them is removed, with Helm's releases
+  $ moult doctor widgets.example.com --helm
+
+  # Helm's releases of two namespaces, for someone who may not read the others
+  $ moult doctor --helm-namespace widgets,gadgets
+
+  # the errors alone, for a program
+  $ moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
+		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), distinct(names)) },
+	}
+	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
+	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
+	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
+	addOutput(c, &d.output)
+	return c
+}
+
+func (d *doctorCommand) run(ctx context.Context, names []string) error {
+	if err := checkOutput(d.output); err != nil {
+		return err
+	}
+	eyes, err := d.newEyes()
+	if err != nil {
+		return err
+	}
+	patient, incomplete := d.look(ctx, eyes, names)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case incomplete != nil && len(patient.CRDs) == 0:
+		return incomplete
+	}
+	report := doctor.Examine(patient)
+	if incomplete != nil {
+		report.OK = false
+	}
+	if err := d.tellReport(report, d.output); err != nil {
+		return err
+	}
+	if incomplete != nil {
+		return incomplete
+	}
+	return verdictOf(report)
+}
+
+// look reads all that the checks look at. With an error there may be some of the CRDs.
+func (d *doctorCommand) look(ctx context.Context, eyes *eyes, names []string) (doctor.Patient, error) {
+	p := doctor.Patient{Now: time.Now(), LabelKey: d.labelKey, FieldManager: fieldManager(d.labelKey)}
+	found := d.optedIn(ctx, eyes.crds)
+	if len(names) > 0 {
+		found = named(ctx, eyes.crds, names)
+	}
+	var incomplete error
+	for crd, err := range found {
+		if err != nil {
+			incomplete = err
+			break
+		}
+		p.CRDs = append(p.CRDs, doctor.CRD{CustomResourceDefinition: cutDown(crd), Dying: eyes.dying(ctx, crd)})
+	}
+	if incomplete != nil && len(p.CRDs) == 0 {
+		return p, incomplete
+	}
+	p.Gates = eyes.gates(ctx, names)
+	p.Migrations = eyes.migrations(ctx)
+	p.ArgoCD = eyes.argoCD(ctx, d.argoCD)
+	p.Releases = doctor.Known[[]doctor.Release]{Not: "the Secrets of Helm's releases are read only with --helm"}
+	if d.helm || len(d.helmNamespaces) > 0 {
+		p.Releases, p.ReleasesNotSeen = eyes.releases(ctx, d.helmNamespaces)
+	}
+	return p, incomplete
+}

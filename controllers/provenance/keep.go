@@ -1,0 +1,31 @@
+package provenance
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Tells tells whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
+func Tells(entry metav1.ManagedFieldsEntry, labelKey string) bool {
+	return toolNamed(entry.Manager) != NoTool || owns(entry, "f:labels", labelKey) || owns(entry, "f:annotations", corev1.LastAppliedConfigAnnotation)
+}
+
+// Annotations are those that are needed for a verdict. The one of the last client-side apply holds a whole CRD; of it
+// the opt-in label is left.
+func Annotations(annotations map[string]string, labelKey string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range []string{argoCDTracking, argoCDOptions, helmRelease, helmNamespace, fluxApply, fluxReconcile} {
+		if value, ok := annotations[key]; ok {
+			kept[key] = value
+		}
+	}
+	if value, ok := lastApplied(annotations)[labelKey]; ok {
+		rest, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{labelKey: value}}})
+		if err == nil {
+			kept[corev1.LastAppliedConfigAnnotation] = string(rest)
+		}
+	}
+	return kept
+}

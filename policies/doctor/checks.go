@@ -1,0 +1,43 @@
+package doctor
+
+import "fmt"
+
+// check looks for one kind of trouble.
+type check struct {
+	id      ID
+	examine func(Patient) Result
+}
+
+// The checks.
+const (
+	LabelInGit     ID = "label-in-git"
+	Migrating      ID = "migration"
+	Gates          ID = "gates"
+	OtherMigrators ID = "other-migrators"
+	StuckObjects   ID = "stuck-objects"
+	ArgoCDHealth   ID = "argocd-health"
+	HelmKeep       ID = "helm-keep"
+	HelmCRDs       ID = "helm-crds"
+	HelmHistory    ID = "helm-history"
+)
+
+// checks are in the order in which a migration and a removal meet what they look for.
+var checks = []check{
+	{LabelInGit, labelInGit},
+	{Migrating, migrating},
+	{OtherMigrators, otherMigrators},
+	{Gates, gates},
+	{ArgoCDHealth, argoCDHealth},
+	{StuckObjects, stuckObjects},
+	{HelmKeep, helmKeep},
+	{HelmCRDs, helmCRDs},
+	{HelmHistory, helmHistory},
+}
+
+// count is a number and what is counted.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

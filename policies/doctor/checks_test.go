@@ -1,0 +1,303 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+const widgets = "widgets.example.com"
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// healthy is a patient with one CRD, with which nothing is wrong.
+func healthy() Patient {
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: widgets, UID: "u", Generation: 3, Labels: map[string]string{v1alpha1.MigrateLabel: "true"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: "Widget"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}, {Name: "v1", Served: true, Storage: true}},
+		},
+		Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{"v1"}},
+	}
+	says(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "every object is proved to be stored at v1")
+	owned(crd, "kustomize-controller", "", labelField(v1alpha1.MigrateLabel))
+	owned(crd, "moult", "status", conditionField)
+	return Patient{Now: now, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", CRDs: []CRD{{CustomResourceDefinition: crd}}}
+}
+
+func labelField(key string) string {
+	return fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:%s":{}}}}`, key)
+}
+
+const conditionField = `{"f:status":{"f:conditions":{"k:{\"type\":\"StorageMigrated\"}":{".":{}}}}}`
+
+func owned(crd *apiextensionsv1.CustomResourceDefinition, manager, subresource, fields string) {
+	operation := metav1.ManagedFieldsOperationUpdate
+	if manager == "kustomize-controller" {
+		operation = metav1.ManagedFieldsOperationApply
+	}
+	crd.ManagedFields = append(crd.ManagedFields, metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: operation, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields),
+	})
+}
+
+func says(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, sentence string) {
+	crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{
+		Type: v1alpha1.StorageMigrated, Status: status, Reason: reason, Message: v1alpha1.Message(crd.Generation, sentence),
+	}}
+}
+
+func gate(generation int64, status v1alpha1.VersionRemovalStatus) v1alpha1.VersionRemoval {
+	return v1alpha1.VersionRemoval{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "no-v1alpha1", Generation: generation},
+		Spec:       v1alpha1.VersionRemovalSpec{CRDName: widgets, Versions: []string{"v1alpha1"}}, Status: status,
+	}
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "because"}
+}
+
+func release(revision int, status string, change ...func(*Release)) Release {
+	r := Release{Namespace: "apps", Name: "widgets", Revision: revision, Status: status,
+		CRDs: map[string]bool{}, Files: map[string]bool{}, Uses: map[schema.GroupVersionKind]int{}}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+func holds(kept bool) func(*Release) { return func(r *Release) { r.CRDs[widgets] = kept } }
+func inFiles(r *Release)             { r.Files[widgets] = true }
+func uses(version string) func(*Release) {
+	return func(r *Release) {
+		r.Uses[schema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Widget"}] = 2
+	}
+}
+
+func dying(since time.Duration, n int) func(*Patient) {
+	return func(p *Patient) {
+		for i := range n {
+			p.CRDs[0].Dying.Value = append(p.CRDs[0].Dying.Value, Dying{Name: fmt.Sprintf("default/w-%d", i), Since: now.Add(-since), Finalizers: []string{"example.com/door"}})
+		}
+	}
+}
+
+func releases(of ...Release) func(*Patient) {
+	return func(p *Patient) { p.Releases.Value = of }
+}
+
+func gatesAre(of ...v1alpha1.VersionRemoval) func(*Patient) {
+	return func(p *Patient) { p.Gates.Value = of }
+}
+
+func migrations(of ...Migration) func(*Patient) {
+	return func(p *Patient) { p.Migrations = []Known[[]Migration]{{Value: of}} }
+}
+
+func TestAHealthyPatient(t *testing.T) {
+	g := NewWithT(t)
+	report := Examine(healthy())
+	g.Expect(report.OK).To(BeTrue())
+	g.Expect(report.Checks).To(HaveLen(len(checks)))
+	for _, r := range report.Checks {
+		g.Expect(r.Outcome).To(Equal(Passed), "%s", r.ID)
+		g.Expect(r.Evidence).NotTo(BeEmpty(), "%s", r.ID)
+		g.Expect(r.Findings).To(BeEmpty(), "%s", r.ID)
+	}
+	raw, err := json.Marshal(report)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(raw)).To(HavePrefix(`{"ok":true,"checks":[{"id":"label-in-git","outcome":"passed","evidence":"the label is in what is applied by Flux","findings":[]}`))
+}
+
+func TestEachCheckFinds(t *testing.T) {
+	inTree := schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	for name, c := range map[string]struct {
+		ill      func(*Patient)
+		id       ID
+		severity Severity
+		evidence string
+		mend     string
+	}{
+		"no CRD at all": {func(p *Patient) { p.CRDs = nil }, LabelInGit, Error, "no CRD carries the label moult.dev/migrate", "moult opt-in"},
+		"a CRD without the label": {func(p *Patient) { p.CRDs[0].Labels = nil }, LabelInGit, Error,
+			"does not carry the label", "manifest in Git"},
+		"a label that a sync takes off": {func(p *Patient) {
+			p.CRDs[0].ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{}`)
+			owned(p.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(p.LabelKey))
+		}, LabelInGit, Error, "only on the live object: field manager \"kubectl-label\" (Update) set it, and the next reconcile of Flux takes it off", "manifest in Git"},
+		"a label that only a rebuilt cluster loses": {func(p *Patient) {
+			p.CRDs[0].ManagedFields = nil
+			owned(p.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(p.LabelKey))
+		}, LabelInGit, Warning, "a rebuilt cluster would not have it", "manifest in Git"},
+		"a label from who knows where": {func(p *Patient) { p.CRDs[0].ManagedFields = nil }, LabelInGit, Info, "the CRD does not tell", "if it is not in Git"},
+
+		"nobody has looked at the CRD": {func(p *Patient) { p.CRDs[0].Generation = 4 }, Migrating, Warning, "has not looked at generation 4", "moult-controller runs"},
+		"a person has to act": {func(p *Patient) {
+			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonForbidden, "a permission is missing")
+		}, Migrating, Error, "Forbidden: widgets.example.com: a permission is missing", "add the rule"},
+		"a person has paused it": {func(p *Patient) {
+			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonPaused, "paused")
+		}, Migrating, Warning, "Paused", "remove the annotation"},
+
+		"another Moult writes the condition": {func(p *Patient) {
+			owned(p.CRDs[0].CustomResourceDefinition, "moult:widgets.example.com/migrate", "status", conditionField)
+		}, OtherMigrators, Error, "another Moult, whose label is widgets.example.com/migrate", "leave one of the labels"},
+		"the in-tree migrator says so on the CRD": {func(p *Patient) {
+			p.CRDs[0].Status.Conditions = append(p.CRDs[0].Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{Type: "StorageMigrating", Status: "True"})
+		}, OtherMigrators, Warning, "Moult stands back", "wait"},
+		"the in-tree migrator is told to work": {migrations(Migration{API: InTree, Name: "w", Resource: inTree}), OtherMigrators, Warning,
+			"Kubernetes' own migrator is at work on the CRD, too: its StorageVersionMigration w", "delete it"},
+		"kube-storage-version-migrator is": {migrations(Migration{API: KSVM, Name: "w", Resource: inTree}), OtherMigrators, Warning,
+			"kube-storage-version-migrator is at work", "delete it"},
+		"Cluster API's migrator has been there": {func(p *Patient) { p.CRDs[0].Annotations = map[string]string{clusterAPI: "3"} }, OtherMigrators, Info,
+			"Cluster API's migrator", "take the CRD out of one"},
+
+		"a gate that nobody has answered": {gatesAre(gate(2, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
+			Gates, Warning, "nobody has answered it", "--gate-namespaces leaves out apps"},
+		"a gate that needs a commit": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
+			Conditions: []metav1.Condition{condition("Ready", "False", "NotOptedIn"), condition("Stalled", "True", "NotOptedIn")},
+			Blockers:   []v1alpha1.Blocker{{Kind: "NotOptedIn", Message: "it lacks the label", Action: "add it"}}})),
+			Gates, Error, "NotOptedIn: it lacks the label", "add it"},
+		"a gate that waits for a person": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
+			Conditions: []metav1.Condition{condition("Ready", "False", "ObjectsFailed")},
+			Blockers:   []v1alpha1.Blocker{{Kind: "ObjectsFailed", Message: "default/x", Action: "mend it"}}})),
+			Gates, Warning, "ObjectsFailed: default/x", "mend it"},
+		"a gate for a CRD that is not there": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
+			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, Info, "because", "spelt"},
+
+		"Argo CD has not been told, and there is no gate yet": {func(p *Patient) {
+			p.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing", Meaning: "makes a gate", Mend: "list it"}}
+		},
+			ArgoCDHealth, Warning, "k is missing: it makes a gate", "list it"},
+		"Argo CD has not been told, and a gate holds nothing": {func(p *Patient) {
+			p.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing"}}
+			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}}))(p)
+		}, ArgoCDHealth, Error, "k is missing", ""},
+
+		"objects that cannot die": {dying(time.Hour, 7), StuckObjects, Warning,
+			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
+
+		"an uninstall that would delete the CRD": {releases(release(1, "superseded", holds(true)), release(2, "deployed", holds(false))), HelmKeep, Warning,
+			"`helm uninstall` of release apps/widgets would delete the CRD and all its objects", "upgrade the release once"},
+		"a keep that is only on the live CRD": {func(p *Patient) {
+			p.CRDs[0].Annotations = map[string]string{keep: "keep"}
+			releases(release(3, "deployed", holds(false)))(p)
+		}, HelmKeep, Error, "is on the live CRD only; `helm uninstall` of release apps/widgets reads its stored manifest (revision 3)", "upgrade the release once"},
+		"a CRD that Helm never upgrades": {func(p *Patient) {
+			p.CRDs[0].ManagedFields[0].Manager = "helm"
+			releases(release(1, "deployed", inFiles))(p)
+		}, HelmCRDs, Warning, "installs once and never upgrades", "beside the chart"},
+
+		"a deployed revision that uses what could go": {releases(release(1, "deployed", uses("v1alpha1"))), HelmHistory, Warning,
+			"holds 2 Widgets at v1alpha1 in its deployed revision 1; without that version, `helm upgrade` and `helm uninstall` fail", "move the chart to v1"},
+		"a deployed revision that uses what is to go": {func(p *Patient) {
+			releases(release(1, "deployed", uses("v1alpha1")))(p)
+			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{}))(p)
+		}, HelmHistory, Error, "2 Widgets at v1alpha1", "upgrade the release once"},
+		"a deployed revision that uses what is gone": {releases(release(1, "deployed", uses("v1alpha0"))), HelmHistory, Error, "2 Widgets at v1alpha0", ""},
+		"older revisions that use it": {releases(release(3, "deployed", uses("v1")), release(1, "superseded", uses("v1alpha1")), release(2, "superseded", uses("v1alpha1"))),
+			HelmHistory, Warning, "`helm rollback` of release apps/widgets to revision 1, 2 fails without v1alpha1", "roll forward"},
+		"a failed upgrade is not what is deployed": {releases(release(2, "failed", uses("v1")), release(1, "deployed", uses("v1alpha1"))),
+			HelmHistory, Warning, "deployed revision 1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := healthy()
+			c.ill(&p)
+			report := Examine(p)
+			for _, r := range report.Checks {
+				if r.ID != c.id {
+					if r.ID != Gates && c.id != LabelInGit { // what is a gate's is told there, too
+						g.Expect(r.Findings).To(BeEmpty(), "%s", r.ID)
+					}
+					continue
+				}
+				g.Expect(r.Findings).To(HaveLen(1))
+				f := r.Findings[0]
+				g.Expect(f.Severity).To(Equal(c.severity))
+				g.Expect(f.Evidence).To(ContainSubstring(c.evidence))
+				g.Expect(f.Mend).To(ContainSubstring(c.mend))
+				g.Expect(r.Outcome == Passed).To(Equal(c.severity == Info))
+			}
+			g.Expect(report.OK).To(Equal(c.severity != Error))
+		})
+	}
+}
+
+func TestWhatIsNoTrouble(t *testing.T) {
+	for name, change := range map[string]func(*Patient){
+		"a migration on its way": func(p *Patient) {
+			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonMigrating, "rewriting")
+		},
+		"an object that has just been deleted":           dying(time.Second, 3),
+		"a migration of another migrator that has ended": migrations(Migration{API: KSVM, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Ended: true}),
+		"a migration of another resource":                migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "gadgets"}}),
+		"a gate that is open": gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
+			Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
+		"Argo CD has been told":               func(p *Patient) { p.ArgoCD.Value = []ArgoCDKey{{Key: "k", Good: true}} },
+		"a release that keeps its CRD":        releases(release(1, "deployed", holds(true))),
+		"a release that has been uninstalled": releases(release(1, "uninstalled", holds(false), uses("v1alpha1"))),
+		"a folder crds that Flux looks after": releases(release(1, "deployed", inFiles)),
+		"a release with objects at v1":        releases(release(1, "deployed", uses("v1"))),
+		"the like-named kind of somebody else's": releases(release(1, "deployed", func(r *Release) {
+			r.Uses[schema.GroupVersionKind{Group: "other.com", Version: "v1alpha1", Kind: "Widget"}] = 1
+		})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := healthy()
+			change(&p)
+			for _, r := range Examine(p).Checks {
+				NewWithT(t).Expect(r.Outcome).To(Equal(Passed), "%s: %v", r.ID, r.Findings)
+			}
+		})
+	}
+}
+
+func TestAMissingPermissionIsNoFailure(t *testing.T) {
+	const why = "it needs list on something"
+	for name, c := range map[string]struct {
+		hide   func(*Patient)
+		notRun []ID
+		note   ID // the check that ran and could not see all
+	}{
+		"VersionRemovals": {func(p *Patient) { p.Gates.Not = why }, []ID{Gates}, ""},
+		"argocd-cm":       {func(p *Patient) { p.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
+		"objects":         {func(p *Patient) { p.CRDs[0].Dying.Not = why }, []ID{StuckObjects}, ""},
+		"the objects of one CRD": {func(p *Patient) {
+			p.CRDs = append(p.CRDs, p.CRDs[0])
+			p.CRDs[1].Dying.Not = why
+		}, nil, StuckObjects},
+		"releases":                  {func(p *Patient) { p.Releases.Not = why }, []ID{HelmKeep, HelmCRDs, HelmHistory}, ""},
+		"other migrators' objects":  {func(p *Patient) { p.Migrations = []Known[[]Migration]{{Not: why}} }, nil, OtherMigrators},
+		"a release that is not one": {func(p *Patient) { p.ReleasesNotSeen = []string{why} }, nil, HelmKeep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := healthy()
+			c.hide(&p)
+			report := Examine(p)
+			g.Expect(report.OK).To(BeTrue())
+			var silent []ID
+			for _, r := range report.Checks {
+				if r.Outcome == NotRun {
+					silent = append(silent, r.ID)
+					g.Expect(r.Evidence).To(ContainSubstring(why))
+				}
+				if r.ID == c.note {
+					g.Expect(r.NotSeen).To(ContainElement(ContainSubstring(why)))
+				}
+			}
+			g.Expect(silent).To(Equal(c.notRun))
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// gates: a VersionRemoval tells in its status what holds it back; nobody may have looked there.
+func gates(p Patient) Result {
+	if p.Gates.Not != "" {
+		return notRun(p.Gates.Not)
+	}
+	open, shut := 0, 0
+	var findings []Finding
+	for i := range p.Gates.Value {
+		gate := &p.Gates.Value[i]
+		findings = append(findings, gateFindings(gate)...)
+		if meta.IsStatusConditionTrue(gate.Status.Conditions, "Ready") {
+			open++
+		} else {
+			shut++
+		}
+	}
+	return Result{Findings: findings, Evidence: fmt.Sprintf("%s open, %d waiting", count(open, "VersionRemoval"), shut)}
+}
+
+func gateFindings(gate *v1alpha1.VersionRemoval) []Finding {
+	name := "VersionRemoval " + gate.Namespace + "/" + gate.Name
+	ready := meta.FindStatusCondition(gate.Status.Conditions, "Ready")
+	switch {
+	case ready == nil || gate.Status.ObservedGeneration != gate.Generation:
+		return []Finding{{Severity: Warning, Object: name, Evidence: "nobody has answered it",
+			Mend: "see whether moult-controller runs, and whether its --gate-namespaces leaves out " + gate.Namespace + "; right after a commit, ask again"}}
+	case ready.Reason == v1alpha1.ReasonNothingStored:
+		return []Finding{{Severity: Info, Object: name, Evidence: ready.Message, Mend: "nothing if the CRD is still to come; else look at how spec.crdName is spelt"}}
+	}
+	severity := Warning
+	if meta.IsStatusConditionTrue(gate.Status.Conditions, "Stalled") {
+		severity = Error
+	}
+	var findings []Finding
+	for _, b := range gate.Status.Blockers {
+		if b.Action != "" {
+			findings = append(findings, Finding{Severity: severity, Object: name, Evidence: b.Kind + ": " + b.Message, Mend: b.Action})
+		}
+	}
+	return findings
+}
+
+// argoCDHealth: without the check, Argo CD takes a gate for healthy as soon as it is there.
+func argoCDHealth(p Patient) Result {
+	if p.ArgoCD.Not != "" {
+		return notRun(p.ArgoCD.Not)
+	}
+	severity := Error
+	if p.Gates.Not == "" && len(p.Gates.Value) == 0 {
+		severity = Warning // there is no gate yet that would hold nothing back
+	}
+	var findings []Finding
+	for _, key := range p.ArgoCD.Value {
+		if !key.Good {
+			findings = append(findings, Finding{Severity: severity, Object: "ConfigMap argocd-cm",
+				Evidence: fmt.Sprintf("%s is %s: it %s", key.Key, key.State, key.Meaning), Mend: key.Mend})
+		}
+	}
+	return Result{Findings: findings, Evidence: "Argo CD knows when a VersionRemoval is healthy"}
+}

@@ -1,0 +1,155 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moult-dev/moult/controllers/provenance"
+)
+
+// history is all stored revisions of one release, in their order.
+type history []Release
+
+func (h history) name() string { return h[0].Namespace + "/" + h[0].Name }
+
+// latest is what an uninstall acts on, whatever became of it.
+func (h history) latest() Release { return h[len(h)-1] }
+
+// deployed is what an upgrade starts from.
+func (h history) deployed() Release {
+	for _, r := range slices.Backward(h) {
+		if r.Status == "deployed" {
+			return r
+		}
+	}
+	return h.latest()
+}
+
+func histories(releases []Release) []history {
+	by := map[string]history{}
+	for _, r := range releases {
+		key := r.Namespace + "/" + r.Name
+		by[key] = append(by[key], r)
+	}
+	var all []history
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		slices.SortFunc(by[key], func(a, b Release) int { return cmp.Compare(a.Revision, b.Revision) })
+		if by[key].latest().Status != "uninstalled" {
+			all = append(all, by[key])
+		}
+	}
+	return all
+}
+
+// helm asks about each CRD and each release.
+func (p Patient) helm(passed string, find func(CRD, history) []Finding) Result {
+	if p.Releases.Not != "" {
+		return notRun(p.Releases.Not)
+	}
+	all := histories(p.Releases.Value)
+	return Result{Evidence: passed, NotSeen: p.ReleasesNotSeen, Findings: p.all(func(crd CRD) (findings []Finding) {
+		for _, h := range all {
+			findings = append(findings, find(crd, h)...)
+		}
+		return findings
+	})}
+}
+
+// helmKeep: an uninstall reads the stored manifest, and not what is live.
+func helmKeep(p Patient) Result {
+	return p.helm("no uninstall of a release deletes one of the CRDs", func(crd CRD, h history) []Finding {
+		kept, held := h.latest().CRDs[crd.Name]
+		if !held || kept {
+			return nil
+		}
+		f := Finding{Severity: Warning, Object: crd.Name,
+			Evidence: fmt.Sprintf("`helm uninstall` of release %s would delete the CRD and all its objects: its manifest does not say %s: keep", h.name(), keep),
+			Mend:     fmt.Sprintf("put the annotation %s: keep into the chart's template and upgrade the release once", keep)}
+		if keeps(crd.Annotations) {
+			f.Severity = Error
+			f.Evidence = fmt.Sprintf("%s: keep is on the live CRD only; `helm uninstall` of release %s reads its stored manifest (revision %d) and would delete the CRD and all its objects",
+				keep, h.name(), h.latest().Revision)
+		}
+		return []Finding{f}
+	})
+}
+
+// helmCRDs: the folder crds is for the first install.
+func helmCRDs(p Patient) Result {
+	return p.helm("no CRD depends on a chart's folder crds", func(crd CRD, h history) []Finding {
+		r := h.latest()
+		_, held := r.CRDs[crd.Name]
+		by := provenance.Of(crd, p.LabelKey).Tool
+		if !r.Files[crd.Name] || held || by != provenance.Helm && by != provenance.NoTool {
+			return nil // or another tool brings the changes
+		}
+		return []Finding{{Severity: Warning, Object: crd.Name,
+			Evidence: fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: neither the label nor another version comes with an upgrade", h.name()),
+			Mend:     "apply the CRD from Git beside the chart, or move it to the chart's templates with " + keep + ": keep"}}
+	})
+}
+
+// helmHistory: Helm builds the objects of the old manifest before it changes, rolls back to, or deletes anything.
+func helmHistory(p Patient) Result {
+	return p.helm("no stored revision uses a version that is to go", func(crd CRD, h history) []Finding {
+		going, asked := p.leaving(crd), true
+		if len(going) == 0 {
+			going, asked = crd.older(), false
+		}
+		return append(brokenUpgrade(crd, h, going, asked), brokenRollback(crd, h, going)...)
+	})
+}
+
+// brokenUpgrade is an error if the version is asked to go, or has gone, and else a warning.
+func brokenUpgrade(crd CRD, h history, going []string, asked bool) []Finding {
+	now := h.deployed()
+	used := now.uses(crd, going)
+	if len(used) == 0 {
+		return nil
+	}
+	severity := Warning
+	if asked || slices.ContainsFunc(used, func(version string) bool { return !crd.lists(version) }) {
+		severity = Error
+	}
+	n := 0
+	for _, version := range used {
+		n += now.Uses[crd.at(version)]
+	}
+	return []Finding{{Severity: severity, Object: crd.Name,
+		Evidence: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; without that version, `helm upgrade` and `helm uninstall` fail",
+			h.name(), count(n, crd.Spec.Names.Kind), strings.Join(used, ", "), now.Revision),
+		Mend: "move the chart to " + crd.storageVersion() + " and upgrade the release once, before the version goes"}}
+}
+
+// brokenRollback names the older revisions in one line: ten of them are usual.
+func brokenRollback(crd CRD, h history, going []string) []Finding {
+	var revisions, versions []string
+	for _, r := range h {
+		if used := r.uses(crd, going); len(used) > 0 && r.Revision != h.deployed().Revision {
+			revisions, versions = append(revisions, strconv.Itoa(r.Revision)), append(versions, used...)
+		}
+	}
+	if len(revisions) == 0 {
+		return nil
+	}
+	slices.Sort(versions)
+	return []Finding{{Severity: Warning, Object: crd.Name,
+		Evidence: fmt.Sprintf("`helm rollback` of release %s to revision %s fails without %s, which they use",
+			h.name(), strings.Join(revisions, ", "), strings.Join(slices.Compact(versions), ", ")),
+		Mend: "do not roll back beyond the removal; roll forward instead"}}
+}
+
+// uses are the versions of a CRD that a revision's manifest needs and that go, or are gone, sorted.
+func (r Release) uses(crd CRD, going []string) (versions []string) {
+	for gvk := range r.Uses {
+		if gvk == crd.at(gvk.Version) && (slices.Contains(going, gvk.Version) || !crd.lists(gvk.Version)) {
+			versions = append(versions, gvk.Version)
+		}
+	}
+	slices.Sort(versions)
+	return versions
+}

@@ -1,0 +1,53 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/provenance"
+)
+
+const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PATH` does it for a kustomization"
+
+// labelInGit: what is only on the live object goes with the next sync, or the next cluster.
+func labelInGit(p Patient) Result {
+	if len(p.CRDs) == 0 {
+		return Result{Findings: []Finding{{Severity: Error, Object: "all CRDs", Mend: intoGit,
+			Evidence: fmt.Sprintf("no CRD carries the label %s: %q, so nothing is migrated", p.LabelKey, v1alpha1.MigrateLabelValue)}}}
+	}
+	from := map[string]bool{}
+	r := Result{Findings: p.all(func(crd CRD) []Finding {
+		v := provenance.Of(crd, p.LabelKey)
+		f := Finding{Severity: Warning, Object: crd.Name, Evidence: fmt.Sprintf("the label %s is %s", p.LabelKey, v), Mend: intoGit}
+		switch v.Origin {
+		case provenance.Git:
+			from[where(v)] = true
+			return nil
+		case provenance.None:
+			f.Severity = Error
+			f.Evidence = fmt.Sprintf("it does not carry the label %s: %q, so nothing migrates its objects", p.LabelKey, v1alpha1.MigrateLabelValue)
+		case provenance.LiveOnly:
+			if v.Lost {
+				f.Severity = Error
+			}
+		case provenance.Unknown:
+			f.Severity, f.Mend = Info, "if it is not in Git, "+intoGit
+			f.Evidence = fmt.Sprintf("of the label %s: %s", p.LabelKey, v)
+		}
+		return []Finding{f}
+	})}
+	if len(from) > 0 {
+		r.Evidence = fmt.Sprintf("the label is in what is applied by %s", strings.Join(slices.Sorted(maps.Keys(from)), ", "))
+	}
+	return r
+}
+
+func where(v provenance.Verdict) string {
+	if v.Object == "" {
+		return string(v.Tool)
+	}
+	return fmt.Sprintf("%s (%s)", v.Tool, v.Object)
+}

@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+)
+
+// migrating: does a person have to act before the old versions could go? The gate's own rules are asked, with what the
+// condition tells.
+func migrating(p Patient) Result {
+	counts := map[verdict.State]int{}
+	findings := p.all(func(crd CRD) []Finding {
+		if crd.Labels[p.LabelKey] != v1alpha1.MigrateLabelValue {
+			return nil // labelInGit has said so
+		}
+		s := p.situation(crd)
+		v := verdict.Judge(s)
+		switch {
+		case v.Rule == "NotSeenYet":
+			return []Finding{{Severity: Warning, Object: crd.Name, Evidence: fmt.Sprintf("moult-controller has not looked at generation %d of the CRD", crd.Generation),
+				Mend: "see whether moult-controller runs, with this label key and with the CRD's group in --crd-groups; right after a commit, ask again"}}
+		case len(v.Blockers) == 0:
+			counts[settled(v)]++
+			return nil
+		}
+		return toMend(crd.Name, v)
+	})
+	return Result{Findings: findings, Evidence: fmt.Sprintf("%s migrated, %s on the way, and nobody has to act", count(counts[verdict.Ready], "CRD"), count(counts[verdict.Progressing], "CRD"))}
+}
+
+// settled takes a CRD whose proof stands for migrated: only when versions are to go are managedFields looked through.
+func settled(v verdict.Verdict) verdict.State {
+	if v.Reason == v1alpha1.ReasonRepairingOwnership {
+		return verdict.Ready
+	}
+	return v.State
+}
+
+func toMend(object string, v verdict.Verdict) (findings []Finding) {
+	severity := Error
+	if v.State == verdict.Progressing && (v.Reason == v1alpha1.ReasonPaused || v.Reason == v1alpha1.ReasonStandingBack || v.Reason == v1alpha1.ReasonUnavailable) {
+		severity = Warning
+	}
+	for _, b := range v.Blockers {
+		mend := b.Action
+		if mend == "" {
+			mend = "wait; it passes by itself"
+		}
+		findings = append(findings, Finding{Severity: severity, Object: object, Evidence: b.Kind + ": " + b.Message, Mend: mend})
+	}
+	return findings
+}
+
+// situation is what the gate would be asked if all older versions were to go.
+func (p Patient) situation(crd CRD) verdict.Situation {
+	subject := plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crd.storageVersion()}
+	s := verdict.Situation{
+		Now: p.Now, LabelKey: p.LabelKey, Removal: v1alpha1.VersionRemovalSpec{CRDName: crd.Name, Versions: crd.older()},
+		CRD: &verdict.CRD{
+			Subject: subject, OptedIn: true, InScope: true, Deleting: crd.DeletionTimestamp != nil, StoredVersions: crd.Status.StoredVersions,
+		},
+	}
+	for _, v := range crd.Spec.Versions {
+		s.CRD.Versions = append(s.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
+	}
+	if c := migrated(crd); c != nil && v1alpha1.SpeaksOf(c.Message, crd.Generation) {
+		_, sentence, _ := strings.Cut(c.Message, ": ")
+		s.Standing = &plan.Standing{
+			Subject: subject, Decision: plan.Decision{Reason: c.Reason, Sentence: sentence},
+			Evidence: plan.Evidence{Subject: subject, Proved: c.Status == apiextensionsv1.ConditionTrue},
+		}
+	}
+	return s
+}
+
+// migrated is the condition StorageMigrated, nil if there is none.
+func migrated(crd CRD) *apiextensionsv1.CustomResourceDefinitionCondition {
+	for i := range crd.Status.Conditions {
+		if crd.Status.Conditions[i].Type == v1alpha1.StorageMigrated {
+			return &crd.Status.Conditions[i]
+		}
+	}
+	return nil
+}

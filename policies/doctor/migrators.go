@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// Groups of the migrators that are told what to do by objects.
+const (
+	InTree = "storagemigration.k8s.io"
+	KSVM   = "migration.k8s.io"
+)
+
+// clusterAPI is what Cluster API's migrator leaves on the CRDs it looks after (controllers/crdmigrator).
+const clusterAPI = "crd-migration.cluster.x-k8s.io/observed-generation"
+
+// otherMigrators: two that work on one CRD undo each other's proofs.
+func otherMigrators(p Patient) Result {
+	r := Result{Evidence: "nobody else is at work on the CRDs", Findings: p.all(func(crd CRD) []Finding {
+		findings := append(p.otherMoults(crd), p.migrations(crd)...)
+		if isTrue(crd, v1alpha1.StorageMigrating) {
+			findings = append(findings, Finding{Severity: Warning, Object: crd.Name,
+				Evidence: "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
+				Mend:     "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
+		}
+		if _, found := crd.Annotations[clusterAPI]; found {
+			findings = append(findings, Finding{Severity: Info, Object: crd.Name, Evidence: "Cluster API's migrator looks after the CRD, too (annotation " + clusterAPI + ")",
+				Mend: "nothing, or take the CRD out of one of the two; Moult proves for itself in any case"})
+		}
+		return findings
+	})}
+	for _, known := range p.Migrations {
+		if known.Not != "" {
+			r.NotSeen = append(r.NotSeen, known.Not)
+		}
+	}
+	return r
+}
+
+// otherMoults are those that have written the condition beside ours.
+func (p Patient) otherMoults(crd CRD) (findings []Finding) {
+	for _, entry := range crd.ManagedFields {
+		name, label, _ := strings.Cut(entry.Manager, ":")
+		if name != v1alpha1.FieldManager || entry.Manager == p.FieldManager || !writesCondition(entry) {
+			continue
+		}
+		if label == "" {
+			label = v1alpha1.MigrateLabel
+		}
+		findings = append(findings, Finding{Severity: Error, Object: crd.Name,
+			Evidence: fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
+			Mend:     fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, p.LabelKey)})
+	}
+	return findings
+}
+
+func writesCondition(entry metav1.ManagedFieldsEntry) bool {
+	return entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `k:{\"type\":\"`+v1alpha1.StorageMigrated+`\"}`)
+}
+
+func (p Patient) migrations(crd CRD) (findings []Finding) {
+	for _, known := range p.Migrations {
+		for _, m := range known.Value {
+			if m.Ended || m.Resource != crd.resource() {
+				continue
+			}
+			findings = append(findings, Finding{Severity: Warning, Object: crd.Name,
+				Evidence: fmt.Sprintf("%s is at work on the CRD, too: its StorageVersionMigration %s (%s) has not ended", migratorOf(m.API), m.Name, m.API),
+				Mend:     "wait until it has ended, or delete it"})
+		}
+	}
+	return findings
+}
+
+func migratorOf(api string) string {
+	if api == KSVM {
+		return "kube-storage-version-migrator"
+	}
+	return "Kubernetes' own migrator"
+}
+
+func isTrue(crd CRD, conditionType string) bool {
+	for _, c := range crd.Status.Conditions {
+		if string(c.Type) == conditionType && c.Status == apiextensionsv1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
