@@ -8,12 +8,14 @@ func newCheck(a *app) *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check that what Moult relies on is in place",
-		Long: `Check that what Moult relies on is in place. Argo CD has to be told about
-VersionRemovals, and ` + "`check argocd`" + ` looks whether it is; Flux knows by itself and
-needs no check.
+		Long: `Check that what Moult relies on is in place:
+
+  opt-in   CRDs carry the opt-in label when they leave Git, and keep it
+  markers  Go types of storage versions carry the marker that makes the label
+  argocd   Argo CD has been told about VersionRemovals; Flux knows by itself
 
 Exit codes: 0 in place, 1 not in place, 2 the question could not be answered.`,
 	}
-	check.AddCommand(newCheckArgoCD(a))
+	check.AddCommand(newCheckArgoCD(a), newCheckOptIn(a), newCheckMarkers(a))
 	return onlySubcommands(check)
 }

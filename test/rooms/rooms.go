@@ -28,11 +28,14 @@ var rooms = []room{
 	{folder: "health/argocd", mayImport: []string{"api", "health"}}, // on top of gitops-engine
 	{folder: "lua"},
 	{folder: "controllers/plan", mayImport: []string{"api"}, pure: true},
+	{folder: "controllers/provenance", mayImport: []string{"api"}, pure: true},
 	{folder: "controllers/rewrite"},
-	{folder: "controllers/migration", mayImport: []string{"api", "controllers/plan", "controllers/rewrite"}},
-	{folder: "controllers/removal", mayImport: []string{"api", "controllers/plan", "health"}},
+	{folder: "controllers/migration", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/rewrite"}},
+	{folder: "controllers/removal", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "health"}},
 	{folder: "policies/admission"},
 	{folder: "policies/change", mayImport: []string{"api"}, pure: true},
+	{folder: "policies/doctor", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/removal"}, pure: true},
+	{folder: "policies/optin", mayImport: []string{"api"}, pure: true},
 	{folder: "clusters"},
 	{folder: "cmd", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters"}},
 	{folder: "examples", mayImport: []string{"api", "controllers/migration"}}, // what other people's operators embed

@@ -1,0 +1,132 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Options are what a delivery tool adds to a folder from outside. The zero value adds nothing.
+type Options struct {
+	// Components are folders relative to the one that is built, or URLs.
+	Components []string
+	// IgnoreMissingComponents leaves out local components that do not exist, as Flux and Argo CD do when asked to.
+	IgnoreMissingComponents bool
+	// Patches come after those of the folder's own kustomization.
+	Patches []types.Patch
+	// Labels are put on every object after the build, as spec.commonMetadata does it.
+	Labels map[string]string
+	// Edit, if set, changes a kustomization file before Kustomize reads it; the file itself is left alone. It is called
+	// for every kustomization and component of the build that has a file, by the file's absolute path, and may be called
+	// more than once for each. An error ends the build.
+	Edit func(file string, content []byte) ([]byte, error)
+}
+
+// Folder builds a folder. It fails when Kustomize does, and the error then names the folder.
+//
+// A folder without a kustomization is built from all manifests in it and below; folders below that do have one are
+// built by it.
+func Folder(dir string, o Options) (*Rendering, error) {
+	f := &folder{dir: dir, options: o}
+	files, built, err := f.build(false)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be built: %w", dir, err)
+	}
+	places := &places{folder: f, built: built}
+	objects, err := objectsOf(built, places.of)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be built: %w", dir, err)
+	}
+	return &Rendering{Name: dir, Objects: objects, Files: files, yaml: built.AsYaml}, nil
+}
+
+type folder struct {
+	dir     string
+	options Options
+}
+
+// build returns the files that were read, and the objects: with origins, each with an annotation that tells its own.
+func (f *folder) build(origins bool) ([]string, resmap.ResMap, error) {
+	disk := filesys.MakeFsOnDisk()
+	root, file, err := disk.CleanedAbs(f.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if file != "" {
+		return nil, nil, errors.New("it is a file; name its folder")
+	}
+	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, read: map[string]bool{}}
+	overlay.rootFile, overlay.root, err = f.kustomization(disk, root.String(), origins)
+	if err != nil {
+		return nil, nil, err
+	}
+	built, err := build(overlay, root.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(f.options.Labels) > 0 {
+		err = label(built, f.options.Labels)
+	}
+	return overlay.files(), built, err
+}
+
+// label is done after everything else, so no patch sees it.
+func label(built resmap.ResMap, labels map[string]string) error {
+	for _, r := range built.Resources() {
+		all := r.GetLabels()
+		for key, value := range labels {
+			all[key] = value
+		}
+		if err := r.SetLabels(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// places finds out where the objects of a folder come from, when somebody asks. A build that annotates origins is not
+// the build that Flux runs, since patches see the annotations: so it is a second one.
+type places struct {
+	folder *folder
+	built  resmap.ResMap
+
+	once    sync.Once
+	origins []*resource.Origin
+}
+
+func (p *places) of(i int, fields []string) Place {
+	p.once.Do(p.find)
+	if i >= len(p.origins) || p.origins[i] == nil {
+		return Place{}
+	}
+	origin := p.origins[i]
+	switch {
+	case origin.Repo != "":
+		return Place{File: origin.Path, Repo: origin.Repo, Ref: origin.Ref}
+	case origin.ConfiguredIn != "":
+		return Place{File: filepath.Join(p.folder.dir, origin.ConfiguredIn)}
+	}
+	id := p.built.Resources()[i].CurId()
+	return placeIn(filepath.Join(p.folder.dir, origin.Path), id.Kind, id.Name, fields)
+}
+
+// find leaves no origins behind when the second build differs.
+func (p *places) find() {
+	_, annotated, err := p.folder.build(true)
+	if err != nil || !sameObjects(annotated, p.built) {
+		return
+	}
+	origins := make([]*resource.Origin, annotated.Size())
+	for i, r := range annotated.Resources() {
+		if origins[i], err = r.GetOrigin(); err != nil {
+			return
+		}
+	}
+	p.origins = origins
+}

@@ -1,0 +1,142 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// overlay is the disk with another kustomization file at the root. It remembers what was read.
+type overlay struct {
+	filesys.FileSystem
+
+	rootFile string // the file that is replaced
+	root     []byte // its content, nil to leave it as it is
+	edit     func(file string, content []byte) ([]byte, error)
+	read     map[string]bool
+}
+
+// ReadFile is how Kustomize reads everything but remote files.
+func (o *overlay) ReadFile(name string) ([]byte, error) {
+	content, err := o.FileSystem.ReadFile(name)
+	replaced := name == o.rootFile && o.root != nil
+	if err == nil {
+		o.read[name] = true
+	}
+	if replaced {
+		content, err = o.root, nil
+	}
+	if err != nil || o.edit == nil || !isKustomization(name) {
+		return content, err
+	}
+	return o.edit(name, content)
+}
+
+func (o *overlay) files() []string { return slices.Sorted(maps.Keys(o.read)) }
+
+func isKustomization(file string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(file))
+}
+
+// KustomizationIn is the path of a folder's kustomization file, empty if it has none.
+func KustomizationIn(dir string) string {
+	disk := filesys.MakeFsOnDisk()
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		if file := filepath.Join(dir, name); disk.Exists(file) && !disk.IsDir(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// kustomization is the file to build a root by, and what it has to hold; nil if it is right as it lies there.
+func (f *folder) kustomization(disk filesys.FileSystem, root string, origins bool) (string, []byte, error) {
+	k := types.Kustomization{TypeMeta: types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}}
+	file := KustomizationIn(root)
+	o := f.options
+	if file != "" && !origins && len(o.Components)+len(o.Patches) == 0 {
+		return file, nil, nil
+	}
+	if file != "" {
+		content, err := disk.ReadFile(file)
+		if err != nil {
+			return "", nil, err
+		}
+		if err := yaml.Unmarshal(content, &k); err != nil {
+			return "", nil, fmt.Errorf("%s: %w", file, err)
+		}
+	} else {
+		manifests, err := manifestsIn(disk, root)
+		if err != nil {
+			return "", nil, err
+		}
+		file, k.Resources = filepath.Join(root, konfig.DefaultKustomizationFileName()), manifests
+	}
+	k.Patches = append(k.Patches, o.Patches...)
+	for _, component := range o.Components {
+		if !o.IgnoreMissingComponents || isRemote(component) || disk.Exists(filepath.Join(root, component)) {
+			k.Components = append(k.Components, component)
+		}
+	}
+	if origins && !slices.Contains(k.BuildMetadata, types.OriginAnnotations) {
+		k.BuildMetadata = append(k.BuildMetadata, types.OriginAnnotations)
+	}
+	if len(k.Resources) == 0 && len(k.BuildMetadata) == 0 {
+		k.Namespace = "placeholder" // Kustomize refuses a file that says nothing
+	}
+	content, err := yaml.Marshal(k)
+	return file, content, err
+}
+
+// isRemote tells a URL from a folder, roughly as Kustomize does.
+func isRemote(reference string) bool {
+	for _, prefix := range []string{"git::", "gh:", "ssh://", "https://", "http://", "file://", "git@", "github.com:", "github.com/"} {
+		if strings.HasPrefix(strings.ToLower(reference), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// manifestsIn lists what Flux would: all YAML files, and the folders that have a kustomization.
+func manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
+	factory := provider.NewDefaultDepProvider().GetResourceFactory()
+	var found []string
+	err := disk.Walk(root, func(path string, info fs.FileInfo, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case info.IsDir() && info.Name() == ".git":
+			return filepath.SkipDir
+		case info.IsDir() && KustomizationIn(path) != "":
+			found = append(found, relative)
+			return filepath.SkipDir
+		case info.IsDir() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml":
+			return nil
+		}
+		content, err := disk.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if _, err := factory.SliceFromBytes(content); err != nil {
+			return fmt.Errorf("%s holds no manifests: %w", relative, err)
+		}
+		found = append(found, relative)
+		return nil
+	})
+	return found, err
+}

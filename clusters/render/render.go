@@ -1,0 +1,84 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// Rendering is what one build, or one stream, amounts to.
+type Rendering struct {
+	// Name is the folder, or the stream, as the caller called it.
+	Name string
+	// Objects stand in the order of the build.
+	Objects []*Object
+	// Files are the absolute paths of all files that were read, sorted; kustomizations and patches among them.
+	Files []string
+
+	yaml func() ([]byte, error)
+}
+
+// YAML is the text that `kustomize build --reorder none` prints for the same folder, or the stream as it was.
+func (r *Rendering) YAML() ([]byte, error) { return r.yaml() }
+
+// Object is one object of a Rendering.
+type Object struct {
+	*unstructured.Unstructured
+
+	place func(fields []string) Place
+}
+
+// Place tells where the object comes from: the file, and the line of the field, or of the innermost field around it that
+// the file has; without fields, the line at which the object begins. What cannot be told is left empty. The first call
+// for an object of a Folder builds the folder once more, which takes as long as Folder did.
+func (o *Object) Place(fields ...string) Place { return o.place(fields) }
+
+// building holds builds apart: Kustomize keeps the schemas it knows in a global variable.
+var building sync.Mutex
+
+// build runs Kustomize with Flux's options. Kustomize panics on some broken manifests; that is an error here.
+func build(files filesys.FileSystem, dir string) (built resmap.ResMap, err error) {
+	building.Lock()
+	defer building.Unlock()
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = fmt.Errorf("kustomize gave up on a broken manifest: %v", caught)
+		}
+	}()
+	// One folder's openapi.path must not be known to the next folder.
+	openapi.ResetOpenAPI()
+	openapi.Schema()
+	defer openapi.ResetOpenAPI()
+	return krusty.MakeKustomizer(&krusty.Options{
+		LoadRestrictions: types.LoadRestrictionsNone,
+		PluginConfig:     types.DisabledPluginConfig(),
+	}).Run(files, dir)
+}
+
+func objectsOf(built resmap.ResMap, places func(i int, fields []string) Place) ([]*Object, error) {
+	objects := make([]*Object, 0, built.Size())
+	for i, resource := range built.Resources() {
+		raw, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
+		}
+		content := &unstructured.Unstructured{}
+		if err := content.UnmarshalJSON(raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
+		}
+		objects = append(objects, &Object{Unstructured: content, place: func(fields []string) Place { return places(i, fields) }})
+	}
+	return objects, nil
+}
+
+// sameObjects tells whether two builds gave the same objects in the same order.
+func sameObjects(a, b resmap.ResMap) bool {
+	return slices.Equal(a.AllIds(), b.AllIds())
+}

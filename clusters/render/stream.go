@@ -1,0 +1,39 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// Stream reads manifests that are rendered already, YAML or JSON, and takes Lists apart. The name is what their places
+// call the stream, and so does the error when it cannot be read. Documents that are no objects, such as a chart's
+// values, are left out.
+func Stream(name string, r io.Reader) (*Rendering, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	documents, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s is neither YAML nor JSON: %w", name, err)
+	}
+	rendering := &Rendering{Name: name, yaml: func() ([]byte, error) { return content, nil }}
+	for _, d := range documents {
+		raw, err := yaml.NewRNode(d.node).MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, d.node.Line, err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(raw); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, d.node.Line, err)
+		}
+		rendering.Objects = append(rendering.Objects, &Object{
+			Unstructured: object,
+			place:        func(fields []string) Place { return d.place(name, fields) },
+		})
+	}
+	return rendering, nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// markersReport is what -o json and -o yaml print.
+type markersReport struct {
+	// OK is true when there is no finding.
+	OK bool `json:"ok"`
+	// Types are the Go types of storage versions.
+	Types    []string       `json:"types"`
+	Findings []optInFinding `json:"findings"`
+}
+
+func newCheckMarkers(a *app) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "markers PATH...",
+		Short: "Check that Go types of storage versions carry the opt-in marker",
+		Long: `Look at Go types that controller-gen makes CRDs of. Each one that is marked
++kubebuilder:storageversion has to carry the marker that puts the opt-in label on
+its CRD,
+
+  // +kubebuilder:metadata:labels="` + v1alpha1.MigrateLabel + `=` + v1alpha1.MigrateLabelValue + `"
+
+or the same with ` + optin.ExcludeValue + `, which says that the CRD is left out on purpose. A PATH is
+a Go file, a folder, or a folder and everything below it (./api/...); tests and
+folders that Go leaves out are left out here, too.
+
+Exit codes:
+  0    every such type carries one of the two
+  1    at least one does not
+  2    the question could not be answered: wrong arguments, no Go, no such type`,
+		Example: a.example(`  $ moult check markers ./api/...`),
+		Args:    somePaths,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(_ *cobra.Command, paths []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			return a.checkMarkers(distinct(paths), output)
+		},
+	}
+	addOutput(c, &output)
+	return c
+}
+
+func (a *app) checkMarkers(paths []string, output string) error {
+	report := markersReport{OK: true, Types: []string{}, Findings: []optInFinding{}}
+	for _, path := range paths {
+		files, err := goFiles(path)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := report.read(file, a.labelKey); err != nil {
+				return err
+			}
+		}
+	}
+	if len(report.Types) == 0 {
+		return errors.New("name the folders with the API's types, such as ./api/...: no type there is marked +kubebuilder:storageversion")
+	}
+	if output != "" {
+		if err := printDocument(a.out, output, report); err != nil {
+			return err
+		}
+	} else {
+		a.tellOptInFindings(report.Findings)
+		fmt.Fprintf(a.out, "%s of storage versions, %d without the opt-in marker\n", count(len(report.Types), "type"), len(report.Findings))
+	}
+	if !report.OK {
+		return notDone{sentence: fmt.Sprintf("%s without the opt-in marker; what to write is above", count(len(report.Findings), "type"))}
+	}
+	return nil
+}
+
+func (r *markersReport) read(file, labelKey string) error {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	types, findings, err := optin.Markers(file, source, labelKey)
+	if err != nil {
+		return err
+	}
+	r.Types = append(r.Types, types...)
+	for _, f := range findings {
+		r.Findings = append(r.Findings, located(f, nil))
+		r.OK = false
+	}
+	return nil
+}
+
+// goFiles are those of a folder, or with /... of all below it that Go would look at.
+func goFiles(path string) ([]string, error) {
+	dir, below := strings.CutSuffix(filepath.ToSlash(path), "/...")
+	if path == "..." {
+		dir, below = ".", true
+	}
+	var files []string
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			if strings.HasSuffix(name, ".go") && (name == dir || !strings.HasSuffix(name, "_test.go")) {
+				files = append(files, name)
+			}
+		case name != dir && (!below || strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_") || entry.Name() == "testdata" || entry.Name() == "vendor"):
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("there is no Go file in %s; write %s/... for the folders below it", dir, dir)
+	}
+	return files, err
+}

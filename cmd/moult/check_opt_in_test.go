@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var update = flag.Bool("update", false, "write what the checks of testdata print into its expected.golden")
+
+// Each folder of testdata/check-opt-in is a repository, named after what is the case in it. The expected.golden beside
+// its manifests is what the check prints, and its exit code.
+func TestCheckOptIn(t *testing.T) {
+	cases, err := filepath.Glob("testdata/check-opt-in/*")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(len(cases)).To(BeNumerically(">", 20))
+	for _, folder := range cases {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			g := NewWithT(t)
+			golden, err := filepath.Abs(filepath.Join(folder, "expected.golden"))
+			g.Expect(err).NotTo(HaveOccurred())
+			t.Chdir(repository(t, folder))
+			var out, errOut strings.Builder
+			code := run(t.Context(), "moult", []string{"check", "opt-in", "."}, &out, &errOut)
+			got := fmt.Sprintf("%s%sexit code %d\n", out.String(), errOut.String(), code)
+			if *update {
+				g.Expect(os.WriteFile(golden, []byte(got), 0o600)).To(Succeed())
+			}
+			want, err := os.ReadFile(golden)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(string(want)))
+		})
+	}
+}
+
+// repository is a copy of a folder that lies in no other repository.
+func repository(t *testing.T, folder string) string {
+	t.Helper()
+	dir := t.TempDir()
+	NewWithT(t).Expect(os.CopyFS(dir, os.DirFS(folder))).To(Succeed())
+	return dir
+}
+
+// checkOptIn runs the check with something on standard input.
+func checkOptIn(t *testing.T, stdin string, args ...string) (out, errOut string, code int) {
+	t.Helper()
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "stdin")
+	g.Expect(os.WriteFile(file, []byte(stdin), 0o600)).To(Succeed())
+	opened, err := os.Open(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer opened.Close()
+	before := os.Stdin
+	os.Stdin = opened
+	defer func() { os.Stdin = before }()
+	var outText, errText strings.Builder
+	code = run(t.Context(), "moult", append([]string{"check", "opt-in"}, args...), &outText, &errText)
+	return outText.String(), errText.String(), code
+}
+
+func TestCheckOptInReadsWhatHelmRenders(t *testing.T) {
+	g := NewWithT(t)
+	rendered, err := os.ReadFile("testdata/helm/rendered.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	out, errOut, code := checkOptIn(t, string(rendered), "-")
+	g.Expect(code).To(Equal(exitNotDone), errOut)
+	g.Expect(out).To(ContainSubstring("error: NotLabelled  standard input:29 (widgets/templates/crds.yaml)  CustomResourceDefinition widgets.example.com"))
+	g.Expect(out).NotTo(ContainSubstring("gadgets.example.com"), "it carries the label")
+	g.Expect(out).To(ContainSubstring("2 CRDs: 1 opted in"))
+}
+
+func TestCheckOptInTellsPrograms(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(repository(t, "testdata/check-opt-in/a-label-is-missing"))
+	out, _, code := checkOptIn(t, "", ".", "-o", "json")
+	g.Expect(code).To(Equal(exitNotDone))
+	var report optInReport
+	g.Expect(json.Unmarshal([]byte(out), &report)).To(Succeed())
+	g.Expect(report.OK).To(BeFalse())
+	g.Expect(report.CRDs).To(ConsistOf(
+		optInCRD{Name: "gadgets.example.com", Versions: []string{"v1alpha1", "v1"}, OptedIn: true, Build: "crds/gadgets.yaml"},
+		optInCRD{Name: "widgets.example.com", Versions: []string{"v1alpha1", "v1"}, Build: "crds/widgets.yaml"},
+	))
+	g.Expect(report.Findings).To(HaveLen(1))
+	g.Expect(report.Findings[0].File).To(Equal("crds/widgets.yaml"))
+	g.Expect(report.Findings[0].Line).To(Equal(3))
+	g.Expect(report.Findings[0].Resource).To(Equal("CustomResourceDefinition widgets.example.com"))
+	g.Expect(report.Findings[0].CRDs).To(Equal([]string{"widgets.example.com"}))
+}
+
+func TestCheckOptInKnowsWhenItCannotTell(t *testing.T) {
+	t.Chdir(t.TempDir())
+	g := NewWithT(t)
+	g.Expect(os.MkdirAll("component", 0o750)).To(Succeed())
+	for name, content := range map[string]string{
+		"component/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
+		"broken.yaml":                  "kind: CustomResourceDefinition\n  x: {\n",
+	} {
+		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no path":              {nil, "name at least one PATH"},
+		"no such path":         {[]string{"nowhere"}, "nowhere: no such file"},
+		"no CRD":               {[]string{"-"}, "there is no CustomResourceDefinition to check"},
+		"a component":          {[]string{"component"}, "component is a Component, which is built only as part of a kustomization"},
+		"a broken file":        {[]string{"broken.yaml"}, "broken.yaml is neither YAML nor JSON"},
+		"a broken CRD":         {[]string{"."}, "broken.yaml is neither YAML nor JSON"},
+		"an unknown format":    {[]string{".", "-o", "xml"}, "-o xml is none of json, yaml"},
+		"a key that is no key": {[]string{"-", "--label-key", "not a key"}, "not a key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, errOut, code := checkOptIn(t, "", c.args...)
+			g.Expect(code).To(Equal(exitError), errOut)
+			g.Expect(errOut).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// A build that fails does not hide what the others show.
+func TestCheckOptInGoesOnAfterABuildThatFails(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(repository(t, "testdata/check-opt-in/a-label-is-missing"))
+	g.Expect(os.MkdirAll("broken", 0o750)).To(Succeed())
+	g.Expect(os.WriteFile("broken/kustomization.yaml", []byte("resources: [missing.yaml]\n"), 0o600)).To(Succeed())
+	out, errOut, code := checkOptIn(t, "", ".")
+	g.Expect(errOut).To(ContainSubstring("broken cannot be built: "))
+	g.Expect(out).To(ContainSubstring("NotLabelled"))
+	g.Expect(errOut).To(ContainSubstring("1 thing to mend"))
+	g.Expect(code).To(Equal(exitError), "as with the other subcommands, what could not be told counts most")
+}
+
+func TestCheckOptInLooksForAnotherLabel(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(repository(t, "testdata/check-opt-in/the-component-is-listed"))
+	out, _, code := checkOptIn(t, "", ".", "--label-key", "widgets.example.com/migrate")
+	g.Expect(code).To(Equal(exitNotDone))
+	g.Expect(out).To(ContainSubstring("not the label widgets.example.com/migrate"))
+}
+
+func TestCheckOptInTakesOverlappingPathsOnce(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(repository(t, "testdata/check-opt-in/the-component-is-listed"))
+	out, errOut, code := checkOptIn(t, "", ".", "kustomization.yaml", "crds", "crds/widgets.yaml")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(out).To(HavePrefix("1 CRD: 1 opted in"))
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// change is what one file is to hold.
+type change struct {
+	file     string
+	old, new []byte // old is nil if there is no such file
+}
+
+// plan is what there is to do, and the patches that it brings into the build.
+type plan struct {
+	changes []change
+	patches []types.Patch
+}
+
+// add puts the Component into a kustomization. It writes nothing unless a CRD will be labelled then: for Kustomize, a
+// Component that matches nothing is no error.
+func (o *optInCommand) add(path string) error {
+	file, err := kustomizationAt(path)
+	if err != nil {
+		return err
+	}
+	p, err := o.plan(file)
+	if err != nil {
+		return err
+	}
+	labelled, others, err := o.foresee(filepath.Dir(file), p.patches)
+	switch {
+	case err != nil:
+		return err
+	case len(labelled) == 0:
+		return notDone{sentence: fmt.Sprintf("%s builds no CRD that the Component matches, so nothing was written; use it where the CRDs are built (Kustomize does not see the crds/ folder of a Helm chart)", filepath.Dir(file))}
+	case len(p.changes) == 0:
+		fmt.Fprintf(o.out, "%s sets the label already\n", file)
+	}
+	for _, c := range p.changes {
+		if o.dryRun {
+			o.show(c)
+			continue
+		}
+		if err := c.write(); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.out, "wrote %s\n", c.file)
+	}
+	if !o.dryRun {
+		o.tellLabelled(labelled, others)
+	}
+	return nil
+}
+
+func kustomizationAt(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		if render.KustomizationIn(filepath.Dir(path)) != filepath.Clean(path) {
+			return "", fmt.Errorf("%s is not a kustomization; name one, or its folder", path)
+		}
+		return path, nil
+	}
+	file := render.KustomizationIn(path)
+	if file != "" && isComponent(file) {
+		return "", fmt.Errorf("%s is a Component; name the kustomization that lists it", path)
+	}
+	if file == "" {
+		return "", fmt.Errorf("there is no kustomization in %s; make one with `kustomize create --autodetect`, or let the tool that applies the folder patch it: --print flux or --print argocd", path)
+	}
+	return file, nil
+}
+
+// plan has no changes if all is there already.
+func (o *optInCommand) plan(file string) (plan, error) {
+	dir := filepath.Dir(file)
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return plan{}, err
+	}
+	k, err := parseKustomization(file, old)
+	if err != nil || k.optsIn(dir, o.labelKey) {
+		return plan{}, err
+	}
+	var p plan
+	component, reference := optincomponent.Component, optincomponent.Remote+o.ref
+	if o.ref == "" {
+		folder := o.folder
+		if folder == "" {
+			folder = filepath.Join(dir, vendorFolder)
+		}
+		if reference, err = reach(dir, folder); err != nil {
+			return plan{}, err
+		}
+		if component, p.changes, err = o.vendor(folder); err != nil {
+			return plan{}, err
+		}
+	}
+	edited, err := k.withComponent(reference)
+	if err != nil {
+		return plan{}, fmt.Errorf("%s: %w", file, err)
+	}
+	p.changes = append(p.changes, change{file: file, old: old, new: edited})
+	var listed types.Kustomization
+	err = yaml.Unmarshal(component, &listed)
+	p.patches = listed.Patches
+	return p, err
+}
+
+// reach is a folder's path from another one, as a kustomization writes it.
+func reach(from, folder string) (string, error) {
+	absoluteFrom, err := filepath.Abs(from)
+	if err != nil {
+		return "", err
+	}
+	absoluteTo, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.Rel(absoluteFrom, absoluteTo)
+	return filepath.ToSlash(path), err
+}
+
+// vendor is the Component in a folder, and the change that writes it there unless the folder has it already.
+func (o *optInCommand) vendor(folder string) ([]byte, []change, error) {
+	want, err := o.component()
+	if err != nil {
+		return nil, nil, err
+	}
+	file := render.KustomizationIn(folder)
+	if file == "" {
+		return want, []change{{file: filepath.Join(folder, "kustomization.yaml"), new: want}}, nil
+	}
+	has, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if k, err := parseKustomization(file, has); err != nil || !isComponent(file) || !k.setsLabel(folder, o.labelKey) {
+		return nil, nil, fmt.Errorf("%s is there already and is not a Component that sets the label %s; name another folder with --folder", file, o.labelKey)
+	}
+	if !o.selection.everything() && !bytes.Equal(has, want) {
+		return nil, nil, fmt.Errorf("%s is there already and chooses other CRDs; name another folder with --folder", file)
+	}
+	return has, nil, nil
+}
+
+// show prints a change as a unified diff.
+func (o *optInCommand) show(c change) {
+	name := c.file
+	if c.old == nil {
+		name = os.DevNull
+	}
+	_, text, _ := bytes.Cut(diff.Diff(name, c.old, c.file, c.new), []byte("\n")) // the first line repeats the next two
+	fmt.Fprintf(o.out, "%s", text)
+}
+
+func (c change) write() error {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(c.file); err == nil {
+		mode = info.Mode().Perm()
+	} else if err := os.MkdirAll(filepath.Dir(c.file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(c.file, c.new, mode)
+}
+
+// foresee builds the kustomization with patches and tells which CRDs are labelled then, and which are not.
+func (o *optInCommand) foresee(dir string, patches []types.Patch) (labelled, others []string, err error) {
+	rendering, err := render.Folder(dir, render.Options{Patches: patches})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, crd := range optin.CRDs(contents(rendering), o.labelKey) {
+		if crd.OptedIn() {
+			labelled = append(labelled, crd.Object.GetName())
+		} else {
+			others = append(others, crd.Object.GetName())
+		}
+	}
+	return labelled, others, nil
+}
+
+func (o *optInCommand) tellLabelled(labelled, others []string) {
+	fmt.Fprintf(o.out, "labelled: %s\n", strings.Join(labelled, ", "))
+	if len(others) > 0 {
+		fmt.Fprintf(o.out, "not labelled: %s\n", strings.Join(others, ", "))
+	}
+}

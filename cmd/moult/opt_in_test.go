@@ -1,0 +1,244 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// widgets is a repository with a CRD that nobody has labelled, and a kustomization if its text is given.
+func widgets(t *testing.T, kustomization string) *WithT {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	crd, err := os.ReadFile("testdata/check-opt-in/a-label-is-missing/crds/widgets.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.MkdirAll(filepath.Join(dir, "crds"), 0o750)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(dir, "crds/widgets.yaml"), crd, 0o600)).To(Succeed())
+	if kustomization != "" {
+		g.Expect(os.WriteFile(filepath.Join(dir, "crds/kustomization.yaml"), []byte(kustomization), 0o600)).To(Succeed())
+	}
+	t.Chdir(dir)
+	return g
+}
+
+func optIn(t *testing.T, args ...string) (out, errOut string, code int) {
+	t.Helper()
+	var outText, errText strings.Builder
+	code = run(t.Context(), "moult", append([]string{"opt-in"}, args...), &outText, &errText)
+	return outText.String(), errText.String(), code
+}
+
+func read(g *WithT, file string) string {
+	content, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
+func TestOptInKeepsWhatIsThere(t *testing.T) {
+	for name, c := range map[string]struct{ before, after string }{
+		"no components": {
+			"# ours\nresources:\n- widgets.yaml # all of them\n\n# odd, but ours\ncommonAnnotations:\n    a:   b\n",
+			"# ours\nresources:\n- widgets.yaml # all of them\n\n# odd, but ours\ncommonAnnotations:\n    a:   b\ncomponents:\n  - moult-opt-in\n",
+		},
+		"the last line does not end": {
+			"resources: [widgets.yaml]",
+			"resources: [widgets.yaml]\ncomponents:\n  - moult-opt-in\n",
+		},
+		"other components": {
+			"components:\n# first\n- ../a # why\n# last\n\nresources:\n- widgets.yaml\n",
+			"components:\n# first\n- ../a # why\n- moult-opt-in\n# last\n\nresources:\n- widgets.yaml\n",
+		},
+		"they are indented": {
+			"components:\n    -   ../a\nresources: [widgets.yaml]\n",
+			"components:\n    - ../a\n    - moult-opt-in\nresources: [widgets.yaml]\n",
+		},
+		"they are in brackets": {
+			"components: [../a] # why\nresources: [widgets.yaml] # all\n",
+			"components: [../a, moult-opt-in] # why\nresources: [widgets.yaml] # all\n",
+		},
+		"they are none": {
+			"# ours\ncomponents:\nresources: [widgets.yaml]\n",
+			"# ours\ncomponents:\n  - moult-opt-in\nresources: [widgets.yaml]\n",
+		},
+		"it is a document": {
+			"---\nresources: [widgets.yaml]\n",
+			"---\nresources: [widgets.yaml]\ncomponents:\n  - moult-opt-in\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := widgets(t, c.before)
+			g.Expect(os.MkdirAll("a", 0o750)).To(Succeed())
+			g.Expect(os.WriteFile("a/kustomization.yaml", []byte("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {team: a}\n"), 0o600)).To(Succeed())
+			out, errOut, code := optIn(t, "crds")
+			g.Expect(code).To(Equal(exitDone), errOut)
+			g.Expect(out).To(Equal("wrote crds/moult-opt-in/kustomization.yaml\nwrote crds/kustomization.yaml\nlabelled: widgets.example.com\n"))
+			g.Expect(strings.ReplaceAll(read(g, "crds/kustomization.yaml"), "-   ", "- ")).To(Equal(c.after))
+			g.Expect(read(g, "crds/moult-opt-in/kustomization.yaml")).To(Equal(string(optincomponent.Component)))
+
+			_, _, code = checkOptIn(t, "", "crds")
+			g.Expect(code).To(Equal(exitDone))
+
+			after := read(g, "crds/kustomization.yaml")
+			out, errOut, code = optIn(t, "crds/kustomization.yaml")
+			g.Expect(code).To(Equal(exitDone), errOut)
+			g.Expect(out).To(Equal("crds/kustomization.yaml sets the label already\nlabelled: widgets.example.com\n"))
+			g.Expect(read(g, "crds/kustomization.yaml")).To(Equal(after), "once is enough")
+		})
+	}
+}
+
+func TestOptInShowsWhatItWouldDo(t *testing.T) {
+	g := widgets(t, "resources:\n  - widgets.yaml\n")
+	out, errOut, code := optIn(t, "crds", "--dry-run")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(out).To(ContainSubstring("--- /dev/null\n+++ crds/moult-opt-in/kustomization.yaml\n@@ -0,0 +1,27 @@\n+# Puts the label"))
+	g.Expect(out).To(HaveSuffix("--- crds/kustomization.yaml\n+++ crds/kustomization.yaml\n@@ -1,2 +1,4 @@\n resources:\n   - widgets.yaml\n+components:\n+  - moult-opt-in\n"))
+	g.Expect(read(g, "crds/kustomization.yaml")).To(Equal("resources:\n  - widgets.yaml\n"))
+	g.Expect("crds/moult-opt-in").NotTo(BeAnExistingFile())
+}
+
+func TestOptInRefersToWhereItIsTold(t *testing.T) {
+	g := widgets(t, "resources: [widgets.yaml]\n")
+	_, errOut, code := optIn(t, "crds", "--folder", "shared/opt-in")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(read(g, "crds/kustomization.yaml")).To(ContainSubstring("\n  - ../shared/opt-in\n"))
+	g.Expect("shared/opt-in/kustomization.yaml").To(BeAnExistingFile())
+
+	g.Expect(os.WriteFile("crds/kustomization.yaml", []byte("resources: [widgets.yaml]\n"), 0o600)).To(Succeed())
+	out, errOut, code := optIn(t, "crds", "--folder", "shared/opt-in")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(out).To(Equal("wrote crds/kustomization.yaml\nlabelled: widgets.example.com\n"), "the Component is there and is shared")
+
+	g.Expect(os.WriteFile("crds/kustomization.yaml", []byte("resources: [widgets.yaml]\n"), 0o600)).To(Succeed())
+	_, errOut, code = optIn(t, "crds", "--ref", "v0.1.0")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(read(g, "crds/kustomization.yaml")).To(ContainSubstring("\n  - https://github.com/moult-dev/moult//clusters/components/opt-in?ref=v0.1.0\n"))
+	g.Expect("crds/moult-opt-in").NotTo(BeAnExistingFile())
+
+	k, err := parseKustomization("", []byte(read(g, "crds/kustomization.yaml")))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(k.optsIn("crds", "moult.dev/migrate")).To(BeTrue(), "the remote Component is known by its address")
+}
+
+func TestOptInChoosesCRDs(t *testing.T) {
+	g := widgets(t, "resources: [widgets.yaml]\n")
+	_, errOut, code := optIn(t, "crds", "--crds", `gadgets\..*`)
+	g.Expect(code).To(Equal(exitNotDone))
+	g.Expect(errOut).To(ContainSubstring("crds builds no CRD that the Component matches, so nothing was written"))
+	g.Expect("crds/moult-opt-in").NotTo(BeAnExistingFile())
+	_, errOut, code = optIn(t, "crds", "--annotated", "team=a")
+	g.Expect(code).To(Equal(exitNotDone), errOut)
+
+	out, errOut, code := optIn(t, "crds", "--crds", `.*\.example\.com`, "--label-key", "widgets.example.com/migrate")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(out).To(HaveSuffix("labelled: widgets.example.com\n"))
+	written := read(g, "crds/moult-opt-in/kustomization.yaml")
+	g.Expect(written).To(ContainSubstring("      name: .*\\.example\\.com\n"))
+	g.Expect(written).To(HavePrefix(`# Puts the label widgets.example.com/migrate: "true" on`), "comments are kept")
+	built, err := render.Folder("crds", render.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(built.Objects[0].GetLabels()).To(Equal(map[string]string{"widgets.example.com/migrate": "true"}))
+}
+
+func TestOptInLeavesOutWhatIsLeftOutOnPurpose(t *testing.T) {
+	g := widgets(t, "resources: [widgets.yaml, gadgets.yaml]\n")
+	gadgets := strings.NewReplacer("widgets.example.com", "gadgets.example.com\n  labels:\n    moult.dev/migrate: \"false\"").Replace(read(g, "crds/widgets.yaml"))
+	g.Expect(os.WriteFile("crds/gadgets.yaml", []byte(gadgets), 0o600)).To(Succeed())
+	out, errOut, code := optIn(t, "crds")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(out).To(HaveSuffix("labelled: widgets.example.com\nnot labelled: gadgets.example.com\n"))
+}
+
+func TestOptInLeavesAKustomizationAloneThatSetsTheLabelItself(t *testing.T) {
+	own := "resources: [widgets.yaml]\npatches:\n- target: {kind: CustomResourceDefinition}\n  path: label.yaml\n"
+	g := widgets(t, own)
+	g.Expect(os.WriteFile("crds/label.yaml", []byte("- op: add\n  path: /metadata/labels\n  value: {moult.dev/migrate: \"true\"}\n"), 0o600)).To(Succeed())
+	out, errOut, code := optIn(t, "crds")
+	g.Expect(code).To(Equal(exitDone), errOut)
+	g.Expect(out).To(Equal("crds/kustomization.yaml sets the label already\nlabelled: widgets.example.com\n"))
+	g.Expect(read(g, "crds/kustomization.yaml")).To(Equal(own))
+}
+
+func TestOptInRefuses(t *testing.T) {
+	g := widgets(t, "resources: [widgets.yaml]\n")
+	for name, content := range map[string]string{
+		"taken/kustomization.yaml":     "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: x-\n",
+		"plain/widgets.yaml":           read(g, "crds/widgets.yaml"),
+		"broken/kustomization.yaml":    "resources: [missing.yaml]\n",
+		"listed/kustomization.yaml":    "- resources\n",
+		"component/kustomization.yaml": string(optincomponent.Component),
+	} {
+		g.Expect(os.MkdirAll(filepath.Dir(name), 0o750)).To(Succeed())
+		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no path":                      {nil, "name one PATH"},
+		"two paths":                    {[]string{"crds", "plain"}, "name one PATH"},
+		"no such path":                 {[]string{"nowhere"}, "nowhere: no such file"},
+		"no kustomization":             {[]string{"plain"}, "there is no kustomization in plain; make one"},
+		"a file that is none":          {[]string{"crds/widgets.yaml"}, "crds/widgets.yaml is not a kustomization"},
+		"a component":                  {[]string{"component"}, "component is a Component"},
+		"a list":                       {[]string{"listed"}, "listed/kustomization.yaml is not a kustomization"},
+		"a build that fails":           {[]string{"broken"}, "broken cannot be built"},
+		"a folder that is taken":       {[]string{"crds", "--folder", "taken"}, "taken/kustomization.yaml is there already and is not a Component that sets the label"},
+		"a folder that chooses others": {[]string{"crds", "--folder", "component", "--crds", "x"}, "component/kustomization.yaml is there already and chooses other CRDs"},
+		"a reference and a choice":     {[]string{"crds", "--ref", "v1", "--crds", "x"}, "--ref refers to the Component as it is"},
+		"a pattern that is none":       {[]string{"crds", "--crds", "("}, "--crds is no regular expression"},
+		"an unknown snippet":           {[]string{"--print", "helm"}, "--print helm is none of patch, component, argocd, flux"},
+		"printing somewhere":           {[]string{"crds", "--print", "flux"}, "--print writes nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, errOut, code := optIn(t, c.args...)
+			g.Expect(code).To(Equal(exitError), errOut)
+			g.Expect(errOut).To(ContainSubstring(c.says))
+		})
+	}
+	g.Expect(read(g, "crds/kustomization.yaml")).To(Equal("resources: [widgets.yaml]\n"))
+}
+
+// Whatever is printed does in its place what the Component does.
+func TestOptInPrintsWhatWorks(t *testing.T) {
+	g := widgets(t, "resources: [widgets.yaml]\n")
+	for name, fields := range map[string][]string{"patch": nil, "component": nil, "flux": {"spec"}, "argocd": {"spec"}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, errOut, code := optIn(t, "--print", name, "--crds", `widgets\..*`)
+			g.Expect(code).To(Equal(exitDone), errOut)
+			g.Expect(out).To(HavePrefix("# "))
+			var o render.Options
+			if fields == nil {
+				var k types.Kustomization
+				g.Expect(yaml.Unmarshal([]byte(out), &k)).To(Succeed())
+				o.Patches = k.Patches
+			} else {
+				kind := map[string]string{"flux": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n", "argocd": "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"}[name]
+				parsed, err := render.Stream(name, strings.NewReader(kind+out))
+				g.Expect(err).NotTo(HaveOccurred())
+				deliveries := optin.DeliveriesOf(parsed.Objects[0].Unstructured)
+				g.Expect(deliveries).To(HaveLen(1))
+				o.Patches, _ = kustomizePatches(deliveries[0].Patches)
+			}
+			g.Expect(o.Patches).To(HaveLen(1))
+			g.Expect(o.Patches[0].Target.Name).To(Equal(`widgets\..*`))
+			built, err := render.Folder("crds", o)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(built.Objects[0].GetLabels()).To(HaveKeyWithValue("moult.dev/migrate", "true"))
+		})
+	}
+	out, _, _ := optIn(t, "--print", "component")
+	g.Expect(out).To(Equal(string(optincomponent.Component)))
+}

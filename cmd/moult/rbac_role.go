@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// crds are those that the paths build, each once: the last one that has a name counts.
+func (r *rbacCommand) crds(paths []string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, path := range paths {
+		rendering, err := manifestsAt(path, stdin)
+		if err != nil {
+			return nil, err
+		}
+		for _, candidate := range optin.CRDs(contents(rendering), r.labelKey) {
+			if candidate.Excluded() || r.optedIn && !candidate.OptedIn() {
+				continue
+			}
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if version := candidate.Object.GetAPIVersion(); version != apiextensionsv1.SchemeGroupVersion.String() {
+				return nil, fmt.Errorf("%s: CRD %s is of %s, which no API server knows any more; write it as %s",
+					path, candidate.Object.GetName(), version, apiextensionsv1.SchemeGroupVersion)
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(candidate.Object.Object, crd); err != nil {
+				return nil, fmt.Errorf("%s: CRD %s cannot be read: %w", path, candidate.Object.GetName(), err)
+			}
+			found[crd.Name] = crd
+		}
+	}
+	if len(found) == 0 {
+		return nil, errors.New(r.noCRD())
+	}
+	return slices.Collect(maps.Values(found)), nil
+}
+
+func (r *rbacCommand) noCRD() string {
+	if r.optedIn {
+		return "there is no CustomResourceDefinition with the label " + r.labelKey + "; leave out --opted-in, or name the folder in which they are labelled"
+	}
+	return "there is no CustomResourceDefinition to grant anything for; name the folder that builds some, or pipe what renders them into `" + r.app.name + " rbac -`"
+}
+
+// manifestsAt builds a folder, or reads a file or standard input.
+func manifestsAt(path string, stdin io.Reader) (*render.Rendering, error) {
+	if path == "-" {
+		return render.Stream("standard input", stdin)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return render.Folder(path, render.Options{})
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return render.Stream(path, bytes.NewReader(content))
+}
+
+// role grants what a walk does: it lists, it looks again at objects that a write left in doubt, and it writes to the
+// status where there is one, because that costs the API server less and passes by most admission webhooks, and to the
+// object itself where there is none or managedFields have to be moved.
+func (r *rbacCommand) role(crds []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
+	objects, statuses := map[string][]string{}, map[string][]string{}
+	for _, crd := range crds {
+		group, plural := crd.Spec.Group, crd.Spec.Names.Plural
+		objects[group] = append(objects[group], plural)
+		if hasStatus(crd) {
+			statuses[group] = append(statuses[group], plural+"/status")
+		}
+	}
+	role := &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.name, Labels: map[string]string{aggregateLabel: r.aggregateTo}},
+	}
+	for _, group := range slices.Sorted(maps.Keys(objects)) {
+		role.Rules = append(role.Rules, rule(group, objects[group], "get", "list", "patch"))
+		if len(statuses[group]) > 0 {
+			role.Rules = append(role.Rules, rule(group, statuses[group], "patch"))
+		}
+	}
+	return role
+}
+
+func rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Sorted(slices.Values(resources)), Verbs: verbs}
+}
+
+// hasStatus tells whether the storage version has a status subresource.
+func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Storage && v.Subresources != nil && v.Subresources.Status != nil
+	})
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// manifests are a folder that holds these CRDs.
+func manifests(t *testing.T, crds ...*apiextensionsv1.CustomResourceDefinition) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, crd := range crds {
+		crd.APIVersion, crd.Kind = apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinition"
+		raw, err := yaml.Marshal(crd)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, crd.Name+".yaml"), raw, 0o600)).To(Succeed())
+	}
+	return dir
+}
+
+func moultRBAC(t *testing.T, args ...string) (role *rbacv1.ClusterRole, errOut string, code int) {
+	t.Helper()
+	var out, says strings.Builder
+	code = run(t.Context(), "moult", append([]string{"rbac"}, args...), &out, &says)
+	role = &rbacv1.ClusterRole{}
+	NewWithT(t).Expect(yaml.UnmarshalStrict([]byte(out.String()), role)).To(Succeed())
+	return role, says.String(), code
+}
+
+func TestRBACGrantsWhatTheCRDsNeedAndNothingElse(t *testing.T) {
+	crd := func(group, plural string) *builders.CRDBuilder {
+		return builders.CRD(group, plural).Versions("v1alpha1", "v1").Storage("v1")
+	}
+	withStatus := func(built *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.CustomResourceDefinition {
+		for i := range built.Spec.Versions {
+			built.Spec.Versions[i].Subresources = nil
+			if built.Spec.Versions[i].Name == version {
+				built.Spec.Versions[i].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+			}
+		}
+		return built
+	}
+	plain := func(group, plural string) *apiextensionsv1.CustomResourceDefinition {
+		return withStatus(crd(group, plural).Build(), "")
+	}
+	walk := []string{"get", "list", "patch"}
+	for name, c := range map[string]struct {
+		crds []*apiextensionsv1.CustomResourceDefinition
+		args []string
+		want []rbacv1.PolicyRule
+	}{
+		"a CRD without a status": {crds: []*apiextensionsv1.CustomResourceDefinition{plain("example.com", "widgets")},
+			want: []rbacv1.PolicyRule{rule("example.com", []string{"widgets"}, walk...)}},
+		"the storage version has a status": {crds: []*apiextensionsv1.CustomResourceDefinition{withStatus(crd("example.com", "widgets").Build(), "v1")},
+			want: []rbacv1.PolicyRule{rule("example.com", []string{"widgets"}, walk...), rule("example.com", []string{"widgets/status"}, "patch")}},
+		"only another version has one": {crds: []*apiextensionsv1.CustomResourceDefinition{withStatus(crd("example.com", "widgets").Build(), "v1alpha1")},
+			want: []rbacv1.PolicyRule{rule("example.com", []string{"widgets"}, walk...)}},
+		"groups and resources are sorted": {
+			crds: []*apiextensionsv1.CustomResourceDefinition{plain("z.example.com", "widgets"), plain("a.example.com", "widgets"), plain("a.example.com", "gadgets")},
+			want: []rbacv1.PolicyRule{rule("a.example.com", []string{"gadgets", "widgets"}, walk...), rule("z.example.com", []string{"widgets"}, walk...)}},
+		"a CRD that is left out on purpose": {
+			crds: []*apiextensionsv1.CustomResourceDefinition{plain("example.com", "widgets"), withStatus(crd("example.com", "gadgets").Label(v1alpha1.MigrateLabel, "false").Build(), "")},
+			want: []rbacv1.PolicyRule{rule("example.com", []string{"widgets"}, walk...)}},
+		"only those that are opted in": {args: []string{"--opted-in"},
+			crds: []*apiextensionsv1.CustomResourceDefinition{plain("example.com", "widgets"), withStatus(crd("example.com", "gadgets").OptedIn().Build(), "")},
+			want: []rbacv1.PolicyRule{rule("example.com", []string{"gadgets"}, walk...)}},
+		"opted in by a label of one's own": {args: []string{"--opted-in", "--label-key", "green.example.com/migrate"},
+			crds: []*apiextensionsv1.CustomResourceDefinition{
+				withStatus(crd("example.com", "widgets").Label("green.example.com/migrate", "true").Build(), ""),
+				withStatus(crd("example.com", "gadgets").OptedIn().Build(), "")},
+			want: []rbacv1.PolicyRule{rule("example.com", []string{"widgets"}, walk...)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			role, says, code := moultRBAC(t, append(c.args, manifests(t, c.crds...))...)
+			g.Expect(code).To(Equal(exitDone), says)
+			g.Expect(role.Rules).To(Equal(c.want))
+			g.Expect(role.Name).To(Equal("moult-controller-objects"))
+			g.Expect(role.Labels).To(Equal(map[string]string{aggregateLabel: "moult-controller"}))
+		})
+	}
+}
+
+func TestRBACReadsFilesAndFoldersTogether(t *testing.T) {
+	g := NewWithT(t)
+	widgets, gadgets := builders.CRD("example.com", "widgets").Versions("v1").Build(), builders.CRD("example.com", "gadgets").Versions("v1").Build()
+	file := filepath.Join(manifests(t, widgets), widgets.Name+".yaml")
+	role, says, code := moultRBAC(t, "--aggregate-to", "green-moult-controller", file, file, manifests(t, gadgets))
+	g.Expect(code).To(Equal(exitDone), says)
+	g.Expect(role.Rules[0].Resources).To(Equal([]string{"gadgets", "widgets"}))
+	g.Expect(role.Name).To(Equal("green-moult-controller-objects"))
+	g.Expect(role.Labels).To(HaveKeyWithValue(aggregateLabel, "green-moult-controller"))
+	role, _, _ = moultRBAC(t, "--name", "mine", file)
+	g.Expect(role.Name).To(Equal("mine"))
+}
+
+// Nothing is printed then, so that no half role is committed.
+func TestRBACRefuses(t *testing.T) {
+	v1beta1 := builders.CRD("example.com", "widgets").Versions("v1").Build()
+	old := manifests(t, v1beta1)
+	file := filepath.Join(old, v1beta1.Name+".yaml")
+	raw, err := os.ReadFile(file)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(os.WriteFile(file, []byte(strings.Replace(string(raw), "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1", 1)), 0o600)).To(Succeed())
+	unlabelled := manifests(t, builders.CRD("example.com", "widgets").Versions("v1").Build())
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no path":                         {nil, "name at least one PATH; see moult rbac --help"},
+		"a path that is not there":        {[]string{"nowhere"}, "nowhere: no such file or directory"},
+		"a folder without a CRD":          {[]string{"../../examples/flux/3-removal/widgets"}, "there is no CustomResourceDefinition to grant anything for"},
+		"no CRD is opted in":              {[]string{unlabelled, "--opted-in"}, "there is no CustomResourceDefinition with the label moult.dev/migrate; leave out --opted-in"},
+		"a CRD of before Kubernetes 1.22": {[]string{old}, "CRD widgets.example.com is of apiextensions.k8s.io/v1beta1, which no API server knows any more"},
+		"a label that cannot be":          {[]string{unlabelled, "--aggregate-to", "a/b"}, `--aggregate-to "a/b" cannot be a label's value`},
+		"no label":                        {[]string{unlabelled, "--aggregate-to", ""}, `--aggregate-to "" cannot be a label's value; write it like moult-controller`},
+		"a name that cannot be":           {[]string{unlabelled, "--name", "a/b"}, `--name "a/b" cannot be a ClusterRole's name`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			role, says, code := moultRBAC(t, c.args...)
+			g.Expect(code).To(Equal(exitError))
+			g.Expect(says).To(ContainSubstring(c.says))
+			g.Expect(role).To(Equal(&rbacv1.ClusterRole{}))
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package optin
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const crdIgnoreKey = "resource.customizations.ignoreDifferences.apiextensions.k8s.io_CustomResourceDefinition"
+
+// differencesIgnored: what a tool is told not to compare, it does not apply. A CRD's status, its CA bundle or its printer
+// columns may well be ignored; the label and the versions may not.
+func differencesIgnored(c check) []Finding {
+	var findings []Finding
+	if d := c.unit.Delivery; d != nil && c.touches() {
+		for _, ignored := range d.ignored() {
+			findings = append(findings, c.ignores(d.Object, ignored)...)
+		}
+	}
+	if !c.argoCDMayApply() || len(c.crds) == 0 {
+		return findings
+	}
+	for _, config := range c.unit.ArgoCDConfig {
+		for _, key := range []string{crdIgnoreKey, "resource.customizations.ignoreDifferences.all"} {
+			settings := map[string]any{}
+			if text, ok := at(config, "data", key).(string); ok && yaml.Unmarshal([]byte(text), &settings) == nil {
+				findings = append(findings, c.ignores(config, ignoredFields(settings, []string{"data", key}, all))...)
+			}
+		}
+	}
+	return findings
+}
+
+// ignored is one entry of a list of fields that a tool does not compare.
+type ignored struct {
+	field    []string // of the entry
+	pointers []string
+	jq       []string
+	managers []string
+	matches  func(CRD) bool
+}
+
+func ignoredFields(entry map[string]any, field []string, matches func(CRD) bool) ignored {
+	return ignored{
+		field: field, pointers: stringsIn(entry["jsonPointers"]), jq: stringsIn(entry["jqPathExpressions"]),
+		managers: stringsIn(entry["managedFieldsManagers"]), matches: matches,
+	}
+}
+
+// ignored are the delivery's entries that can be about a CRD.
+func (d Delivery) ignored() []ignored {
+	setting := "ignoreDifferences"
+	if d.Tool == Flux {
+		setting = "ignore"
+	}
+	list, _ := d.at(setting).([]any)
+	var found []ignored
+	for i, item := range list {
+		entry, _ := item.(map[string]any)
+		field := under(d.spec, setting, strconv.Itoa(i))
+		if d.Tool == Flux {
+			if target := stringMap(entry["target"]); matchesExpression(target["group"], "apiextensions.k8s.io") && matchesExpression(target["kind"], "CustomResourceDefinition") {
+				found = append(found, ignored{field: field, pointers: stringsIn(entry["paths"]), matches: func(crd CRD) bool {
+					return matchesExpression(target["name"], crd.Object.GetName())
+				}})
+			}
+			continue
+		}
+		group, _ := entry["group"].(string)
+		kind, _ := entry["kind"].(string)
+		if matchesGlob(group, "apiextensions.k8s.io") && matchesGlob(kind, "CustomResourceDefinition") {
+			found = append(found, ignoredFields(entry, field, func(crd CRD) bool {
+				return entry["name"] == nil || entry["name"] == "" || entry["name"] == crd.Object.GetName()
+			}))
+		}
+	}
+	return found
+}
+
+// ignores are the findings about one entry.
+func (c check) ignores(object *unstructured.Unstructured, i ignored) []Finding {
+	names := c.names(i.matches)
+	if len(names) == 0 && !c.unit.Unseen {
+		return nil
+	}
+	var hidden []string
+	for _, pointer := range i.pointers {
+		if hides(segments(pointer), c.labelKey) {
+			hidden = append(hidden, pointer)
+		}
+	}
+	for _, expression := range i.jq {
+		if hides(jqPath(expression), c.labelKey) {
+			hidden = append(hidden, expression)
+		}
+	}
+	var findings []Finding
+	if len(hidden) > 0 {
+		findings = append(findings, Finding{
+			Object: object, Field: i.field, CRDs: names,
+			Why:  fmt.Sprintf("differences at %s are ignored, so the label or another version in Git may never be applied: %s", strings.Join(hidden, ", "), c.whose(names)),
+			Mend: "ignore no more than it takes, for example /spec/conversion/webhook/clientConfig/caBundle",
+		})
+	}
+	if len(i.managers) > 0 {
+		findings = append(findings, Finding{
+			Severity: Warning, Object: object, Field: i.field, CRDs: names,
+			Why:  fmt.Sprintf("what %s last wrote is not compared with Git, which hides the label and the versions if they have ever applied the CRD: %s", strings.Join(i.managers, ", "), c.whose(names)),
+			Mend: "name the fields to be ignored in place of who wrote them",
+		})
+	}
+	return findings
+}
+
+// hides tells whether ignoring a path hides the label, the list of versions, or what a version is for.
+func hides(path []string, labelKey string) bool {
+	label, versions := []string{"metadata", "labels", labelKey}, []string{"spec", "versions"}
+	if contains(path, label) || contains(path, versions) {
+		return true
+	}
+	if !contains(versions, path) {
+		return false
+	}
+	below := path[len(versions):] // the index, then a field of the version
+	return len(below) == 1 || slices.Contains([]string{"name", "served", "storage"}, below[1])
+}
+
+// contains tells whether a path is another one, or leads to where it is.
+func contains(around, inner []string) bool {
+	return len(around) <= len(inner) && slices.Equal(around, inner[:len(around)])
+}
+
+// segments of a JSON pointer.
+func segments(pointer string) []string {
+	var found []string
+	for segment := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if segment != "" {
+			found = append(found, strings.NewReplacer("~1", "/", "~0", "~").Replace(segment))
+		}
+	}
+	return found
+}
+
+var jqStep = regexp.MustCompile(`^\s*(?:\.?\[\s*"([^"]*)"\s*\]|\."([^"]*)"|\.([A-Za-z_]\w*)|\.?(\[[^\]"]*\]))\??`)
+
+// jqPath is the path with which an expression begins. What comes after it only narrows down what is ignored.
+func jqPath(expression string) []string {
+	var path []string
+	for {
+		step := jqStep.FindStringSubmatch(expression)
+		if step == nil {
+			return path
+		}
+		path = append(path, step[1]+step[2]+step[3]+step[4])
+		expression = expression[len(step[0]):]
+	}
+}
+
+// matchesGlob is how Argo CD compares groups and kinds.
+func matchesGlob(pattern, text string) bool {
+	ok, err := path.Match(pattern, text)
+	return err == nil && ok
+}
+
+// matchesExpression is how Kustomize and Flux compare: an anchored regular expression, and nothing matches everything.
+func matchesExpression(pattern, text string) bool {
+	if pattern == "" {
+		return true
+	}
+	expression, err := regexp.Compile("^(?:" + pattern + ")$")
+	return err == nil && expression.MatchString(text)
+}

@@ -1,0 +1,133 @@
+package optin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// rule finds one kind of thing to mend.
+type rule struct {
+	name Rule
+	find func(check) []Finding
+}
+
+// rules is the specification: what has to be the case for a CRD from Git to be migrated. The order is that of the way
+// from Git to the cluster, so that the first finding about a CRD is the one to mend first.
+var rules = []rule{
+	{NotLabelled, notLabelled},
+	{ReachesNothing, reachesNothing},
+	{Recreated, recreated},
+	{Replaced, replaced},
+	{NotApplied, notApplied},
+	{DifferencesIgnored, differencesIgnored},
+	{Substituted, substituted},
+}
+
+// notLabelled: Moult leaves alone what does not carry the label.
+func notLabelled(c check) []Finding {
+	var findings []Finding
+	for _, crd := range c.crds {
+		if crd.OptedIn() {
+			continue
+		}
+		why, mend := c.missing(crd)
+		findings = append(findings, Finding{
+			Object: crd.Object, Field: []string{"metadata", "labels", c.labelKey}, CRDs: []string{crd.Object.GetName()},
+			Why: why, Mend: mend + fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.labelKey, ExcludeValue),
+		})
+	}
+	return findings
+}
+
+// missing says how the label is missing.
+func (c check) missing(crd CRD) (why, mend string) {
+	says := fmt.Sprintf("%s: %q", c.labelKey, v1alpha1.MigrateLabelValue)
+	switch value := crd.Label.(type) {
+	case nil:
+	case string:
+		return fmt.Sprintf("the label %s is %q, and only %q opts in", c.labelKey, value, v1alpha1.MigrateLabelValue), "write " + says
+	default:
+		return fmt.Sprintf("the label %s is not a string, which the API server refuses", c.labelKey), "write " + says + " with quotation marks"
+	}
+	if at(crd.Object, "metadata", "annotations", c.labelKey) != nil {
+		return fmt.Sprintf("%s is an annotation, and has to be a label", c.labelKey), "move it to metadata.labels"
+	}
+	why = fmt.Sprintf("it has %d versions (%s) and not the label %s, so nothing migrates its objects",
+		len(crd.Versions), strings.Join(crd.Versions, ", "), c.labelKey)
+	return why, c.howToOptIn()
+}
+
+func (c check) howToOptIn() string {
+	switch d := c.unit.Delivery; {
+	case d == nil:
+		return "`moult opt-in PATH` adds the label to what a kustomization builds, and `moult opt-in --print patch` prints the patch"
+	case d.Tool == Flux:
+		return "`moult opt-in --print flux` prints what to add to the Kustomization"
+	default:
+		return "`moult opt-in --print argocd` prints what to add to the Application"
+	}
+}
+
+// reachesNothing: Kustomize takes a target that matches nothing for a success.
+func reachesNothing(c check) []Finding {
+	var findings []Finding
+	for _, patch := range c.unit.Patches {
+		if patch.Reached > 0 {
+			continue
+		}
+		f := Finding{
+			File: patch.File, Line: patch.Line, Field: patch.Field,
+			Why:  fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.labelKey, c.unit.Name),
+			Mend: "correct its target, list it where the CRDs are built, or remove it",
+		}
+		if patch.File == "" && c.unit.Delivery != nil {
+			f.Object = c.unit.Delivery.Object
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// notApplied: a label in Git does nothing if the CRD is not applied again.
+func notApplied(c check) []Finding {
+	if !c.fluxMayApply() {
+		return nil
+	}
+	var findings []Finding
+	for _, crd := range c.crds {
+		for _, setting := range []struct{ key, value, why string }{
+			{"ssa", "Ignore", "Flux never applies the CRD"},
+			{"ssa", "IfNotPresent", "Flux applies the CRD only where there is none, so neither the label nor another version reaches a cluster that has it"},
+			{"reconcile", "disabled", "Flux does not reconcile the CRD"},
+		} {
+			if field := fluxSetting(crd, setting.key, setting.value); field != nil {
+				findings = append(findings, Finding{
+					Object: crd.Object, Field: field, CRDs: []string{crd.Object.GetName()},
+					Why: setting.why, Mend: "remove " + field[len(field)-1],
+				})
+			}
+		}
+	}
+	return findings
+}
+
+// fluxMayApply: settings for Flux on a CRD do nothing if Argo CD applies it.
+func (c check) fluxMayApply() bool { return c.unit.Delivery == nil || c.unit.Delivery.Tool == Flux }
+
+func (c check) argoCDMayApply() bool {
+	return c.unit.Delivery == nil || c.unit.Delivery.Tool == ArgoCD
+}
+
+// fluxSetting is the field in which a CRD has a setting for Flux, which looks at labels and annotations and does not
+// mind capitals; nil if it is not set.
+func fluxSetting(crd CRD, key, value string) []string {
+	key = fluxGroup + "/" + key
+	for _, where := range []string{"annotations", "labels"} {
+		if has, ok := at(crd.Object, "metadata", where, key).(string); ok && strings.EqualFold(has, value) {
+			return []string{"metadata", where, key}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package optin
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// substituted: Flux takes ${…} for a variable wherever it stands, in a description or a pattern, too. Then the build
+// fails, or the schema in the cluster is another one than in Git.
+func substituted(c check) []Finding {
+	d := c.unit.Delivery
+	if d == nil || d.Tool != Flux || !d.substitutes() {
+		return nil
+	}
+	var findings []Finding
+	for _, crd := range c.crds {
+		const setting = fluxGroup + "/substitute"
+		if at(crd.Object, "metadata", "annotations", setting) == "disabled" || at(crd.Object, "metadata", "labels", setting) == "disabled" {
+			continue
+		}
+		field, text := variable(crd.Object.Object, nil, stringMap(d.at("postBuild", "substitute")))
+		if text == "" {
+			continue
+		}
+		findings = append(findings, Finding{
+			Object: crd.Object, Field: field, CRDs: []string{crd.Object.GetName()},
+			Why:  fmt.Sprintf("Flux takes %s for a variable (spec.postBuild of Kustomization %s), so the build fails or the CRD is changed on its way", text, d.Object.GetName()),
+			Mend: fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text),
+		})
+	}
+	return findings
+}
+
+// substitutes tells whether Flux looks for variables at all.
+func (d Delivery) substitutes() bool {
+	inline, _ := d.at("postBuild", "substitute").(map[string]any)
+	from, _ := d.at("postBuild", "substituteFrom").([]any)
+	return len(inline)+len(from) > 0 || d.at("postBuild", "substituteStrategy") == "Always"
+}
+
+// variable finds the first ${…} that nobody has given a value on purpose, and the field that holds it.
+func variable(value any, field []string, known map[string]string) (where []string, text string) {
+	switch v := value.(type) {
+	case string:
+		return field, unknownVariable(v, known)
+	case []any:
+		for i, item := range v {
+			if where, text := variable(item, under(field, strconv.Itoa(i)), known); text != "" {
+				return where, text
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if text := unknownVariable(key, known); text != "" {
+				return under(field, key), text
+			}
+			if where, text := variable(v[key], under(field, key), known); text != "" {
+				return where, text
+			}
+		}
+	}
+	return nil, ""
+}
+
+var variablePattern = regexp.MustCompile(`^\$\{(\w*)[^}]*\}?`)
+
+// unknownVariable skips $$, with which a dollar is written, and variables that are known by name.
+func unknownVariable(text string, known map[string]string) string {
+	for i := strings.IndexByte(text, '$'); i >= 0 && i+1 < len(text); {
+		skip := 1
+		if text[i+1] == '$' {
+			skip = 2
+		} else if found := variablePattern.FindStringSubmatch(text[i:]); found != nil {
+			if _, ok := known[found[1]]; !ok {
+				return found[0]
+			}
+		}
+		next := strings.IndexByte(text[i+skip:], '$')
+		if next < 0 {
+			return ""
+		}
+		i += skip + next
+	}
+	return ""
+}
