@@ -1,0 +1,46 @@
+package simulation
+
+import "strconv"
+
+// Belief is a shortcut that a migrator may take, and that others do take: it believes what Moult asks about. A process
+// with a belief is the real one, but its wire answers as the belief says where Moult would have asked an API server.
+type Belief string
+
+const (
+	// Nothing is believed: Moult as it is.
+	Nothing Belief = ""
+	// TheFirstPassIsEnough: when the first walk has ended, all objects are taken for current.
+	TheFirstPassIsEnough Belief = "the first pass is enough"
+	// NewIsFresh: an object whose resourceVersion is newer than the storage flip is taken for current.
+	NewIsFresh Belief = "a resourceVersion newer than the flip is current"
+	// ConflictsAreFresh: an object that somebody else has written meanwhile is taken for current.
+	ConflictsAreFresh Belief = "a conflict means that somebody else has rewritten it"
+	// CleanIsProved: if storedVersions is clean, all objects are taken for current.
+	CleanIsProved Belief = "a clean storedVersions is a proof"
+	// FoundIsFine: a stale object that the check has found and rewritten is taken for no sign of others.
+	FoundIsFine Belief = "what the check has found is mended, so all is well"
+	// NoGuard: the CRD is taken to be as it was when the trim was decided on.
+	NoGuard Belief = "the trim needs no guard"
+)
+
+// believes tells whether the check of an object is thought to be unnecessary. Its guard is the resourceVersion that was
+// listed; a rewrite has none.
+func (w *wire) believes(guard string) bool {
+	if guard == "" {
+		return false
+	}
+	w.etcd.mu.Lock()
+	defer w.etcd.mu.Unlock()
+	crd := w.etcd.current()
+	switch w.belief {
+	case TheFirstPassIsEnough:
+		return true
+	case NewIsFresh:
+		rv, err := strconv.ParseInt(guard, 10, 64)
+		return err == nil && rv > w.flipped
+	case CleanIsProved:
+		return crd != nil && len(crd.Status.StoredVersions) == 1
+	case Nothing, ConflictsAreFresh, FoundIsFine, NoGuard:
+	}
+	return false
+}

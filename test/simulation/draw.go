@@ -1,0 +1,175 @@
+package simulation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Limits bound what a schedule may hold. What a write may be late by in all is Lag + Hold, and a list may show what is
+// Age old: as long as the three together stay below the settle time, Moult's assumption holds.
+type Limits struct {
+	Lag  time.Duration
+	Hold time.Duration
+	Age  time.Duration
+	// Report is how long a write to the CRD's status may be under way. Nothing is assumed of it.
+	Report time.Duration
+	// Faults are kills, lost answers, servers that are down.
+	Faults bool
+}
+
+// Late is the latest that the world may be.
+func (l Limits) Late() time.Duration { return l.Lag + l.Hold + l.Age }
+
+// horizon is about when the last event begins.
+const horizon = 300 * time.Second
+
+// objectNames are those that clients write to; the first ones are there from the beginning.
+var objectNames = []string{"a", "b", "c", "d", "e"}
+
+// Schedules draws schedules.
+func Schedules(l Limits) *rapid.Generator[Schedule] {
+	return rapid.Custom(func(t *rapid.T) Schedule {
+		d := drawer{T: t, Limits: l}
+		s := Schedule{
+			Objects: rapid.IntRange(1, 4).Draw(t, "objects"),
+			Servers: rapid.SliceOfN(rapid.Custom(d.server), 1, 3).Draw(t, "servers"),
+			Seed:    rapid.Uint64().Draw(t, "seed"),
+		}
+		d.servers = len(s.Servers)
+		s.Routes = rapid.SliceOfN(rapid.Custom(d.route), 1, 4).Draw(t, "routes")
+		s.Processes = d.processes()
+		changes := d.changes()
+		for _, c := range changes {
+			d.near = append(d.near, c.At)
+		}
+		writes := rapid.SliceOfN(rapid.Custom(d.write), 0, 12).Draw(t, "writes")
+		s.Events = slices.Concat(changes, writes)
+		if l.Faults {
+			s.Events = append(s.Events, rapid.SliceOfN(rapid.Custom(d.fault), 0, 3).Draw(t, "faults")...)
+		}
+		slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
+		return s
+	})
+}
+
+// drawer draws the parts of a schedule.
+type drawer struct {
+	*rapid.T
+	Limits
+	servers int
+	near    []time.Duration // when the CRD changes
+}
+
+// tick is the grain of what is drawn. A small remainder keeps any two things from happening at once.
+const tick = 100 * time.Millisecond
+
+func upTo(t *rapid.T, most time.Duration, what string) time.Duration {
+	return time.Duration(rapid.Int64Range(0, int64(most/tick)).Draw(t, what)) * tick
+}
+
+func (d drawer) server(t *rapid.T) Server { return Server{Lag: upTo(t, d.Lag, "lag")} }
+
+func (d drawer) route(t *rapid.T) Route {
+	r := Route{Server: rapid.IntRange(0, d.servers-1).Draw(t, "server")}
+	if rapid.Bool().Draw(t, "slow") {
+		r.Hold = upTo(t, d.Hold, "hold")
+		r.Report = upTo(t, d.Report, "report")
+	}
+	r.Age = upTo(t, d.Age, "age")
+	r.Expires = d.Faults && rapid.Bool().Draw(t, "expires")
+	return r
+}
+
+// processes take over from one another, sometimes before the former has gone, sometimes long after.
+func (d drawer) processes() []Process {
+	var all []Process
+	if d.Faults {
+		all = rapid.SliceOfN(rapid.Custom(d.process), 0, 2).Draw(d.T, "killed")
+	}
+	all = append(all, rapid.Custom(d.process).Draw(d.T, "last"))
+	for i := range all {
+		if i > 0 {
+			before := all[i-1]
+			all[i].From = max(0, all[i].From+before.From+before.For-overlap)
+		}
+	}
+	all[len(all)-1].For = 0
+	return all
+}
+
+// overlap is for how long at most a process goes on when the next one has started.
+const overlap = 30 * time.Second
+
+func (d drawer) process(t *rapid.T) Process {
+	return Process{
+		From:  upTo(t, 3*overlap, "from"),
+		For:   time.Second + upTo(t, horizon/2, "for"),
+		Sight: upTo(t, 30*time.Second, "sight"),
+		Skew:  time.Duration(rapid.IntRange(-48, 48).Draw(t, "skew")) * time.Hour,
+	}
+}
+
+// changes are those of the CRD; some are taken back soon.
+func (d drawer) changes() (all []Event) {
+	at, storage := time.Duration(0), versions[0]
+	for _, c := range rapid.SliceOfN(rapid.Custom(d.change), 1, 5).Draw(d.T, "changes") {
+		at += c.At
+		c.At = at
+		all = append(all, c)
+		if c.Kind == Flip && rapid.IntRange(0, 3).Draw(d.T, "back") == 3 {
+			at += upTo(d.T, 3*time.Second, "back by")
+			all = append(all, Event{At: at, Kind: Flip, Version: storage})
+		} else {
+			storage = cmp.Or(c.Version, storage)
+		}
+	}
+	return all
+}
+
+// change comes some time after the change before it: at once, while that is being settled, or when all is proved.
+func (d drawer) change(t *rapid.T) Event {
+	later := rapid.SampledFrom([]time.Duration{3 * time.Second, horizon / 3, horizon / 3}).Draw(t, "later")
+	e := Event{
+		At:   upTo(t, later, "by"),
+		Kind: rapid.SampledFrom([]Kind{Flip, Flip, Flip, Edit, Edit, Edit, Trick, Doubt, Recreate}).Draw(t, "change"),
+	}
+	if e.Kind == Flip || e.Kind == Recreate {
+		e.Version = rapid.SampledFrom([]string{"v1", "v1", "v1", "v1beta1", "v1alpha1"}).Draw(t, "version")
+	}
+	return e
+}
+
+// moment is near a change of the CRD more often than not: just before, so that what begins then is still under way at
+// the change, or while servers lag.
+func (d drawer) moment(t *rapid.T) time.Duration {
+	if rapid.IntRange(0, 3).Draw(t, "apart") == 0 {
+		return upTo(t, horizon, "at")
+	}
+	change := rapid.SampledFrom(d.near).Draw(t, "near")
+	if rapid.Bool().Draw(t, "before") {
+		return max(0, change-upTo(t, d.Hold, "by"))
+	}
+	return change + upTo(t, d.Lag+time.Second, "by")
+}
+
+func (d drawer) write(t *rapid.T) Event {
+	e := Event{At: d.moment(t), Kind: rapid.SampledFrom([]Kind{Update, Update, Update, Put, Touch, Delete}).Draw(t, "write")}
+	e.Object = rapid.SampledFrom(objectNames).Draw(t, "object")
+	e.Server = rapid.IntRange(0, d.servers-1).Draw(t, "server")
+	e.Hold = upTo(t, d.Hold, "hold")
+	return e
+}
+
+func (d drawer) fault(t *rapid.T) Event {
+	e := Event{At: d.moment(t), Kind: rapid.SampledFrom([]Kind{Down, Lose, Blind}).Draw(t, "fault")}
+	if e.Kind == Blind {
+		e.For = upTo(t, overlap, "for")
+	} else {
+		e.Server = rapid.IntRange(0, d.servers-1).Draw(t, "server")
+		e.For = upTo(t, 90*time.Second, "for")
+	}
+	return e
+}

@@ -1,0 +1,95 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// etcd holds what all API servers share. Whoever calls a method that says so holds the lock.
+type etcd struct {
+	mu       sync.Mutex
+	revision int64 // the one counter behind every resourceVersion
+	objects  map[string]record
+	past     []change
+	crds     []definition  // every revision of the CRD; the last one is current
+	changed  chan struct{} // closed at the next revision of the CRD
+}
+
+// record is an object as etcd holds it.
+type record struct {
+	rv      int64
+	version string // that its bytes are encoded at
+	data    int    // stands for all else in it
+}
+
+// change is one write of an object; a nil record is its deletion.
+type change struct {
+	rv     int64
+	at     time.Time
+	name   string
+	record *record
+}
+
+func newEtcd() *etcd {
+	return &etcd{objects: map[string]record{}, changed: make(chan struct{})}
+}
+
+// get reads an object, nil if there is none. It needs the lock.
+func (e *etcd) get(name string) *record {
+	if r, exists := e.objects[name]; exists {
+		return &r
+	}
+	return nil
+}
+
+// put stores an object under the next revision. It needs the lock.
+func (e *etcd) put(name string, r record) record {
+	e.revision++
+	r.rv = e.revision
+	e.objects[name] = r
+	e.past = append(e.past, change{rv: r.rv, at: time.Now(), name: name, record: &r})
+	return r
+}
+
+// remove deletes an object. It needs the lock.
+func (e *etcd) remove(name string) {
+	e.revision++
+	delete(e.objects, name)
+	e.past = append(e.past, change{rv: e.revision, at: time.Now(), name: name})
+}
+
+// names are those of all objects. It needs the lock.
+func (e *etcd) names() []string { return slices.Sorted(maps.Keys(e.objects)) }
+
+// revisionAt is the revision that was the newest one a while ago. It needs the lock.
+func (e *etcd) revisionAt(at time.Time) int64 {
+	newest := e.revision
+	for _, c := range slices.Backward(e.past) {
+		if !c.at.After(at) {
+			return newest
+		}
+		newest = c.rv - 1
+	}
+	return newest
+}
+
+// asOf are the objects as they were at a revision. It needs the lock.
+func (e *etcd) asOf(revision int64) map[string]record {
+	if revision >= e.revision {
+		return maps.Clone(e.objects)
+	}
+	objects := map[string]record{}
+	for _, c := range e.past {
+		switch {
+		case c.rv > revision:
+			return objects
+		case c.record == nil:
+			delete(objects, c.name)
+		default:
+			objects[c.name] = *c.record
+		}
+	}
+	return objects
+}
