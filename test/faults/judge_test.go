@@ -1,0 +1,123 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/test/faults"
+)
+
+// The judge is told lies, by hand.
+func TestTheJudgeSeesEveryLie(t *testing.T) {
+	for name, c := range map[string]struct {
+		lie  func(*world)
+		want string
+	}{
+		"a list that is trimmed while objects are stale": {(*world).trimByHand, `storedVersions of widgets\..* is \[v1\], but stored at v1alpha1 are faults-.*/object-00000, .*`},
+		"a list that is trimmed before the settle time is over": {func(w *world) {
+			w.writeAll()
+			w.trimByHand()
+		}, `trimmed to \[v1\] although these have not been asked about since the settle time was over: faults-.*/object-00000, `},
+		"a list that is trimmed before one object is asked about again": {func(w *world) {
+			w.writeAll()
+			time.Sleep(w.settle)
+			w.write(0, 1, 2)
+			w.trimByHand()
+		}, `trimmed to \[v1\] although these .*: faults-.*/object-00003$`},
+		"a gate that opens while objects are stale": {(*world).openByHand, `the gate faults-.*/no-v1alpha1 is open, but stored at v1alpha1 are`},
+		"an object that is deleted": {func(w *world) {
+			w.Expect(w.at(w.cp.Config, "v1", "widgets", w.namespace).Delete(w.ctx, name(2), metav1.DeleteOptions{})).To(Succeed())
+		}, `widgets faults-.*/object-00002 is deleted`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 4, fault{})
+			w.flip()
+			w.begin()
+			w.Expect(w.judge.Lie()).To(Succeed())
+			c.lie(w)
+			w.Eventually(w.judge.Lie, soon, "20ms").Should(MatchError(MatchRegexp(c.want)))
+		})
+	}
+}
+
+func TestTheJudgeAcceptsTheTruth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4, fault{})
+	w.flip()
+	w.begin()
+	w.writeAll()
+	time.Sleep(w.settle)
+	w.writeAll()
+	w.trimByHand()
+	w.openByHand()
+	w.judge.AllowDeletes()
+	w.Expect(w.at(w.cp.Config, "v1", "widgets", w.namespace).Delete(w.ctx, name(2), metav1.DeleteOptions{})).To(Succeed())
+	w.sync()
+	w.Expect(w.judge.Lie()).To(Succeed())
+	w.Expect(w.stored("widgets")).To(Equal(map[string]int{"v1": 3}))
+}
+
+func (w *world) writeAll() { w.write(0, 1, 2, 3) }
+
+// write writes objects through the proxy, without changing them.
+func (w *world) write(which ...int) {
+	w.t.Helper()
+	for _, i := range which {
+		_, err := w.at(w.proxy.Config(), "v1", "widgets", w.namespace).Patch(w.ctx, name(i), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+func (w *world) trimByHand() {
+	w.t.Helper()
+	w.Expect(w.client.Status().Patch(w.ctx, w.live("widgets").DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"storedVersions":["v1"]}}`)))).To(Succeed())
+}
+
+func (w *world) openByHand() {
+	w.t.Helper()
+	w.sync()
+	w.Expect(w.client.Status().Patch(w.ctx, w.gate().DeepCopy(), client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"SafeToRemove","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`)))).To(Succeed())
+}
+
+func TestWhatIsLostIsNamed(t *testing.T) {
+	const (
+		entry  = `{"manager":"tool","operation":"Apply","apiVersion":"example.com/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{},"f:color":{}}}}`
+		before = `{"kind":"Widget","apiVersion":"example.com/v1alpha1","metadata":{"name":"a","managedFields":[` + entry + `]},"spec":{"size":1,"color":"green"}}`
+	)
+	for name, c := range map[string]struct {
+		after string
+		want  []string
+	}{
+		"nothing": {before, nil},
+		"only the version has changed": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` +
+			`{"manager":"tool","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{},"f:color":{}}}}` + `]},"spec":{"size":1,"color":"green"}}`, nil},
+		"a field":    {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` + entry + `]},"spec":{"size":1}}`, []string{"n/a has changed"}},
+		"a value":    {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` + entry + `]},"spec":{"size":2,"color":"green"}}`, []string{"n/a has changed"}},
+		"all owners": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a"},"spec":{"size":1,"color":"green"}}`, []string{"n/a: {tool Apply } owns nothing any more"}},
+		"one owned field": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[{"manager":"tool","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{}}}}]},"spec":{"size":1,"color":"green"}}`,
+			[]string{"n/a: {tool Apply } no longer owns .spec.color"}},
+		"and somebody has come": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` + entry + `,{"manager":"before-first-apply","operation":"Update","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{}}}}]},"spec":{"size":1,"color":"green"}}`,
+			[]string{"n/a: {before-first-apply Update } owns fields and did not before"}},
+		"the object": {"", []string{"n/a is gone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			after := map[string][]byte{}
+			if c.after != "" {
+				after["n/a"] = []byte(c.after)
+			}
+			lost := faults.Lost(map[string][]byte{"n/a": []byte(before)}, after, faults.Busy{})
+			g.Expect(lost).To(HaveLen(len(c.want)), "%v", lost)
+			for i := range c.want {
+				g.Expect(lost[i]).To(HavePrefix(c.want[i]))
+			}
+		})
+	}
+}
