@@ -23,7 +23,7 @@ help: ## list what there is to do
 	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:[^#]*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build moult-controller and moult into bin/
-	@$(GO) build -o bin/ ./cmd/...
+	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 	@echo "built bin/moult-controller and bin/moult"
 
 test: test-main test-health test-bench ## run all tests against a real kube-apiserver and etcd
