@@ -38,9 +38,9 @@ func TestTheStatusSubresourceIsTheCheaperWay(t *testing.T) {
 		locked         error
 		byStatus, main int64
 	}{
-		"a plain write goes there":  {nil, entry("tool", apply, old, ownsSize), nil, 20, 0},
-		"and so does a check":       {checking, entry("tool", apply, old, ownsSize), nil, 40, 0},
-		"a repair has no effect on": {repairing, entry("tool", apply, old, ownsSize), nil, 0, 20},
+		"a plain write goes there":                          {nil, entry("tool", apply, old, ownsSize), nil, 20, 0},
+		"and so does a check":                               {checking, entry("tool", apply, old, ownsSize), nil, 40, 0},
+		"a repair has no effect on":                         {repairing, entry("tool", apply, old, ownsSize), nil, 0, 20},
 		"without the permission, the main resource will do": {nil, entry("tool", apply, old, ownsSize), rbacSays, 1, 20},
 		"and if there is none, after all":                   {nil, entry("tool", apply, old, ownsSize), status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"), 1, 20},
 	} {

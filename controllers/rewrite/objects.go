@@ -129,7 +129,7 @@ func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types
 // time, or after timeout.
 func outliving(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), timeout)
-	stop := context.AfterFunc(parent, func() { time.AfterFunc(grace, cancel) })
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(grace, cancel) }) //nolint:forbidigo // the time of a request on the wire, as its timeout
 	return ctx, func() { stop(); cancel() }
 }
 

@@ -38,6 +38,7 @@ type stage struct {
 }
 
 func play(t *testing.T, act func(s *stage)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stage{Gomega: NewWithT(t), ctx: ctx}
