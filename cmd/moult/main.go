@@ -1,7 +1,7 @@
 // Command moult shows how far CustomResourceDefinitions are migrated and migrates them once, without a controller. It
 // is a kubectl plug-in as well: installed as kubectl-moult it answers to `kubectl moult`.
 //
-// One file per subcommand: status.go, migrate.go, version.go. What a subcommand has to say goes to standard output,
+// One file, or a few of the same name, per subcommand: status.go, migrate.go, opt_in.go, doctor.go, rbac.go and so on. What a subcommand has to say goes to standard output,
 // progress and errors to standard error, an error being one line that says what to do next. The exit codes are in
 // exit.go and in every help text.
 package main

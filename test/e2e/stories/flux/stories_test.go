@@ -78,7 +78,7 @@ func start(t *testing.T) *flux.Flux {
 	g.Expect(err).NotTo(HaveOccurred())
 	source, err := f.NewSource(t.Context(), "moult")
 	g.Expect(err).NotTo(HaveOccurred())
-	revision, err := source.Push(t.Context(), map[string]string{"clusters/base/versionremovals.yaml": string(crd)})
+	revision, err := source.Push(t.Context(), map[string]string{"clusters/base/crds/versionremovals.yaml": string(crd)})
 	g.Expect(err).NotTo(HaveOccurred())
 	c, err := cluster.NewClient(controlPlane.Config)
 	g.Expect(err).NotTo(HaveOccurred())

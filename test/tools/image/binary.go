@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// source is the commit that is built.
+type source struct {
+	root     string
+	revision string
+	version  string // a tag, or what lies between the last one and the commit
+	time     time.Time
+}
+
+// look asks git. What is changed and not committed is built, too, and the version says so.
+func look(ctx context.Context, root string) (source, error) {
+	s := source{root: root}
+	var err error
+	if s.revision, err = s.output(ctx, nil, "git", "rev-parse", "HEAD"); err != nil {
+		return s, err
+	}
+	if s.version, err = s.output(ctx, nil, "git", "describe", "--tags", "--always", "--dirty"); err != nil {
+		return s, err
+	}
+	s.version = regexp.MustCompile(`[^A-Za-z0-9_.-]`).ReplaceAllString(s.version, "-") // what an image's tag may hold
+	seconds, err := s.output(ctx, nil, "git", "log", "-1", "--format=%ct")
+	if err != nil {
+		return s, err
+	}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	s.time = time.Unix(at, 0).UTC()
+	return s, err
+}
+
+// compile builds moult-controller and moult for a platform, without cgo, so that they need nothing around them.
+func (s source) compile(ctx context.Context, folder, platform string) (programs []string, err error) {
+	system, architecture, found := strings.Cut(platform, "/")
+	if !found {
+		return nil, fmt.Errorf("-platforms names %q; write it like linux/amd64", platform)
+	}
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off"}
+	for _, name := range []string{"moult-controller", "moult"} {
+		program, err := filepath.Abs(filepath.Join(folder, fileName(name, platform)))
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/"+name); err != nil {
+			return nil, err
+		}
+		programs = append(programs, program)
+	}
+	return programs, nil
+}
+
+// output runs a program at the root of the repository.
+func (s source) output(ctx context.Context, env []string, name string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Dir, command.Env = s.root, append(os.Environ(), env...)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
