@@ -97,14 +97,15 @@ var killPoints = []killPoint{
 	{"a write to the gate's status", patch, gatePath, 6},
 }
 
-// killed kills the controller, as often as -faults.kills says, at a request that the seed decides, before or after it is
-// carried out, and starts the next one at once. Each time all is migrated it flips the storage the other way.
+// killed kills the controller, as often as -faults.kills says, at requests of each kind in turn. The seed decides at which
+// one, and whether that is carried out or lost. The next controller starts at once. Each time all is migrated the storage
+// flips the other way.
 func killed(w *world) {
 	random := rand.New(rand.NewPCG(*seedFlag, 1))
 	w.flip()
 	w.begin()
-	for kills := 0; kills < *killsFlag; {
-		point := killPoints[random.IntN(len(killPoints))]
+	for kills, try := 0, 0; kills < *killsFlag; try++ {
+		point := killPoints[try%len(killPoints)]
 		after, carriedOut := random.IntN(point.most), random.IntN(2) == 0
 		p := w.run()
 		fault := faults.InsteadOf(p.kill)

@@ -72,7 +72,10 @@ func Tell(code func(int)) Fault {
 
 // Conflict answers that somebody else has written the object meanwhile.
 func Conflict() Fault {
-	return refuse(metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified; please apply your changes to the latest version and try again"})
+	return refuse(metav1.Status{
+		Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Message: "the object has been modified; please apply your changes to the latest version and try again",
+	})
 }
 
 // TooMany answers that the API server is busy and that the client shall come back after some seconds.
@@ -85,7 +88,10 @@ func TooMany(retryAfter int32) Fault {
 
 // InternalError answers 500.
 func InternalError() Fault {
-	return refuse(metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "Internal error occurred: etcdserver: mvcc: database space exceeded"})
+	return refuse(metav1.Status{
+		Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+		Message: "Internal error occurred: etcdserver: mvcc: database space exceeded",
+	})
 }
 
 // Unavailable answers 503, in the words of a load balancer that has no server left: no Status.

@@ -27,6 +27,8 @@ type fault struct {
 	// late faults are met by a walk that only rewrites: the gate is asked for when all is done. With the others it is asked
 	// for first, so that the walks repair managedFields, too. -faults.full plays each both ways.
 	late bool
+	// silent faults are none of anybody's business: the CRD says nothing but how far the migration is.
+	silent bool
 	// aboutGate is set where the fault is about the gate itself, which then has to be asked for first in any case.
 	aboutGate bool
 	// long faults take minutes.
@@ -48,7 +50,7 @@ type fault struct {
 // (midpass_test.go); a webhook that converts one way only (wipe_test.go); an admission policy that mutates at every write
 // (mutation_test.go).
 var every = []fault{
-	{name: "nothing goes wrong at all", objects: 5, inject: unharmed},
+	{name: "nothing goes wrong at all", silent: true, objects: 5, inject: unharmed},
 
 	// What networks do.
 	{name: "requests are lost, and their connections break after a while",
@@ -61,7 +63,7 @@ var every = []fault{
 		inject: through(faults.Rule{Verbs: patch, Path: crdStatusPath, Probability: 0.5, Times: 4, Fault: faults.DropAnswer(300 * time.Millisecond)})},
 	{name: "the gate's status is written and the answer lost", aboutGate: true,
 		inject: through(faults.Rule{Verbs: patch, Path: gatePath, Times: 3, Fault: faults.Reset()})},
-	{name: "every request is late", late: true,
+	{name: "every request is late", silent: true, late: true,
 		inject: through(faults.Rule{Fault: faults.Delay(150 * time.Millisecond)})},
 	{name: "answers break off in the middle",
 		inject: through(faults.Rule{Path: objectPath, Probability: 0.2, Fault: faults.Reset()})},
@@ -69,30 +71,30 @@ var every = []fault{
 	{name: "the port speaks something that is not TLS", late: true, inject: babble},
 
 	// What API servers answer.
-	{name: "409 to one write in three",
+	{name: "409 to one write in three", silent: true,
 		inject: through(faults.Rule{Verbs: patch, Path: objectPath, Probability: 0.3, Fault: faults.Conflict()})},
 	{name: "409 to every write of one object",
 		inject: through(faults.Rule{Verbs: patch, Path: theSeventh, Fault: faults.Conflict()}), holds: only("object-00007", "Conflict")},
 	{name: "409 to the first writes of a CRD's status", late: true,
 		inject: through(faults.Rule{Verbs: patch, Path: crdStatusPath, Times: 6, Fault: faults.Conflict()})},
-	{name: "410 to every continued list, with a token to go on", late: true,
+	{name: "410 to every continued list, with a token to go on", silent: true, late: true,
 		inject: through(faults.Rule{Path: continued, Probability: 0.6, Fault: faults.Expired(true)})},
-	{name: "410 to a continued list, without a token",
+	{name: "410 to a continued list, without a token", silent: true,
 		inject: through(faults.Rule{Path: continued, Times: 3, Fault: faults.Expired(false)})},
-	{name: "429, come back in a second",
+	{name: "429, come back in a second", silent: true,
 		inject: through(faults.Rule{Path: objectPath, After: 5, Times: 8, Fault: faults.TooMany(1)})},
 	{name: "500 to one request in five", late: true,
 		inject: through(faults.Rule{Path: objectPath, Probability: 0.2, Fault: faults.InternalError()})},
 	{name: "500 to every write of one object",
 		inject: through(faults.Rule{Verbs: patch, Path: theSeventh, Fault: faults.InternalError()}), holds: only("object-00007", "InternalError")},
 	{name: "503 to everything for a while", inject: forAWhile(faults.Rule{After: 40, Fault: faults.Unavailable()})},
-	{name: "lists as they were before the pass",
+	{name: "lists as they were before the pass", silent: true,
 		inject: through(faults.Rule{Verbs: []string{"list"}, Path: widgetsList, Fault: faults.StaleLists()})},
 	{name: "any of these at random", inject: chaos},
 
 	// What happens to API servers and to etcd.
 	{name: "the API server is killed and another one takes its place", inject: restarted},
-	{name: "etcd is compacted in mid-list", late: true, apart: compactable, inject: compacted},
+	{name: "etcd is compacted in mid-list", silent: true, late: true, apart: compactable, inject: compacted},
 	{name: "one of two API servers stands still across the flip", objects: 20, inject: lagging},
 
 	// What happens to the controller.
@@ -110,14 +112,14 @@ var every = []fault{
 		inject: hookBreaks(garbage), holds: says(v1alpha1.ReasonConversionUnavailable)},
 	{name: "an admission webhook rejects some", inject: rejecting, holds: only("object-00007", "AdmissionDenied", "object-00008", "the freezer is locked")},
 	{name: "an admission webhook goes down and takes every update with it", late: true, inject: admissionDown, holds: says(v1alpha1.ReasonObjectsFailed, "failed calling webhook")},
-	{name: "a field is required and a rule added that no old object passes", inject: stricter},
+	{name: "a field is required and a rule added that no old object passes", silent: true, inject: stricter},
 	{name: "a rule that some objects can no longer pass, whatever is written", late: true, inject: impossible, holds: only("object-00007", "Invalid", "this one is frozen")},
 
 	// What others do.
 	{name: "a namespace and all its objects are deleted in mid-pass", inject: namespaceDeleted},
 	{name: "the CRD is deleted in mid-pass, and comes back with old objects", inject: crdDeleted},
-	{name: "every object gets a new status faster than the pass goes", inject: churned},
-	{name: "every object gets a new status, without a gate", late: true, inject: churned},
+	{name: "every object gets a new status faster than the pass goes", silent: true, inject: churned},
+	{name: "every object gets a new status, without a gate", silent: true, late: true, inject: churned},
 	{name: "one object is written without a pause", inject: hot},
 }
 
@@ -146,6 +148,7 @@ func TestEveryFault(t *testing.T) {
 
 func play(t *testing.T, f fault, late bool) {
 	t.Helper()
+	t.Logf("-faults.seed=%d", *seedFlag)
 	w := newWorld(t, cmp.Or(f.objects, 48), f)
 	w.late = late
 	f.inject(w)
@@ -154,6 +157,10 @@ func play(t *testing.T, f fault, late bool) {
 	}
 	w.heal()
 	w.completes()
+	if f.silent {
+		w.Expect(w.judge.Said("widgets." + w.group)).To(HaveEach(BeElementOf(
+			v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonMigrated)))
+	}
 	t.Logf("complete %s after the flip", time.Since(w.began).Round(100*time.Millisecond))
 }
 

@@ -23,6 +23,7 @@ type history struct {
 	group    string
 	revision int64
 
+	said    map[string][]string                   // by CRD: the reasons of its condition, in the order in which they came
 	crds    map[string]*crdState                  // by name
 	gates   map[string]*gateState                 // by namespace/name
 	objects map[string]map[string]object          // by plural and namespace/name
@@ -53,7 +54,7 @@ type change struct {
 
 func newHistory(group string, revision int64) history {
 	return history{
-		group: group, revision: revision, crds: map[string]*crdState{}, gates: map[string]*gateState{},
+		group: group, revision: revision, said: map[string][]string{}, crds: map[string]*crdState{}, gates: map[string]*gateState{},
 		objects: map[string]map[string]object{}, stored: map[string]map[string]map[string]bool{},
 	}
 }
@@ -86,6 +87,11 @@ func (h *history) takeCRD(name string, value []byte) (*change, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := json.Unmarshal(value, crd); err != nil {
 		return nil, fmt.Errorf("CRD %s in etcd: %w", name, err)
+	}
+	for _, c := range crd.Status.Conditions {
+		if said := h.said[name]; c.Type == v1alpha1.StorageMigrated && (len(said) == 0 || said[len(said)-1] != c.Reason) {
+			h.said[name] = append(said, c.Reason)
+		}
 	}
 	before := h.crds[name]
 	h.crds[name] = &crdState{crd}

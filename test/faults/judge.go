@@ -97,6 +97,13 @@ func (j *Judge) CRD(name string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{}
 }
 
+// Said are the reasons that a CRD's condition has had, in their order.
+func (j *Judge) Said(crd string) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.history.said[crd])
+}
+
 // Gate is a VersionRemoval, in the same way.
 func (j *Judge) Gate(namespace, name string) *v1alpha1.VersionRemoval {
 	j.mu.Lock()

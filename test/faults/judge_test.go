@@ -1,6 +1,8 @@
 package faults_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,23 +89,28 @@ func (w *world) openByHand() {
 }
 
 func TestWhatIsLostIsNamed(t *testing.T) {
-	const (
-		entry  = `{"manager":"tool","operation":"Apply","apiVersion":"example.com/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{},"f:color":{}}}}`
-		before = `{"kind":"Widget","apiVersion":"example.com/v1alpha1","metadata":{"name":"a","managedFields":[` + entry + `]},"spec":{"size":1,"color":"green"}}`
-	)
+	entry := func(manager, operation, version, fields string) string {
+		return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":"example.com/%s","fieldsType":"FieldsV1","fieldsV1":{"f:spec":%s}}`,
+			manager, operation, version, fields)
+	}
+	object := func(version, spec string, entries ...string) string {
+		return fmt.Sprintf(`{"kind":"Widget","apiVersion":"example.com/%s","metadata":{"name":"a","managedFields":[%s]},"spec":%s}`,
+			version, strings.Join(entries, ","), spec)
+	}
+	const both, whole = `{"f:size":{},"f:color":{}}`, `{"size":1,"color":"green"}`
+	old := entry("tool", "Apply", "v1alpha1", both)
+	before := object("v1alpha1", whole, old)
 	for name, c := range map[string]struct {
 		after string
 		want  []string
 	}{
-		"nothing": {before, nil},
-		"only the version has changed": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` +
-			`{"manager":"tool","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{},"f:color":{}}}}` + `]},"spec":{"size":1,"color":"green"}}`, nil},
-		"a field":    {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` + entry + `]},"spec":{"size":1}}`, []string{"n/a has changed"}},
-		"a value":    {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` + entry + `]},"spec":{"size":2,"color":"green"}}`, []string{"n/a has changed"}},
-		"all owners": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a"},"spec":{"size":1,"color":"green"}}`, []string{"n/a: {tool Apply } owns nothing any more"}},
-		"one owned field": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[{"manager":"tool","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{}}}}]},"spec":{"size":1,"color":"green"}}`,
-			[]string{"n/a: {tool Apply } no longer owns .spec.color"}},
-		"and somebody has come": {`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","managedFields":[` + entry + `,{"manager":"before-first-apply","operation":"Update","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:size":{}}}}]},"spec":{"size":1,"color":"green"}}`,
+		"nothing":                      {before, nil},
+		"only the version has changed": {object("v1", whole, entry("tool", "Apply", "v1", both)), nil},
+		"a field":                      {object("v1", `{"size":1}`, old), []string{"n/a has changed"}},
+		"a value":                      {object("v1", `{"size":2,"color":"green"}`, old), []string{"n/a has changed"}},
+		"all owners":                   {object("v1", whole), []string{"n/a: {tool Apply } owns nothing any more"}},
+		"one owned field":              {object("v1", whole, entry("tool", "Apply", "v1", `{"f:size":{}}`)), []string{"n/a: {tool Apply } no longer owns .spec.color"}},
+		"and somebody has come": {object("v1", whole, old, entry("before-first-apply", "Update", "v1", both)),
 			[]string{"n/a: {before-first-apply Update } owns fields and did not before"}},
 		"the object": {"", []string{"n/a is gone"}},
 	} {

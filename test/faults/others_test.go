@@ -96,6 +96,9 @@ func (w *world) churn(workers, n int, pause time.Duration) {
 	}
 	w.busy = faults.Busy{Managers: []string{"churner"}, Change: func(o *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(o.Object, "status", "observedSize")
+		if status, _, _ := unstructured.NestedMap(o.Object, "status"); len(status) == 0 {
+			delete(o.Object, "status")
+		}
 	}}
 	w.atTheEnd(func() {
 		stop()

@@ -146,17 +146,21 @@ func (w *world) create(plural, namespace string, n int) {
 	all.SetLimit(8)
 	for i := range n {
 		all.Go(func() error {
-			object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(i), "color": "green", "parts": []any{"head", "tail"}}}}
+			object := &unstructured.Unstructured{Object: map[string]any{
+				"spec": map[string]any{"size": int64(i), "color": "green", "parts": []any{"head", "tail"}},
+			}}
 			object.SetAPIVersion(w.group + "/v1alpha1")
 			object.SetKind(strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s"))
 			object.SetName(name(i))
 			if _, err := objects.Apply(w.ctx, name(i), object, metav1.ApplyOptions{FieldManager: "old-tool"}); err != nil || i%3 > 0 {
 				return err
 			}
-			if _, err := objects.Patch(w.ctx, name(i), types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"a"}},"spec":{"enabled":true}}`), metav1.PatchOptions{FieldManager: "old-updater"}); err != nil {
+			update := []byte(`{"metadata":{"labels":{"team":"a"}},"spec":{"enabled":true}}`)
+			if _, err := objects.Patch(w.ctx, name(i), types.MergePatchType, update, metav1.PatchOptions{FieldManager: "old-updater"}); err != nil {
 				return err
 			}
-			_, err := objects.Patch(w.ctx, name(i), types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`), metav1.PatchOptions{FieldManager: "old-controller"}, "status")
+			status := []byte(`{"status":{"phase":"Ready"}}`)
+			_, err := objects.Patch(w.ctx, name(i), types.MergePatchType, status, metav1.PatchOptions{FieldManager: "old-controller"}, "status")
 			return err
 		})
 	}
