@@ -5,7 +5,7 @@
 // faults_test.go is the table of all faults: what goes wrong, how it is brought about, and what must hold meanwhile. To
 // add one, write a line there and a function that injects it; what must hold after every fault is in world.completes.
 //
-//	go test ./test/faults                            # as `make test` does: each fault once, 5 kills
+//	go test ./test/faults                            # each fault once, 5 kills; not part of `make test`
 //	make test-faults                                 # each with the gate asked before and after, and those that take minutes
 //	make test-faults-nightly                         # the same with 50 kills and another seed each time
 //	go test ./test/faults -run 'Fault/429' -v        # one of them

@@ -1,4 +1,4 @@
-# Everything that can go wrong, gone wrong on purpose (test/faults). `make test` plays the kills only.
+# Everything that can go wrong, gone wrong on purpose (test/faults). They are not part of `make test`.
 # FAULTS_FLAGS adds to the tests' own flags, for example FAULTS_FLAGS="-faults.seed=7 -run TestEveryFault/429".
 GO ?= go
 
