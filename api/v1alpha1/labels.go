@@ -19,4 +19,17 @@ const (
 	// FieldManager is the name under which Moult writes to the API server. It
 	// appears in metadata.managedFields of everything Moult owns a field of.
 	FieldManager = "moult"
+
+	// RemovalFieldManager is the name under which VersionsRemovable is written.
+	RemovalFieldManager = FieldManager + "-removal"
 )
+
+// FieldManagerOf is a field manager's name in an installation with an opt-in label
+// of its own, so that two installations do not take one another's fields: the name
+// itself with MigrateLabel, else the name, a colon and the label's key.
+func FieldManagerOf(manager, labelKey string) string {
+	if labelKey == MigrateLabel {
+		return manager
+	}
+	return manager + ":" + labelKey
+}

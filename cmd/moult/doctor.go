@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/doctor"
 )
 
@@ -99,7 +100,7 @@ func (d *doctorCommand) run(ctx context.Context, names []string) error {
 
 // look reads all that the checks look at. With an error there may be some of the CRDs.
 func (d *doctorCommand) look(ctx context.Context, eyes *eyes, names []string) (doctor.Patient, error) {
-	p := doctor.Patient{Now: time.Now(), LabelKey: d.labelKey, FieldManager: fieldManager(d.labelKey)}
+	p := doctor.Patient{Now: time.Now(), LabelKey: d.labelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, d.labelKey)}
 	found := d.optedIn(ctx, eyes.crds)
 	if len(names) > 0 {
 		found = named(ctx, eyes.crds, names)

@@ -49,14 +49,6 @@ func (a *app) newEyes() (*eyes, error) {
 	return e, err
 }
 
-// fieldManager is under which name the Moult of a label writes.
-func fieldManager(labelKey string) string {
-	if labelKey == v1alpha1.MigrateLabel {
-		return v1alpha1.FieldManager
-	}
-	return v1alpha1.FieldManager + ":" + labelKey
-}
-
 // cutDown drops the schemas, which are nearly all of a CRD, so that many can be examined.
 func cutDown(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	for i := range crd.Spec.Versions {

@@ -80,12 +80,7 @@ const defaultMaxWalks = 8
 func (o Options) withDefaults() Options {
 	orDefault(&o.LabelKey, v1alpha1.MigrateLabel)
 	orDefault(&o.Settle, DefaultSettle)
-	if o.FieldManager == "" {
-		o.FieldManager = v1alpha1.FieldManager
-		if o.LabelKey != v1alpha1.MigrateLabel {
-			o.FieldManager += ":" + o.LabelKey
-		}
-	}
+	orDefault(&o.FieldManager, v1alpha1.FieldManagerOf(v1alpha1.FieldManager, o.LabelKey))
 	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
 	orDefault(&o.MaxWalks, defaultMaxWalks)
 	if o.Pace == nil {

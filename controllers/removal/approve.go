@@ -115,17 +115,9 @@ func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.Cus
 		return err
 	}
 	target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
-	err = r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.fieldManager()), client.ForceOwnership)
+	err = r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(v1alpha1.FieldManagerOf(v1alpha1.RemovalFieldManager, r.opts.LabelKey)), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("writing condition %s on %s: %w", v1alpha1.VersionsRemovable, crd.Name, err)
 	}
 	return nil
-}
-
-// fieldManager differs from the migration's, and from another installation's.
-func (r *Reconciler) fieldManager() string {
-	if r.opts.LabelKey == v1alpha1.MigrateLabel {
-		return v1alpha1.FieldManager + "-removal"
-	}
-	return v1alpha1.FieldManager + "-removal:" + r.opts.LabelKey
 }
