@@ -1,0 +1,2 @@
+// Package change is being written.
+package change

@@ -1,0 +1,76 @@
+// Package finding is how everything that looks at a pull request says what it found: which rule, how bad, where in the
+// repository, why it matters and what to do.
+package finding
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// Severity tells what a finding does to the verdict. The set is closed.
+type Severity string
+
+const (
+	// Error: what the pull request wants would fail or lose something.
+	Error Severity = "error"
+	// Warning: it may, and somebody should look.
+	Warning Severity = "warning"
+	// Info: nothing is wrong; it is worth knowing.
+	Info Severity = "info"
+)
+
+// Place is where in the repository something stands.
+type Place struct {
+	// File is relative to the root of the repository, with slashes.
+	File string `json:"file,omitempty"`
+	// Line counts from 1, and is 0 when it cannot be told.
+	Line int `json:"line,omitempty"`
+}
+
+// String is the place as compilers write it, for example crds/widgets.yaml:12.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
+// Finding is one thing to say about a pull request.
+type Finding struct {
+	// Rule is a CamelCase name that stays the same from release to release.
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	// CRD is the CustomResourceDefinition concerned, empty if there is no single one.
+	CRD string `json:"crd,omitempty"`
+	// Cluster is the entry point concerned, empty if it is the same for all.
+	Cluster string `json:"cluster,omitempty"`
+	Place   Place  `json:"place,omitzero"`
+	// Why says what would happen, Mend what to do, each in a sentence without a full stop. Mend may be empty.
+	Why  string `json:"why"`
+	Mend string `json:"mend,omitempty"`
+}
+
+// Worst is the gravest severity among findings, empty if there is none.
+func Worst(findings []Finding) Severity {
+	var worst Severity
+	for _, f := range findings {
+		if weight(f.Severity) > weight(worst) {
+			worst = f.Severity
+		}
+	}
+	return worst
+}
+
+// Sort puts the gravest first, and otherwise orders by CRD, cluster, place and rule, so that the same findings always
+// read the same.
+func Sort(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(weight(b.Severity), weight(a.Severity)), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Cluster, b.Cluster),
+			cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Line, b.Place.Line),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Why, b.Why))
+	})
+}
+
+func weight(s Severity) int { return slices.Index([]Severity{Info, Warning, Error}, s) }

@@ -1,0 +1,2 @@
+// Package rollout is being written.
+package rollout

@@ -1,0 +1,56 @@
+package rollout
+
+import (
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// Rollout is how one cluster will take what a pull request changes.
+type Rollout struct {
+	// Cluster is the entry point, for example clusters/production.
+	Cluster string `json:"cluster"`
+	// Steps are in the order in which they are applied; those of the same Order are applied at the same time.
+	Steps    []Step            `json:"steps,omitempty"`
+	Findings []finding.Finding `json:"-"`
+}
+
+// Step is what is applied at once: a sync wave of an Application, or a Kustomization.
+type Step struct {
+	// Order counts from 1.
+	Order int        `json:"order"`
+	Tool  optin.Tool `json:"tool"`
+	// Unit is the Application or the Kustomization, as namespace/name.
+	Unit string `json:"unit"`
+	// Wave is the sync wave of Argo CD; nil with Flux.
+	Wave *int `json:"wave,omitempty"`
+	// After are the units that have to be ready before this one starts (dependsOn).
+	After []string `json:"after,omitempty"`
+	// Items are what matters of what is applied: CRDs that change and gates for them. Others counts the rest.
+	Items  []Item `json:"items,omitempty"`
+	Others int    `json:"others"`
+}
+
+// Item is one object in a step.
+type Item struct {
+	Role Role `json:"role"`
+	// Name is that of the CRD, or namespace/name of the VersionRemoval.
+	Name string `json:"name"`
+	// CRD and Versions say what a gate is for, or which versions leave the CRD.
+	CRD      string        `json:"crd,omitempty"`
+	Versions []string      `json:"versions,omitempty"`
+	Place    finding.Place `json:"place,omitzero"`
+}
+
+// Role is what an Item is for. The set is closed.
+type Role string
+
+const (
+	// Gate is a VersionRemoval.
+	Gate Role = "gate"
+	// Removal is a CRD that loses versions.
+	Removal Role = "removal"
+	// Flip is a CRD whose storage version changes.
+	Flip Role = "flip"
+	// Changed is a CRD that differs in another way.
+	Changed Role = "changed"
+)
