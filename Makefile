@@ -26,13 +26,13 @@ build: ## build moult-controller and moult into bin/
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 	@echo "built bin/moult-controller and bin/moult"
 
-test: test-main test-health test-bench ## run all tests against a real kube-apiserver and etcd
+test: test-main test-kills test-health test-bench ## run all tests against a real kube-apiserver and etcd
 
 .PHONY: test-main
 test-main: control-plane
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	@echo "testing; the first run compiles for a few minutes, and every package tells when it is done"
-	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $$($(GO) list ./... | grep -v '/test/faults$$') # make test-faults, which takes longer than all of these
+	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $$($(GO) list ./... | grep -v '/test/faults$$') # test-kills plays a part of it, make test-faults all
 
 test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo CD and Flux
 	@$(GO) -C test/e2e test -timeout 30m $(TEST_FLAGS) ./...

@@ -18,6 +18,7 @@ import (
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 type flags struct {
@@ -83,6 +84,7 @@ func bindMigration(fs *pflag.FlagSet, o *migration.Options) {
 	fs.StringSliceVar(&o.Groups, "crd-groups", nil, "API groups to look after, on top of the label. Default: all.")
 	fs.DurationVar(&o.Settle, "settle", migration.DefaultSettle, "How long after a change of the storage version an API server may still write at an older one. Objects are checked, and storedVersions is trimmed, only after that.")
 	fs.IntVar(&o.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "Most writes under way at any moment, over all CRDs. Below that their number adapts to what the API server can take.")
+	fs.Float64Var(&o.MaxQueued, "max-queued", pace.DefaultMaxQueued, "Most writes that wait inside the API server, on average. Fewer keep it quick for others, more make the most of it.")
 	fs.Float64Var(&o.MaxRate, "max-rate", 0, "Most writes per second, over all CRDs. 0 is no bound.")
 }
 

@@ -89,6 +89,7 @@ func (m *migrateCommand) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
 	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one")
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
+	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
 	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
@@ -144,7 +145,7 @@ const atATime = 16
 // each does all CRDs side by side, and at one pace.
 func (m *migrateCommand) each(names []string, do func(i int, o migration.Options)) {
 	options := m.options
-	options.Pace = pace.New(options.MaxInFlight, options.MaxRate, nil)
+	options.Pace = options.NewPace()
 	var group errgroup.Group
 	group.SetLimit(atATime)
 	for i := range names {

@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 // app is what all subcommands share.
@@ -83,7 +84,7 @@ removed from the CRD. It touches only CRDs that carry the label
 
 // checkLabelKey refuses a key before any cluster is asked about it.
 func (a *app) checkLabelKey() error {
-	o := migration.Options{LabelKey: a.labelKey, Settle: migration.DefaultSettle, MaxInFlight: migration.DefaultMaxInFlight}
+	o := migration.Options{LabelKey: a.labelKey, Settle: migration.DefaultSettle, MaxInFlight: migration.DefaultMaxInFlight, MaxQueued: pace.DefaultMaxQueued}
 	return start.Check(o)
 }
 

@@ -38,11 +38,15 @@ type Options struct {
 	// that their number adapts to what the API server can take. Default: 32.
 	MaxInFlight int
 
+	// MaxQueued bounds the writes that wait inside the API server, on average.
+	// Default: pace.DefaultMaxQueued.
+	MaxQueued float64
+
 	// MaxRate bounds the writes per second, over all CRDs. 0 means no bound.
 	MaxRate float64
 
 	// Pace is shared by several reconcilers of one process that are to keep to
-	// MaxInFlight and MaxRate together. Default: one of its own.
+	// MaxInFlight, MaxQueued and MaxRate together. Default: one of its own.
 	Pace *pace.Pace
 
 	// MaxWalks bounds the CRDs listed at a time; each holds about two pages of
@@ -84,7 +88,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
 	orDefault(&o.MaxWalks, defaultMaxWalks)
 	if o.Pace == nil {
-		o.Pace = pace.New(o.MaxInFlight, o.MaxRate, nil)
+		o.Pace = o.NewPace()
 	}
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry
@@ -96,6 +100,11 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	return o
+}
+
+// NewPace is a pace for several reconcilers to share.
+func (o Options) NewPace() *pace.Pace {
+	return pace.New(pace.Options{MaxInFlight: o.MaxInFlight, MaxQueued: o.MaxQueued, MaxRate: o.MaxRate})
 }
 
 func orDefault[T comparable](value *T, fallback T) {

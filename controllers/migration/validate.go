@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 // Validate says which option cannot work, beginning with its name as flags
@@ -26,6 +28,9 @@ func (o Options) Validate() error {
 	}
 	if o.MaxInFlight < 0 {
 		return fmt.Errorf("max-in-flight is %d; at least 1 write must be allowed, for example %d", o.MaxInFlight, DefaultMaxInFlight)
+	}
+	if o.MaxQueued < 0 {
+		return fmt.Errorf("max-queued is %v; it must be above 0, for example %v", o.MaxQueued, pace.DefaultMaxQueued)
 	}
 	if o.MaxRate < 0 {
 		return fmt.Errorf("max-rate is %v; it must be above 0 writes per second, or 0 for no bound", o.MaxRate)

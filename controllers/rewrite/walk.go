@@ -123,7 +123,7 @@ func (w *Walk) setDefaults() {
 		w.PageSize = DefaultPageSize
 	}
 	if w.Lane == nil {
-		w.Lane = pace.New(w.Workers, 0, nil).Lane()
+		w.Lane = pace.New(pace.Options{MaxInFlight: w.Workers}).Lane()
 	}
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}

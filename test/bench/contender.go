@@ -18,6 +18,10 @@ type contender struct {
 	roundTrips int
 	// trims says that it takes the old version out of storedVersions. The others leave that to people.
 	trims bool
+	// proves says that it checks every object once more before it trims.
+	proves bool
+	// variant says that it is another contender with other settings, and not asked about what these do not change.
+	variant bool
 	// hold and release change the CRD so that it does not begin, in the same write as the flip of the storage version,
 	// and begins. They are nil for those that begin by being told.
 	hold, release func(*apiextensionsv1.CustomResourceDefinition)
@@ -41,7 +45,7 @@ type entry struct {
 func (e *entry) resource() schema.GroupVersionResource { return e.set.gr.WithVersion(e.target) }
 
 // contenders in the order of the table.
-var contenders = []*contender{&ceiling, &moult, &clusterAPI, &inTree, &listPut, &listGetPut}
+var contenders = []*contender{&ceiling, &moult, &moultFull, &clusterAPI, &inTree, &listPut, &listGetPut}
 
 func contendersNamed(names []string) ([]*contender, error) {
 	var found []*contender

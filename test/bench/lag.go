@@ -65,7 +65,7 @@ func runLags(ctx context.Context, s *stage, o *options, entrants []*contender) (
 	var all []*lagged
 	for run := range o.LagRuns {
 		for _, c := range rotate(entrants, run, o.LagRuns) {
-			if !c.trims {
+			if !c.trims || c.variant {
 				continue
 			}
 			l, err := s.lag(ctx, o, c, second, run+1)

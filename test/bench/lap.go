@@ -110,7 +110,10 @@ type course struct {
 
 func (r *course) through(ctx context.Context, quiet time.Duration) (err error) {
 	e, c := r.entry, r.contender
-	time.Sleep(2 * time.Second) // the API server has built its handlers of the CRD anew by then
+	if err := e.warm(ctx, e.resource()); err != nil {
+		return err
+	}
+	time.Sleep(4 * time.Second) // and its OpenAPI documents, which it does a little later
 	if r.calm, err = r.read(); err != nil {
 		return err
 	}
@@ -183,7 +186,7 @@ func (r *course) told(f *foreground) *lap {
 	if r.contender.trims {
 		l.TrimmedAfter, l.StaleAtTrim = since(r.saw.Trimmed), number(r.saw.StaleAtTrim)
 	}
-	if r.contender == &moult {
+	if r.contender.proves {
 		l.CheckRequests = number((r.ended.requests[group] - r.stored.requests[group]) / n)
 		l.CheckCPU = number(busy(r.stored, r.ended))
 		if began, seen := r.saw.Reasons[v1alpha1.ReasonVerifying]; seen {

@@ -83,7 +83,7 @@ func passWith(ctx context.Context, o *options, objects int) (*passMemory, error)
 		return nil, err
 	}
 	defer done()
-	if e.process, err = startMoult(ctx, e); err != nil {
+	if e.process, err = startMoult()(ctx, e); err != nil {
 		return nil, err
 	}
 	time.Sleep(5 * time.Second)
@@ -203,7 +203,7 @@ func (c *crdMemory) prove(ctx context.Context, e *entry) (err error) {
 	defer cancel()
 	watch := e.etcd.Watch(ctx, crdsKey, clientv3.WithPrefix())
 	began := time.Now()
-	if e.process, err = startMoult(ctx, e); err != nil {
+	if e.process, err = startMoult()(ctx, e); err != nil {
 		return err
 	}
 	defer e.process.stop()
@@ -242,7 +242,7 @@ func (c *crdMemory) prove(ctx context.Context, e *entry) (err error) {
 
 // idle starts another controller, which has nothing to do.
 func (c *crdMemory) idle(ctx context.Context, e *entry) (err error) {
-	if e.process, err = startMoult(ctx, e); err != nil {
+	if e.process, err = startMoult()(ctx, e); err != nil {
 		return err
 	}
 	defer e.process.stop()

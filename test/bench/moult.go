@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,12 +16,25 @@ import (
 	"github.com/moult-dev/moult/test/builders"
 )
 
-// moult is the real moult-controller. It begins when the CRD gets the opt-in label.
+// moult is the real moult-controller as people run it. It begins when the CRD gets the opt-in label.
 var moult = contender{
 	name:    "moult",
 	trims:   true,
+	proves:  true,
 	release: optIn,
-	start:   startMoult,
+	start:   startMoult(),
+	end:     optOut,
+}
+
+// moultFull is the same with all of the API server for itself: as many writes may wait inside it as one connection
+// carries.
+var moultFull = contender{
+	name:    "moult-full",
+	trims:   true,
+	proves:  true,
+	variant: true,
+	release: optIn,
+	start:   startMoult("--max-in-flight=100", "--max-queued=100"),
 	end:     optOut,
 }
 
@@ -28,9 +42,11 @@ func optIn(crd *apiextensionsv1.CustomResourceDefinition) {
 	metav1.SetMetaDataLabel(&crd.ObjectMeta, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue)
 }
 
-func startMoult(_ context.Context, e *entry) (*process, error) {
-	args := append([]string{"--metrics-addr=0", "--health-addr=0", "--settle=" + e.options.Settle.String()}, e.options.MoultFlags...)
-	return e.stage.start("moult", e.kubeconfig, e.stage.moult, args...)
+func startMoult(flags ...string) func(context.Context, *entry) (*process, error) {
+	return func(_ context.Context, e *entry) (*process, error) {
+		args := slices.Concat([]string{"--metrics-addr=0", "--health-addr=0", "--settle=" + e.options.Settle.String()}, flags, e.options.MoultFlags)
+		return e.stage.start("moult", e.kubeconfig, e.stage.moult, args...)
+	}
 }
 
 // optOut takes the label away and waits until the controller has taken its condition back: what it knows of this run

@@ -85,7 +85,7 @@ func bindTable(fs *pflag.FlagSet, o *options) {
 	fs.IntVar(&o.Objects, "objects", 5000, "Objects to migrate.")
 	fs.DurationVar(&o.OneByOne, "one-by-one", 8*time.Second, "About how long those take that have one request under way; they get fewer objects at a long round-trip time.")
 	fs.DurationVar(&o.Settle, "settle", 10*time.Second, "Settle time of moult-controller, which waits with its check for it.")
-	fs.DurationVar(&o.Quiet, "quiet", 4*time.Second, "How long nothing is migrated before each run.")
+	fs.DurationVar(&o.Quiet, "quiet", 3*time.Second, "How long nothing is migrated before each run.")
 	fs.IntVar(&o.Workers, "ceiling", 0, "Patches at once of the ceiling. Default: what is found to be best.")
 	fs.IntVar(&o.LagRuns, "lag-runs", 3, "Runs with an API server that stands still for 3 s, of those that trim.")
 	fs.IntVar(&o.LagObjects, "lag-objects", 200, "Objects of such a run.")
@@ -119,6 +119,9 @@ func (o *options) validate(fs *pflag.FlagSet) error {
 
 // objectsFor is how many objects a contender gets at a round-trip time.
 func (o *options) objectsFor(c *contender, roundTrip time.Duration) int {
+	if c.variant { // its rate does not depend on their number either, and it has nothing else to show
+		return o.Objects / 2
+	}
 	if c.roundTrips == 0 || roundTrip == 0 && c.trims { // those that trim are judged by all objects once
 		return o.Objects
 	}

@@ -35,9 +35,9 @@ type row struct {
 	Rounds    int
 	Objects   int
 	Rate      number
-	// OfCeiling is the rate divided by the ceiling's, and Ahead is Moult's divided by this one's: medians of the ratios
-	// in each round.
-	OfCeiling, Ahead                                                number
+	// OfCeiling is the rate divided by the ceiling's, Ahead is Moult's divided by this one's and FullAhead moult-full's:
+	// medians of the ratios in each round.
+	OfCeiling, Ahead, FullAhead                                     number
 	StartsAfter, StoredAfter, TrimmedAfter                          number
 	Requests, OtherRequests, Up, Down, ServerCPU, CPU, PeakRSS, RSS number
 	Writes, CheckSeconds, CheckRequests, CheckCPU                   number
@@ -64,7 +64,7 @@ func open(ctx context.Context, o *options, entrants []*contender) (*stage, *repo
 
 func (s *stage) equip(ctx context.Context, o *options, entrants []*contender) (*report, error) {
 	var err error
-	if slices.Contains(entrants, &moult) {
+	if slices.Contains(entrants, &moult) || slices.Contains(entrants, &moultFull) {
 		if s.moult, err = buildMoult(ctx, o.Moult, s.dir); err != nil {
 			return nil, err
 		}
@@ -162,6 +162,7 @@ func (r *report) summarize(name string, rtt int, laps []*lap) *row {
 		P99Check:      of(func(l *lap) float64 { return float64(l.P99Check) }),
 		OfCeiling:     number(median(r.ratios(laps, r.lapsOf(ceiling.name, rtt)))),
 		Ahead:         number(median(r.ratios(r.lapsOf(moult.name, rtt), laps))),
+		FullAhead:     number(median(r.ratios(r.lapsOf(moultFull.name, rtt), laps))),
 		StaleAtTrim:   laps[0].StaleAtTrim,
 	}
 	var during, before []float64

@@ -74,7 +74,7 @@ func (s *stage) enter(ctx context.Context, o *options, objects int) (e *entry, d
 
 // crash has the pass begin, kills the controller and starts it again.
 func (r *restarted) crash(ctx context.Context, e *entry) (err error) {
-	if e.process, err = startMoult(ctx, e); err != nil {
+	if e.process, err = startMoult()(ctx, e); err != nil {
 		return err
 	}
 	if err := builders.Update(ctx, e.cp.Config, e.set.crdName(), optIn); err != nil {
@@ -87,7 +87,7 @@ func (r *restarted) crash(ctx context.Context, e *entry) (err error) {
 	}
 	e.process.stop()
 	r.KilledAfter = saw.Rewritten
-	if e.process, err = startMoult(ctx, e); err != nil {
+	if e.process, err = startMoult()(ctx, e); err != nil {
 		return err
 	}
 	saw, err = e.witness.until(ctx, patience(r.Objects), "the trim", func(s sighting) bool { return !s.Trimmed.IsZero() })

@@ -17,6 +17,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 
@@ -200,4 +201,19 @@ func (s *stage) proxy(roundTrip time.Duration) (*wire.Proxy, string, error) {
 	}
 	file := filepath.Join(s.dir, "kubeconfig-"+port)
 	return proxy, file, clientcmd.WriteToFile(*config, file)
+}
+
+// warm has the API server build its handlers and its watch cache of a CRD anew. The first request after a flip does
+// that, whoever asks, and in a real cluster it is the operator's watch, a moment after the flip.
+func (s *stage) warm(ctx context.Context, resource schema.GroupVersionResource) error {
+	client, err := metadata.NewForConfig(s.cp.Config)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		_, err = client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0", Limit: 1}) // from the cache
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }

@@ -10,7 +10,8 @@ import (
 const legend = `
 objects/s     from the first object stored at the new version to the last one; median of the rounds
 of ceiling    that, divided by the ceiling's: bare empty merge patches, as many at once as is best
-Moult is      Moult's objects/s, divided by this contender's; median of the ratios in each round
+Moult is      Moult's objects/s, divided by this contender's; median of the ratios in each round; "full" is moult-full's
+moult-full    the same controller with --max-in-flight=100 --max-queued=100, which leaves nothing for other clients
 req           requests per object until all are stored, as the API server counts them, lists included
 up, down      bytes per object on the wire until all are stored, TLS included
 server, own   CPU milliseconds per object of the API server, less what it takes when nothing is migrated, and of the contender
@@ -55,26 +56,26 @@ func (r *report) ceilingAt(rtt int) string {
 // table prints the rows of one round-trip time, which begin at an index.
 func (r *report) table(b *strings.Builder, begin int) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "contender\tobjects\tobjects/s\tof ceiling\tMoult is\treq\tup\tdown\tserver ms\town ms\tRSS\tstale\tp99 ms\t")
+	fmt.Fprintln(w, "contender\tobjects\tobjects/s\tof ceiling\tMoult is\tfull\treq\tup\tdown\tserver ms\town ms\tRSS\tstale\tp99 ms\t")
 	for _, s := range r.Summary[begin:] {
 		if s.RTT != r.Summary[begin].RTT {
 			break
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s → %s\t\n", s.Contender, s.Objects,
-			s.Rate.text(0, ""), s.OfCeiling.text(2, ""), s.Ahead.text(2, "×"), s.Requests.text(2, ""), s.Up.text(0, ""), s.Down.text(0, ""),
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s → %s\t\n", s.Contender, s.Objects,
+			s.Rate.text(0, ""), s.OfCeiling.text(2, ""), s.Ahead.text(2, "×"), s.FullAhead.text(2, "×"), s.Requests.text(2, ""), s.Up.text(0, ""), s.Down.text(0, ""),
 			s.ServerCPU.text(2, ""), s.CPU.text(2, ""), s.PeakRSS.text(0, ""), s.StaleAtTrim.text(0, ""), s.P99Before.text(0, ""), s.P99During.text(0, ""))
 	}
 	_ = w.Flush()
 }
 
-// moultText tells of what only Moult does.
+// moultText tells of what only Moult does: the check.
 func (r *report) moultText(b *strings.Builder) {
 	for _, s := range r.Summary {
-		if s.Contender != moult.name {
+		if math.IsNaN(float64(s.CheckRequests)) {
 			continue
 		}
-		fmt.Fprintf(b, "\nMoult at +%d ms: all stored after %s s; then the check of every object: %s s, %s requests and %s CPU milliseconds of the API server per object; trimmed after %s s; p99 in the check %s ms; %s writes per object in all",
-			s.RTT, s.StoredAfter.text(1, ""), s.CheckSeconds.text(1, ""), s.CheckRequests.text(2, ""), s.CheckCPU.text(2, ""), s.TrimmedAfter.text(1, ""), s.P99Check.text(0, ""), s.Writes.text(2, ""))
+		fmt.Fprintf(b, "\n%s at +%d ms: all stored after %s s; then the check of every object: %s s, %s requests and %s CPU milliseconds of the API server per object; trimmed after %s s; p99 in the check %s ms; %s writes per object in all",
+			s.Contender, s.RTT, s.StoredAfter.text(1, ""), s.CheckSeconds.text(1, ""), s.CheckRequests.text(2, ""), s.CheckCPU.text(2, ""), s.TrimmedAfter.text(1, ""), s.P99Check.text(0, ""), s.Writes.text(2, ""))
 	}
 	b.WriteString("\n")
 }

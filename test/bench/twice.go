@@ -18,7 +18,7 @@ type repeated struct {
 func runTwice(ctx context.Context, s *stage, o *options, entrants []*contender) ([]*repeated, error) {
 	var all []*repeated
 	for _, c := range entrants {
-		if !c.trims {
+		if !c.trims || c.variant {
 			continue
 		}
 		r, err := s.twice(ctx, o, c)

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 // Version is the module version, and the commit where that is not told by the version.
@@ -35,6 +36,8 @@ func Check(o migration.Options) error {
 		return fmt.Errorf("--settle is %s; it must be longer than 0, because without it a write at an old version can land unseen after the proof", o.Settle)
 	case o.MaxInFlight < 1:
 		return fmt.Errorf("--max-in-flight is %d; at least 1 write must be allowed", o.MaxInFlight)
+	case o.MaxQueued <= 0:
+		return fmt.Errorf("--max-queued is %v; it must be above 0, for example %v", o.MaxQueued, pace.DefaultMaxQueued)
 	}
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("--%w", err)

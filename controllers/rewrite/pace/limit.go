@@ -6,10 +6,6 @@ import (
 )
 
 const (
-	// queue is how many of our requests may wait inside the API server at a time:
-	// enough that it never waits for us, few enough that others hardly wait for
-	// us.
-	queue = 3.0
 	// start is the limit before anything is known.
 	start = 2.0
 	// memory is how long the quickest answer of a lane is remembered, at least;
@@ -20,22 +16,24 @@ const (
 )
 
 // limit is how many requests may be under way so that about as many as queue of
-// them wait inside the API server. It follows from Little's law: with n requests
+// them wait inside the API server: enough that it hardly waits for us, few enough
+// that others hardly wait for us. It follows from Little's law: with n requests
 // under way, answers that take t and would take best if none had to wait, n × (1
 // − best/t) are waiting. Hence n × best/t + queue is right, whatever the time on
 // the wire and the cores of the API server. It is the rule of TCP Vegas and of
 // Netflix' gradient limiter.
 type limit struct {
-	n   float64 // requests that may be under way
-	max float64 // and never more
+	n     float64 // requests that may be under way
+	max   float64 // and never more
+	queue float64 // of them may wait
 
 	shares []float64 // best/t of the answers of this window
 	since  time.Time // when the window, and the n it tells about, began
 	cut    time.Time // when n was last halved
 }
 
-func newLimit(most int) limit {
-	return limit{n: min(start, float64(most)), max: float64(most)}
+func newLimit(most int, queue float64) limit {
+	return limit{n: min(start, float64(most)), max: float64(most), queue: queue}
 }
 
 // answered notes the answer to a request: the share of its time that it would
@@ -49,7 +47,7 @@ func (l *limit) answered(began, now time.Time, share float64) {
 		return
 	}
 	slices.Sort(l.shares)
-	l.n = min(l.n*l.shares[len(l.shares)/2]+queue, l.max)
+	l.n = min(max(1, l.n*l.shares[len(l.shares)/2]+l.queue), l.max)
 	l.begin(now)
 }
 

@@ -27,6 +27,10 @@ const (
 	mayHang = 4
 )
 
+// DefaultMaxQueued is what a foreground client hardly notices; docs/performance.md
+// has what other numbers cost it, and bring.
+const DefaultMaxQueued = 2
+
 // Signal is what the end of a request tells about the API server.
 type Signal int
 
@@ -52,17 +56,31 @@ type Pace struct {
 	lanes    []*Lane
 }
 
-// New makes a Pace that never lets more than maxInFlight requests be under way,
-// and at least 1, nor starts more than maxRate a second; 0 is no limit on the
-// rate. A nil clock is the real one.
-func New(maxInFlight int, maxRate float64, c clock.WithDelayedExecution) *Pace {
-	maxInFlight = max(1, maxInFlight)
-	p := &Pace{clock: c, most: maxInFlight, limit: newLimit(maxInFlight)}
-	if maxRate > 0 {
-		p.rate = rate.NewLimiter(rate.Limit(maxRate), 1)
+// Options bound a Pace.
+type Options struct {
+	// MaxInFlight is the most requests under way, and at least 1.
+	MaxInFlight int
+	// MaxQueued is how many of them may wait inside the API server, on average.
+	// Default: DefaultMaxQueued.
+	MaxQueued float64
+	// MaxRate is the most requests begun in a second; 0 is no bound.
+	MaxRate float64
+	// Clock is replaced in tests. Default: the real one.
+	Clock clock.WithDelayedExecution
+}
+
+// New makes a Pace that has begun nothing yet.
+func New(o Options) *Pace {
+	o.MaxInFlight = max(1, o.MaxInFlight)
+	if o.MaxQueued <= 0 {
+		o.MaxQueued = DefaultMaxQueued
 	}
-	if c == nil {
-		p.clock = clock.RealClock{}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	p := &Pace{clock: o.Clock, most: o.MaxInFlight, limit: newLimit(o.MaxInFlight, o.MaxQueued)}
+	if o.MaxRate > 0 {
+		p.rate = rate.NewLimiter(rate.Limit(o.MaxRate), 1)
 	}
 	return p
 }

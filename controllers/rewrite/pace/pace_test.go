@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -88,9 +89,9 @@ func TestTheLimitIsWhatTheServerCanTake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(g *stage) {
-				p, s := New(32, 0, nil), newServer(c.wire, c.work)
+				p, s := New(Options{MaxInFlight: 32}), newServer(c.wire, c.work)
 				answers := g.run(p.Lane(), 32, func() Signal { s.serve(); return Served })
-				time.Sleep(5 * time.Second) // to find the limit
+				time.Sleep(10 * time.Second) // to find the limit
 				g.Expect(perSecond(answers, 20*time.Second)).To(BeNumerically(">=", c.atLeast), "answers per second")
 				g.Expect(p.Limit()).To(And(BeNumerically(">=", c.from), BeNumerically("<=", c.to)), "the limit")
 			})
@@ -106,7 +107,7 @@ func TestTheLimitFallsAndClimbsAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(g *stage) {
-				p, s := New(32, 0, nil), newServer(20*time.Millisecond, 2*time.Millisecond)
+				p, s := New(Options{MaxInFlight: 32}), newServer(20*time.Millisecond, 2*time.Millisecond)
 				well := func(s *server) Signal { s.serve(); return Served }
 				doing := atomic.Pointer[func(*server) Signal]{}
 				doing.Store(&well)
@@ -140,9 +141,32 @@ func TestOneRefusalHalvesTheLimitOnce(t *testing.T) {
 	g.Expect(l.n).To(Equal(1.0), "there is always one, or nothing would tell that it is over")
 }
 
+func TestHoweverFewMayWaitOneGoesOn(t *testing.T) {
+	play(t, func(g *stage) {
+		p, s := New(Options{MaxInFlight: 32, MaxQueued: 0.1}), newServer(0, 2*time.Millisecond)
+		answers := g.run(p.Lane(), 32, func() Signal { s.serve(); time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond); return Served })
+		time.Sleep(5 * time.Second)
+		g.Expect(perSecond(answers, 20*time.Second)).To(BeNumerically(">=", 70), "answers per second, one after the other")
+	})
+}
+
+func TestMoreThatWaitKeepAServerBusierWhoseTimesDiffer(t *testing.T) {
+	limit := func(queued float64) (found float64) {
+		play(t, func(g *stage) {
+			p, s := New(Options{MaxInFlight: 64, MaxQueued: queued}), newServer(5*time.Millisecond, 2*time.Millisecond)
+			g.run(p.Lane(), 64, func() Signal { s.serve(); return Served })
+			time.Sleep(10 * time.Second)
+			found = p.Limit()
+		})
+		return found
+	}
+	few, many := limit(2), limit(20)
+	NewWithT(t).Expect(many-few).To(BeNumerically("~", 18, 3), "%.1f may be under way when 2 may wait, %.1f when 20 may", few, many)
+}
+
 func TestLanesShareFairly(t *testing.T) {
 	play(t, func(g *stage) {
-		p, s := New(16, 0, nil), newServer(0, 2*time.Millisecond)
+		p, s := New(Options{MaxInFlight: 16}), newServer(0, 2*time.Millisecond)
 		serve := func() Signal { s.serve(); return Served }
 		huge := g.run(p.Lane(), 16, serve)
 		time.Sleep(5 * time.Second)
@@ -154,7 +178,7 @@ func TestLanesShareFairly(t *testing.T) {
 
 func TestLanesThatHangDoNotStarveOthers(t *testing.T) {
 	play(t, func(g *stage) {
-		p, s := New(16, 0, nil), newServer(0, 2*time.Millisecond)
+		p, s := New(Options{MaxInFlight: 16}), newServer(0, 2*time.Millisecond)
 		for range 2 {
 			g.run(p.Lane(), 16, func() Signal { time.Sleep(30 * time.Second); return Nothing })
 		}
@@ -167,7 +191,7 @@ func TestLanesThatHangDoNotStarveOthers(t *testing.T) {
 
 func TestNeverMoreThanTheMaximum(t *testing.T) {
 	play(t, func(g *stage) {
-		p := New(4, 0, nil)
+		p := New(Options{MaxInFlight: 4})
 		now, most := atomic.Int64{}, atomic.Int64{}
 		for i := range 6 {
 			g.run(p.Lane(), 8, func() Signal {
@@ -184,7 +208,7 @@ func TestNeverMoreThanTheMaximum(t *testing.T) {
 
 func TestTheRateIsKept(t *testing.T) {
 	play(t, func(g *stage) {
-		p := New(16, 50, nil)
+		p := New(Options{MaxInFlight: 16, MaxRate: 50})
 		quick := func() Signal { time.Sleep(time.Millisecond); return Served }
 		first := g.run(p.Lane(), 16, quick)
 		time.Sleep(time.Second)
@@ -198,7 +222,7 @@ func TestTheRateIsKept(t *testing.T) {
 func TestWhoGivesUpWaitingLosesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		p := New(1, 0, nil)
+		p := New(Options{MaxInFlight: 1})
 		lane := p.Lane()
 		permit, err := lane.Enter(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
