@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"sync"
 
@@ -20,8 +21,12 @@ type Options struct {
 	IgnoreMissingComponents bool
 	// Patches come after those of the folder's own kustomization.
 	Patches []types.Patch
-	// Labels are put on every object after the build, as spec.commonMetadata does it.
-	Labels map[string]string
+	// Namespace, NamePrefix and NameSuffix take the place of those in the folder's own kustomization.
+	Namespace, NamePrefix, NameSuffix string
+	// Labels and Annotations are put on every object after the build, as spec.commonMetadata does it.
+	Labels, Annotations map[string]string
+	// Root, if set, is the folder that no file is read outside of: the repository's.
+	Root string
 	// Edit, if set, changes a kustomization file before Kustomize reads it; the file itself is left alone. It is called
 	// for every kustomization and component of the build that has a file, by the file's absolute path, and may be called
 	// more than once for each. An error ends the build.
@@ -52,8 +57,16 @@ type folder struct {
 }
 
 // build returns the files that were read, and the objects: with origins, each with an annotation that tells its own.
-func (f *folder) build(origins bool) ([]string, resmap.ResMap, error) {
-	disk := filesys.MakeFsOnDisk()
+func (f *folder) build(origins bool) (files []string, built resmap.ResMap, err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = gaveUp(caught)
+		}
+	}()
+	disk, err := confine(filesys.MakeFsOnDisk(), f.options.Root)
+	if err != nil {
+		return nil, nil, err
+	}
 	root, file, err := disk.CleanedAbs(f.dir)
 	if err != nil {
 		return nil, nil, err
@@ -66,25 +79,29 @@ func (f *folder) build(origins bool) ([]string, resmap.ResMap, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	built, err := build(overlay, root.String())
+	built, err = build(overlay, root.String())
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(f.options.Labels) > 0 {
-		err = label(built, f.options.Labels)
-	}
-	return overlay.files(), built, err
+	return overlay.files(), built, mark(built, f.options)
 }
 
-// label is done after everything else, so no patch sees it.
-func label(built resmap.ResMap, labels map[string]string) error {
+// mark is done after everything else, so no patch sees it.
+func mark(built resmap.ResMap, o Options) error {
 	for _, r := range built.Resources() {
-		all := r.GetLabels()
-		for key, value := range labels {
-			all[key] = value
+		if len(o.Labels) > 0 {
+			labels := r.GetLabels()
+			maps.Copy(labels, o.Labels)
+			if err := r.SetLabels(labels); err != nil {
+				return err
+			}
 		}
-		if err := r.SetLabels(all); err != nil {
-			return err
+		if len(o.Annotations) > 0 {
+			annotations := r.GetAnnotations()
+			maps.Copy(annotations, o.Annotations)
+			if err := r.SetAnnotations(annotations); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -63,7 +64,7 @@ func (f *folder) kustomization(disk filesys.FileSystem, root string, origins boo
 	k := types.Kustomization{TypeMeta: types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}}
 	file := KustomizationIn(root)
 	o := f.options
-	if file != "" && !origins && len(o.Components)+len(o.Patches) == 0 {
+	if file != "" && !origins && len(o.Components)+len(o.Patches)+len(o.Namespace+o.NamePrefix+o.NameSuffix) == 0 {
 		return file, nil, nil
 	}
 	if file != "" {
@@ -81,6 +82,7 @@ func (f *folder) kustomization(disk filesys.FileSystem, root string, origins boo
 		}
 		file, k.Resources = filepath.Join(root, konfig.DefaultKustomizationFileName()), manifests
 	}
+	k.Namespace, k.NamePrefix, k.NameSuffix = cmp.Or(o.Namespace, k.Namespace), cmp.Or(o.NamePrefix, k.NamePrefix), cmp.Or(o.NameSuffix, k.NameSuffix)
 	k.Patches = append(k.Patches, o.Patches...)
 	for _, component := range o.Components {
 		if !o.IgnoreMissingComponents || isRemote(component) || disk.Exists(filepath.Join(root, component)) {
@@ -90,7 +92,7 @@ func (f *folder) kustomization(disk filesys.FileSystem, root string, origins boo
 	if origins && !slices.Contains(k.BuildMetadata, types.OriginAnnotations) {
 		k.BuildMetadata = append(k.BuildMetadata, types.OriginAnnotations)
 	}
-	if len(k.Resources) == 0 && len(k.BuildMetadata) == 0 {
+	if len(k.Resources) == 0 && len(k.BuildMetadata) == 0 && k.Namespace == "" {
 		k.Namespace = "placeholder" // Kustomize refuses a file that says nothing
 	}
 	content, err := yaml.Marshal(k)

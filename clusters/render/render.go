@@ -40,30 +40,44 @@ type Object struct {
 // for an object of a Folder builds the folder once more, which takes as long as Folder did.
 func (o *Object) Place(fields ...string) Place { return o.place(fields) }
 
-// building holds builds apart: Kustomize keeps the schemas it knows in a global variable.
-var building sync.Mutex
+// building holds builds apart: Kustomize keeps the schemas it knows in a global variable. ownSchemas says that these are
+// its own: reading them takes longer than most builds, and only a folder with openapi.path or openapi.version adds others.
+var (
+	building   sync.Mutex
+	ownSchemas bool
+)
 
-// build runs Kustomize with Flux's options. Kustomize panics on some broken manifests; that is an error here.
-func build(files filesys.FileSystem, dir string) (built resmap.ResMap, err error) {
+// gaveUp is the error for a panic: Kustomize has some for broken manifests, in whatever is asked of it.
+func gaveUp(caught any) error {
+	return fmt.Errorf("kustomize gave up on a broken manifest: %v", caught)
+}
+
+// build runs Kustomize with Flux's options.
+func build(files filesys.FileSystem, dir string) (resmap.ResMap, error) {
 	building.Lock()
 	defer building.Unlock()
-	defer func() {
-		if caught := recover(); caught != nil {
-			err = fmt.Errorf("kustomize gave up on a broken manifest: %v", caught)
-		}
-	}()
 	// One folder's openapi.path must not be known to the next folder.
-	openapi.ResetOpenAPI()
-	openapi.Schema()
-	defer openapi.ResetOpenAPI()
-	return krusty.MakeKustomizer(&krusty.Options{
+	if !ownSchemas {
+		openapi.ResetOpenAPI()
+		openapi.Schema()
+	}
+	before := openapi.GetSchemaVersion()
+	ownSchemas = false // if this panics
+	built, err := krusty.MakeKustomizer(&krusty.Options{
 		LoadRestrictions: types.LoadRestrictionsNone,
 		PluginConfig:     types.DisabledPluginConfig(),
 	}).Run(files, dir)
+	ownSchemas = openapi.GetSchemaVersion() == before
+	return built, err
 }
 
-func objectsOf(built resmap.ResMap, places func(i int, fields []string) Place) ([]*Object, error) {
-	objects := make([]*Object, 0, built.Size())
+func objectsOf(built resmap.ResMap, places func(i int, fields []string) Place) (objects []*Object, err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = gaveUp(caught)
+		}
+	}()
+	objects = make([]*Object, 0, built.Size())
 	for i, resource := range built.Resources() {
 		raw, err := resource.MarshalJSON()
 		if err != nil {

@@ -21,8 +21,8 @@ import (
 // argoCDConfigMap is where Argo CD is told how objects of a kind fare.
 const argoCDConfigMap = "argocd-cm"
 
-// finding is what a check found about one key.
-type finding struct {
+// argoCDFinding is what a check found about one key.
+type argoCDFinding struct {
 	Key     string `json:"key"`
 	State   string `json:"state"` // installed, missing or different
 	Needed  bool   `json:"needed"`
@@ -30,7 +30,7 @@ type finding struct {
 	Mend    string `json:"mend,omitempty"`
 }
 
-func (f finding) good() bool { return f.State == stateInstalled || !f.Needed }
+func (f argoCDFinding) good() bool { return f.State == stateInstalled || !f.Needed }
 
 const (
 	stateInstalled = "installed"
@@ -141,9 +141,9 @@ func argoCDConfigOf(document []byte) *corev1.ConfigMap {
 }
 
 // judgeArgoCD compares argocd-cm with what belongs into it.
-func judgeArgoCD(data map[string]string) []finding {
+func judgeArgoCD(data map[string]string) []argoCDFinding {
 	const component = "list clusters/components/argocd-health under components of the kustomization that installs Argo CD"
-	findings := []finding{
+	findings := []argoCDFinding{
 		{Key: lua.GateHealthKey, Needed: true, Meaning: "makes a VersionRemoval a gate; without it, a VersionRemoval holds nothing back", Mend: component},
 		{Key: lua.GateActionsKey, Meaning: "lets people retry, pause and resume a gate from Argo CD", Mend: component},
 		{Key: lua.CRDHealthKey, Meaning: "makes opted-in CRDs gates themselves; replaces Argo CD's own check of CRDs", Mend: "list clusters/components/argocd-crd-health instead, if you want that"},
@@ -163,7 +163,7 @@ func judgeArgoCD(data map[string]string) []finding {
 	return findings
 }
 
-func (a *app) tellFindings(findings []finding, output string) error {
+func (a *app) tellFindings(findings []argoCDFinding, output string) error {
 	if output == "json" {
 		encoder := json.NewEncoder(a.out)
 		encoder.SetIndent("", "  ")

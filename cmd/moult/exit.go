@@ -36,15 +36,32 @@ type told struct{ error }
 func (told) Error() string   { return "" }
 func (t told) Unwrap() error { return t.error }
 
+// ended is a verdict with an exit code of its own, or an error with one.
+type ended struct {
+	code int
+	err  error // nil if all has been said
+}
+
+func (e ended) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+func (e ended) Unwrap() error { return e.err }
+
 // exit tells an error and returns the exit code it stands for.
 func (a *app) exit(ctx context.Context, err error) int {
 	if err == nil {
 		return exitDone
 	}
 	a.tell(err)
+	var own ended
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
+	case errors.As(err, &own):
+		return own.code
 	case errors.As(err, new(notDone)):
 		return exitNotDone
 	default:

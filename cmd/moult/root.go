@@ -72,7 +72,8 @@ removed from the CRD. It touches only CRDs that carry the label
 	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.contexts(), cobra.ShellCompDirectiveNoFileComp
 	})
-	root.AddCommand(newStatus(a), newMigrate(a), newDoctor(a), newCheck(a), newOptIn(a), newRBAC(a), newVersion(a))
+	root.AddCommand(newStatus(a), newMigrate(a), newDoctor(a), newCheck(a), newOptIn(a), newRBAC(a),
+		newPreview(a), newSnapshotCommand(a), newRewriteCommand(a), newBridgeCommand(a), newNotesCommand(a), newVersion(a))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

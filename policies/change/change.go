@@ -44,8 +44,10 @@ type Change struct {
 	Severity finding.Severity `json:"severity"`
 	// Version is the version concerned, empty when it is all of them.
 	Version string `json:"version,omitempty"`
+	// Against is the other version if the version is held against another one and not against what it was before.
+	Against string `json:"against,omitempty"`
 	// Field is a path in the version's schema as `kubectl explain` takes it, for example spec.size; items of a list are
-	// [*], values of a map {*}. Empty for what is not in the schema.
+	// [*], values of a map {*}, and the whole object is a dot. Empty for what is not in the schema.
 	Field string `json:"field,omitempty"`
 	// From and To are the values before and after, as text; empty where there was or is none.
 	From string `json:"from,omitempty"`

@@ -2,5 +2,8 @@
 // (policies/rollout) and what each cluster stores (policies/snapshot) into one Report with one Verdict.
 //
 // It is pure: `moult preview` renders, reads and asks, and policies/preview/show turns the Report into Markdown, JSON,
-// annotations, text and a page.
+// annotations, text and a page. What may be removed is decided by the code that the gate asks, too; nothing here decides
+// it a second time.
+//
+// Start with Make in make.go, then meaning.go, which is the verdict on one CRD in one cluster.
 package preview

@@ -21,6 +21,8 @@ type Step struct {
 	Tool  optin.Tool `json:"tool"`
 	// Unit is the Application or the Kustomization, as namespace/name.
 	Unit string `json:"unit"`
+	// Phase is the sync phase of Argo CD's hooks, PreSync, PostSync or SyncFail; empty for an ordinary wave and with Flux.
+	Phase string `json:"phase,omitempty"`
 	// Wave is the sync wave of Argo CD; nil with Flux.
 	Wave *int `json:"wave,omitempty"`
 	// After are the units that have to be ready before this one starts (dependsOn).

@@ -5,17 +5,21 @@
 
 E2E_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult/e2e
 
-.PHONY: e2e-tools e2e-kustomize e2e-flux e2e-argocd clean-e2e-tools stories
+.PHONY: e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd clean-e2e-tools stories label-survival
 
 e2e-tools: e2e-argocd
 
-# The three depend on one another only so that -j never links two of them at
-# once: each link alone takes gigabytes.
+# They depend on one another only so that -j never links two of them at once:
+# each link alone takes gigabytes.
 e2e-argocd: e2e-flux
-e2e-flux: e2e-kustomize
+e2e-flux: e2e-kubectl
+e2e-kubectl: e2e-kustomize
 
 e2e-kustomize:
 	$(call e2e-build,kustomize,sigs.k8s.io/kustomize/kustomize/v5,sigs.k8s.io/kustomize/kustomize/v5,kustomize,15 seconds)
+
+e2e-kubectl:
+	$(call e2e-build,kubectl,k8s.io/kubernetes,k8s.io/kubernetes/cmd/kubectl,kubectl,1 minute)
 
 e2e-flux:
 	$(call e2e-build,flux,github.com/fluxcd/kustomize-controller,github.com/fluxcd/kustomize-controller,kustomize-controller,2 minutes)
@@ -34,6 +38,10 @@ test-e2e: TEST_FLAGS += -v -count=1
 # One package after the other, so that every line is told when it happens.
 stories: control-plane e2e-tools ## watch the stories of examples/argocd and examples/flux
 	@go -C test/e2e test -timeout 30m -p 1 -v -count=1 ./stories/...
+
+# What the tests have seen, as a page.
+label-survival: control-plane e2e-tools ## write docs/label-survival.md anew, from what Argo CD, Flux and kubectl do
+	@go -C test/e2e test -timeout 30m -v -count=1 ./survival -update
 
 # $(call e2e-build,folder under test/tools,module,package,binary,rough time):
 # silent when the binary is there; a broken-off build leaves nothing behind. The

@@ -33,13 +33,20 @@ var rooms = []room{
 	{folder: "controllers/migration", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/rewrite"}},
 	{folder: "controllers/removal", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "health"}},
 	{folder: "policies/admission"},
-	{folder: "policies/change", mayImport: []string{"api"}, pure: true},
+	{folder: "policies/bridge", mayImport: []string{"api", "policies/change"}, pure: true},
+	{folder: "policies/change", mayImport: []string{"api", "policies/finding"}, pure: true},
 	{folder: "policies/doctor", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/removal"}, pure: true},
+	{folder: "policies/finding", pure: true},
+	{folder: "policies/manifests", mayImport: []string{"api", "policies/finding"}, pure: true},
 	{folder: "policies/optin", mayImport: []string{"api"}, pure: true},
-	{folder: "clusters"},
-	{folder: "cmd", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters"}},
+	{folder: "policies/preview", mayImport: []string{"api", "policies/change", "policies/finding", "policies/manifests", "policies/rollout", "policies/snapshot"}, pure: true},
+	{folder: "policies/rollout", mayImport: []string{"api", "policies/change", "policies/finding", "policies/optin"}, pure: true},
+	{folder: "policies/snapshot", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/removal", "policies/finding"}, pure: true},
+	{folder: "clusters", mayImport: []string{"api", "policies/finding", "policies/optin"}},
+	{folder: "clusters/snapshot", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/rewrite", "policies/snapshot"}},
+	{folder: "cmd", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters/..."}},
 	{folder: "examples", mayImport: []string{"api", "controllers/migration"}}, // what other people's operators embed
-	{folder: "test", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters", "cmd", "examples"}},
+	{folder: "test", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters/...", "cmd", "examples"}},
 }
 
 // forbiddenWhenPure are packages that reach outside of the process, each with everything below it unless it ends in $.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/test/e2e/cluster"
 )
@@ -32,6 +33,25 @@ func AutoSync(retries int, syncOptions ...string) ApplicationOption {
 				"backoff": map[string]any{"duration": "1s", "factor": int64(1)},
 			},
 		}
+	}
+}
+
+// Automate lets Argo CD sync an Application by itself from now on, as AutoSync does from the beginning.
+func (a *ArgoCD) Automate(ctx context.Context, name string, retries int, syncOptions ...string) error {
+	application := applicationObject(name)
+	application.Object["spec"] = map[string]any{}
+	AutoSync(retries, syncOptions...)(application)
+	return a.patch(ctx, applicationObject(name), map[string]any{"spec": application.Object["spec"]})
+}
+
+// Kustomized sets what is under spec.source.kustomize, in YAML.
+func Kustomized(kustomize string) ApplicationOption {
+	return func(application *unstructured.Unstructured) {
+		var given map[string]any
+		if err := yaml.Unmarshal([]byte(kustomize), &given); err != nil {
+			panic(fmt.Sprintf("kustomize of Application %s: %v", application.GetName(), err)) // a literal in a test
+		}
+		application.Object["spec"].(map[string]any)["source"].(map[string]any)["kustomize"] = given
 	}
 }
 

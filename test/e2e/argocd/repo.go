@@ -62,6 +62,12 @@ func (r *Repo) CommitFolder(folder, message string) string {
 	return r.commit(message)
 }
 
+// Tag names the newest commit.
+func (r *Repo) Tag(name string) {
+	r.t.Helper()
+	r.git("tag", name)
+}
+
 // Revert undoes one commit by another, whose id it returns.
 func (r *Repo) Revert(commit string) string {
 	r.t.Helper()

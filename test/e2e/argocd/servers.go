@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,12 +31,16 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 		return err
 	}
 	repoAddress := process.Loopback(ports[0])
+	repoServer, controller, err := a.programs(argocd)
+	if err != nil {
+		return err
+	}
 
 	a.repoServer, err = process.Start(process.Command{
 		Name:   "argocd-repo-server",
-		Path:   argocd.Binary,
+		Path:   repoServer,
 		Args:   repoServerArgs(ports[0], ports[1], a.redis.server.Addr()),
-		Env:    append(environment, "ARGOCD_BINARY_NAME=argocd-repo-server"),
+		Env:    environment,
 		LogDir: options.LogDir, Scratch: a.work,
 	})
 	if err != nil {
@@ -43,10 +48,9 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 	}
 	a.controller, err = process.Start(process.Command{
 		Name: "argocd-application-controller",
-		Path: argocd.Binary,
+		Path: controller,
 		Args: controllerArgs(a.kubeconfig(), repoAddress, ports[2], a.redis.server.Addr()),
 		Env: append(environment,
-			"ARGOCD_BINARY_NAME=argocd-application-controller",
 			"HOSTNAME=argocd-application-controller-0", // of a StatefulSet, which tells its shard
 			fmt.Sprintf("ARGOCD_SYNC_WAVE_DELAY=%d", int(options.WaveDelay.Seconds())),
 			"ARGOCD_FAKE_IN_CLUSTER=true", "KUBECONFIG="+a.kubeconfig(), // the cluster that Applications are synced to
@@ -61,6 +65,14 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 	}
 	health := fmt.Sprintf("http://%s/healthz", process.Loopback(ports[2]))
 	return a.controller.Await(ctx, "it is healthy", process.Answering(health))
+}
+
+// programs are links to the one program, named as in Argo CD's image. By its name a program knows which server it is, and
+// the API server whose an object is that was replaced: then Argo CD does not name its field manager.
+func (a *ArgoCD) programs(argocd tools.Tool) (repoServer, controller string, err error) {
+	repoServer = filepath.Join(a.work, "bin", "argocd-repo-server")
+	controller = filepath.Join(a.work, "bin", "argocd-application-controller")
+	return repoServer, controller, errors.Join(os.Symlink(argocd.Binary, repoServer), os.Symlink(argocd.Binary, controller))
 }
 
 // environment makes the folders and programs the servers expect at fixed places in Argo CD's image.

@@ -27,7 +27,9 @@ type Kustomization struct {
 	LastAppliedRevision string
 	// LastAttemptedRevision is the last one that was begun.
 	LastAttemptedRevision string
-	Conditions            []metav1.Condition
+	// LastHandledReconcileAt is the last request of RequestReconcile that was fulfilled, successfully or not.
+	LastHandledReconcileAt string
+	Conditions             []metav1.Condition
 	// Inventory are the objects it owns, as namespace_name_group_kind.
 	Inventory []string
 }
@@ -89,12 +91,23 @@ func (f *Flux) OrphanKustomization(ctx context.Context, name string) error {
 
 // RequestReconcile makes Flux look at the Kustomization now. It does not wait for it.
 func (f *Flux) RequestReconcile(ctx context.Context, name string) error {
+	_, err := f.request(ctx, name)
+	return err
+}
+
+// Reconciled makes Flux look at the Kustomization now, and is a check for story.Await: it has.
+func (f *Flux) Reconciled(ctx context.Context, name string) (story.Check, error) {
+	asked, err := f.request(ctx, name)
+	return f.KustomizationWhere(name, func(k Kustomization) bool { return k.LastHandledReconcileAt == asked }), err
+}
+
+func (f *Flux) request(ctx context.Context, name string) (asked string, err error) {
 	now := time.Now().Format(time.RFC3339Nano)
 	merge := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, now)
 	if err := f.client.Patch(ctx, kustomizationObject(name), client.RawPatch(types.MergePatchType, merge)); err != nil {
-		return fmt.Errorf("request a reconcile of Kustomization %s: %w", name, err)
+		return "", fmt.Errorf("request a reconcile of Kustomization %s: %w", name, err)
 	}
-	return nil
+	return now, nil
 }
 
 // Kustomization reads it as it is.
@@ -110,6 +123,7 @@ func (f *Flux) Kustomization(ctx context.Context, name string) (Kustomization, e
 	var status struct {
 		ObservedGeneration                         int64
 		LastAppliedRevision, LastAttemptedRevision string
+		LastHandledReconcileAt                     string
 		Conditions                                 []metav1.Condition
 		Inventory                                  struct{ Entries []struct{ ID string } }
 	}
@@ -119,7 +133,8 @@ func (f *Flux) Kustomization(ctx context.Context, name string) (Kustomization, e
 	found := Kustomization{
 		Name: name, Generation: object.GetGeneration(), ObservedGeneration: status.ObservedGeneration,
 		LastAppliedRevision: status.LastAppliedRevision, LastAttemptedRevision: status.LastAttemptedRevision,
-		Conditions: status.Conditions,
+		LastHandledReconcileAt: status.LastHandledReconcileAt,
+		Conditions:             status.Conditions,
 	}
 	for _, entry := range status.Inventory.Entries {
 		found.Inventory = append(found.Inventory, entry.ID)

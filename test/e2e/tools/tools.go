@@ -1,5 +1,5 @@
 // Package tools finds the programs that the end-to-end tests run: `make e2e-tools` builds them into the user's cache
-// folder, from the modules under test/tools, which pin their versions. Nothing is built or downloaded here.
+// folder, from the modules under test/tools, which pin their versions. Nothing is built here.
 package tools
 
 import (
@@ -31,6 +31,9 @@ func Kustomize() (Tool, error) {
 	return find("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "kustomize")
 }
 
+// Kubectl is of the API server's own version.
+func Kubectl() (Tool, error) { return find("kubectl", "k8s.io/kubernetes", "kubectl") }
+
 // KustomizeController is Flux' controller of Kustomizations.
 func KustomizeController() (Tool, error) {
 	return find("flux", "github.com/fluxcd/kustomize-controller", "kustomize-controller")
@@ -47,12 +50,21 @@ func SourceController() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var module struct{ Dir string }
-	name := "github.com/fluxcd/source-controller@" + strings.TrimSpace(string(version))
-	if err := goJSON(folder, &module, "mod", "download", "-json", name); err != nil {
+	return Source("github.com/fluxcd/source-controller@" + strings.TrimSpace(string(version)))
+}
+
+// Source is the source folder of a module at a version, as in example.com/module@v1.2.3, which need not build. It is
+// downloaded if it is not there.
+func Source(module string) (string, error) {
+	folder, err := moduleFolder("flux")
+	if err != nil {
 		return "", err
 	}
-	return module.Dir, nil
+	var found struct{ Dir string }
+	if err := goJSON(folder, &found, "mod", "download", "-json", module); err != nil {
+		return "", err
+	}
+	return found.Dir, nil
 }
 
 func find(folder, path, binary string) (Tool, error) {

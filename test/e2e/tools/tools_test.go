@@ -16,6 +16,7 @@ func TestTools(t *testing.T) {
 		crds string
 	}{
 		"Argo CD has its CRDs beside its source":              {tools.ArgoCD, "manifests/crds/application-crd.yaml"},
+		"kubectl has none":                                    {tools.Kubectl, "cmd/kubectl/kubectl.go"},
 		"kustomize has none":                                  {tools.Kustomize, "main.go"},
 		"kustomize-controller has its CRDs beside its source": {tools.KustomizeController, "config/crd/bases"},
 	}

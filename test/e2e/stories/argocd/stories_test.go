@@ -50,6 +50,7 @@ func TestArgoCD(t *testing.T) {
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("without the key in argocd-cm the gate is open", withoutTheKey)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
+	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 
 // start runs one Argo CD for all stories. It knows the gate as lua.ArgoCDConfig tells it, but not yet the script for CRDs.

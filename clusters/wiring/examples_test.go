@@ -1,0 +1,185 @@
+package wiring_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/tree"
+	"github.com/moult-dev/moult/clusters/wiring"
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/rollout"
+)
+
+const root = "../.."
+
+// rolloutCluster is what rollout.Of takes of a cluster, as cmd/moult does it.
+func rolloutCluster(c *wiring.Cluster) rollout.Cluster {
+	converted := rollout.Cluster{Name: c.Name}
+	for _, u := range c.Units {
+		unit := rollout.Unit{
+			Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil,
+		}
+		if u.By != nil {
+			unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}
+		}
+		if u.Parent != nil {
+			unit.Parent = u.Parent.Name
+		}
+		for _, object := range u.Objects {
+			unit.Objects = append(unit.Objects, &rollout.Object{Unstructured: object.Unstructured, At: object.At})
+		}
+		converted.Units = append(converted.Units, unit)
+	}
+	return converted
+}
+
+// shape is what policies/change says of a CRD, as far as a rollout cares.
+func shape(crd *wiring.Object) *change.Shape {
+	s := &change.Shape{}
+	if label, ok := crd.GetLabels()["moult.dev/migrate"]; ok {
+		s.Label = &label
+	}
+	spec := crd.Object["spec"].(map[string]any)
+	for _, item := range spec["versions"].([]any) {
+		v := item.(map[string]any)
+		version := change.Version{Name: v["name"].(string), Served: v["served"] == true, Storage: v["storage"] == true}
+		if version.Storage {
+			s.Storage = version.Name
+		}
+		s.Versions = append(s.Versions, version)
+	}
+	return s
+}
+
+func changesBetween(base, head *wiring.Cluster) []change.CRD {
+	changes := map[string]*change.CRD{}
+	var names []string
+	take := func(c *wiring.Cluster, set func(*change.CRD, *change.Shape)) {
+		for _, crd := range c.CRDs() {
+			name := crd.GetName()
+			if changes[name] == nil {
+				changes[name] = &change.CRD{Name: name}
+				names = append(names, name)
+			}
+			set(changes[name], shape(crd.Object))
+		}
+	}
+	take(base, func(c *change.CRD, s *change.Shape) { c.Base = s })
+	take(head, func(c *change.CRD, s *change.Shape) { c.Head = s })
+	var all []change.CRD
+	for _, name := range names {
+		all = append(all, *changes[name])
+	}
+	return all
+}
+
+// story is one of the examples as a repository after one of its commits: what is made once, and the commit's folder.
+func story(t *testing.T, once []string, commit string) *wiring.Cluster {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	g.Expect(os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", commit)))).To(Succeed())
+	for _, path := range once {
+		from, to := filepath.Join(root, "examples", path), filepath.Join(dir, "entry", filepath.Base(path))
+		g.Expect(os.MkdirAll(filepath.Dir(to), 0o750)).To(Succeed())
+		if info, err := os.Stat(from); err == nil && info.IsDir() {
+			g.Expect(os.CopyFS(to, os.DirFS(from))).To(Succeed())
+			continue
+		}
+		content, err := os.ReadFile(from)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(to, content, 0o600)).To(Succeed())
+	}
+	opened, err := tree.Open(t.Context(), dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := wiring.Follow(t.Context(), opened, "entry")
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func stepsOf(r rollout.Rollout) []string {
+	var found []string
+	for _, s := range r.Steps {
+		text := fmt.Sprintf("%d %s", s.Order, s.Unit)
+		for _, item := range s.Items {
+			text += fmt.Sprintf(" %s %s %s", item.Role, item.Name, item.Place)
+		}
+		found = append(found, text)
+	}
+	return found
+}
+
+func rulesOf(r rollout.Rollout) []string {
+	var found []string
+	for _, f := range r.Findings {
+		found = append(found, f.Rule+" "+string(f.Severity))
+	}
+	return found
+}
+
+func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
+	g := NewWithT(t)
+	once := []string{"flux/flux-system"}
+	base, head := story(t, once, "flux/2-storage-flip"), story(t, once, "flux/3-removal")
+	names := map[string]string{}
+	for _, u := range head.Units {
+		names[u.Name] = u.Unseen
+	}
+	g.Expect(names).To(Equal(map[string]string{
+		"entry": "", "flux-system/crd-gate": "", "flux-system/crds": "", "flux-system/widgets": "",
+		"flux-system/moult": "there is no folder ./clusters/base/crds in this repository",
+	}))
+	r := rollout.Of(rolloutCluster(base), rolloutCluster(head), changesBetween(base, head), "moult.dev/migrate")
+	g.Expect(rulesOf(r)).To(BeEmpty())
+	g.Expect(stepsOf(r)).To(Equal([]string{
+		"1 entry", "2 flux-system/moult", "3 flux-system/crd-gate gate widgets-system/widgets-v1alpha1 crd-gate/version-removal.yaml:1",
+		"4 flux-system/crds removal widgets.example.com crds/crd.yaml:1", "5 flux-system/widgets",
+	}))
+	g.Expect(head.Findings).To(ConsistOf(HaveField("Rule", wiring.NotFollowed)))
+}
+
+func TestTheArgoCDExampleIsRolledOutBehindItsGate(t *testing.T) {
+	g := NewWithT(t)
+	base, head := story(t, []string{"argocd/application.yaml"}, "argocd/2-storage-flip"), story(t, []string{"argocd/application.yaml"}, "argocd/3-removal")
+	r := rollout.Of(rolloutCluster(base), rolloutCluster(head), changesBetween(base, head), "moult.dev/migrate")
+	g.Expect(rulesOf(r)).To(Equal([]string{"SyncWaitsForever info", "GateHealthUnseen info"}))
+	g.Expect(stepsOf(r)).To(Equal([]string{
+		"1 entry", "2 argocd/widgets gate widgets-system/widgets-v1alpha1 version-removal.yaml:1",
+		"3 argocd/widgets removal widgets.example.com crd.yaml:1", "4 argocd/widgets",
+	}))
+}
+
+func TestTheProductionClustersAreFollowed(t *testing.T) {
+	for entry, want := range map[string]map[string][]string{
+		"clusters/flux-production": {"clusters/flux-production": {"clusters/flux-production"}, "flux-system/moult": {"clusters/flux-production/moult"}},
+		"clusters/argocd-production": {
+			"clusters/argocd-production": {"clusters/argocd-production"}, "argocd/moult": {"clusters/argocd-production/moult"},
+			"argocd/moult-health": {"clusters/argocd-production/argocd"},
+		},
+	} {
+		t.Run(entry, func(t *testing.T) {
+			g := NewWithT(t)
+			opened, err := tree.Open(t.Context(), root)
+			g.Expect(err).NotTo(HaveOccurred())
+			c, err := wiring.Follow(t.Context(), opened, entry)
+			g.Expect(err).NotTo(HaveOccurred())
+			dirs := map[string][]string{}
+			for _, u := range c.Units {
+				g.Expect(u.Err).NotTo(HaveOccurred())
+				g.Expect(u.Unseen).To(BeEmpty())
+				dirs[u.Name] = u.Dirs
+			}
+			g.Expect(dirs).To(Equal(want))
+			g.Expect(c.Findings).To(HaveEach(HaveField("Rule", wiring.Pinned)), "they are taken from a tag")
+			crds := c.CRDs()
+			g.Expect(crds).To(HaveLen(1))
+			g.Expect(crds[0].GetName()).To(Equal("versionremovals.moult.dev"))
+			g.Expect(crds[0].Unit.Name).To(HaveSuffix("/moult"))
+			g.Expect(crds[0].At().String()).To(HavePrefix("clusters/base/crds/moult.dev_versionremovals.yaml:"))
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/bridge"
+)
+
+// bridgeCommand prints the CRD between two states.
+type bridgeCommand struct {
+	*app
+	base, head string
+	live       bool
+	names      []string
+}
+
+func newBridgeCommand(a *app) *cobra.Command {
+	b := &bridgeCommand{app: a}
+	c := &cobra.Command{
+		Use:   "bridge --base PATH --head PATH",
+		Short: "Print the intermediate CRD for those who skipped a release",
+		Long: `Print the CRD to be applied between an old state and a new one that drops versions
+and moves the storage version at once: the new CRD with the versions put back that
+the old state has. It carries the opt-in label, so that Moult rewrites every object
+at the new storage version. Comments at its top say what to do next.
+
+The old state is in Git (--base) or what a cluster has (--live), which also tells
+what is stored. --live asks for --context. Places are folders, which are built as
+Flux builds them, files, or git:REV:PATH.
+
+Exit codes:
+  0    the CRDs are printed
+  1    there is nothing to bridge
+  2    the question could not be answered: wrong arguments, a build failed, a stored
+       version that neither state knows`,
+		Example: a.example(`  $ moult bridge --base git:v1.2.0:config/crd --head config/crd > bridge.yaml
+
+  # from what a cluster has
+  $ moult bridge --live --context production --head config/crd --crd widgets.example.com`),
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context()) },
+	}
+	c.Flags().StringVar(&b.base, "base", "", "where the old CRDs are: a folder, a kustomization, a file, or git:REV:PATH")
+	c.Flags().StringVar(&b.head, "head", "", "where the new CRDs are")
+	c.Flags().BoolVar(&b.live, "live", false, "take what the cluster of --context has for the old CRDs")
+	c.Flags().StringSliceVar(&b.names, "crd", nil, "only this CRD, as in widgets.example.com; may be given several times")
+	return c
+}
+
+func (b *bridgeCommand) validate() error {
+	switch {
+	case b.head == "":
+		return errors.New("name the new state with --head: a folder, a kustomization, a file, or git:REV:PATH")
+	case b.live == (b.base != ""):
+		return errors.New("name the old state with either --base or --live")
+	case b.live && b.contextName == "":
+		return errors.New("--live asks for a --context of the kubeconfig, so that it is the cluster that you mean")
+	case !b.live && b.contextName != "":
+		return errors.New("--context is for --live; --base asks no cluster")
+	}
+	return nil
+}
+
+func (b *bridgeCommand) run(ctx context.Context) error {
+	if err := b.validate(); err != nil {
+		return err
+	}
+	head, err := crdsFrom(ctx, b.head)
+	if err != nil {
+		return err
+	}
+	if head, err = chosen(head, b.names, b.head); err != nil {
+		return err
+	}
+	old, err := b.old(ctx, head)
+	if err != nil {
+		return err
+	}
+	var documents, needless []string
+	for _, crd := range head {
+		before := old[crd.Name]
+		if before == nil {
+			needless = append(needless, fmt.Sprintf("%s is not in %s: it is new", crd.Name, b.from()))
+			continue
+		}
+		made, err := bridge.Between(before, crd, b.labelKey)
+		if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {
+			needless = append(needless, err.Error())
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		document, err := b.document(made)
+		if err != nil {
+			return err
+		}
+		documents = append(documents, document)
+	}
+	if len(documents) == 0 {
+		return notDone{sentence: "there is nothing to bridge", details: needless}
+	}
+	fmt.Fprint(b.out, strings.Join(documents, "---\n"))
+	return nil
+}
+
+func (b *bridgeCommand) from() string {
+	if b.live {
+		return "the cluster of " + b.contextName
+	}
+	return b.base
+}
+
+// old are the CRDs of the old state, by name. Of a cluster only those are read that the new state has.
+func (b *bridgeCommand) old(ctx context.Context, head []*apiextensionsv1.CustomResourceDefinition) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if !b.live {
+		crds, err := crdsFrom(ctx, b.base)
+		for _, crd := range crds {
+			found[crd.Name] = crd
+		}
+		return found, err
+	}
+	client, err := b.crds()
+	if err != nil {
+		return nil, err
+	}
+	for _, crd := range head {
+		live, err := getOne(ctx, client, crd.Name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, readError(err)
+		}
+		found[crd.Name] = live
+	}
+	return found, nil
+}
+
+// document is a CRD as a file in Git would have it.
+func (b *bridgeCommand) document(made *bridge.Bridge) (string, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made.CRD)
+	if err != nil {
+		return "", err
+	}
+	delete(content, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	text, err := yaml.Marshal(content)
+	return made.Header(b.from(), b.head) + string(text), err
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestBridgePrintsWhatCanBeCommitted(t *testing.T) {
+	g := inRepository(t, map[string]string{
+		"base/widgets.yaml": strings.ReplaceAll(widgetsV1, "name: v1\n", "name: v1alpha1\n"), "head/widgets.yaml": widgetsV1,
+		"base/gadgets.yaml": strings.ReplaceAll(widgetsV1, "idget", "adget"), "head/gadgets.yaml": strings.ReplaceAll(widgetsV1, "idget", "adget"),
+		"head/new.yaml": strings.ReplaceAll(widgetsV1, "idget", "ew"),
+	})
+	got := alone(t, newBridgeCommand, "--base", "base", "--head", "head")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(HavePrefix("# widgets.example.com on the way from base to head: the new CRD, with v1alpha1 put back.\n#\n# 1. Commit this"))
+	g.Expect(strings.Count(got.out, "kind: CustomResourceDefinition")).To(Equal(1), "the others need none")
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(yaml.UnmarshalStrict([]byte(got.out), crd)).To(Succeed())
+	g.Expect(crd.Labels).To(Equal(map[string]string{"moult.dev/migrate": "true"}))
+	g.Expect(crd.Spec.Versions).To(HaveLen(2))
+	g.Expect(got.out).NotTo(ContainSubstring("status:"))
+	g.Expect(got.out).NotTo(ContainSubstring("creationTimestamp"))
+}
+
+func TestBridgeSaysWhenThereIsNothingToBridge(t *testing.T) {
+	g := inRepository(t, map[string]string{"base/widgets.yaml": widgetsV1, "head/widgets.yaml": widgetsV1, "head/new.yaml": strings.ReplaceAll(widgetsV1, "idget", "ew")})
+	got := alone(t, newBridgeCommand, "--base", "base", "--head", "head")
+	g.Expect(got.code).To(Equal(exitNotDone))
+	g.Expect(got.out).To(BeEmpty())
+	g.Expect(got.errOut).To(Equal("moult: there is nothing to bridge\n  wews.example.com is not in base: it is new\n" +
+		"  widgets.example.com needs no intermediate CRD: the new one has every version of the old one, so it can be applied as it is\n"))
+}
+
+func TestBridgeRefuses(t *testing.T) {
+	inRepository(t, map[string]string{"base/widgets.yaml": widgetsV1, "head/widgets.yaml": strings.ReplaceAll(widgetsV1, "Namespaced", "Cluster")})
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no new state":           {[]string{"--base", "base"}, "name the new state with --head"},
+		"no old state":           {[]string{"--head", "head"}, "name the old state with either --base or --live"},
+		"two old states":         {[]string{"--head", "head", "--base", "base", "--live"}, "name the old state with either --base or --live"},
+		"a cluster without name": {[]string{"--head", "head", "--live"}, "--live asks for a --context"},
+		"an argument":            {[]string{"--head", "head", "--base", "base", "widgets"}, "takes no argument"},
+		"another scope":          {[]string{"--head", "head", "--base", "base"}, "widgets.example.com would change its scope"},
+		"no such CRD":            {[]string{"--head", "head", "--base", "base", "--crd", "x"}, "there is no x in head"},
+		"no such old state":      {[]string{"--head", "head", "--base", "nowhere"}, "nowhere: there is no such file or folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := alone(t, newBridgeCommand, c.args...)
+			g.Expect(got.code).To(Equal(exitError), got.errOut)
+			g.Expect(got.errOut).To(ContainSubstring(c.says))
+			g.Expect(got.out).To(BeEmpty())
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/tree"
+	crdchange "github.com/moult-dev/moult/policies/change" // change is what opt-in does
+	"github.com/moult-dev/moult/policies/change/notes"
+)
+
+// notesCommand writes release notes.
+type notesCommand struct {
+	*app
+	base, head, output string
+}
+
+func newNotesCommand(a *app) *cobra.Command {
+	n := &notesCommand{app: a}
+	c := &cobra.Command{
+		Use:   "notes --base PATH --head PATH",
+		Short: "Write the release notes that users of your CRDs need",
+		Long: `Compare the CRDs of two releases and write what their users have to know: fields that
+are new, changed, deprecated or gone in each version, whether the order of the upgrade
+matters, what to try before, and how stored objects come to the new storage version.
+No cluster is asked.
+
+PATHs are folders, which are built as Flux builds them, files, git:REV:PATH, or - for
+standard input.
+
+Exit codes:
+  0    the notes are printed, also if nothing has changed
+  2    they could not be written: wrong arguments, a build failed, a broken CRD`,
+		Example: a.example(`  $ moult notes --base git:v1.2.0:config/crd --head config/crd
+
+  # what Helm renders
+  $ helm template widgets ./chart --include-crds | moult notes --base crds-1.2.0.yaml --head -
+
+  # for programs
+  $ moult notes --base git:v1.2.0:config/crd --head config/crd -o json`),
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return n.run(c.Context(), c.InOrStdin()) },
+	}
+	c.Flags().StringVar(&n.base, "base", "", "where the CRDs of the release before are: a folder, a kustomization, a file, git:REV:PATH, or -")
+	c.Flags().StringVar(&n.head, "head", "", "where the CRDs of the new release are")
+	c.Flags().StringVarP(&n.output, "output", "o", "markdown", "markdown or json")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"markdown", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (n *notesCommand) validate() error {
+	switch {
+	case n.base == "":
+		return errors.New("name the release before with --base: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	case n.head == "":
+		return errors.New("name the new release with --head: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	case n.base == "-" && n.head == "-":
+		return errors.New("only one of --base and --head can be standard input")
+	case n.output != "markdown" && n.output != "json":
+		return fmt.Errorf("-o %s is none of markdown, json", n.output)
+	}
+	return nil
+}
+
+func (n *notesCommand) run(ctx context.Context, stdin io.Reader) error {
+	if err := n.validate(); err != nil {
+		return err
+	}
+	base, err := releasedCRDs(ctx, n.base, stdin)
+	if err != nil {
+		return fmt.Errorf("--base: %w", err)
+	}
+	head, err := releasedCRDs(ctx, n.head, stdin)
+	if err != nil {
+		return fmt.Errorf("--head: %w", err)
+	}
+	if len(base)+len(head) == 0 {
+		return fmt.Errorf("there is no CustomResourceDefinition in %s or %s; name the folders that hold some", n.base, n.head)
+	}
+	written := notes.Make(n.base, n.head, crdchange.Sets(base, head, n.labelKey), n.labelKey)
+	if n.output == "json" {
+		return printDocument(n.out, n.output, written)
+	}
+	_, err = io.WriteString(n.out, written.Markdown())
+	return err
+}
+
+// releasedCRDs are the CRDs of a release; there may be none yet, or none any more.
+func releasedCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	rendering, err := releaseAt(ctx, place, stdin)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(rendering.Objects))
+	for _, object := range rendering.Objects {
+		objects = append(objects, object.Unstructured)
+	}
+	return crdchange.DecodeAll(objects)
+}
+
+func releaseAt(ctx context.Context, place string, stdin io.Reader) (*render.Rendering, error) {
+	if place == "-" {
+		return render.Stream("standard input", stdin)
+	}
+	opened, err := tree.Open(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = opened.Close() }() // what is left then is a temporary folder
+	return renderingAt(opened)
+}

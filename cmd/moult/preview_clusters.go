@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	clustersnapshot "github.com/moult-dev/moult/clusters/snapshot"
+	"github.com/moult-dev/moult/cmd/internal/start"
+	manifest "github.com/moult-dev/moult/policies/manifests"
+	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// knowledge is where something is known about a cluster: a snapshot's file, or a context of the kubeconfig.
+type knowledge struct {
+	entry     string // as the user wrote it; empty if there was none
+	place     string
+	isContext bool
+}
+
+func (k knowledge) flag() string {
+	if k.isContext {
+		return "--context"
+	}
+	return "--snapshot"
+}
+
+// input gathers everything the report is made of.
+func (p *previewCommand) input(ctx context.Context, s *sides) (preview.Input, error) {
+	in := preview.Input{Base: p.base, Head: p.head, LabelKey: p.labelKey, Now: time.Now(), MaxAge: p.maxAge}
+	known, err := p.assign()
+	if err != nil {
+		return in, err
+	}
+	entries := p.entries
+	if len(entries) == 0 {
+		entries = []string{""}
+	}
+	for _, entry := range entries {
+		sources := known[entry]
+		if len(sources) == 0 {
+			sources = []knowledge{{}}
+		}
+		for _, source := range sources {
+			d, err := s.delivered(ctx, entry, nameOf(entry, source, len(sources)))
+			if err != nil {
+				return in, err
+			}
+			if d.Snapshot, d.Source, err = p.look(ctx, source); err != nil {
+				return in, err
+			}
+			in.Clusters = append(in.Clusters, d)
+		}
+	}
+	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
+	return in, err
+}
+
+// nameOf is what the report calls a cluster: its entry point, and where several clusters share one, what is known of each.
+func nameOf(entry string, source knowledge, several int) string {
+	switch {
+	case several > 1 && entry != "":
+		return fmt.Sprintf("%s (%s)", entry, source.place)
+	case entry == "":
+		return source.place
+	}
+	return entry
+}
+
+// assign finds the entry point that each --snapshot and --context is for.
+func (p *previewCommand) assign() (map[string][]knowledge, error) {
+	known := map[string][]knowledge{}
+	add := func(texts []string, isContext bool) error {
+		for _, text := range texts {
+			k := knowledge{place: text, isContext: isContext}
+			if entry, place, named := strings.Cut(text, "="); named && p.isEntry(entry) {
+				k.entry, k.place = entry, place
+			}
+			entry, err := p.entryOf(k, text)
+			if err != nil {
+				return err
+			}
+			known[entry] = append(known[entry], k)
+		}
+		return nil
+	}
+	if err := add(p.snapshots, false); err != nil {
+		return nil, err
+	}
+	return known, add(p.contexts, true)
+}
+
+// isEntry tells whether a name stands for an entry point: its path, or the last part of that.
+func (p *previewCommand) isEntry(name string) bool {
+	return slices.ContainsFunc(p.entries, stands(name))
+}
+
+func stands(name string) func(string) bool {
+	return func(entry string) bool { return path.Clean(entry) == path.Clean(name) || path.Base(entry) == name }
+}
+
+func (p *previewCommand) entryOf(k knowledge, text string) (string, error) {
+	var meant []string
+	for _, entry := range p.entries {
+		if k.entry != "" && stands(k.entry)(entry) {
+			meant = append(meant, entry)
+		}
+	}
+	switch {
+	case len(p.entries) == 0:
+		return "", nil
+	case len(meant) == 1:
+		return meant[0], nil
+	case len(meant) > 1:
+		return "", fmt.Errorf("%s %s could be for %s; write the whole path", k.flag(), text, strings.Join(meant, " or "))
+	case len(p.entries) == 1 && !strings.Contains(text, "="):
+		return p.entries[0], nil
+	}
+	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", k.flag(), text, path.Base(p.entries[0]), k.place[strings.LastIndex(k.place, "=")+1:])
+}
+
+// look reads what is known about a cluster.
+func (p *previewCommand) look(ctx context.Context, k knowledge) (*snapshot.Snapshot, string, error) {
+	switch {
+	case k.place == "":
+		return nil, "", nil
+	case k.isContext:
+		a := *p.app
+		a.contextName = k.place
+		cfg, err := a.config()
+		if err != nil {
+			return nil, "", fmt.Errorf("--context %s: %w", k.place, err)
+		}
+		taken, err := clustersnapshot.Take(ctx, cfg, clustersnapshot.Options{
+			Cluster: k.place, LabelKey: p.labelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, p.labelKey),
+			MoultVersion: start.Version(), Tell: p.newTakingBoard().tell,
+		})
+		if err != nil {
+			return nil, "", fmt.Errorf("--context %s: %w", k.place, readError(err))
+		}
+		return taken, "context " + k.place, nil
+	}
+	content, err := os.ReadFile(k.place)
+	if err != nil {
+		return nil, "", fmt.Errorf("--snapshot: %w", err)
+	}
+	read, err := snapshot.Read(content)
+	if err != nil {
+		return nil, "", fmt.Errorf("--snapshot %s: %w", k.place, err)
+	}
+	return read, "snapshot " + path.Base(k.place), nil
+}
+
+// leftBehind are the places in the files that name a version that leaves: of the whole repository, if it is the
+// repository that is looked at, and else of what was named.
+func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifest.Hit, error) {
+	if s.tree == nil {
+		return nil, nil
+	}
+	plan, leaving := leavingVersions(clusters)
+	if len(plan) == 0 {
+		return nil, nil
+	}
+	around := s.tree.Dir
+	if whole {
+		around = s.tree.Root
+	}
+	files, err := manifestFiles([]string{around})
+	if err != nil {
+		return nil, fmt.Errorf("--head: %w", err)
+	}
+	for i := range files {
+		files[i].Name = s.tree.Relative(files[i].Name)
+	}
+	var hits []manifest.Hit
+	for _, result := range manifest.RewriteAll(files, plan) {
+		for _, hit := range result.Hits {
+			if slices.Contains(leaving[hit.GroupKind], hit.Version) {
+				hits = append(hits, hit)
+			}
+		}
+	}
+	return hits, nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/clusters/tree"
+	"github.com/moult-dev/moult/clusters/wiring"
+	crdchange "github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/rollout"
+)
+
+// sides are the two states of the repository.
+type sides struct{ base, head side }
+
+// side is a tree or, if that is nil, what standard input held.
+type side struct {
+	tree   *tree.Tree
+	stream *wiring.Cluster
+}
+
+func (p *previewCommand) open(ctx context.Context, stdin io.Reader) (*sides, error) {
+	s := &sides{}
+	var err error
+	if s.base, err = openSide(ctx, p.base, stdin); err != nil {
+		return nil, fmt.Errorf("--base: %w", err)
+	}
+	if s.head, err = openSide(ctx, p.head, stdin); err != nil {
+		s.close()
+		return nil, fmt.Errorf("--head: %w", err)
+	}
+	for _, one := range []side{s.base, s.head} {
+		if one.tree != nil {
+			for _, note := range one.tree.Notes {
+				fmt.Fprintf(p.errOut, "%s: %s\n", one.tree.Name, note)
+			}
+		}
+	}
+	return s, nil
+}
+
+func openSide(ctx context.Context, where string, stdin io.Reader) (side, error) {
+	if where == "-" {
+		read, err := wiring.Stream("standard input", stdin)
+		return side{stream: read}, err
+	}
+	opened, err := tree.Open(ctx, where)
+	return side{tree: opened}, err
+}
+
+func (s *sides) close() {
+	for _, one := range []side{s.base, s.head} {
+		if one.tree != nil {
+			_ = one.tree.Close() // what is left then is a temporary folder
+		}
+	}
+}
+
+// follow is what an entry point amounts to; empty is what was named itself. One that is not there is nil.
+func (s side) follow(ctx context.Context, entry string) (*wiring.Cluster, error) {
+	if s.stream != nil {
+		return s.stream, nil
+	}
+	if entry != "" && !s.has(entry) {
+		return nil, nil
+	}
+	return wiring.Follow(ctx, s.tree, entry)
+}
+
+// has tells whether there is such an entry point.
+func (s side) has(entry string) bool {
+	for _, around := range []string{s.tree.Dir, s.tree.Root} {
+		if _, err := os.Stat(filepath.Join(around, filepath.FromSlash(entry))); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// delivered is what one entry point gets before and after.
+func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Delivered, error) {
+	d := preview.Delivered{Name: name}
+	head, err := s.head.follow(ctx, entry)
+	if err != nil {
+		return d, fmt.Errorf("--head: %w", err)
+	}
+	base, err := s.base.follow(ctx, entry)
+	if err != nil {
+		return d, fmt.Errorf("--base: %w", err)
+	}
+	if base == nil && head == nil {
+		return d, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
+	}
+	if d.Base, err = sideOf(base, name); err != nil {
+		return d, fmt.Errorf("--base: %w", err)
+	}
+	if d.Head, err = sideOf(head, name); err != nil {
+		return d, fmt.Errorf("--head: %w", err)
+	}
+	d.Findings = append(aboutHead(head, name), brokenBase(base, name)...)
+	return d, nil
+}
+
+func aboutHead(head *wiring.Cluster, name string) []finding.Finding {
+	if head == nil {
+		return nil
+	}
+	found := slices.Clone(head.Findings)
+	for i := range found {
+		found[i].Cluster = name
+	}
+	return found
+}
+
+// baseNotBuilt: a unit cannot be built before the pull request, so that nobody can tell what it changes.
+const baseNotBuilt = "BaseNotBuilt"
+
+func brokenBase(base *wiring.Cluster, name string) []finding.Finding {
+	var found []finding.Finding
+	if base == nil {
+		return nil
+	}
+	for _, unit := range base.Units {
+		if unit.Err != nil {
+			found = append(found, finding.Finding{
+				Rule: baseNotBuilt, Severity: finding.Error, Cluster: name,
+				Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, strings.Join(strings.Fields(unit.Err.Error()), " ")),
+				Mend: "repair it with a pull request of its own first",
+			})
+		}
+	}
+	return found
+}
+
+// sideOf is a cluster as the preview takes it.
+func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
+	s := preview.Side{Units: rollout.Cluster{Name: name}}
+	if c == nil {
+		return s, nil
+	}
+	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, found := range c.CRDs() {
+		crd, err := crdchange.Decode(found.Unstructured)
+		if err != nil {
+			at := found.At().String()
+			if at != "" {
+				at += ": "
+			}
+			return s, fmt.Errorf("%s%w", at, err)
+		}
+		known[crd.Name] = crd // of two, which is a finding, the later one counts
+	}
+	for _, crd := range known {
+		s.CRDs = append(s.CRDs, crd)
+	}
+	slices.SortFunc(s.CRDs, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	for _, unit := range c.Units {
+		s.Units.Units = append(s.Units.Units, unitOf(unit))
+	}
+	return s, nil
+}
+
+func unitOf(u *wiring.Unit) rollout.Unit {
+	unit := rollout.Unit{Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil}
+	if u.By != nil {
+		unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}
+	}
+	if u.Parent != nil {
+		unit.Parent = u.Parent.Name
+	}
+	for _, object := range u.Objects {
+		unit.Objects = append(unit.Objects, &rollout.Object{Unstructured: object.Unstructured, At: object.At})
+	}
+	return unit
+}

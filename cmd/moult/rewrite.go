@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	manifest "github.com/moult-dev/moult/policies/manifests"
+)
+
+// rewriteCommand turns manifests in files to the storage versions of their CRDs.
+type rewriteCommand struct {
+	*app
+	crdsAt string
+	names  []string
+	from   []string
+	dryRun bool
+	output string
+}
+
+func newRewriteCommand(a *app) *cobra.Command {
+	r := &rewriteCommand{app: a}
+	c := &cobra.Command{
+		Use:   "rewrite PATH... --crds PATH",
+		Short: "Turn manifests in files to the storage version of their CRD",
+		Long: `Turn the custom resources in files to the storage version of their CRD: the
+apiVersion of manifests, also in Lists and in patches, the targets of Kustomize's
+patches, and the health checks of Flux. Only the version is changed; everything
+else in a file stays as it is, byte for byte.
+
+Manifests leave the versions that the CRD marks as deprecated, does not serve, or
+does not list any more, and those named by --from.
+
+A manifest is changed only if the API server would make the same of it at both
+versions: conversion is None, and the new schema knows every field and has the same
+defaults. The others are listed with the reason, for a person; so are templates of
+Helm charts, and patches whose target is in none of the files.
+
+A PATH is a file, or a folder with all YAML and JSON files in it and below.
+Symbolic links and folders called .git are left out.
+
+Exit codes:
+  0    nothing is left at an old version; with --dry-run, nothing would be
+  1    something is left for a person
+  2    the question could not be answered: wrong arguments, no CRD, a file cannot be written`,
+		Example: a.example(`  # what would change?
+  $ moult rewrite . --crds config/crd --dry-run
+
+  $ moult rewrite clusters apps --crds config/crd
+
+  # also what is at a version that is neither deprecated nor gone yet
+  $ moult rewrite . --crds config/crd --crd widgets.example.com --from v1beta1
+
+  # with the CRDs of another commit
+  $ moult rewrite . --crds git:origin/main:config/crd`),
+		Args: somePaths,
+		RunE: func(c *cobra.Command, paths []string) error { return r.run(c.Context(), distinct(paths)) },
+	}
+	c.Flags().StringVar(&r.crdsAt, "crds", "", "where the CRDs are: a folder, a kustomization, a file, or git:REV:PATH")
+	c.Flags().StringSliceVar(&r.names, "crd", nil, "only manifests of this CRD, as in widgets.example.com; may be given several times")
+	c.Flags().StringSliceVar(&r.from, "from", nil, "a version that manifests are to leave, too; may be given several times")
+	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "write nothing; show what would change")
+	addOutput(c, &r.output)
+	return c
+}
+
+func (r *rewriteCommand) run(ctx context.Context, paths []string) error {
+	if err := checkOutput(r.output); err != nil {
+		return err
+	}
+	plan, err := r.plan(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := manifestFiles(paths)
+	if err != nil {
+		return err
+	}
+	results := manifest.RewriteAll(files, plan)
+	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifest.Hit{}, Left: []manifest.Hit{}}, []error{}
+	for _, result := range results {
+		if err := r.carryOut(result); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		report.add(result.Hits)
+	}
+	if err := r.tellRewritten(report); err != nil {
+		return err
+	}
+	return r.tellAll(append(failed, report.verdict()))
+}
+
+// plan is made of the CRDs that are asked for.
+func (r *rewriteCommand) plan(ctx context.Context) (manifest.Plan, error) {
+	if r.crdsAt == "" {
+		return nil, errors.New("name the place of the CRDs with --crds: a folder, a kustomization, a file, or git:REV:PATH")
+	}
+	crds, err := crdsFrom(ctx, r.crdsAt)
+	if err != nil {
+		return nil, err
+	}
+	if crds, err = chosen(crds, r.names, r.crdsAt); err != nil {
+		return nil, err
+	}
+	plan := manifest.Plan{}
+	for _, crd := range crds {
+		target, err := manifest.TargetOf(crd, r.from...)
+		if err != nil {
+			return nil, err
+		}
+		plan[target.Kind()] = target
+	}
+	return plan, r.checkFrom(crds)
+}
+
+// checkFrom refuses a version that nothing can leave.
+func (r *rewriteCommand) checkFrom(crds []*apiextensionsv1.CustomResourceDefinition) error {
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			for _, from := range r.from {
+				if len(crds) == 1 && v.Storage && v.Name == from {
+					return fmt.Errorf("%s stores at %s, so nothing can be turned from it; look at --from and --crds", crd.Name, from)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *rewriteCommand) carryOut(result manifest.Result) error {
+	switch {
+	case result.Err != nil:
+		return result.Err
+	case result.Changed == nil:
+		return nil
+	case r.dryRun:
+		if r.output == "" {
+			_, text, _ := bytes.Cut(diff.Diff(result.Name, result.Content, result.Name, result.Changed), []byte("\n")) // the first line repeats the next two
+			fmt.Fprintf(r.out, "%s", text)
+		}
+		return nil
+	}
+	return replaceFile(result.Name, result.Changed)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	manifest "github.com/moult-dev/moult/policies/manifests"
+)
+
+// rewritten is what -o json and -o yaml print.
+type rewritten struct {
+	// DryRun: Changed would be changed.
+	DryRun bool `json:"dryRun"`
+	// Changed are the places that have been turned to the storage version.
+	Changed []manifest.Hit `json:"changed"`
+	// Left are those that a person has to look at.
+	Left []manifest.Hit `json:"left"`
+}
+
+func (r *rewritten) add(hits []manifest.Hit) {
+	for _, h := range hits {
+		if h.Why == "" {
+			r.Changed = append(r.Changed, h)
+		} else {
+			r.Left = append(r.Left, h)
+		}
+	}
+}
+
+// verdict is the error that decides the exit code.
+func (r *rewritten) verdict() error {
+	if len(r.Left) == 0 {
+		return nil
+	}
+	return notDone{sentence: count(len(r.Left), "place") + " left for a person; which and why is above"}
+}
+
+func (r *rewriteCommand) tellRewritten(report rewritten) error {
+	if r.output != "" {
+		return printDocument(r.out, r.output, report)
+	}
+	for _, h := range report.Changed {
+		fmt.Fprintf(r.out, "%s: %s: %s -> %s\n", h.Place, described(h), h.Version, h.To)
+	}
+	for _, h := range report.Left {
+		fmt.Fprintf(r.out, "%s: %s stays at %s\n%s\n", h.Place, described(h), h.Version, paragraph(h.Why))
+	}
+	done := "changed"
+	if report.DryRun {
+		done = "to change"
+	}
+	fmt.Fprintf(r.out, "%s %s, %d left for a person\n", count(len(report.Changed), "place"), done, len(report.Left))
+	return nil
+}
+
+// described is the object, and what the place is if it is not the object itself.
+func described(h manifest.Hit) string {
+	if h.Role == manifest.Object {
+		return h.Object()
+	}
+	return h.Object() + " (" + string(h.Role) + ")"
+}

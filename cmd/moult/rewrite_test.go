@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// widgetsV1 is a CRD that has only v1 left.
+const widgetsV1 = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+`
+
+const rose = "# ours\napiVersion: example.com/v1alpha1\nkind: Widget\nmetadata:\n    name:   rose\nspec: {size: 3}\n"
+
+// alone runs one subcommand.
+func alone(t *testing.T, newCommand func(*app) *cobra.Command, args ...string) answer {
+	t.Helper()
+	var out, errOut strings.Builder
+	a := &app{name: "moult", labelKey: v1alpha1.MigrateLabel, out: &out, errOut: &errOut}
+	c := newCommand(a)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(args)
+	code := a.exit(t.Context(), c.ExecuteContext(t.Context()))
+	return answer{code, out.String(), errOut.String()}
+}
+
+// inRepository writes files into a new folder, and goes there.
+func inRepository(t *testing.T, files map[string]string) *WithT {
+	t.Helper()
+	g := NewWithT(t)
+	t.Chdir(t.TempDir())
+	for name, content := range files {
+		g.Expect(os.MkdirAll(filepath.Dir(name), 0o750)).To(Succeed())
+		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+	return g
+}
+
+func TestRewriteTurnsFilesToTheStorageVersion(t *testing.T) {
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": widgetsV1, "apps/rose.yaml": rose, "apps/readme.md": rose, "apps/.git/rose.yaml": rose})
+	g.Expect(os.Chmod("apps/rose.yaml", 0o640)).To(Succeed())
+	turned := strings.ReplaceAll(rose, "v1alpha1", "v1")
+
+	got := alone(t, newRewriteCommand, "apps", "--crds", "crds", "--dry-run")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(Equal("--- apps/rose.yaml\n+++ apps/rose.yaml\n@@ -1,5 +1,5 @@\n # ours\n-apiVersion: example.com/v1alpha1\n+apiVersion: example.com/v1\n kind: Widget\n metadata:\n     name:   rose\n" +
+		"apps/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place to change, 0 left for a person\n"))
+	g.Expect(read(g, "apps/rose.yaml")).To(Equal(rose), "a dry run writes nothing")
+
+	got = alone(t, newRewriteCommand, "apps", "apps/rose.yaml", "./apps", "--crds", "crds/widgets.yaml")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(Equal("apps/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
+	g.Expect(read(g, "apps/rose.yaml")).To(Equal(turned))
+	g.Expect(read(g, "apps/readme.md")).To(Equal(rose))
+	g.Expect(read(g, "apps/.git/rose.yaml")).To(Equal(rose))
+	info, err := os.Stat("apps/rose.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o640))
+	left, err := os.ReadDir("apps")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(HaveLen(3), "nothing of the writing is left behind")
+
+	got = alone(t, newRewriteCommand, "apps", "--crds", "crds")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(Equal("0 places changed, 0 left for a person\n"), "once is enough")
+}
+
+func TestRewriteListsWhatAPersonHasToDo(t *testing.T) {
+	g := inRepository(t, map[string]string{
+		"crds/widgets.yaml": widgetsV1, "apps/rose.yaml": rose, "apps/oak.yaml": strings.ReplaceAll(rose, "size", "leaves"),
+		"chart/templates/rose.yaml": "{{ if .x }}\n" + rose + "{{ end }}\n",
+	})
+	got := alone(t, newRewriteCommand, ".", "--crds", "crds")
+	g.Expect(got.code).To(Equal(exitNotDone))
+	g.Expect(got.out).To(Equal(`apps/rose.yaml:2: Widget rose: v1alpha1 -> v1
+apps/oak.yaml:2: Widget rose stays at v1alpha1
+         v1 does not know spec.leaves, and would drop it without a word
+chart/templates/rose.yaml:3: Widget rose (template) stays at v1alpha1
+         a template; change it by hand, and look at the fields it sets
+1 place changed, 2 left for a person
+`))
+	g.Expect(got.errOut).To(Equal("moult: 2 places left for a person; which and why is above\n"))
+
+	got = alone(t, newRewriteCommand, ".", "--crds", "crds", "--dry-run", "-o", "json")
+	g.Expect(got.code).To(Equal(exitNotDone))
+	var report rewritten
+	g.Expect(json.Unmarshal([]byte(got.out), &report)).To(Succeed())
+	g.Expect(report.DryRun).To(BeTrue())
+	g.Expect(report.Changed).To(BeEmpty())
+	g.Expect(report.Left).To(HaveLen(2))
+	g.Expect(report.Left[0].File).To(Equal("apps/oak.yaml"))
+	g.Expect(report.Left[0].Line).To(Equal(2))
+	g.Expect(report.Left[0].To).To(Equal("v1"))
+}
+
+func TestRewriteLeavesVersionsThatAreAskedFor(t *testing.T) {
+	both := strings.ReplaceAll(widgetsV1, "versions:\n", "versions:\n    - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n")
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": both, "apps/rose.yaml": rose})
+	got := alone(t, newRewriteCommand, "apps", "--crds", "crds")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(HavePrefix("0 places"), "v1alpha1 is served, and nobody has said that it is to go")
+
+	got = alone(t, newRewriteCommand, "apps", "--crds", "crds", "--crd", "widgets.example.com", "--from", "v1alpha1")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(read(g, "apps/rose.yaml")).To(ContainSubstring("example.com/v1\n"))
+}
+
+func TestRewriteStaysInsideOfWhatItIsGiven(t *testing.T) {
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": widgetsV1, "outside/rose.yaml": rose, "inside/oak.yaml": rose})
+	g.Expect(os.Symlink("../outside", "inside/folder")).To(Succeed())
+	g.Expect(os.Symlink("../outside/rose.yaml", "inside/rose.yaml")).To(Succeed())
+	g.Expect(os.Symlink("inside", "link")).To(Succeed())
+	got := alone(t, newRewriteCommand, "link", "--crds", "crds")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(Equal("inside/oak.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
+	g.Expect(read(g, "outside/rose.yaml")).To(Equal(rose))
+}
+
+func TestRewriteTakesCRDsOfAnotherCommit(t *testing.T) {
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": widgetsV1, "apps/rose.yaml": rose})
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "-m", "all"}} {
+		output, err := exec.Command("git", args...).CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), string(output))
+	}
+	g.Expect(os.RemoveAll("crds")).To(Succeed())
+	got := alone(t, newRewriteCommand, ".", "--crds", "git:HEAD:crds")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(HaveSuffix("1 place changed, 0 left for a person\n"))
+}
+
+func TestRewriteRefuses(t *testing.T) {
+	g := inRepository(t, map[string]string{
+		"crds/widgets.yaml": widgetsV1, "apps/rose.yaml": rose, "empty/rose.yaml": rose,
+		"old/widgets.yaml":     strings.ReplaceAll(widgetsV1, "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"),
+		"storage/widgets.yaml": strings.ReplaceAll(widgetsV1, "storage: true", "storage: false"),
+	})
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no path":                    {nil, "name at least one PATH"},
+		"no CRDs":                    {[]string{"apps"}, "name the place of the CRDs with --crds"},
+		"no such place of CRDs":      {[]string{"apps", "--crds", "nowhere"}, "nowhere: there is no such file or folder"},
+		"no CRD there":               {[]string{"apps", "--crds", "empty"}, "there is no CustomResourceDefinition in empty"},
+		"not that CRD":               {[]string{"apps", "--crds", "crds", "--crd", "gadgets.example.com"}, "there is no gadgets.example.com in crds"},
+		"a CRD of long ago":          {[]string{"apps", "--crds", "old"}, "widgets.example.com is written at apiextensions.k8s.io/v1beta1"},
+		"no storage version":         {[]string{"apps", "--crds", "storage"}, "widgets.example.com has no storage version"},
+		"from the storage version":   {[]string{"apps", "--crds", "crds", "--from", "v1"}, "widgets.example.com stores at v1, so nothing can be turned from it"},
+		"no such path":               {[]string{"nowhere", "--crds", "crds"}, "nowhere: no such file"},
+		"a format that is not known": {[]string{"apps", "--crds", "crds", "-o", "xml"}, "-o xml is none of json, yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := alone(t, newRewriteCommand, c.args...)
+			g.Expect(got.code).To(Equal(exitError), got.errOut)
+			g.Expect(got.errOut).To(ContainSubstring(c.says))
+		})
+	}
+	g.Expect(read(g, "apps/rose.yaml")).To(Equal(rose))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	clustersnapshot "github.com/moult-dev/moult/clusters/snapshot"
+	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// snapshotCommand is what a person wants to be kept of a cluster.
+type snapshotCommand struct {
+	*app
+	file, output, cluster string
+	noObjects, noNames    bool
+}
+
+func newSnapshotCommand(a *app) *cobra.Command {
+	s := &snapshotCommand{app: a}
+	c := &cobra.Command{
+		Use:   "snapshot --context CONTEXT [CRD...]",
+		Short: "Write down what a cluster stores, for moult preview to judge where there is no cluster",
+		Long: `Read what a removal of versions depends on, of the named CRDs or of all, and write it
+to a file that a pipeline can hold without access to the cluster: the CRDs' versions,
+storedVersions and conditions, how many objects there are and who wrote them at which
+version, VersionRemovals, and who still requests or watches an old version.
+
+Nothing is written to the cluster. Read-only rights are enough, and fewer will do: what
+may not be read is told, with the rule that would grant it, and is never taken for
+"there is none". The file holds no objects and no secrets, only counts, the names of
+field managers and a few names of objects; --no-names leaves the latter out.
+
+The cluster has to be named with --context: a snapshot of the wrong one looks no
+different.
+
+Exit codes:
+  0    the snapshot is written; what could not be read is told
+  2    there is none: wrong arguments, no cluster, CRDs cannot be read
+  130  interrupted`,
+		Example: a.example(`  # all CRDs, for the repository that moult preview looks at
+  $ moult snapshot --context production -f snapshots/production.yaml
+
+  # two of them, on standard output
+  $ moult snapshot --context production widgets.example.com gadgets.example.com -o json
+
+  # a cluster with millions of objects, or one whose names are nobody's business
+  $ moult snapshot --context production --no-objects
+  $ moult snapshot --context production --no-names`),
+		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), distinct(names)) },
+	}
+	c.Flags().StringVarP(&s.file, "file", "f", "", "file to write; default: standard output")
+	c.Flags().StringVarP(&s.output, "output", "o", "", "yaml or json; default: json for a file that ends in .json, else yaml")
+	c.Flags().StringVar(&s.cluster, "cluster", "", "what to call the cluster in the snapshot; default: the context")
+	c.Flags().BoolVar(&s.noObjects, "no-objects", false, "do not look through the objects; who owns fields at which version is not known then")
+	c.Flags().BoolVar(&s.noNames, "no-names", false, "name no objects")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (s *snapshotCommand) run(ctx context.Context, names []string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	taken, err := s.take(ctx, names)
+	if err != nil {
+		return err
+	}
+	content, err := s.render(taken)
+	if err != nil {
+		return err
+	}
+	if s.file == "" {
+		if _, err := s.out.Write(content); err != nil {
+			return err
+		}
+	} else if err := writeWhole(s.file, content); err != nil {
+		return err
+	}
+	s.tellTaken(taken)
+	return nil
+}
+
+// validate refuses a snapshot of whichever cluster the kubeconfig happens to point at.
+func (s *snapshotCommand) validate() error {
+	if err := checkOutput(s.output); err != nil {
+		return err
+	}
+	if s.contextName != "" {
+		return nil
+	}
+	contexts := s.contexts()
+	switch {
+	case len(contexts) > 0:
+		return fmt.Errorf("name the cluster with --context; the kubeconfig has %s", strings.Join(contexts, ", "))
+	case s.cluster == "":
+		return fmt.Errorf("name the cluster with --context; or with --cluster where there is no kubeconfig, because this runs in the cluster")
+	default:
+		return nil
+	}
+}
+
+func (s *snapshotCommand) take(ctx context.Context, names []string) (*snapshot.Snapshot, error) {
+	cfg, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	cluster := s.cluster
+	if cluster == "" {
+		cluster = s.contextName
+	}
+	board := s.newTakingBoard()
+	taken, err := clustersnapshot.Take(ctx, cfg, clustersnapshot.Options{
+		Cluster: cluster, CRDs: names, LabelKey: s.labelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, s.labelKey),
+		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames, Tell: board.tell,
+	})
+	if err != nil {
+		return nil, readError(err)
+	}
+	for _, n := range taken.NotRead {
+		if n.What == snapshot.CRDs || n.What == snapshot.OneCRD && len(taken.CRDs) == 0 {
+			return nil, fmt.Errorf("no snapshot: %s", n.Why)
+		}
+	}
+	return taken, nil
+}
+
+func (s *snapshotCommand) render(taken *snapshot.Snapshot) ([]byte, error) {
+	if s.output == "json" || s.output == "" && strings.HasSuffix(s.file, ".json") {
+		return taken.JSON()
+	}
+	return taken.Write()
+}
+
+// writeWhole leaves the file as it was, or has it whole.
+func writeWhole(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("--file %s cannot be written: %w", path, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.Write(content)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644) //nolint:gosec // it is to be committed or handed to a pipeline
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("--file %s cannot be written: %w", path, err)
+	}
+	return nil
+}

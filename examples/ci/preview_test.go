@@ -1,0 +1,93 @@
+package ci_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// standIn is a moult that writes down its arguments, an entry a line, writes a report unless it is told not to, and ends
+// with a code.
+func standIn(t *testing.T, dir string, code, more string) map[string]string {
+	t.Helper()
+	text := "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments\nfor a; do case $a in *=*/preview.*|*/codequality.json) echo \"" + marker + "\" >\"${a#*=}\";; esac; done\n" + more + "\nexit " + code + "\n"
+	NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, "moult"), []byte(text), 0o700)).To(Succeed()) //nolint:gosec // it is a program
+	return map[string]string{"MOULT": filepath.Join(dir, "moult"), "BASE": "abc", "OUT": filepath.Join(dir, "out")}
+}
+
+func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	env := standIn(t, dir, "0", "")
+	env["FOLDER"], env["FAIL_ON"], env["NAME"], env["ARTIFACT"], env["FORMAT"] = "fleet", "warning", "north", "the page", "annotations"
+	env["MAX_AGE"], env["LINKS"] = "1h", "the/{file}#L{line}"
+	env["ENTRIES"] = "clusters/production\nclusters/with space\n\n"
+	env["SNAPSHOTS"] = "a=*.yaml\n"
+	env["CONTEXTS"] = "a=b"
+	got := script(t, dir, "preview.sh", env)
+	g.Expect(got.code).To(BeZero(), got.errOut)
+	out := env["OUT"] + "/"
+	g.Expect(strings.Split(strings.TrimSpace(read(t, dir+"/arguments")), "\n")).To(Equal([]string{
+		"preview", "--base", "git:abc:fleet", "--head", "git:HEAD:fleet", "--marker", "north", "-o", "annotations",
+		"--output", "markdown=" + out + "preview.md", "--output", "html=" + out + "preview.html",
+		"--output", "json=" + out + "preview.json", "--output", "codequality=" + out + "codequality.json",
+		"--fail-on", "warning", "--max-age", "1h", "--links", "the/{file}#L{line}", "--artifact", "the page",
+		"--entry", "clusters/production", "--entry", "clusters/with space", "--snapshot", "a=*.yaml", "--context", "a=b",
+	}))
+}
+
+func TestPreviewKeepsTheVerdictForTheLastStep(t *testing.T) {
+	for _, code := range []string{"0", "2", "3", "4"} {
+		t.Run("exit code "+code, func(t *testing.T) {
+			g := NewWithT(t)
+			dir := t.TempDir()
+			env := standIn(t, dir, code, "")
+			got := script(t, dir, "preview.sh", env)
+			g.Expect(got.code).To(BeZero(), "so that the comment is made")
+			g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal(code + "\n"))
+			g.Expect(read(t, env["OUT"]+"/preview.md")).To(Equal(marker + "\n"))
+		})
+	}
+}
+
+// The comment of an earlier commit must not stand there as if it were still true.
+func TestAPreviewThatFailsIsACommentToo(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	env := standIn(t, dir, "0", "")
+	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
+
+	env = standIn(t, dir, "1", "rm -f out/preview.*; echo 'moult: there is no `folder` <b>' >&2")
+	got := script(t, dir, "preview.sh", env)
+	g.Expect(got.code).To(BeZero())
+	g.Expect(got.errOut).To(ContainSubstring("there is no `folder`"))
+	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("1\n"))
+	said := read(t, env["OUT"]+"/preview.md")
+	g.Expect(said).To(HavePrefix(marker + "\n## The preview failed\n"))
+	g.Expect(said).To(HaveSuffix("\n\n    moult: there is no `folder` <b>\n"))
+
+	env = standIn(t, dir, "0", "rm -f out/preview.*")
+	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
+	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("1\n"), "nothing was said, so nothing is known")
+
+	env["MOULT"] = dir + "/nowhere"
+	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
+	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("127\n"))
+}
+
+func TestPreviewAsksForABase(t *testing.T) {
+	g := NewWithT(t)
+	got := script(t, t.TempDir(), "preview.sh", nil)
+	g.Expect(got.code).NotTo(BeZero())
+	g.Expect(got.errOut).To(ContainSubstring("set BASE to the revision before the pull request"))
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}

@@ -1,0 +1,149 @@
+package bridge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// Bridge is an intermediate CRD.
+type Bridge struct {
+	CRD *apiextensionsv1.CustomResourceDefinition
+	// Back are the versions that were put back, in the order of the old CRD.
+	Back []string
+	// Storage is the version that objects are rewritten at.
+	Storage string
+	// Notes are what a person should know about it, each a sentence without a full stop.
+	Notes []string
+}
+
+// NotNeeded is the error when there is nothing to bridge.
+type NotNeeded struct {
+	CRD, Why string
+}
+
+func (e *NotNeeded) Error() string { return e.CRD + " needs no intermediate CRD: " + e.Why }
+
+// Between makes the CRD to be applied between base, which is what a cluster has, and head, which is what it is to get.
+// Base may be of Git or of the cluster; of the cluster, its status tells what is stored. LabelKey is the opt-in label.
+func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
+	storage := storageOf(head)
+	switch {
+	case storage == "":
+		return nil, fmt.Errorf("%s has no storage version in the new state; mend it first", head.Name)
+	case base.Spec.Scope != head.Spec.Scope:
+		return nil, fmt.Errorf("%s would change its scope from %s to %s, which no API server allows; it has to be another CRD", head.Name, base.Spec.Scope, head.Spec.Scope)
+	}
+	if lost := unknown(base, head); len(lost) > 0 {
+		return nil, fmt.Errorf("%s has objects stored at %s, whose schema neither state knows; take the CRD of the release that had it as the old state (--base)", head.Name, strings.Join(lost, ", "))
+	}
+	b := &Bridge{CRD: clean(head), Storage: storage}
+	for _, v := range base.Spec.Versions {
+		if versionOf(head, v.Name) == nil {
+			back := *v.DeepCopy()
+			back.Storage = false
+			b.CRD.Spec.Versions = append(b.CRD.Spec.Versions, back)
+			b.Back = append(b.Back, v.Name)
+		}
+	}
+	if why := needless(base, b); why != "" {
+		return nil, &NotNeeded{head.Name, why}
+	}
+	b.serveStorage()
+	b.optIn(head, labelKey)
+	b.convert(base, head)
+	return b, nil
+}
+
+// unknown are the stored versions that neither CRD lists.
+func unknown(base, head *apiextensionsv1.CustomResourceDefinition) []string {
+	return slices.DeleteFunc(slices.Clone(base.Status.StoredVersions), func(name string) bool {
+		return versionOf(base, name) != nil || versionOf(head, name) != nil
+	})
+}
+
+// needless is why the new CRD can follow without another in between, empty if it cannot.
+func needless(base *apiextensionsv1.CustomResourceDefinition, b *Bridge) string {
+	switch {
+	case len(b.Back) == 0:
+		return "the new one has every version of the old one, so it can be applied as it is"
+	case storageOf(base) == b.Storage:
+		return fmt.Sprintf("the old one has %s and stores at %s already, as the new one does; let the removal wait for a VersionRemoval", strings.Join(b.Back, ", "), b.Storage)
+	}
+	return ""
+}
+
+// serveStorage: Moult writes at the storage version, so it has to be served.
+func (b *Bridge) serveStorage() {
+	if v := versionOf(b.CRD, b.Storage); !v.Served {
+		v.Served = true
+		b.Notes = append(b.Notes, fmt.Sprintf("%s is served here, although the new CRD does not serve it: objects are rewritten through it", b.Storage))
+	}
+}
+
+func (b *Bridge) optIn(head *apiextensionsv1.CustomResourceDefinition, labelKey string) {
+	if value, there := head.Labels[labelKey]; there && value != v1alpha1.MigrateLabelValue {
+		b.Notes = append(b.Notes, fmt.Sprintf("the new CRD says %s: %q; here it is %q, as the objects have to be rewritten", labelKey, value, v1alpha1.MigrateLabelValue))
+	}
+	labels := maps.Clone(head.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[labelKey] = v1alpha1.MigrateLabelValue
+	b.CRD.Labels = labels
+}
+
+// convert keeps a webhook if one of the two has one.
+func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
+	back := strings.Join(b.Back, ", ")
+	switch {
+	case converts(head):
+		b.Notes = append(b.Notes, fmt.Sprintf("the new release's conversion webhook has to know %s still; if it does not, run the old release's until the migration is done", back))
+	case converts(base):
+		b.CRD.Spec.Conversion = base.Spec.Conversion.DeepCopy()
+		note := fmt.Sprintf("the new CRD has no conversion webhook; here it is the old one's, which has to stay until %s is gone", back)
+		if versionOf(base, b.Storage) == nil {
+			note += fmt.Sprintf(", and has to know %s, which the old CRD does not have", b.Storage)
+		}
+		b.Notes = append(b.Notes, note)
+	default:
+		b.Notes = append(b.Notes, fmt.Sprintf("conversion is None: fields of %s that %s does not know are dropped when an object is rewritten; compare the schemas first", back, b.Storage))
+	}
+}
+
+func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}
+
+func storageOf(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
+	for i := range crd.Spec.Versions {
+		if crd.Spec.Versions[i].Name == name {
+			return &crd.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+// clean is a CRD without what only a cluster says about it.
+func clean(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: crd.Name, Labels: crd.Labels, Annotations: crd.Annotations},
+		Spec:       *crd.Spec.DeepCopy(),
+	}
+}

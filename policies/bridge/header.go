@@ -1,0 +1,49 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// headerWidth is where the lines of the header are broken.
+const headerWidth = 100
+
+// Header is a comment to put above the CRD: what it is, and what to do with it. From and to are the two states, as the
+// caller calls them.
+func (b *Bridge) Header(from, to string) string {
+	back := strings.Join(b.Back, ", ")
+	var text strings.Builder
+	say := func(first, sentence string) {
+		text.WriteString(comment(first, sentence))
+	}
+	say("", fmt.Sprintf("%s on the way from %s to %s: the new CRD, with %s put back.", b.CRD.Name, from, to, back))
+	say("", "")
+	say("1. ", "Commit this in place of the CRD, without a VersionRemoval, and let it be applied.")
+	say("2. ", fmt.Sprintf("Wait until Moult has rewritten every object at %s: `moult status` says Migrated.", b.Storage))
+	say("3. ", fmt.Sprintf("Turn manifests in Git to %s with `moult rewrite`.", b.Storage))
+	say("4. ", fmt.Sprintf("Commit the new CRD, and a VersionRemoval for %s in an earlier wave or dependency.", back))
+	if len(b.Notes) > 0 {
+		say("", "")
+	}
+	for _, note := range b.Notes {
+		say("- ", note+".")
+	}
+	return text.String()
+}
+
+// comment breaks a sentence into lines of a comment.
+func comment(first, sentence string) string {
+	if sentence == "" {
+		return "#\n"
+	}
+	var lines []string
+	line := "# " + first
+	for _, word := range strings.Fields(sentence) {
+		if len(line)+len(word)+1 > headerWidth && strings.TrimSpace(line) != "#" {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line = "# " + strings.Repeat(" ", len(first))
+		}
+		line += word + " "
+	}
+	return strings.Join(append(lines, strings.TrimRight(line, " ")), "\n") + "\n"
+}

@@ -1,0 +1,81 @@
+package manifests
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// Plan is what manifests are to become, by their group and kind.
+type Plan map[GroupKind]*Target
+
+// Target is the CRD of a kind, and which of its versions manifests are to leave.
+type Target struct {
+	// CRD is the name of the CustomResourceDefinition, To its storage version.
+	CRD, To string
+
+	kind     GroupKind
+	webhook  bool
+	leave    []string
+	versions map[string]*version
+}
+
+// version is one entry of spec.versions, with its schema; nil if it has none or keeps what it does not know.
+type version struct {
+	schema    *structural.Structural
+	hasStatus bool
+}
+
+// TargetOf makes a Target of a CRD. Manifests are to leave the versions in from, those that the CRD marks as deprecated
+// or does not serve, and any that it does not list; but never the storage version.
+func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, from ...string) (*Target, error) {
+	t := &Target{CRD: crd.Name, kind: GroupKind{crd.Spec.Group, crd.Spec.Names.Kind}, versions: map[string]*version{}, leave: from}
+	t.webhook = crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		schema, err := schemaOf(v, crd.Spec.PreserveUnknownFields)
+		if err != nil {
+			return nil, fmt.Errorf("the schema of %s at %s cannot be used: %w", crd.Name, v.Name, err)
+		}
+		t.versions[v.Name] = &version{schema: schema, hasStatus: v.Subresources != nil && v.Subresources.Status != nil}
+		switch {
+		case v.Storage:
+			t.To = v.Name
+		case v.Deprecated, !v.Served:
+			t.leave = append(t.leave, v.Name)
+		}
+	}
+	if t.To == "" {
+		return nil, fmt.Errorf("%s has no storage version", crd.Name)
+	}
+	return t, nil
+}
+
+func schemaOf(v *apiextensionsv1.CustomResourceDefinitionVersion, keepsAll bool) (*structural.Structural, error) {
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil || keepsAll {
+		return nil, nil //nolint:nilnil // no schema is an ordinary thing to have
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+		return nil, err
+	}
+	return structural.NewStructural(internal)
+}
+
+// resource is what kubectl calls the resource at the storage version.
+func (t *Target) resource() string {
+	plural, group, _ := strings.Cut(t.CRD, ".")
+	return plural + "." + t.To + "." + group
+}
+
+// Kind is what manifests of it are called.
+func (t *Target) Kind() GroupKind { return t.kind }
+
+// leaves tells whether manifests are to leave a version.
+func (t *Target) leaves(version string) bool {
+	return version != t.To && (slices.Contains(t.leave, version) || t.versions[version] == nil)
+}

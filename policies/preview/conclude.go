@@ -1,0 +1,94 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// conclude takes the worst there is for the verdict, and says it.
+func (r *Report) conclude() {
+	r.Verdict = Safe
+	if v := verdictOf(finding.Worst(r.Findings)); worse(v, r.Verdict) {
+		r.Verdict = v
+	}
+	for _, crd := range r.CRDs {
+		for _, in := range crd.Clusters {
+			if worse(in.Verdict, r.Verdict) {
+				r.Verdict = in.Verdict
+			}
+		}
+	}
+	r.Sentence = r.sentence()
+}
+
+// sentence names what decided: the CRDs in the clusters, or else the first finding.
+func (r *Report) sentence() string {
+	if r.Verdict == Safe {
+		return r.safely()
+	}
+	var decided []string
+	for _, crd := range r.CRDs {
+		var where []string
+		var first InCluster
+		for _, in := range crd.Clusters {
+			if in.Verdict == r.Verdict {
+				if len(where) == 0 {
+					first = in
+				}
+				where = append(where, in.Cluster)
+			}
+		}
+		if len(where) > 0 {
+			decided = append(decided, crd.subject()+inClusters(where)+": "+first.Sentence)
+		}
+	}
+	switch {
+	case len(decided) == 1:
+		return decided[0]
+	case len(decided) > 1:
+		return fmt.Sprintf("%s; and %d more", decided[0], len(decided)-1)
+	}
+	for _, f := range r.Findings {
+		if verdictOf(f.Severity) == r.Verdict {
+			return f.Why
+		}
+	}
+	return string(r.Verdict)
+}
+
+func (r *Report) safely() string {
+	var removals []string
+	for _, crd := range r.CRDs {
+		if len(crd.Removed) > 0 {
+			removals = append(removals, crd.subject())
+		}
+	}
+	switch {
+	case len(r.CRDs) == 0:
+		return "no CRD changes"
+	case len(removals) == 0:
+		return "no version leaves, and nothing that is stored is lost"
+	default:
+		return "removing " + strings.Join(slices.Compact(removals), " and ") + " breaks nothing"
+	}
+}
+
+// subject is what the change is about.
+func (c CRD) subject() string {
+	if len(c.Removed) == 0 {
+		return c.Name
+	}
+	return strings.Join(c.Removed, ", ") + " from " + c.Name
+}
+
+// inClusters tells the clusters, none if they have no names.
+func inClusters(clusters []string) string {
+	named := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return name == "" })
+	if len(named) == 0 {
+		return ""
+	}
+	return " in " + strings.Join(named, ", ")
+}

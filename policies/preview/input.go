@@ -1,0 +1,48 @@
+package preview
+
+import (
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/manifests"
+	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// Input is everything a Report is made of.
+type Input struct {
+	// Base and Head are what is compared, as the caller called them.
+	Base, Head string
+	// LabelKey opts CRDs in.
+	LabelKey string
+	// Now tells how old snapshots are, and MaxAge how old they may be without a warning; 0 for any age.
+	Now      time.Time
+	MaxAge   time.Duration
+	Clusters []Delivered
+	// Manifests are the places in the repository's files that name a version that leaves.
+	Manifests []manifests.Hit
+	// Findings are those of the caller.
+	Findings []finding.Finding
+}
+
+// Delivered is what one cluster gets from the repository, and what is known about it.
+type Delivered struct {
+	// Name is the entry point, or what the caller calls the cluster.
+	Name       string
+	Base, Head Side
+	// Findings are about the wiring of the head.
+	Findings []finding.Finding
+	// Snapshot is nil if nothing is known about the cluster, and Source says where it comes from.
+	Snapshot *snapshot.Snapshot
+	Source   string
+}
+
+// Side is one state of the repository, as a cluster gets it.
+type Side struct {
+	// CRDs have names of their own.
+	CRDs []*apiextensionsv1.CustomResourceDefinition
+	// Units are what applies them.
+	Units rollout.Cluster
+}

@@ -1,0 +1,121 @@
+package preview
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/rollout"
+)
+
+const (
+	// APIVersion and Kind of a Report.
+	APIVersion = "preview.moult.dev/v1alpha1"
+	Kind       = "Report"
+)
+
+// Make joins all of it.
+func Make(in Input) Report {
+	r := Report{APIVersion: APIVersion, Kind: Kind, Base: in.Base, Head: in.Head, Findings: slices.Clone(in.Findings)}
+	for _, d := range in.Clusters {
+		changes := change.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
+		roll := rollout.Of(d.Base.Units, d.Head.Units, changes, in.LabelKey)
+		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes))
+		r.Findings = append(r.Findings, found...)
+		r.Clusters = append(r.Clusters, d.cluster(roll))
+		for _, c := range changes {
+			m := meaning{in: in, to: d, change: c, found: about(found, c.Name)}
+			r.add(c, d.place(c.Name), m.inCluster())
+		}
+	}
+	slices.SortStableFunc(r.CRDs, func(a, b CRD) int { return strings.Compare(a.Name, b.Name) })
+	r.addManifests(in.Manifests)
+	r.Findings = together(r.Findings, len(in.Clusters))
+	r.conclude()
+	return r
+}
+
+func (d Delivered) cluster(roll rollout.Rollout) Cluster {
+	c := Cluster{Name: d.Name, Source: d.Source}
+	if d.Snapshot != nil {
+		taken := d.Snapshot.TakenAt
+		c.TakenAt = &taken
+	}
+	if slices.ContainsFunc(d.Head.Units.Units, func(u rollout.Unit) bool { return u.Tool != "" }) {
+		c.Rollout = &roll
+	}
+	return c
+}
+
+// place is where the CRD stands in the head.
+func (d Delivered) place(crd string) finding.Place {
+	for _, unit := range d.Head.Units.Units {
+		for _, object := range unit.Objects {
+			if isCRD(object.Unstructured) && object.GetName() == crd && object.At != nil {
+				return object.At()
+			}
+		}
+	}
+	return finding.Place{}
+}
+
+func isCRD(object *unstructured.Unstructured) bool {
+	gvk := object.GroupVersionKind()
+	return gvk.Group == "apiextensions.k8s.io" && gvk.Kind == "CustomResourceDefinition"
+}
+
+// add puts clusters that get the very same change together.
+func (r *Report) add(c change.CRD, at finding.Place, meant InCluster) {
+	for i := range r.CRDs {
+		if same := r.CRDs[i]; same.Name == c.Name && reflect.DeepEqual(same.CRD, c) {
+			r.CRDs[i].Clusters = append(r.CRDs[i].Clusters, meant)
+			return
+		}
+	}
+	r.CRDs = append(r.CRDs, CRD{CRD: c, Removed: removed(c), Place: at, Clusters: []InCluster{meant}})
+}
+
+// removed are the versions that leave a CRD that stays.
+func removed(c change.CRD) []string {
+	if c.Head == nil {
+		return nil
+	}
+	return c.Removed()
+}
+
+// about are the findings that concern a CRD.
+func about(found []finding.Finding, crd string) []finding.Finding {
+	var mine []finding.Finding
+	for _, f := range found {
+		if f.CRD == crd {
+			mine = append(mine, f)
+		}
+	}
+	return mine
+}
+
+// together says once what is found in every cluster.
+func together(found []finding.Finding, clusters int) []finding.Finding {
+	times := map[finding.Finding]int{}
+	for _, f := range found {
+		f.Cluster = ""
+		times[f]++
+	}
+	var said []finding.Finding
+	for _, f := range found {
+		common := f
+		common.Cluster = ""
+		if clusters > 1 && times[common] == clusters {
+			f = common
+		}
+		if !slices.Contains(said, f) {
+			said = append(said, f)
+		}
+	}
+	finding.Sort(said)
+	return said
+}

@@ -1,0 +1,90 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/manifests"
+)
+
+// Rules of preview's own findings.
+const (
+	// AppliedAtRemovedVersion: a cluster gets a manifest written at a version that it will not have.
+	AppliedAtRemovedVersion = "AppliedAtRemovedVersion"
+	// WrittenAtRemovedVersion: a file of the repository names a version that leaves; no cluster that was looked at gets it.
+	WrittenAtRemovedVersion = "WrittenAtRemovedVersion"
+)
+
+// leftBehind finds the manifests that a cluster gets and that the API server will not know any more.
+func leftBehind(d Delivered, changes []change.CRD) []finding.Finding {
+	var found []finding.Finding
+	for _, c := range changes {
+		versions := removed(c)
+		if len(versions) == 0 {
+			continue
+		}
+		for _, unit := range d.Head.Units.Units {
+			for _, object := range unit.Objects {
+				gvk := object.GroupVersionKind()
+				if gvk.Group != c.Head.Group || gvk.Kind != c.Kind || !slices.Contains(versions, gvk.Version) {
+					continue
+				}
+				f := finding.Finding{
+					Rule: AppliedAtRemovedVersion, Severity: finding.Error, CRD: c.Name, Cluster: d.Name,
+					Why:  fmt.Sprintf("%s applies %s at %s, which the API server will not know any more, so the whole sync fails", unit.Name, nameOf(c.Kind, object.GetNamespace(), object.GetName()), gvk.Version),
+					Mend: mendManifest(c.Head.Conversion),
+				}
+				if object.At != nil {
+					f.Place = object.At("apiVersion")
+				}
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+func nameOf(kind, namespace, name string) string {
+	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
+}
+
+func mendManifest(conversion string) string {
+	if conversion == "None" {
+		return "`moult rewrite` writes it at the storage version"
+	}
+	return "write it at the storage version; what has to change in it only the conversion webhook knows"
+}
+
+// addManifests lists what the files of the repository still say, and warns of what no finding names already.
+func (r *Report) addManifests(hits []manifests.Hit) {
+	for _, hit := range hits {
+		crd := r.crdOf(hit)
+		r.Manifests = append(r.Manifests, Manifest{
+			Place: hit.Place, CRD: crd, Version: hit.Version, Object: hit.Object(), Rewritable: hit.Why == "",
+		})
+		if slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Rule == AppliedAtRemovedVersion && f.Place == hit.Place }) {
+			continue
+		}
+		f := finding.Finding{
+			Rule: WrittenAtRemovedVersion, Severity: finding.Warning, CRD: crd, Place: hit.Place,
+			Why:  fmt.Sprintf("%s is still written at %s, which leaves; whoever applies it later fails", hit.Object(), hit.Version),
+			Mend: "`moult rewrite` writes it at the storage version",
+		}
+		if hit.Why != "" {
+			f.Mend = "a person has to change it: " + hit.Why
+		}
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+func (r *Report) crdOf(hit manifests.Hit) string {
+	for _, c := range r.CRDs {
+		if c.Kind == hit.Kind && c.Head != nil && c.Head.Group == hit.Group {
+			return c.Name
+		}
+	}
+	return ""
+}

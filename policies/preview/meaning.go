@@ -1,0 +1,191 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// Reasons of an InCluster beside those of VersionRemoval's Ready condition.
+const (
+	// ReasonClusterUnknown: nothing is known about what the cluster stores.
+	ReasonClusterUnknown = "ClusterUnknown"
+	// ReasonNotRemoved: no version leaves.
+	ReasonNotRemoved = "NothingRemoved"
+	// ReasonNew: the cluster does not have the CRD yet.
+	ReasonNew = "New"
+	// ReasonGone: the CRD vanishes from Git.
+	ReasonGone = "CRDGone"
+)
+
+// meaning works out what a change of a CRD means in one cluster.
+type meaning struct {
+	in     Input
+	to     Delivered
+	change change.CRD
+	// found are the findings about the CRD in this cluster.
+	found []finding.Finding
+}
+
+// inCluster is the worst of three answers: what the gate would say, what the schema's changes do to objects, and what is
+// found about the roll-out.
+func (m meaning) inCluster() InCluster {
+	out := m.removal()
+	if present, known := m.present(); known && !present && m.change.Head != nil {
+		out.Sentence = "the cluster does not have the CRD yet"
+		return m.withFindings(out)
+	}
+	for _, c := range m.change.Changes {
+		v, counts := weigh(c)
+		if v == Blocked && out.Objects != nil && *out.Objects == 0 {
+			v = Warned // nobody has anything to lose
+		}
+		if counts && worse(v, out.Verdict) {
+			out.Verdict, out.Reason, out.Sentence = v, string(c.Rule), inWords(c)
+		}
+	}
+	return m.withFindings(out)
+}
+
+// removal is what the gate would say.
+func (m meaning) removal() InCluster {
+	out := InCluster{Cluster: m.to.Name, Verdict: Safe, Reason: ReasonNotRemoved, Sentence: "no version leaves"}
+	switch {
+	case m.change.Head == nil:
+		out.Reason, out.Sentence = ReasonGone, "the CRD is no longer in Git"
+	case m.change.Base == nil:
+		out.Reason, out.Sentence = ReasonNew, "the CRD is new in Git"
+	}
+	ask := m.ask()
+	if m.to.Snapshot == nil {
+		if len(ask.Versions) > 0 || m.change.Head == nil {
+			out.Verdict, out.Reason = Unknown, ReasonClusterUnknown
+			out.Sentence = "what the cluster stores is not known: give the preview a snapshot of it, or its context"
+		}
+		return out
+	}
+	answer := m.to.Snapshot.Judge(ask, m.in.Now)
+	out.StoredVersions, out.Objects, out.Proved = answer.StoredVersions, answer.Objects, answer.Proved
+	if answer.Gate != nil {
+		out.Gate, out.GateReady = answer.Gate.Name, answer.Gate.Ready
+	}
+	if len(ask.Versions) == 0 {
+		return out
+	}
+	out.Reason, out.Sentence = answer.Reason, answer.Message
+	out.Blockers, out.Warnings = answer.Blockers, slices.Concat(answer.Warnings, answer.Extra)
+	switch {
+	case !answer.Known:
+		out.Verdict, out.Sentence = Unknown, answer.Why
+		if out.Reason == "" {
+			out.Reason = ReasonClusterUnknown
+		}
+	case answer.RepairOnly && m.gated():
+		out.Verdict = Warned
+	case !answer.Safe():
+		out.Verdict = Blocked
+	case len(out.Warnings) > 0:
+		out.Verdict = Warned
+	}
+	return out
+}
+
+// ask is the question to the cluster: by the terms of the pull request's own gate, if it has one.
+func (m meaning) ask() snapshot.Ask {
+	ask := snapshot.Ask{CRD: m.change.Name, Versions: m.leaving(), LabelKey: m.in.LabelKey, MaxAge: m.in.MaxAge}
+	if m.change.Head != nil {
+		labelled := m.change.Head.Label != nil && *m.change.Head.Label == v1alpha1.MigrateLabelValue
+		ask.HeadLabel = &labelled
+	}
+	if gate, found := m.gate(); found {
+		ask.Terms = &snapshot.Terms{Require: gate.Require, QuietPeriod: gate.QuietPeriod.Duration}
+	}
+	return ask
+}
+
+// leaving are the versions that the cluster loses: those that leave in Git, and those that it has although Git has not,
+// because a release was skipped or the cluster is not where the base is.
+func (m meaning) leaving() []string {
+	versions := slices.Clone(removed(m.change))
+	if m.change.Head == nil || m.to.Snapshot == nil {
+		return versions
+	}
+	for _, crd := range m.to.Snapshot.CRDs {
+		if crd.Name != m.change.Name {
+			continue
+		}
+		has := slices.Clone(crd.StoredVersions)
+		for _, v := range crd.Versions {
+			has = append(has, v.Name)
+		}
+		for _, v := range has {
+			if _, stays := m.change.Head.Version(v); !stays && !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	return versions
+}
+
+// gated tells whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.
+func (m meaning) gated() bool {
+	_, found := m.gate()
+	return found && finding.Worst(m.found) != finding.Error
+}
+
+// present tells whether the cluster has the CRD.
+func (m meaning) present() (present, known bool) {
+	if m.to.Snapshot == nil {
+		return false, false
+	}
+	for _, crd := range m.to.Snapshot.CRDs {
+		if crd.Name == m.change.Name {
+			return true, true
+		}
+	}
+	return false, m.to.Snapshot.Judge(snapshot.Ask{CRD: m.change.Name}, m.in.Now).Known
+}
+
+// withFindings lets what is found about the roll-out weigh in.
+func (m meaning) withFindings(out InCluster) InCluster {
+	for _, f := range m.found {
+		if v := verdictOf(f.Severity); worse(v, out.Verdict) {
+			out.Verdict, out.Reason, out.Sentence = v, f.Rule, f.Why
+		}
+	}
+	return out
+}
+
+// gate is the VersionRemoval in the head that asks for all that leaves, if there is one.
+func (m meaning) gate() (v1alpha1.VersionRemovalSpec, bool) {
+	for _, unit := range m.to.Head.Units.Units {
+		for _, object := range unit.Objects {
+			if gvk := object.GroupVersionKind(); gvk.Group != v1alpha1.GroupVersion.Group || gvk.Kind != "VersionRemoval" {
+				continue
+			}
+			var gate v1alpha1.VersionRemoval
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &gate) != nil || gate.Spec.CRDName != m.change.Name {
+				continue // the API server refuses what is broken, and rollout says that there is no gate
+			}
+			if !slices.ContainsFunc(removed(m.change), func(v string) bool { return !slices.Contains(gate.Spec.Versions, v) }) {
+				return gate.Spec, true
+			}
+		}
+	}
+	return v1alpha1.VersionRemovalSpec{}, false
+}
+
+func inWords(c change.Change) string {
+	at := strings.TrimSpace(c.Version + " " + c.Field)
+	if at == "" {
+		return c.Why
+	}
+	return fmt.Sprintf("%s: %s", at, c.Why)
+}

@@ -1,0 +1,159 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// allowStorage names versions that the storage may move to at once; policies/admission knows it, too.
+const allowStorage = "moult.dev/allow-storage"
+
+// flipWithRemoval: the objects are still written at the version that leaves while its migration is to begin.
+func flipWithRemoval(l *look) []finding.Finding {
+	var findings []finding.Finding
+	for _, d := range l.removals() {
+		if !d.flips() || hasVersion(d.Head, d.Base.Storage) {
+			continue
+		}
+		findings = append(findings, finding.Finding{
+			Severity: finding.Error, CRD: d.Name, Place: d.object.place("spec", "versions"),
+			Why:  fmt.Sprintf("every object is stored at %s until this commit is applied, and this commit removes %s: the API server refuses it", d.Base.Storage, d.Base.Storage),
+			Mend: fmt.Sprintf("first store at %s and keep %s, then remove it with a later commit; `moult bridge` prints the CRD in between", d.Head.Storage, d.Base.Storage),
+		})
+	}
+	return findings
+}
+
+// flipNotServed: an API server that has not yet seen the version cannot read what another one stores at it.
+func flipNotServed(l *look) []finding.Finding {
+	var findings []finding.Finding
+	for _, d := range l.changed {
+		if !d.flips() || slices.ContainsFunc(d.Base.Versions, func(v change.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
+			continue
+		}
+		allowed := d.object.annotation(allowStorage)
+		if before := l.base.crd(d.Name); before != nil {
+			allowed += "," + before.annotation(allowStorage)
+		}
+		if slices.Contains(strings.FieldsFunc(allowed, func(r rune) bool { return r == ',' || r == ' ' }), d.Head.Storage) {
+			continue
+		}
+		findings = append(findings, finding.Finding{
+			Severity: finding.Warning, CRD: d.Name, Place: d.object.place("spec", "versions"),
+			Why:  fmt.Sprintf("the storage moves to %s, which was not served until now, so API servers and clients may not know it yet", d.Head.Storage),
+			Mend: fmt.Sprintf("first serve %s, and move the storage with a later commit", d.Head.Storage),
+		})
+	}
+	return findings
+}
+
+// labelDropped: what is not opted in is not migrated. The value "false" says that it is meant.
+func labelDropped(l *look) []finding.Finding {
+	var findings []finding.Finding
+	for _, d := range l.changed {
+		label, _ := d.object.at("metadata", "labels", l.labelKey).(string)
+		if !optedIn(d.Base) || label == "true" || label == optin.ExcludeValue {
+			continue
+		}
+		f := finding.Finding{
+			Severity: finding.Warning, CRD: d.Name, Place: d.object.place("metadata", "labels", l.labelKey),
+			Why:  fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", d.node.unit.Name, l.labelKey),
+			Mend: fmt.Sprintf(`put it back, or say that it is meant with %s: "%s"`, l.labelKey, optin.ExcludeValue),
+		}
+		if len(d.removed()) > 0 || d.flips() {
+			f.Severity = finding.Error
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// gone is a CRD that a unit of the base applies, and the same unit of the head does not.
+type gone struct {
+	object *Object
+	unit   *Unit // of the base
+	to     *Unit // of the head, nil if no unit applies the CRD
+}
+
+func (l *look) gone() []gone {
+	var found []gone
+	for i := range l.base.Units {
+		u := &l.base.Units[i]
+		for _, object := range u.Objects {
+			if !object.isCRD() || l.head.unit(u.Name) != nil && (l.head.unit(u.Name).has(object) || l.head.unit(u.Name).Unseen) {
+				continue
+			}
+			g := gone{object: object, unit: u}
+			for j := range l.head.Units {
+				if l.head.Units[j].has(object) {
+					g.to = &l.head.Units[j]
+				}
+			}
+			found = append(found, g)
+		}
+	}
+	return found
+}
+
+func (u *Unit) has(object *Object) bool {
+	return slices.ContainsFunc(u.Objects, func(o *Object) bool { return sameObject(o, object) })
+}
+
+// crdPruned: Flux deletes what it applied and does not find any more, unless the object says otherwise. Argo CD does not
+// track CRDs, and deletes none.
+func crdPruned(l *look) []finding.Finding {
+	var findings []finding.Finding
+	for _, g := range l.gone() {
+		if !l.prunes(g) {
+			continue
+		}
+		f := finding.Finding{
+			Severity: finding.Error, CRD: g.object.GetName(), Place: g.object.place(),
+			Why:  fmt.Sprintf("%s does not hold the CRD any more and has prune: true, so Flux deletes the CRD with all its objects", g.unit.Name),
+			Mend: "first annotate the CRD with kustomize.toolkit.fluxcd.io/prune: disabled and let that be applied, then take it out",
+		}
+		if g.to != nil {
+			f.Why = fmt.Sprintf("the CRD moves from %s, which has prune: true, to %s: if %s comes first, Flux deletes the CRD with all its objects", g.unit.Name, g.to.Name, g.unit.Name)
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// prunes tells whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
+func (l *look) prunes(g gone) bool {
+	const setting = "kustomize.toolkit.fluxcd.io/prune"
+	if g.unit.Tool != optin.Flux || g.object.annotation(setting) == "disabled" || g.object.text("metadata", "labels", setting) == "disabled" {
+		return false
+	}
+	if now := l.head.unit(g.unit.Name); now != nil && now.By != nil {
+		return now.By.truth("spec", "prune")
+	}
+	switch g.unit.By.text("spec", "deletionPolicy") {
+	case "Delete":
+		return true
+	case "Orphan":
+		return false
+	}
+	return g.unit.By.truth("spec", "prune")
+}
+
+// crdLeft: nobody looks after it from then on.
+func crdLeft(l *look) []finding.Finding {
+	var findings []finding.Finding
+	for _, g := range l.gone() {
+		if g.to != nil || l.prunes(g) {
+			continue
+		}
+		findings = append(findings, finding.Finding{
+			Severity: finding.Info, CRD: g.object.GetName(), Place: g.object.place(),
+			Why: fmt.Sprintf("%s does not hold the CRD any more; it stays in the cluster with its objects, and nothing applies it", g.unit.Name),
+		})
+	}
+	return findings
+}

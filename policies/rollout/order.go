@@ -1,0 +1,209 @@
+package rollout
+
+import (
+	"slices"
+
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// node is one step of the rollout while it is being put in order: a slot of a unit.
+type node struct {
+	unit    *Unit
+	slot    slot
+	objects []*Object
+	edges   []edge // to what comes after
+	order   int
+}
+
+// edge says that one node is applied after another.
+type edge struct {
+	to   *node
+	kind edgeKind
+	// unlocked is why the edge does not mean the same commit, empty if it does.
+	unlocked string
+}
+
+// edgeKind says what the later node waits for. The set is closed.
+type edgeKind int
+
+const (
+	// nextWave: everything in the earlier wave is healthy.
+	nextWave edgeKind = iota
+	// dependency: the earlier unit is Ready, which means as much as its health checks.
+	dependency
+	// held: the earlier node has applied the Kustomization or Application of the later one; nothing is waited for.
+	held
+	// childHealth: an Application in the earlier wave of an app of apps is healthy, if Argo CD has been told what that is.
+	childHealth
+)
+
+// order is what waits for what in a cluster.
+type order struct {
+	nodes []*node
+	first map[string]*node // of a unit
+	// cycles are lists of units that wait for one another; missing are dependencies on what is not there.
+	cycles  [][]string
+	missing []missing
+}
+
+type missing struct {
+	unit *Unit
+	name string
+}
+
+func orderOf(c *Cluster) *order {
+	o := &order{first: map[string]*node{}}
+	for i := range c.Units {
+		o.addUnit(&c.Units[i])
+	}
+	for i := range c.Units {
+		o.connect(c, &c.Units[i])
+	}
+	o.findCycles()
+	o.number()
+	return o
+}
+
+// addUnit makes the nodes of a unit, one after the other.
+func (o *order) addUnit(u *Unit) {
+	var own []*node
+	at := map[slot]*node{}
+	place := func(s slot) *node {
+		if at[s] == nil {
+			at[s] = &node{unit: u, slot: s}
+			own = append(own, at[s])
+		}
+		return at[s]
+	}
+	for _, object := range u.Objects {
+		for _, s := range u.slots(object) {
+			n := place(s)
+			n.objects = append(n.objects, object)
+		}
+	}
+	if len(own) == 0 {
+		place(slot{})
+	}
+	slices.SortFunc(own, func(a, b *node) int { return a.slot.compare(b.slot) })
+	for i := 1; i < len(own); i++ {
+		own[i-1].edges = append(own[i-1].edges, edge{to: own[i], kind: nextWave})
+	}
+	o.first[u.Name] = own[0]
+	o.nodes = append(o.nodes, own...)
+}
+
+// of are the nodes of a unit, in their order.
+func (o *order) of(name string) []*node {
+	var own []*node
+	for _, n := range o.nodes {
+		if n.unit.Name == name {
+			own = append(own, n)
+		}
+	}
+	return own
+}
+
+// connect adds what a unit waits for.
+func (o *order) connect(c *Cluster, u *Unit) {
+	for _, name := range u.DependsOn {
+		on := c.unit(name)
+		if on == nil {
+			o.missing = append(o.missing, missing{u, name})
+			continue
+		}
+		readiness := c.readiness(on, nil)
+		if on != u && slices.Contains(readiness, u) {
+			o.cycles = append(o.cycles, []string{u.Name, on.Name})
+			readiness = readiness[:1] // on itself
+		}
+		for _, ready := range readiness {
+			last := o.of(ready.Name)
+			from := last[len(last)-1]
+			from.edges = append(from.edges, edge{to: o.first[u.Name], kind: dependency, unlocked: unlocked(u, on, name)})
+		}
+	}
+	if u.By == nil || u.Parent == u.Name {
+		return
+	}
+	around := o.of(u.Parent)
+	for i, n := range around {
+		if !slices.ContainsFunc(n.objects, func(object *Object) bool { return sameObject(object, u.By) }) {
+			continue
+		}
+		n.edges = append(n.edges, edge{to: o.first[u.Name], kind: held})
+		if i+1 < len(around) {
+			last := o.of(u.Name)
+			from := last[len(last)-1]
+			kind := childHealth
+			if u.Tool == optin.Flux {
+				kind = dependency // Argo CD knows when a Kustomization is ready
+			}
+			from.edges = append(from.edges, edge{to: around[i+1], kind: kind})
+		}
+	}
+}
+
+func sameObject(a, b *Object) bool {
+	return a.GroupVersionKind() == b.GroupVersionKind() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
+}
+
+// readiness are the units that are ready when one is: the unit itself, and those it holds if it waits for them.
+func (c *Cluster) readiness(u *Unit, around []string) []*Unit {
+	all := []*Unit{u}
+	if !u.waitsForAll() || slices.Contains(around, u.Name) {
+		return all
+	}
+	for i := range c.Units {
+		// To Flux, an Application is ready as soon as it exists.
+		if inner := &c.Units[i]; inner.Parent == u.Name && inner != u && inner.Tool == optin.Flux {
+			all = append(all, c.readiness(inner, append(around, u.Name))...)
+		}
+	}
+	return all
+}
+
+// unlocked says why a unit that depends on another may go ahead at a commit that the other has not seen.
+func unlocked(u, on *Unit, name string) string {
+	if u.By == nil || on.By == nil || on.Tool != optin.Flux {
+		return ""
+	}
+	if source(u) != source(on) {
+		return "it is of another source (" + source(on) + ", not " + source(u) + "), whose commits are not waited for"
+	}
+	for _, entry := range u.By.entries("spec", "dependsOn") {
+		if expression := entry.text("readyExpr"); expression != "" && named(entry, u) == name {
+			return "readyExpr takes the place of Flux's own check, which compares commits"
+		}
+	}
+	return ""
+}
+
+// named is the unit that an entry of dependsOn is about.
+func named(entry *Object, u *Unit) string {
+	namespace := entry.text("namespace")
+	if namespace == "" {
+		namespace = u.By.GetNamespace()
+	}
+	if namespace == "" {
+		return entry.text("name")
+	}
+	return namespace + "/" + entry.text("name")
+}
+
+// source is the sourceRef of a Kustomization.
+func source(u *Unit) string {
+	namespace := u.By.text("spec", "sourceRef", "namespace")
+	if namespace == "" {
+		namespace = u.By.GetNamespace()
+	}
+	return u.By.text("spec", "sourceRef", "kind") + " " + namespace + "/" + u.By.text("spec", "sourceRef", "name")
+}
+
+func (c *Cluster) unit(name string) *Unit {
+	for i := range c.Units {
+		if c.Units[i].Name == name {
+			return &c.Units[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package rollout
+
+import "github.com/moult-dev/moult/policies/finding"
+
+// The rules, in the order in which they are checked. Beside these, Of takes over what policies/optin finds about the
+// CRDs that change, by the names that it has there.
+const (
+	// RemovalWithoutGate: a version leaves, and no VersionRemoval asks whether it may.
+	RemovalWithoutGate = "RemovalWithoutGate"
+	// GateLacksVersion: there is a VersionRemoval for the CRD, but it does not name a version that leaves.
+	GateLacksVersion = "GateLacksVersion"
+	// GateCannotOpen: the VersionRemoval asks for what cannot come true before the commit is applied.
+	GateCannotOpen = "GateCannotOpen"
+	// GateForNothing: a VersionRemoval that is new or changed names no CRD of the cluster, or versions that stay.
+	GateForNothing = "GateForNothing"
+	// GateNotEarlier: the CRD may be applied before the VersionRemoval, or together with it.
+	GateNotEarlier = "GateNotEarlier"
+	// GateNotWaitedFor: the CRD comes later, but the VersionRemoval's Kustomization is ready without it.
+	GateNotWaitedFor = "GateNotWaitedFor"
+	// GateAtOtherCommit: the dependency may be ready at a commit that does not hold the VersionRemoval yet.
+	GateAtOtherCommit = "GateAtOtherCommit"
+	// ApplicationHealthUnknown: the order of Applications holds only if Argo CD is told when an Application is healthy.
+	ApplicationHealthUnknown = "ApplicationHealthUnknown"
+	// GateUnchanged: the VersionRemoval does not change in the commit that removes, so Argo CD may pass it over.
+	GateUnchanged = "GateUnchanged"
+	// GateHealthUnseen: Argo CD counts a VersionRemoval as healthy unless argocd-cm says otherwise, and that is not here.
+	GateHealthUnseen = "GateHealthUnseen"
+	// FlipWithRemoval: the storage version moves in the commit that removes the version it moves away from.
+	FlipWithRemoval = "FlipWithRemoval"
+	// FlipNotServed: the storage version moves to one that API servers and clients have not known before.
+	FlipNotServed = "FlipNotServed"
+	// LabelDropped: the CRD was opted in and is not any more.
+	LabelDropped = "LabelDropped"
+	// CRDPruned: the CRD vanishes from a unit that is pruned, and takes all its objects with it.
+	CRDPruned = "CRDPruned"
+	// CRDLeft: the CRD vanishes from Git and stays in the cluster.
+	CRDLeft = "CRDLeft"
+	// ServerSideDiffStops: Argo CD compares by a dry run, which fails as long as a stored version is missing.
+	ServerSideDiffStops = "ServerSideDiffStops"
+	// ProjectForbids: the AppProject does not permit the VersionRemoval or the CRD.
+	ProjectForbids = "ProjectForbids"
+	// SyncWaitsForever: nothing ends a sync that waits for a VersionRemoval, and newer commits wait with it.
+	SyncWaitsForever = "SyncWaitsForever"
+	// RetriesOldCommit: after a failed sync Argo CD tries the same commit again, not the one that repairs it.
+	RetriesOldCommit = "RetriesOldCommit"
+	// TimeoutTooShort: Flux stops waiting before a migration can be over.
+	TimeoutTooShort = "TimeoutTooShort"
+	// Suspended: the tool does not look at the unit for now.
+	Suspended = "Suspended"
+	// DependencyCycle: units wait for one another.
+	DependencyCycle = "DependencyCycle"
+	// DependencyMissing: a unit waits for one that is not there.
+	DependencyMissing = "DependencyMissing"
+)
+
+// rule finds one kind of thing to mend.
+type rule struct {
+	name string
+	find func(*look) []finding.Finding
+}
+
+// rules is the specification. The order is that of the questions a reviewer asks: is there a gate, does it hold, may the
+// CRD change so, does the change arrive.
+var rules = []rule{
+	{RemovalWithoutGate, removalWithoutGate},
+	{GateLacksVersion, gateLacksVersion},
+	{GateCannotOpen, gateCannotOpen},
+	{GateForNothing, gateForNothing},
+	{GateNotEarlier, gateNotEarlier},
+	{GateNotWaitedFor, gateNotWaitedFor},
+	{GateAtOtherCommit, gateAtOtherCommit},
+	{ApplicationHealthUnknown, applicationHealthUnknown},
+	{GateUnchanged, gateUnchanged},
+	{GateHealthUnseen, gateHealthUnseen},
+	{FlipWithRemoval, flipWithRemoval},
+	{FlipNotServed, flipNotServed},
+	{LabelDropped, labelDropped},
+	{CRDPruned, crdPruned},
+	{CRDLeft, crdLeft},
+	{ServerSideDiffStops, serverSideDiffStops},
+	{ProjectForbids, projectForbids},
+	{SyncWaitsForever, syncWaitsForever},
+	{RetriesOldCommit, retriesOldCommit},
+	{TimeoutTooShort, timeoutTooShort},
+	{Suspended, suspendedUnit},
+	{DependencyCycle, dependencyCycle},
+	{DependencyMissing, dependencyMissing},
+	{"", optinFindings},
+}

@@ -1,0 +1,57 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// steps are the nodes of the head, in order.
+func (l *look) steps() []Step {
+	var steps []Step
+	for _, n := range l.order.nodes {
+		step := Step{Order: n.order, Tool: n.unit.Tool, Unit: n.unit.Name, After: slices.Clone(n.unit.DependsOn)}
+		if n.unit.inWaves() {
+			wave := n.slot.wave
+			step.Wave = &wave
+			if phase := phases[n.slot.phase]; phase != inSync && len(n.objects) > 0 {
+				step.Phase = phase
+			}
+		}
+		for _, object := range n.objects {
+			if item, ok := l.item(object, n); ok {
+				step.Items = append(step.Items, item)
+			} else {
+				step.Others++
+			}
+		}
+		steps = append(steps, step)
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Unit, b.Unit))
+	})
+	return steps
+}
+
+// item is what matters about an object, if it does.
+func (l *look) item(object *Object, n *node) (Item, bool) {
+	if object.isGate() {
+		g := gate{object: object, unit: n.unit}
+		if _, ok := l.changes[g.crd()]; !ok {
+			return Item{}, false
+		}
+		return Item{Role: Gate, Name: g.name(), CRD: g.crd(), Versions: g.versions(), Place: object.place()}, true
+	}
+	c, ok := l.changes[object.GetName()]
+	if !ok || !object.isCRD() {
+		return Item{}, false
+	}
+	d := delivered{CRD: c, object: object, node: n}
+	item := Item{Role: Changed, Name: c.Name, CRD: c.Name, Place: object.place()}
+	switch removed := d.removed(); {
+	case len(removed) > 0:
+		item.Role, item.Versions = Removal, removed
+	case d.flips():
+		item.Role = Flip
+	}
+	return item, true
+}

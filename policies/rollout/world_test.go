@@ -1,0 +1,269 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+const key = "moult.dev/migrate"
+
+// A world is the manifests of a cluster, those of each unit below a line with the unit's name. In both worlds the head
+// removes v1alpha1 behind a gate, and there is nothing to find.
+const (
+	crdBefore = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+  annotations: {crd: here}
+  labels: {moult.dev/migrate: "true"}
+spec:
+  conversion: {strategy: None}
+  versions:
+  - {name: v1alpha1, served: true, storage: false}
+  - {name: v1, served: true, storage: true}
+`
+	crdAfter = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+  annotations: {crd: here}
+  labels: {moult.dev/migrate: "true"}
+spec:
+  conversion: {strategy: None}
+  versions:
+  - {name: v1, served: true, storage: true}
+`
+	theGate = `
+apiVersion: moult.dev/v1alpha1
+kind: VersionRemoval
+metadata: {name: gone, namespace: widgets, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
+spec: {crdName: widgets.example.com, versions: [v1alpha1]}
+`
+	fluxWiring = `
+=== entry
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: gates, namespace: flux-system}
+spec:
+  sourceRef: {kind: GitRepository, name: widgets}
+  path: ./gates
+  prune: true
+  wait: true # gates
+  timeout: 10m
+  interval: 10m
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: crds, namespace: flux-system}
+spec:
+  dependsOn: [{name: gates}]
+  sourceRef: {kind: GitRepository, name: widgets}
+  path: ./crds
+  prune: false # crds
+  interval: 10m
+`
+	argoWiring = `
+=== entry
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: widgets, namespace: argocd, annotations: {of: widgets}}
+spec:
+  source: {path: widgets}
+  destination: {namespace: widgets}
+  syncPolicy:
+    automated: {prune: true}
+    syncOptions: [CreateNamespace=true]
+    retry: {limit: 5, refresh: true}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm}
+data:
+  resource.customizations.health.moult.dev_VersionRemoval: return {}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cmd-params-cm}
+data:
+  controller.sync.timeout.seconds: "3600"
+`
+	appOfApps = `
+=== entry
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: all, namespace: argocd}
+spec: {source: {path: all}, destination: {namespace: argocd}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm}
+data:
+  resource.customizations.health.moult.dev_VersionRemoval: return {}
+  resource.customizations.health.argoproj.io_Application: return {}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cmd-params-cm}
+data: {controller.sync.timeout.seconds: "3600"}
+=== argocd/all
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gates, namespace: argocd, annotations: {argocd.argoproj.io/sync-wave: "1"}}
+spec: {source: {path: gates}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: crds, namespace: argocd, annotations: {argocd.argoproj.io/sync-wave: "2"}}
+spec: {source: {path: crds}}
+`
+)
+
+// worlds are pairs of base and head.
+var worlds = map[string][2]string{
+	"Flux": {
+		fluxWiring + "=== flux-system/gates\n=== flux-system/crds" + crdBefore,
+		fluxWiring + "=== flux-system/gates" + theGate + "=== flux-system/crds" + crdAfter,
+	},
+	"Argo CD": {
+		argoWiring + "=== argocd/widgets" + crdBefore,
+		argoWiring + "=== argocd/widgets" + theGate + "---" + crdAfter,
+	},
+	"app of apps": {
+		appOfApps + "=== argocd/gates\n=== argocd/crds" + crdBefore,
+		appOfApps + "=== argocd/gates" + theGate + "=== argocd/crds" + crdAfter,
+	},
+	"Helm": { // rendered, with nothing that says who applies it
+		"=== stdin" + crdBefore,
+		"=== stdin" + strings.ReplaceAll(theGate, "argocd.argoproj.io/sync-wave", "none") + "---" + crdAfter,
+	},
+}
+
+// edited replaces texts, each of which has to be there.
+func edited(t *testing.T, text string, edits []string) string {
+	t.Helper()
+	for i := 0; i+1 < len(edits); i += 2 {
+		NewWithT(t).Expect(text).To(ContainSubstring(edits[i]))
+		text = strings.ReplaceAll(text, edits[i], edits[i+1])
+	}
+	return text
+}
+
+// clusterOf reads a world. Places are the unit's name and what the field is.
+func clusterOf(t *testing.T, text string) Cluster {
+	t.Helper()
+	c := Cluster{Name: "production"}
+	for section := range strings.SplitSeq(text, "=== ") {
+		name, manifests, _ := strings.Cut(section, "\n")
+		if strings.TrimSpace(name) == "" {
+			continue
+		}
+		name, unseen := strings.CutSuffix(name, " (unseen)")
+		u := Unit{Name: name, Unseen: unseen}
+		for manifest := range strings.SplitSeq(manifests, "---\n") {
+			object := &unstructured.Unstructured{}
+			NewWithT(t).Expect(yaml.Unmarshal([]byte(manifest), &object.Object)).To(Succeed(), manifest)
+			if len(object.Object) > 0 {
+				u.Objects = append(u.Objects, &Object{Unstructured: object, At: func(fields ...string) finding.Place {
+					return finding.Place{File: fmt.Sprintf("%s/%s/%s", name, object.GetName(), strings.Join(fields, "."))}
+				}})
+			}
+		}
+		c.Units = append(c.Units, u)
+	}
+	for i := range c.Units {
+		wire(&c, &c.Units[i])
+	}
+	return c
+}
+
+// wire finds out who applies a unit, as clusters/wiring does.
+func wire(c *Cluster, u *Unit) {
+	for _, around := range c.Units {
+		for _, object := range around.Objects {
+			deliveries := optin.DeliveriesOf(object.Unstructured)
+			if len(deliveries) == 0 || object.GetNamespace()+"/"+object.GetName() != u.Name {
+				continue
+			}
+			u.By, u.Parent, u.Deliveries, u.Tool = object, around.Name, deliveries, deliveries[0].Tool
+			for _, entry := range object.entries("spec", "dependsOn") {
+				u.DependsOn = append(u.DependsOn, named(entry, u))
+			}
+		}
+	}
+}
+
+func shapeOf(crd *Object) *change.Shape {
+	if crd == nil {
+		return nil
+	}
+	s := &change.Shape{Conversion: crd.text("spec", "conversion", "strategy")}
+	if label, ok := crd.GetLabels()[key]; ok {
+		s.Label = &label
+	}
+	for _, v := range crd.entries("spec", "versions") {
+		version := change.Version{Name: v.text("name"), Served: v.truth("served"), Storage: v.truth("storage")}
+		if version.Storage {
+			s.Storage = version.Name
+		}
+		s.Versions = append(s.Versions, version)
+	}
+	return s
+}
+
+// changesOf are the CRDs that differ.
+func changesOf(base, head *Cluster) []change.CRD {
+	var changes []change.CRD
+	for _, name := range []string{"widgets.example.com", "gadgets.example.com"} {
+		c := change.CRD{Name: name, Base: shapeOf(base.crd(name)), Head: shapeOf(head.crd(name))}
+		if before, after := base.crd(name), head.crd(name); (before != nil || after != nil) &&
+			(before == nil || after == nil || !equality.Semantic.DeepEqual(before.Object, after.Object)) {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// pullRequest is what Of is asked about.
+type pullRequest struct {
+	base, head Cluster
+	changes    []change.CRD
+}
+
+func (p pullRequest) rollout() Rollout { return Of(p.base, p.head, p.changes, key) }
+
+// worldOf is a world with edits.
+func worldOf(t *testing.T, world string, inBase, inHead []string) pullRequest {
+	t.Helper()
+	p := pullRequest{base: clusterOf(t, edited(t, worlds[world][0], inBase)), head: clusterOf(t, edited(t, worlds[world][1], inHead))}
+	p.changes = changesOf(&p.base, &p.head)
+	return p
+}
+
+// rolledOut is Of for a world.
+func rolledOut(t *testing.T, world string, inBase, inHead []string) Rollout {
+	t.Helper()
+	return worldOf(t, world, inBase, inHead).rollout()
+}
+
+// found are rules with severities and places, sorted.
+func found(r Rollout) []string {
+	var names []string
+	for _, f := range r.Findings {
+		names = append(names, fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Place))
+	}
+	slices.Sort(names)
+	return names
+}

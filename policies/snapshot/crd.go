@@ -1,0 +1,143 @@
+package snapshot
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// CRD is what one CustomResourceDefinition showed, without its schemas.
+type CRD struct {
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
+	// Deleting: it has a deletion timestamp.
+	Deleting bool `json:"deleting,omitempty"`
+	// OptedIn: it carries the opt-in label; Paused: a person has paused its migration.
+	OptedIn bool `json:"optedIn,omitempty"`
+	Paused  bool `json:"paused,omitempty"`
+
+	Versions []Version `json:"versions"`
+	// StoredVersions are those of the status.
+	StoredVersions []string `json:"storedVersions,omitempty"`
+	// Conversion is the strategy, None or Webhook.
+	Conversion string `json:"conversion,omitempty"`
+	// Conditions are those that a verdict may depend on.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Label tells where the opt-in label comes from; nil without one.
+	Label *Label `json:"label,omitempty"`
+
+	// Objects is nil if they were not read.
+	Objects *Objects `json:"objects,omitempty"`
+	// Requests are those that the API server has counted; none if Snapshot.Metrics is nil.
+	Requests []Requests `json:"requests,omitempty"`
+}
+
+// Version is one entry of spec.versions.
+type Version struct {
+	Name       string `json:"name"`
+	Served     bool   `json:"served,omitempty"`
+	Storage    bool   `json:"storage,omitempty"`
+	Deprecated bool   `json:"deprecated,omitempty"`
+}
+
+// Condition is a condition of a CRD or of a VersionRemoval. Its message is without what the API server said of objects.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Ours: the condition was written by the Moult that was asked about.
+	Ours bool `json:"ours,omitempty"`
+}
+
+// Label is what controllers/provenance needs to tell who owns the opt-in label.
+type Label struct {
+	// Labels and Annotations are those that delivery tools leave.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Managers    []Manager         `json:"managers,omitempty"`
+}
+
+// Manager is an entry of a CRD's managedFields.
+type Manager struct {
+	Name        string       `json:"name"`
+	Operation   string       `json:"operation"`
+	Subresource string       `json:"subresource,omitempty"`
+	Time        *metav1.Time `json:"time,omitempty"`
+	// OwnsLabel and OwnsLastApplied: it owns the opt-in label, or the annotation of the last client-side apply.
+	OwnsLabel       bool `json:"ownsLabel,omitempty"`
+	OwnsLastApplied bool `json:"ownsLastApplied,omitempty"`
+}
+
+// Objects are what the metadata of all objects of a CRD told.
+type Objects struct {
+	Count int64 `json:"count"`
+	// OwnedAt counts, for every version but the storage version, the objects whose managedFields name it.
+	OwnedAt map[string]int64 `json:"ownedAt,omitempty"`
+	// Writers are the field managers behind these entries, at most 100.
+	Writers []Writer `json:"writers,omitempty"`
+	// Stuck are objects that have been Terminating for more than five minutes.
+	Stuck *Stuck `json:"stuck,omitempty"`
+}
+
+// Writer is a field manager that wrote objects at a version other than the storage version.
+type Writer struct {
+	Version     string    `json:"version"`
+	Manager     string    `json:"manager"`
+	Operation   string    `json:"operation"`
+	Subresource string    `json:"subresource,omitempty"`
+	Objects     int64     `json:"objects"`
+	Last        time.Time `json:"last"`
+	// Example is the object written last, as namespace/name.
+	Example string `json:"example,omitempty"`
+}
+
+// Stuck counts objects and names a few of them.
+type Stuck struct {
+	Count    int64    `json:"count"`
+	Examples []string `json:"examples,omitempty"`
+}
+
+// Requests are what the API server's metrics tell of one version.
+type Requests struct {
+	Version string `json:"version"`
+	// Deprecated tells that the version was requested although it is marked as deprecated.
+	Deprecated bool `json:"deprecated,omitempty"`
+	// Counts are the requests by verb, WATCH among them once a watch has ended.
+	Counts map[string]int64 `json:"counts,omitempty"`
+	// Watches are those that are open.
+	Watches int64 `json:"watches,omitempty"`
+}
+
+// storage is the version that new objects are stored at.
+func (c *CRD) storage() (v Version) {
+	for _, v := range c.Versions {
+		if v.Storage {
+			return v
+		}
+	}
+	return v
+}
+
+// subject is what a proof about this CRD has to be about.
+func (c *CRD) subject() plan.Subject {
+	return plan.Subject{UID: c.UID, Generation: c.Generation, StorageVersion: c.storage().Name}
+}
+
+// condition finds a condition by its type; nil if there is none.
+func (c *CRD) condition(conditionType string) *Condition {
+	for i := range c.Conditions {
+		if c.Conditions[i].Type == conditionType {
+			return &c.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func (c *CRD) isTrue(conditionType string) bool {
+	found := c.condition(conditionType)
+	return found != nil && found.Status == string(metav1.ConditionTrue)
+}

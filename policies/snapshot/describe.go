@@ -1,0 +1,141 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/provenance"
+)
+
+// DescribeCRD is what is kept of a CRD, apart from its objects and the requests at its versions.
+func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CRD {
+	d := CRD{
+		Name: crd.Name, UID: string(crd.UID), Generation: crd.Generation,
+		Deleting:       crd.DeletionTimestamp != nil,
+		OptedIn:        crd.Labels[s.LabelKey] == v1alpha1.MigrateLabelValue,
+		Paused:         crd.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		StoredVersions: slices.Clone(crd.Status.StoredVersions),
+	}
+	if crd.Spec.Conversion != nil {
+		d.Conversion = string(crd.Spec.Conversion.Strategy)
+	}
+	for _, v := range crd.Spec.Versions {
+		d.Versions = append(d.Versions, Version{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated})
+	}
+	for _, c := range crd.Status.Conditions {
+		if slices.Contains(keptConditions, string(c.Type)) {
+			d.Conditions = append(d.Conditions, Condition{
+				Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Message: s.discreet("", c.Reason, c.Message),
+				Ours: c.Type == v1alpha1.StorageMigrated && s.wroteCondition(crd.ManagedFields),
+			})
+		}
+	}
+	if d.OptedIn {
+		d.Label = s.describeLabel(crd)
+	}
+	return d
+}
+
+// keptConditions are those that a verdict may depend on.
+var keptConditions = []string{
+	string(apiextensionsv1.Established), string(apiextensionsv1.NamesAccepted),
+	v1alpha1.StorageMigrated, v1alpha1.StorageMigrating, v1alpha1.VersionsRemovable,
+}
+
+// wroteCondition tells from a CRD's managedFields whether the Moult in question wrote the condition StorageMigrated.
+func (s *Snapshot) wroteCondition(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == s.FieldManager && e.Subresource == "status" && e.FieldsV1 != nil &&
+			strings.Contains(e.FieldsV1.GetRawString(), `k:{\"type\":\"`+v1alpha1.StorageMigrated+`\"}`)
+	})
+}
+
+// keptLabels are the beginnings of labels that delivery tools leave.
+var keptLabels = []string{"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
+
+func (s *Snapshot) describeLabel(crd *apiextensionsv1.CustomResourceDefinition) *Label {
+	d := &Label{Labels: map[string]string{s.LabelKey: crd.Labels[s.LabelKey]}, Annotations: provenance.Annotations(crd.Annotations, s.LabelKey)}
+	for key, value := range crd.Labels {
+		if slices.ContainsFunc(keptLabels, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+			d.Labels[key] = value
+		}
+	}
+	for _, entry := range crd.ManagedFields {
+		if !provenance.Tells(entry, s.LabelKey) {
+			continue
+		}
+		d.Managers = append(d.Managers, Manager{
+			Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: entry.Time,
+			OwnsLabel:       owns(entry, "labels", s.LabelKey),
+			OwnsLastApplied: owns(entry, "annotations", lastApplied),
+		})
+	}
+	return d
+}
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// owns tells whether an entry owns one label or annotation.
+func owns(entry metav1.ManagedFieldsEntry, where, key string) bool {
+	fields := fieldpath.NewSet()
+	if entry.FieldsV1 == nil || fields.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+		return false
+	}
+	return fields.Has(fieldpath.MakePathOrDie("metadata", where, key))
+}
+
+// metadata is the part of the CRD's metadata that tells who owns the opt-in label.
+func (c *CRD) metadata(labelKey string) *metav1.ObjectMeta {
+	m := &metav1.ObjectMeta{Name: c.Name}
+	if c.Label == nil {
+		return m
+	}
+	m.Labels, m.Annotations = c.Label.Labels, c.Label.Annotations
+	for _, manager := range c.Label.Managers {
+		owned := fieldpath.NewSet()
+		if manager.OwnsLabel {
+			owned.Insert(fieldpath.MakePathOrDie("metadata", "labels", labelKey))
+		}
+		if manager.OwnsLastApplied {
+			owned.Insert(fieldpath.MakePathOrDie("metadata", "annotations", lastApplied))
+		}
+		entry := metav1.ManagedFieldsEntry{
+			Manager: manager.Name, Operation: metav1.ManagedFieldsOperationType(manager.Operation), Subresource: manager.Subresource, Time: manager.Time,
+		}
+		if raw, err := owned.ToJSON(); err == nil {
+			entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+		}
+		m.ManagedFields = append(m.ManagedFields, entry)
+	}
+	return m
+}
+
+// DescribeRemoval is what is kept of a VersionRemoval.
+func (s *Snapshot) DescribeRemoval(removal *v1alpha1.VersionRemoval) Removal {
+	status := removal.Status
+	d := Removal{
+		Namespace: removal.Namespace, Name: removal.Name, Generation: removal.Generation, Spec: *removal.Spec.DeepCopy(),
+		Paused:             removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		ObservedGeneration: status.ObservedGeneration, Proof: status.Proof.DeepCopy(),
+	}
+	if at := status.LastWriteAt; at != nil {
+		last := at.UTC().Truncate(time.Second)
+		d.LastWriteAt = &last
+	}
+	if c := meta.FindStatusCondition(status.Conditions, "Ready"); c != nil {
+		d.Ready = &Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: s.discreet(removal.Spec.CRDName+": ", c.Reason, c.Message)}
+	}
+	for _, b := range status.Blockers {
+		if failure, ok := nameAndReason(b.Message); ok && b.Kind == v1alpha1.ReasonObjectsFailed && !s.NamesLeftOut {
+			d.Failures = append(d.Failures, failure)
+		}
+	}
+	return d
+}

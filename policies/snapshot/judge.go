@@ -1,0 +1,193 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+)
+
+// Ask is what a pull request wants.
+type Ask struct {
+	// CRD is the name of the CRD, and Versions are those that leave it.
+	CRD      string
+	Versions []string
+	// LabelKey opts CRDs in; empty for the one that the snapshot was taken with.
+	LabelKey string
+	// HeadLabel tells whether the pull request's CRD carries the opt-in label, which the cluster's gets only after the
+	// removal; nil if that does not matter.
+	HeadLabel *bool
+	// Terms are those of the pull request's VersionRemoval; nil for those of the one in the cluster, if there is one.
+	Terms *Terms
+	// MaxAge is how old the snapshot may be without a warning; 0 for any age.
+	MaxAge time.Duration
+}
+
+// Terms are what a VersionRemoval asks for beside safe storage.
+type Terms struct {
+	Require     []v1alpha1.Requirement
+	QuietPeriod time.Duration
+}
+
+// Answer is what the removal would mean in the cluster.
+type Answer struct {
+	// Verdict is what the gate would say. If the answer is not Known, it is at most what is missing; never Ready.
+	verdict.Verdict
+	// Known tells whether the snapshot shows enough for a verdict, and if not, Why says what does not show and what to do.
+	Known bool
+	Why   string
+
+	// StoredVersions are the CRD's.
+	StoredVersions []string
+	// Objects is how many there are; nil if they were not counted.
+	Objects *int64
+	// Proved: every object is proved to be stored at the storage version.
+	Proved bool
+	// RepairOnly: the storage is proved and trimmed, and what is left is that managedFields name the versions, or that
+	// nobody has looked. The controller mends that by itself as soon as a VersionRemoval asks; without one, the removal
+	// makes the API server forget who owns what.
+	RepairOnly bool
+	// Gate is the VersionRemoval in the cluster that is about these versions; nil if there is none, or none was read.
+	Gate *Gate
+	// Extra are warnings that no VersionRemoval shows.
+	Extra []v1alpha1.Blocker
+	// Unseen is what might have mattered and was not read, in sentences without a full stop.
+	Unseen []string
+}
+
+// Gate is a VersionRemoval in the cluster and what it says.
+type Gate struct {
+	// Name is namespace/name.
+	Name  string
+	Ready bool
+	// Reason and Message are the condition's; empty as long as nobody has answered the VersionRemoval as it is.
+	Reason, Message string
+}
+
+// Safe tells whether the versions can be removed now and nothing breaks.
+func (a Answer) Safe() bool { return a.Known && a.State == verdict.Ready }
+
+// Judge answers as the gate would have at the moment the snapshot was taken; now only tells how old it is. The cluster's
+// CRD is the one before the pull request, which is what a gate sees, too.
+func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
+	if ask.LabelKey != "" && ask.LabelKey != s.LabelKey {
+		return unknown("the snapshot was taken for the opt-in label %s, not for %s; take one with --label-key %[2]s", s.LabelKey, ask.LabelKey)
+	}
+	crd, found := s.crd(ask.CRD)
+	if !found {
+		if why := s.whyAbsent(ask.CRD); why != "" {
+			return unknown("%s", why)
+		}
+		return Answer{Known: true, Verdict: verdict.Judge(s.situation(ask, nil, nil)), Extra: s.outdated(ask, now)}
+	}
+	gate := s.gate(ask.CRD, ask.Versions)
+	situation := s.situation(ask, crd, gate)
+	a := Answer{
+		Verdict: verdict.Judge(situation), Known: true, StoredVersions: crd.StoredVersions, Proved: proved(situation),
+		Gate: describe(gate), Unseen: s.unseen(crd),
+	}
+	if crd.Objects != nil {
+		count := crd.Objects.Count
+		a.Objects = &count
+	}
+	switch {
+	case situation.Stands(a.Verdict) && gate.ready():
+		a.Verdict = remembered(situation, gate)
+	case situation.Standing == nil && a.Rule == "NotSeenYet" && !s.moultSeen():
+		a.Known = false
+		a.Why = fmt.Sprintf("nobody has proved at which version the objects of %s are stored, and nothing in the snapshot shows that Moult runs in this cluster; install it, or migrate once with `moult migrate %[1]s`, and take the snapshot again", crd.Name)
+	case a.Rule == "OwnershipNotRepaired":
+		a.RepairOnly = situation.Standing.Evidence.Survey.Trouble == nil
+	}
+	a.Extra = s.extra(ask, crd, gate, now)
+	return a
+}
+
+func unknown(format string, args ...any) Answer { return Answer{Why: fmt.Sprintf(format, args...)} }
+
+// whyAbsent says why a CRD that is not in the snapshot may be in the cluster; empty if it is not.
+func (s *Snapshot) whyAbsent(crd string) string {
+	if len(s.Named) > 0 && !slices.Contains(s.Named, crd) {
+		return fmt.Sprintf("the snapshot was taken of other CRDs (%s); take one of %s, or of all", strings.Join(s.Named, ", "), crd)
+	}
+	for _, missing := range []*NotRead{s.notRead(CRDs, ""), s.notRead(OneCRD, crd)} {
+		if missing != nil {
+			return fmt.Sprintf("whether the cluster has %s is not known: %s", crd, missing.Why)
+		}
+	}
+	return ""
+}
+
+// situation is what the gate would have been asked about.
+func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation {
+	situation := verdict.Situation{
+		Now: s.TakenAt, LabelKey: s.LabelKey,
+		Removal: v1alpha1.VersionRemovalSpec{CRDName: ask.CRD, Versions: ask.Versions},
+	}
+	if gate != nil {
+		situation.Paused = gate.Paused
+		situation.Removal.Require, situation.Removal.QuietPeriod = gate.Spec.Require, gate.Spec.QuietPeriod
+		if gate.ObservedGeneration == gate.Generation {
+			situation.Remembered = gate.Proof
+		}
+		if gate.LastWriteAt != nil {
+			situation.LastWrite = earlier(*gate.LastWriteAt, s.TakenAt)
+		}
+	}
+	if ask.Terms != nil {
+		situation.Removal.Require, situation.Removal.QuietPeriod = ask.Terms.Require, metav1.Duration{Duration: ask.Terms.QuietPeriod}
+	}
+	if crd == nil {
+		return situation
+	}
+	situation.CRD = &verdict.CRD{
+		Subject: crd.subject(), OptedIn: crd.OptedIn, Deleting: crd.Deleting, StoredVersions: crd.StoredVersions,
+		InScope:    gate == nil || !gate.answered() || gate.Ready.Reason != v1alpha1.ReasonOutOfScope,
+		Provenance: provenance.Of(crd.metadata(s.LabelKey), s.LabelKey),
+	}
+	for _, v := range crd.Versions {
+		situation.CRD.Versions = append(situation.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
+	}
+	situation.Standing = s.standing(crd, ask.Versions, gate)
+	return situation
+}
+
+// proved tells whether the proof stands for the CRD as it is.
+func proved(s verdict.Situation) bool {
+	return s.Standing != nil && s.Standing.Evidence.Proved && s.Standing.Subject == s.CRD.Subject && s.Standing.Decision.Reason == v1alpha1.ReasonMigrated
+}
+
+// remembered is what an open gate says of the very same CRD while the migration's own condition does not show.
+func remembered(s verdict.Situation, gate *Removal) verdict.Verdict {
+	return verdict.Verdict{Rule: "SafeToRemove", State: verdict.Ready, Reason: gate.Ready.Reason, Message: gate.Ready.Message, Proof: s.Remembered, LastWrite: s.LastWrite}
+}
+
+// moultSeen tells whether anything shows that a Moult is at work in the cluster.
+func (s *Snapshot) moultSeen() bool {
+	return slices.ContainsFunc(s.CRDs, func(c CRD) bool { m := c.condition(v1alpha1.StorageMigrated); return m != nil && m.Ours }) ||
+		slices.ContainsFunc(s.Removals, func(r Removal) bool { return r.Ready != nil })
+}
+
+func describe(gate *Removal) *Gate {
+	if gate == nil {
+		return nil
+	}
+	g := &Gate{Name: gate.id(), Ready: gate.ready()}
+	if gate.answered() {
+		g.Reason, g.Message = gate.Ready.Reason, gate.Ready.Message
+	}
+	return g
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

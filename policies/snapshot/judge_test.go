@@ -1,0 +1,225 @@
+package snapshot
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+)
+
+func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
+	const (
+		ready       = verdict.Ready
+		progressing = verdict.Progressing
+		stalled     = verdict.Stalled
+	)
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		state    verdict.State
+		reason   string
+		says     string // part of the message or of a blocker's action
+	}{
+		"all is proved and nobody owns fields at the version": {safe(), ready, v1alpha1.ReasonSafeToRemove, "proved to be stored at v1"},
+		"there is no such CRD":                                {with(func(s *Snapshot) { s.CRDs = nil }), ready, v1alpha1.ReasonNothingStored, "there is no CRD"},
+		"there is no such CRD and it was asked for":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{widgets} }), ready, v1alpha1.ReasonNothingStored, "there is no CRD"},
+		"the version has left already":                        {with(crd(func(c *CRD) { c.Versions = c.Versions[1:] })), ready, v1alpha1.ReasonAlreadyRemoved, "has no v1alpha1"},
+		"the version is the storage version":                  {with(crd(func(c *CRD) { c.Versions[0].Storage, c.Versions[1].Storage = true, false })), stalled, v1alpha1.ReasonIntermediateRevisionRequired, "first commit a manifest"},
+		"the CRD is being deleted":                            {with(crd(func(c *CRD) { c.Deleting = true })), progressing, v1alpha1.ReasonNotEstablished, "is being deleted"},
+		"the CRD is not opted in":                             {with(unlabelled), stalled, v1alpha1.ReasonNotOptedIn, "add the label"},
+		"the CRD is not opted in and lists old versions":      {with(unlabelled, stored("v1alpha1", "v1")), stalled, v1alpha1.ReasonNotOptedIn, "still names v1alpha1"},
+		"it is being rewritten":                               {with(at(v1alpha1.ReasonMigrating, "rewriting objects at v1: 3 of 7 objects, 0 failed, 10/s")), progressing, v1alpha1.ReasonMigrating, "3 of 7 objects"},
+		"the settle time runs":                                {with(at(v1alpha1.ReasonSettling, "waiting; rewritten: 7 of 7 objects, 0 failed")), progressing, v1alpha1.ReasonSettling, "7 of 7 objects"},
+		"it is being checked":                                 {with(at(v1alpha1.ReasonVerifying, "checking: 3 of 7 objects, 0 failed")), progressing, v1alpha1.ReasonVerifying, "checking that every object"},
+		"objects failed":                                      {with(at(v1alpha1.ReasonObjectsFailed, "7 of 7 objects, 1 failed and tried again with growing pauses")), progressing, v1alpha1.ReasonObjectsFailed, "make the objects acceptable"},
+		"the conversion webhook is down":                      {with(at(v1alpha1.ReasonConversionUnavailable, "the conversion webhook cannot be used")), progressing, v1alpha1.ReasonConversionUnavailable, "bring the conversion webhook up"},
+		"Moult lacks a permission":                            {with(at(v1alpha1.ReasonForbidden, "a permission is missing")), progressing, v1alpha1.ReasonForbidden, "add the rule"},
+		"the migration is paused":                             {with(crd(func(c *CRD) { c.Paused = true })), progressing, v1alpha1.ReasonPaused, "remove the annotation"},
+		"the in-tree migrator is at work": {with(crd(func(c *CRD) {
+			c.Conditions = append(c.Conditions, Condition{Type: v1alpha1.StorageMigrating, Status: "True"})
+		})), progressing, v1alpha1.ReasonStandingBack, "in-tree migrator"},
+		"the storage version is not served":             {with(crd(func(c *CRD) { c.Versions[1].Served = false })), stalled, v1alpha1.ReasonStorageVersionNotServed, "set served: true"},
+		"the CRD is not established":                    {with(crd(func(c *CRD) { c.Conditions[0].Status = "False" })), progressing, v1alpha1.ReasonNotEstablished, "NamesAccepted"},
+		"the list is clean but unproved":                {with(at(v1alpha1.ReasonMigrating, "rewriting"), stored("v1")), progressing, v1alpha1.ReasonMigrating, ""},
+		"the list is dirty beside a proof":              {with(stored("v1alpha1", "v1")), progressing, v1alpha1.ReasonMigrating, ""},
+		"the list was emptied beside a proof":           {with(stored()), progressing, v1alpha1.ReasonMigrating, ""},
+		"the list names another version beside a proof": {with(stored("v1beta1")), progressing, v1alpha1.ReasonMigrating, ""},
+		"the proof is of an earlier generation":         {with(crd(func(c *CRD) { c.Generation = 4 })), progressing, v1alpha1.ReasonMigrating, "generation 4 of widgets.example.com has not been looked at"},
+		"somebody else wrote the condition":             {with(crd(func(c *CRD) { c.Conditions[1].Ours = false }), open(func(r *Removal) { r.Proof = nil })), progressing, v1alpha1.ReasonMigrating, "has not been looked at"},
+		"managedFields name the version":                {with(ownedBy("old-tool", time.Hour)), progressing, v1alpha1.ReasonRepairingOwnership, "managedFields that still name v1alpha1"},
+		"nobody has looked at the managedFields":        {with(unread(ObjectsOfCRD, widgets, "left out")), progressing, v1alpha1.ReasonRepairingOwnership, ""},
+		"the gate is open":                              {with(open()), ready, v1alpha1.ReasonSafeToRemove, ""},
+		"the gate is open and somebody has since":       {with(open(), ownedBy("old-tool", time.Minute)), ready, v1alpha1.ReasonSafeToRemove, ""},
+		"the gate was open for another CRD": {with(open(func(r *Removal) { r.Proof.UID = "w" }), ownedBy("old-tool", time.Hour)),
+			progressing, v1alpha1.ReasonRepairingOwnership, ""},
+		"the gate was open for what it asked before": {with(open(func(r *Removal) { r.Generation = 2 }), ownedBy("old-tool", time.Hour)),
+			progressing, v1alpha1.ReasonRepairingOwnership, ""},
+		"the gate is about another version": {with(open(func(r *Removal) { r.Spec.Versions = []string{"v1beta1"} }), ownedBy("old-tool", time.Hour)),
+			progressing, v1alpha1.ReasonRepairingOwnership, ""},
+		"the gate is about more versions": {with(open(func(r *Removal) { r.Spec.Versions = []string{"v1alpha1", "v1beta1"} }), ownedBy("old-tool", time.Hour)),
+			ready, v1alpha1.ReasonSafeToRemove, ""},
+		"the gate is closed by hand":                               {with(open(func(r *Removal) { r.Paused = true })), progressing, v1alpha1.ReasonPaused, "closed by hand"},
+		"the gate asks for it unserved":                            {with(gated(v1alpha1.ReasonStillServed, "", requires(0, v1alpha1.Unserved))), stalled, v1alpha1.ReasonStillServed, "commit served: false"},
+		"the gate asks for quiet":                                  {with(open(requires(2*time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", time.Hour)), progressing, v1alpha1.ReasonStillWritten, "less than 2h0m0s ago"},
+		"it has been quiet for long":                               {with(open(requires(time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", 2*time.Hour)), ready, v1alpha1.ReasonSafeToRemove, ""},
+		"the gate remembers a late write":                          {with(open(requires(2*time.Hour, v1alpha1.Quiet), func(r *Removal) { at := taken.Add(-time.Minute); r.LastWriteAt = &at })), progressing, v1alpha1.ReasonStillWritten, ""},
+		"a survey cannot be carried out":                           {with(gated(v1alpha1.ReasonObjectsFailed, widgets+": 7 of 7 objects, 1 failed")), progressing, v1alpha1.ReasonObjectsFailed, "1 failed"},
+		"the group is another Moult's":                             {with(silent, gated(v1alpha1.ReasonOutOfScope, "")), stalled, v1alpha1.ReasonOutOfScope, "--crd-groups"},
+		"an open gate stands for the condition that does not show": {with(silent, open()), ready, v1alpha1.ReasonSafeToRemove, "proved to be stored at v1"},
+		"an open gate does not stand beside a dirty list":          {with(silent, open(), stored("v1alpha1", "v1")), progressing, v1alpha1.ReasonMigrating, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			a := c.snapshot.Judge(ask, now)
+			g.Expect(a.Known).To(BeTrue(), a.Why)
+			g.Expect([]any{a.State, a.Reason}).To(Equal([]any{c.state, c.reason}), a.Message)
+			said := a.Message
+			for _, b := range a.Blockers {
+				said += " " + b.Message + " " + b.Action
+			}
+			g.Expect(said).To(ContainSubstring(c.says))
+			g.Expect(a.Safe()).To(Equal(c.state == ready))
+		})
+	}
+}
+
+func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		ask      Ask
+		why      string
+	}{
+		"no Moult, and a clean list":              {with(silent), ask, "install it, or migrate once with `moult migrate widgets.example.com`"},
+		"the condition is another Moult's":        {with(crd(func(c *CRD) { c.Conditions[1].Ours = false })), ask, "nobody has proved"},
+		"the snapshot is of other CRDs":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{"gadgets.example.com"} }), ask, "taken of other CRDs (gadgets.example.com)"},
+		"CRDs could not be listed":                {with(unread(CRDs, "", "it takes list on customresourcedefinitions")), ask, "it takes list on customresourcedefinitions"},
+		"the CRD could not be read":               {with(unread(OneCRD, widgets, "it takes get")), ask, "whether the cluster has widgets.example.com is not known: it takes get"},
+		"the snapshot is of another label's CRDs": {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, LabelKey: "example.com/migrate"}, "take one with --label-key example.com/migrate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			a := c.snapshot.Judge(c.ask, now)
+			g.Expect(a.Known).To(BeFalse())
+			g.Expect(a.Safe()).To(BeFalse())
+			g.Expect(a.State).NotTo(Equal(verdict.Ready))
+			g.Expect(a.Why).To(ContainSubstring(c.why))
+		})
+	}
+}
+
+func TestWhatGoesWithAnAnswer(t *testing.T) {
+	yes, no := true, false
+	type facts struct {
+		stored     []string
+		objects    int64 // -1 for not counted
+		proved     bool
+		repairOnly bool
+		gate       *Gate
+		unseen     []string
+	}
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		want     facts
+	}{
+		"a safe one":                         {safe(), facts{stored: []string{"v1"}, objects: 7, proved: true}},
+		"entries to repair and nothing else": {with(ownedBy("old-tool", time.Hour)), facts{stored: []string{"v1"}, objects: 7, proved: true, repairOnly: true}},
+		"a repair that fails": {with(ownedBy("old-tool", time.Hour), gated(v1alpha1.ReasonObjectsFailed, widgets+": 1 failed")),
+			facts{stored: []string{"v1"}, objects: 7, proved: true, gate: &Gate{Name: "ns/gate", Reason: v1alpha1.ReasonObjectsFailed, Message: widgets + ": 1 failed"}}},
+		"an open gate": {with(open()), facts{stored: []string{"v1"}, objects: 7, proved: true,
+			gate: &Gate{Name: "ns/gate", Ready: true, Reason: v1alpha1.ReasonSafeToRemove, Message: "every object of widgets.example.com is proved to be stored at v1"}}},
+		"a gate that was open for an earlier spec": {with(open(func(r *Removal) { r.Generation = 2 })), facts{stored: []string{"v1"}, objects: 7, proved: true, gate: &Gate{Name: "ns/gate"}}},
+		"a CRD under way":                          {with(at(v1alpha1.ReasonMigrating, "rewriting")), facts{stored: []string{"v1alpha1", "v1"}, objects: 7}},
+		"objects that were not read": {with(unread(ObjectsOfCRD, widgets, "may not be read")),
+			facts{stored: []string{"v1"}, objects: -1, proved: true, repairOnly: true, unseen: []string{"may not be read"}}},
+		"objects of another CRD that were not read": {with(func(s *Snapshot) {
+			s.NotRead = []NotRead{{What: ObjectsOfCRD, CRD: "gadgets.example.com", Why: "may not be read"}}
+		}), facts{stored: []string{"v1"}, objects: 7, proved: true}},
+		"metrics and removals that were not read": {with(unread(APIServerMetrics, "", "no metrics"), unread(Removals, "", "no removals")),
+			facts{stored: []string{"v1"}, objects: 7, proved: true, unseen: []string{"no metrics", "no removals"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := c.snapshot.Judge(ask, now)
+			got := facts{stored: a.StoredVersions, objects: -1, proved: a.Proved, repairOnly: a.RepairOnly, gate: a.Gate, unseen: a.Unseen}
+			if a.Objects != nil {
+				got.objects = *a.Objects
+			}
+			NewWithT(t).Expect(got).To(Equal(c.want))
+		})
+	}
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		ask      func(*Ask)
+		kinds    []string
+		says     string
+	}{
+		"nothing":                          {safe(), func(*Ask) {}, nil, ""},
+		"a snapshot as old as it may be":   {safe(), func(a *Ask) { a.MaxAge = time.Hour }, nil, ""},
+		"a snapshot that is too old":       {safe(), func(a *Ask) { a.MaxAge = time.Minute }, []string{KindOutdated}, "1h0m0s old"},
+		"a snapshot of tomorrow":           {with(func(s *Snapshot) { s.TakenAt = now.Add(time.Hour) }), func(*Ask) {}, []string{KindOutdated}, "yet to come"},
+		"an old snapshot without the CRD":  {with(func(s *Snapshot) { s.CRDs = nil }), func(a *Ask) { a.MaxAge = time.Minute }, []string{KindOutdated}, "1h0m0s old"},
+		"the label stays":                  {safe(), func(a *Ask) { a.HeadLabel = &yes }, nil, ""},
+		"the label goes":                   {safe(), func(a *Ask) { a.HeadLabel = &no }, []string{KindLabelLost}, "takes the label moult.dev/migrate off"},
+		"the label comes with the removal": {with(unlabelled), func(a *Ask) { a.HeadLabel = &yes }, []string{KindLabelTooLate}, "commit the label first"},
+		"the label stays away":             {with(unlabelled), func(a *Ask) { a.HeadLabel = &no }, nil, ""},
+		"writers at the version":           {with(ownedBy("old-tool", time.Hour)), func(*Ask) {}, []string{KindOwned}, "4 objects of widgets.example.com were last written at v1alpha1 by old-tool (Apply), last ns/o at 2026-01-02T02:04:05Z"},
+		"writers at another version":       {with(ownedBy("old-tool", time.Hour)), func(a *Ask) { a.Versions = []string{"v1beta1"} }, nil, ""},
+		"a gate that is shut":              {with(gated(v1alpha1.ReasonStillServed, "v1alpha1 is served")), func(*Ask) {}, []string{KindGateShut}, "StillServed: v1alpha1 is served"},
+		"a gate that nobody has answered":  {with(gated("", "", func(r *Removal) { r.Ready, r.ObservedGeneration = nil, -1 })), func(*Ask) {}, []string{KindGateShut}, "nobody has answered it"},
+		"requests at the version": {with(crd(func(c *CRD) {
+			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"LIST": 1, "GET": 3}}}
+		})), func(*Ask) {}, []string{KindRequested}, "4 requests of widgets.example.com at v1alpha1 (3 GET, 1 LIST)"},
+		"deprecated requests, not counted":   {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Deprecated: true}} })), func(*Ask) {}, []string{KindRequested}, "marked as deprecated"},
+		"watches at the version":             {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Watches: 2}} })), func(*Ask) {}, []string{KindWatched}, "2 watches of widgets.example.com at v1alpha1 are open"},
+		"requests at the version that stays": {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1", Counts: map[string]int64{"GET": 3}, Watches: 1}} })), func(*Ask) {}, nil, ""},
+		"objects stuck in deletion":          {with(crd(func(c *CRD) { c.Objects.Stuck = &Stuck{Count: 2, Examples: []string{"ns/o"}} })), func(*Ask) {}, []string{KindStuck}, "2 objects of widgets.example.com are stuck in deletion: ns/o"},
+	} {
+		t.Run("warnings: "+name, func(t *testing.T) {
+			g, asked := NewWithT(t), ask
+			c.ask(&asked)
+			a := c.snapshot.Judge(asked, now)
+			var kinds []string
+			said := ""
+			for _, w := range a.Extra {
+				kinds = append(kinds, w.Kind)
+				said += w.Message + " " + w.Action
+			}
+			g.Expect(kinds).To(Equal(c.kinds))
+			g.Expect(said).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func TestThePullRequestsTermsReplaceThoseInTheCluster(t *testing.T) {
+	g := NewWithT(t)
+	s := with(gated(v1alpha1.ReasonStillServed, "", requires(0, v1alpha1.Unserved)))
+	asked := ask
+	asked.Terms = &Terms{}
+	g.Expect(s.Judge(asked, now).Reason).To(Equal(v1alpha1.ReasonSafeToRemove))
+	asked.Terms = &Terms{Require: []v1alpha1.Requirement{v1alpha1.Unserved}}
+	g.Expect(safe().Judge(asked, now).Reason).To(Equal(v1alpha1.ReasonStillServed))
+}
+
+// What happened after the snapshot was taken is not known, so it is not quiet by the passing of time alone.
+func TestTheTimeSinceTheSnapshotCountsForNothing(t *testing.T) {
+	s := with(open(requires(2*time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", time.Hour))
+	NewWithT(t).Expect(s.Judge(ask, now.Add(1000*time.Hour)).Reason).To(Equal(v1alpha1.ReasonStillWritten))
+}
+
+func TestTheGateThatSaysLeastIsAsked(t *testing.T) {
+	named := func(name string) func(*Removal) { return func(r *Removal) { r.Name = name } }
+	more := func(r *Removal) { r.Spec.Versions = []string{"v1alpha1", "v1beta1"} }
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		want     string
+	}{
+		"one that names just the versions before one that names more": {with(open(named("more"), more), open(named("just"))), "ns/just"},
+		"one that is shut before one that is open":                    {with(open(named("open")), gated(v1alpha1.ReasonMigrating, "", named("shut"))), "ns/shut"},
+		"the first of two that say the same":                          {with(open(named("a")), open(named("b"))), "ns/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(c.snapshot.Judge(ask, now).Gate.Name).To(Equal(c.want))
+		})
+	}
+}

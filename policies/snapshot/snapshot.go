@@ -1,0 +1,97 @@
+package snapshot
+
+import (
+	"slices"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// The format. A change that an older Moult would misread gets another version.
+const (
+	Group      = "preview.moult.dev"
+	APIVersion = Group + "/v1alpha1"
+	Kind       = "ClusterSnapshot"
+)
+
+// Snapshot is what one cluster showed. Times are to the second.
+type Snapshot struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Cluster is what the person who took the snapshot calls the cluster.
+	Cluster string `json:"cluster"`
+	// TakenAt is when reading began: everything in here was the case then or later.
+	TakenAt time.Time `json:"takenAt"`
+	// ServerVersion is the API server's, MoultVersion the one that took the snapshot.
+	ServerVersion string `json:"serverVersion,omitempty"`
+	MoultVersion  string `json:"moultVersion,omitempty"`
+	// LabelKey opts CRDs in to the Moult that was asked about, and FieldManager is that Moult's in managedFields.
+	LabelKey     string `json:"labelKey"`
+	FieldManager string `json:"fieldManager"`
+	// NamesLeftOut: no object is named in here.
+	NamesLeftOut bool `json:"namesLeftOut,omitempty"`
+
+	// Named are the CRDs that were asked for; empty if all were. One that is named and not in CRDs does not exist, unless
+	// NotRead says otherwise.
+	Named []string `json:"named,omitempty"`
+	// CRDs are sorted by name.
+	CRDs []CRD `json:"crds,omitempty"`
+	// Removals are the VersionRemovals of these CRDs, sorted by namespace and name.
+	Removals []Removal `json:"removals,omitempty"`
+	// Metrics is set when the metrics of an API server were read.
+	Metrics *Metrics `json:"metrics,omitempty"`
+	// NotRead is what could not be read, or was left out on purpose.
+	NotRead []NotRead `json:"notRead,omitempty"`
+}
+
+// Metrics says what the counts of requests are worth: those of one API server, perhaps of several.
+type Metrics struct {
+	// Since is when the API server that answered was started, nil if it did not say.
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// What can be not read. The set is closed.
+type What string
+
+const (
+	// CRDs: the list of all CRDs, or the rest of it.
+	CRDs What = "crds"
+	// OneCRD: the CRD that NotRead names.
+	OneCRD What = "crd"
+	// ObjectsOfCRD: the metadata of the objects of the CRD that NotRead names.
+	ObjectsOfCRD What = "objects"
+	// Removals: the VersionRemovals.
+	Removals What = "removals"
+	// APIServerMetrics: who still requests or watches which version.
+	APIServerMetrics What = "metrics"
+)
+
+// NotRead is one thing that is not known, and why.
+type NotRead struct {
+	What What `json:"what"`
+	// CRD is set with OneCRD and ObjectsOfCRD.
+	CRD string `json:"crd,omitempty"`
+	// Why is a sentence without a full stop.
+	Why string `json:"why"`
+	// Rule would grant what is missing; nil if no permission is.
+	Rule *rbacv1.PolicyRule `json:"rule,omitempty"`
+}
+
+// notRead finds what says that something is not known; nil if nothing does.
+func (s *Snapshot) notRead(what What, crd string) *NotRead {
+	for i := range s.NotRead {
+		if s.NotRead[i].What == what && s.NotRead[i].CRD == crd {
+			return &s.NotRead[i]
+		}
+	}
+	return nil
+}
+
+// crd finds a CRD by its name.
+func (s *Snapshot) crd(name string) (*CRD, bool) {
+	at := slices.IndexFunc(s.CRDs, func(c CRD) bool { return c.Name == name })
+	if at < 0 {
+		return nil, false
+	}
+	return &s.CRDs[at], true
+}

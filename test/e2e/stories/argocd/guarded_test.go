@@ -1,0 +1,41 @@
+package argocd_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/test/e2e/argocd"
+	"github.com/moult-dev/moult/test/e2e/stories/stage"
+)
+
+// underThePolicies has policies/admission/deny in the cluster, applied by Argo CD as docs/policies.md tells: the three
+// commits go through as without them, and a commit that drops the label does not.
+func underThePolicies(p *play) {
+	guard(p)
+	theRemovalWaits(p, 50)
+
+	commit := p.push(removal, map[string]string{"crd.yaml": stage.Unlabelled(p.t, "examples/argocd/"+removal+"/crd.yaml")})
+	p.Await("denied", stage.Patience, p.argo.OperationWhere(application, func(o argocd.Operation) bool {
+		refused := o.Resource("CustomResourceDefinition", stage.CRD)
+		return o.Revision == commit && refused.Status == "SyncFailed" &&
+			strings.Contains(refused.Message, "CRD "+stage.CRD+": this write by") &&
+			strings.Contains(refused.Message, "drops the label moult.dev/migrate") &&
+			strings.Contains(refused.Message, "add the label to the manifest in Git")
+	}))
+	p.Await("still there", stage.Patience, p.Labelled())
+	p.Await("put right by a commit", stage.Patience, p.synced(p.push(removal, nil)))
+}
+
+func guard(p *play) {
+	p.t.Helper()
+	const name = "moult-policies"
+	p.t.Cleanup(func() { p.Unguard(p.t) })
+	repo := argocd.NewRepo(p.t)
+	commit := repo.Commit(stage.PolicyFiles(p.t), "policies")
+	p.g.Expect(p.argo.CreateApplication(p.t.Context(), name, repo, stage.Policies, argocd.AutoSync(5))).To(Succeed())
+	p.t.Cleanup(func() { p.g.Expect(p.argo.DeleteApplication(context.WithoutCancel(p.t.Context()), name)).To(Succeed()) })
+	p.Await("the policies are applied", stage.Patience, p.argo.HealthIs(name, commit, "Healthy"))
+	p.Await("and in force", stage.Patience, p.Guarded())
+}

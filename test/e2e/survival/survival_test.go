@@ -1,0 +1,155 @@
+package survival_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/e2e/survival"
+	"github.com/moult-dev/moult/test/e2e/tools"
+)
+
+var (
+	controlPlane *controlplane.ControlPlane
+
+	update = flag.Bool("update", false, "write docs/label-survival.md anew")
+)
+
+func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
+
+// cast are the tools, and what is played with each.
+var cast = []struct {
+	name    string
+	version func() (tools.Tool, error)
+	start   func(*testing.T, *site) tool
+	rows    func() []row
+}{
+	{"Argo CD", tools.ArgoCD, startArgoCD, ofArgoCD},
+	{"Flux, kustomize-controller", tools.KustomizeController, startFlux, ofFlux},
+	{"kubectl", tools.Kubectl, startKubectl, ofKubectl},
+}
+
+// TestTheLabel plays all rows, one after the other, and compares what it has seen with docs/label-survival.md.
+func TestTheLabel(t *testing.T) {
+	here := newSite(t, controlPlane)
+	another := sync.OnceValue(func() *site { return newSite(t, startControlPlane(t)) })
+	var seen []survival.Row
+	for _, player := range cast {
+		t.Run(player.name, func(t *testing.T) {
+			program, err := player.version()
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			by := player.start(t, here)
+			elsewhere := sync.OnceValues(func() (*site, tool) { return another(), player.start(t, another()) })
+			for _, r := range player.rows() {
+				t.Run(fmt.Sprintf("%s: %s; %s", r.mode.name, r.label.words, r.then.words), func(t *testing.T) {
+					s := newScene(t, here, by, r.mode, elsewhere)
+					observed := play(s, r)
+					observed.Tool = player.name + " " + program.Version
+					seen = append(seen, observed)
+				})
+			}
+		})
+	}
+	t.Run("docs/label-survival.md says the same", func(t *testing.T) { compare(t, seen) })
+}
+
+// startControlPlane is a cluster in which nothing is yet.
+func startControlPlane(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	g := NewWithT(t)
+	fresh, err := controlplane.Start()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(fresh.Stop()).To(Succeed()) })
+	return fresh
+}
+
+// play does what the row says, and holds Moult's word against what comes of it.
+func play(s *scene, r row) survival.Row {
+	s.t.Helper()
+	s.git.component = r.label.set == nil && !r.label.elsewhere
+	if r.mode.madeByHand {
+		s.by(s.git.manifest(s.t, nil), "create", "-f", "-")
+	}
+	s.deliver()
+	if r.label.set != nil {
+		s.g.Expect(isLabelled(s.live())).To(BeFalse(), "what is on the CRD is not from Git")
+		r.label.set(s)
+	}
+	verdict := provenance.Of(s.live(), v1alpha1.MigrateLabel)
+	s.Say("Moult says: %s", verdict)
+
+	r.then.do(s)
+	after := s.live()
+	s.g.Expect(isLabelled(after)).To(Equal(r.survives), "the label is there")
+	switch foretold, says := foretells(verdict, r.then); {
+	case r.blind != "":
+		s.g.Expect(foretold).NotTo(Equal(r.survives), "Moult could know after all: %s", verdict)
+	case says:
+		s.g.Expect(foretold).To(Equal(r.survives), "Moult's word: %s", verdict)
+	}
+	return survival.Row{
+		Mode: r.mode.name, Label: r.label.words, Done: r.then.words,
+		Survived: isLabelled(after), Owner: ownersOf(s.g, after), Said: said(verdict, r.blind),
+	}
+}
+
+// foretells is what a verdict says about the next sync or a new cluster, if it says anything: about a label that is not
+// there, and about what a person does next, it does not.
+func foretells(v provenance.Verdict, then act) (survives, says bool) {
+	switch {
+	case v.Origin == provenance.None || then.byHand:
+		return false, false
+	case then.rebuilds:
+		return v.Origin == provenance.Git, v.Origin != provenance.Unknown
+	default:
+		return !v.Lost, v.Tool != provenance.NoTool
+	}
+}
+
+// said is a verdict in the few words that a table has room for.
+func said(v provenance.Verdict, blind string) (words string) {
+	switch {
+	case v.Origin == provenance.Git:
+		words = "in Git"
+	case v.Origin == provenance.LiveOnly && v.Lost:
+		words = "only on the live object; the next sync takes it off"
+	case v.Origin == provenance.LiveOnly:
+		words = "only on the live object; a new cluster would not have it"
+	case v.Origin == provenance.Unknown:
+		words = "the CRD does not tell"
+	default:
+		words = "the label is not there"
+	}
+	if blind != "" {
+		words += " (wrong: " + blind + ")"
+	}
+	return words
+}
+
+func compare(t *testing.T, seen []survival.Row) {
+	t.Helper()
+	g := NewWithT(t)
+	wanted := 0
+	for _, player := range cast {
+		wanted += len(player.rows())
+	}
+	g.Expect(seen).To(HaveLen(wanted), "only a whole run, in which no row has failed, can be compared")
+	path := filepath.Join("..", "..", "..", "docs", "label-survival.md")
+	page, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	anew, err := survival.Page(string(page), seen)
+	g.Expect(err).NotTo(HaveOccurred())
+	if *update {
+		g.Expect(os.WriteFile(path, []byte(anew), 0o644)).To(Succeed())
+		return
+	}
+	g.Expect(string(page)).To(Equal(anew), "`make label-survival` writes it anew; read the difference, it is what people rely on")
+}

@@ -1,0 +1,103 @@
+package golden_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var update = flag.Bool("update", false, "write what is expected anew")
+
+// moult is the program, as people run it.
+var moult string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(withMoult(m))
+}
+
+func withMoult(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "golden")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	moult = filepath.Join(dir, "moult")
+	build := exec.Command("go", "build", "-o", moult, "github.com/moult-dev/moult/cmd/moult")
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s%v\n", output, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// The exit codes of moult preview. No pull request is expected to end with its error.
+var codes = map[int]string{0: "safe", 2: "warnings", 3: "blocked", 4: "unknown"}
+
+// TestWhatAReviewerIsTold runs moult preview on each pull request. The exit code is never updated: it is what a person
+// expects of it.
+func TestWhatAReviewerIsTold(t *testing.T) {
+	all := pulls(t)
+	dir := repository(t, all)
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(p.About).NotTo(BeEmpty())
+			g.Expect(codes).To(HaveKey(p.Exit))
+			out := t.TempDir()
+			args := []string{"preview", "--base", "git:main", "--head", "git:" + p.name, "--marker", "golden", "--max-age", "0",
+				"-o", "text", "--output", "markdown=" + out + "/md", "--output", "json=" + out + "/json"}
+			for _, cluster := range clusters {
+				args = append(args, "--entry", "clusters/"+cluster)
+			}
+			for _, cluster := range p.Snapshots {
+				args = append(args, "--snapshot", "clusters/"+cluster+"="+p.copied(g, cluster, dir))
+			}
+			code, said := run(t, dir, moult, append(args, p.Args...)...)
+			g.Expect(code).To(Equal(p.Exit), said)
+			p.compare(g, "expected.md", filepath.Join(out, "md"))
+			p.compare(g, "expected.json", filepath.Join(out, "json"))
+		})
+	}
+}
+
+// copied puts a snapshot where the report can name it the same on every machine: beside the repository.
+func (p pull) copied(g *WithT, cluster, dir string) string {
+	content, err := os.ReadFile(p.snapshot(cluster))
+	g.Expect(err).NotTo(HaveOccurred())
+	name := cluster + ".yaml"
+	g.Expect(os.WriteFile(filepath.Join(dir, name), content, 0o600)).To(Succeed())
+	return name
+}
+
+func (p pull) compare(g *WithT, name, file string) {
+	got, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	if *update {
+		g.Expect(os.WriteFile(p.file(name), got, 0o600)).To(Succeed())
+	}
+	want, err := os.ReadFile(p.file(name))
+	g.Expect(err).NotTo(HaveOccurred(), "run the test with -update, and read what it wrote")
+	g.Expect(string(got)).To(Equal(string(want)))
+}
+
+// run is how a program ended, and all that it said.
+func run(t *testing.T, dir, program string, args ...string) (code int, said string) {
+	t.Helper()
+	var output bytes.Buffer
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Dir, command.Stdout, command.Stderr = dir, &output, &output
+	err := command.Run()
+	if exited := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exited) {
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	}
+	return command.ProcessState.ExitCode(), output.String()
+}

@@ -1,0 +1,48 @@
+package golden_test
+
+import (
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/tree"
+	"github.com/moult-dev/moult/clusters/wiring"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// What is expected is worth something only if the repository is what it seems: everything can be built and followed, and
+// the snapshots can be read.
+func TestTheGoldenRepositoryIsSound(t *testing.T) {
+	all := pulls(t)
+	t.Chdir(repository(t, all))
+	for _, p := range append(all, pull{name: "main"}) {
+		t.Run(p.name, func(t *testing.T) {
+			g := NewWithT(t)
+			opened, err := tree.Open(t.Context(), "git:"+p.name)
+			g.Expect(err).NotTo(HaveOccurred())
+			defer opened.Close()
+			for _, cluster := range clusters {
+				followed, err := wiring.Follow(t.Context(), opened, "clusters/"+cluster)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(followed.Findings).To(BeEmpty(), cluster)
+				g.Expect(len(followed.CRDs())).To(BeNumerically(">=", 3), cluster)
+			}
+		})
+	}
+}
+
+func TestTheGoldenSnapshotsCanBeRead(t *testing.T) {
+	for _, p := range pulls(t) {
+		for _, cluster := range p.Snapshots {
+			t.Run(p.name+" "+cluster, func(t *testing.T) {
+				g := NewWithT(t)
+				content, err := os.ReadFile(p.snapshot(cluster))
+				g.Expect(err).NotTo(HaveOccurred())
+				read, err := snapshot.Read(content)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(read.Cluster).To(Equal(cluster))
+			})
+		}
+	}
+}

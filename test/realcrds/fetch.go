@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/change"
+)
+
+// fetch has the go command download a release and check it against the sum, and returns its folder.
+func fetch(ctx context.Context, module string, r release) (string, error) {
+	name := module + "@" + r.version
+	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", name)
+	command.Dir = os.TempDir() // no go.mod has a say
+	command.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	var errOut bytes.Buffer
+	command.Stderr = &errOut
+	out, failed := command.Output()
+	var answer struct{ Dir, Sum, Error string }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return "", fmt.Errorf("%s cannot be downloaded: %w: %s", name, errors.Join(failed, err), errOut.String())
+	}
+	switch {
+	case answer.Error != "" || failed != nil:
+		return "", fmt.Errorf("%s cannot be downloaded: %s", name, answer.Error)
+	case answer.Sum != r.sum:
+		return "", fmt.Errorf("%s has the sum %s, and releases.go says %s", name, answer.Sum, r.sum)
+	}
+	return answer.Dir, nil
+}
+
+// crdsIn renders some folders of a module and reads the CRDs.
+func crdsIn(dir string, folders []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var objects []*unstructured.Unstructured
+	for _, folder := range folders {
+		path := filepath.Join(dir, folder)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue // it lay elsewhere in that release
+		}
+		rendering, err := render.Folder(path, render.Options{})
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range rendering.Objects {
+			objects = append(objects, object.Unstructured)
+		}
+	}
+	crds, err := change.DecodeAll(objects)
+	if err == nil && len(crds) == 0 {
+		err = fmt.Errorf("%s has no CRDs in %v", dir, folders)
+	}
+	return crds, err
+}
