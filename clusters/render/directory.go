@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,12 +60,13 @@ func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 }
 
 func (o DirectoryOptions) files(dir string) ([]string, error) {
-	if _, err := os.Stat(dir); err != nil {
+	dir, err := filepath.EvalSymlinks(dir) // WalkDir does not follow one
+	if err != nil {
 		return nil, err
 	}
 	include, exclude := pattern(o.Include), pattern(o.Exclude)
 	var files []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

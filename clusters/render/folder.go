@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,7 +82,7 @@ func (f *folder) build(origins bool) (files []string, built resmap.ResMap, err e
 	}
 	built, err = build(overlay, root.String())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cmp.Or(holdsNone(disk, root.String()), err)
 	}
 	return overlay.files(), built, mark(built, f.options)
 }

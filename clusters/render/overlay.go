@@ -111,7 +111,6 @@ func isRemote(reference string) bool {
 
 // manifestsIn lists what Flux would: all YAML files, and the folders that have a kustomization.
 func manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
-	factory := provider.NewDefaultDepProvider().GetResourceFactory()
 	var found []string
 	err := disk.Walk(root, func(path string, info fs.FileInfo, err error) error {
 		if err != nil || path == root {
@@ -130,15 +129,35 @@ func manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
 		case info.IsDir() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml":
 			return nil
 		}
-		content, err := disk.ReadFile(path)
+		found = append(found, relative)
+		return nil
+	})
+	return found, err
+}
+
+// holdsNone finds the first file in a plain folder that holds no manifests. Reading all of them takes as long as a build,
+// so it is done to explain one that has failed.
+func holdsNone(disk filesys.FileSystem, root string) error {
+	if KustomizationIn(root) != "" {
+		return nil
+	}
+	manifests, err := manifestsIn(disk, root)
+	if err != nil {
+		return err
+	}
+	factory := provider.NewDefaultDepProvider().GetResourceFactory()
+	for _, relative := range manifests {
+		file := filepath.Join(root, relative)
+		if disk.IsDir(file) {
+			continue
+		}
+		content, err := disk.ReadFile(file)
 		if err != nil {
 			return err
 		}
 		if _, err := factory.SliceFromBytes(content); err != nil {
 			return fmt.Errorf("%s holds no manifests: %w", relative, err)
 		}
-		found = append(found, relative)
-		return nil
-	})
-	return found, err
+	}
+	return nil
 }

@@ -396,6 +396,12 @@ func TestADirectoryIsReadAsArgoCDDoes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(names(again)).To(Equal(names(read)))
 
+	link := filepath.Join(t.TempDir(), "link")
+	g.Expect(os.Symlink(filepath.Join(dir, "below"), link)).To(Succeed())
+	read, err = Directory(link, DirectoryOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(names(read)).To(Equal([]string{"d"}), "through a symbolic link")
+
 	_, err = Directory(folderOf(t, map[string]string{"broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {\n"}), DirectoryOptions{})
 	g.Expect(err).To(MatchError(ContainSubstring("broken.yaml is neither YAML nor JSON")))
 	_, err = Directory("nowhere", DirectoryOptions{})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,24 +102,22 @@ func TestAllCRDsAreTakenAndOnlyThoseThatMatterLookedThrough(t *testing.T) {
 func TestRequestsAndWatchesAtAVersionShow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	crd := w.widgets().OptedIn().Build()
+	crd := w.widgets().Storage("v1").OptedIn().Build()
 	crd.Spec.Versions[0].Deprecated = true
 	running.Install(t, cp, crd).Create(3)
-	w.Flip("v1")
-	watch, err := w.Objects("v1alpha1").Watch(t.Context(), metav1.ListOptions{})
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(watch.Stop)
-	_, err = w.Objects("v1alpha1").List(t.Context(), metav1.ListOptions{})
+	_, err := w.Objects("v1alpha1").List(t.Context(), metav1.ListOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	var old snapshot.Requests
-	w.Eventually(func() int64 {
-		for _, r := range w.take(cp.Config).CRDs[0].Requests {
-			if r.Version == "v1alpha1" {
-				old = r
-			}
-		}
-		return old.Watches
-	}, soon, "100ms").Should(Equal(int64(1)))
+	w.Eventually(func(g Gomega) {
+		watch, err := w.Objects("v1alpha1").Watch(t.Context(), metav1.ListOptions{}) // the API server ends those that began before it knew the CRD well
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(watch.Stop)
+		requests := w.take(cp.Config).CRDs[0].Requests
+		at := slices.IndexFunc(requests, func(r snapshot.Requests) bool { return r.Version == "v1alpha1" })
+		g.Expect(at).NotTo(BeNumerically("<", 0))
+		old = requests[at]
+		g.Expect(old.Watches).To(BeNumerically(">=", 1))
+	}, soon, "100ms").Should(Succeed())
 	w.Expect(old.Deprecated).To(BeTrue())
 	w.Expect(old.Counts).To(And(HaveKeyWithValue("LIST", BeNumerically(">=", 1)), HaveKeyWithValue("POST", BeNumerically(">=", 3))))
 	kinds := []string{}
@@ -155,20 +154,25 @@ func TestObjectsAreReadByTheirMetadataAPageAtATime(t *testing.T) {
 	w.Expect(taken.NotRead).To(BeEmpty())
 }
 
-// failing answers the nth list of objects with a Status.
-func (w *world) failing(nth int64, code int, status string, times int64) *rest.Config {
-	var lists atomic.Int64
+const failure = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"fault","reason":%q,"code":%d,"metadata":{"continue":%q}}`
+
+// failing answers the nth of the requests that match, and so many after it, with a Status.
+func failing(match func(*http.Request) bool, nth, times int64, reason string, code int, token string) *rest.Config {
+	var seen atomic.Int64
 	return intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if !w.isObjects(req) {
+		if !match(req) {
 			return next.RoundTrip(req)
 		}
-		if n := lists.Add(1); n < nth || n >= nth+times {
+		if n := seen.Add(1); n < nth || n >= nth+times {
 			return next.RoundTrip(req)
 		}
-		body := strings.ReplaceAll(status, "TOKEN", req.URL.Query().Get("continue"))
+		if token != "" {
+			token = req.URL.Query().Get("continue")
+		}
 		return &http.Response{
 			StatusCode: code, Request: req, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"0"}}, Body: io.NopCloser(bytes.NewBufferString(body)),
+			Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"0"}},
+			Body:   io.NopCloser(bytes.NewBufferString(fmt.Sprintf(failure, reason, code, token))),
 		}, nil
 	})
 }
@@ -177,18 +181,17 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.install(w.widgets().OptedIn(), 30)
-	const failure = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"fault","reason":%q,"code":%d,"metadata":{"continue":%q}}`
 	for name, c := range map[string]struct {
 		cfg   *rest.Config
 		known bool
 	}{
-		"a list expires and says how to go on":  {w.failing(3, 410, fmt.Sprintf(failure, "Expired", 410, "TOKEN"), 1), true},
-		"a list expires and has to start anew":  {w.failing(3, 410, fmt.Sprintf(failure, "Expired", 410, ""), 1), true},
-		"the API server is busy for a while":    {w.failing(2, 429, fmt.Sprintf(failure, "TooManyRequests", 429, ""), 2), true},
-		"the API server is busy for too long":   {w.failing(2, 429, fmt.Sprintf(failure, "TooManyRequests", 429, ""), 1000), false},
-		"a list that always expires":            {w.failing(1, 410, fmt.Sprintf(failure, "Expired", 410, ""), 1000), false},
-		"an error at the storage version alone": {w.failing(1, 500, fmt.Sprintf(failure, "InternalError", 500, ""), 1), true},
-		"an error at every version":             {w.failing(2, 500, fmt.Sprintf(failure, "InternalError", 500, ""), 1000), false},
+		"a list expires and says how to go on":  {failing(w.isObjects, 3, 1, "Expired", 410, "a token"), true},
+		"a list expires and has to start anew":  {failing(w.isObjects, 3, 1, "Expired", 410, ""), true},
+		"the API server is busy for a while":    {failing(w.isObjects, 2, 2, "TooManyRequests", 429, ""), true},
+		"the API server is busy for too long":   {failing(w.isObjects, 2, 1000, "TooManyRequests", 429, ""), false},
+		"a list that always expires":            {failing(w.isObjects, 1, 1000, "Expired", 410, ""), false},
+		"an error at the storage version alone": {failing(w.isObjects, 1, 1, "InternalError", 500, ""), true},
+		"an error at every version":             {failing(w.isObjects, 2, 1000, "InternalError", 500, ""), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -200,6 +203,82 @@ func TestFaultsOfTheAPIServer(t *testing.T) {
 			}
 			g.Expect(taken.NotRead).To(BeEmpty())
 			g.Expect(*taken.CRDs[0].Objects).To(And(HaveField("Count", int64(30)), HaveField("Writers", HaveLen(0))))
+		})
+	}
+}
+
+// oneByOne makes lists of CRDs come in pages of one.
+func oneByOne(cfg *rest.Config) *rest.Config {
+	return intercepted(cfg, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCRDs(req) {
+			return next.RoundTrip(req)
+		}
+		req = req.Clone(req.Context())
+		query := req.URL.Query()
+		query.Set("limit", "1")
+		req.URL.RawQuery = query.Encode()
+		return next.RoundTrip(req)
+	})
+}
+
+func isCRDs(req *http.Request) bool {
+	return strings.HasSuffix(req.URL.Path, "/customresourcedefinitions")
+}
+
+func TestAListOfCRDsThatBreaksOffLeavesTheRestUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets(), 0)
+	all := func(o *Options) { o.CRDs, o.Clock = nil, hasty{} }
+	for name, c := range map[string]struct {
+		cfg  *rest.Config
+		rule bool
+	}{
+		"by an error":            {failing(isCRDs, 2, 1000, "InternalError", 500, ""), false},
+		"by a right that ends":   {failing(isCRDs, 2, 1000, "Forbidden", 403, ""), true},
+		"because it has expired": {failing(isCRDs, 2, 1000, "Expired", 410, ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			taken := w.take(oneByOne(c.cfg), all)
+			g.Expect(taken.CRDs).To(Or(HaveLen(1), BeEmpty()))
+			g.Expect(whats(taken)).To(ContainElement(snapshot.CRDs))
+			for _, n := range taken.NotRead {
+				g.Expect(n.Rule != nil).To(Equal(c.rule && n.What == snapshot.CRDs), n.Why)
+			}
+			a := taken.Judge(snapshot.Ask{CRD: "absent." + w.GR.Group, Versions: []string{"v1alpha1"}}, now)
+			g.Expect(a.Known).To(BeFalse())
+		})
+	}
+	t.Run("and goes on after it has expired once, with no CRD twice", func(t *testing.T) {
+		g := NewWithT(t)
+		taken := w.take(oneByOne(failing(isCRDs, 2, 1, "Expired", 410, "")), all)
+		g.Expect(taken.NotRead).To(BeEmpty())
+		g.Expect(taken.CRDs).To(ContainElement(HaveField("Name", w.GR.String())))
+	})
+}
+
+func TestWhereMoultIsNotInstalledThereAreNoVersionRemovals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets(), 0)
+	w.Ask()
+	removals := func(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/versionremovals") }
+	for name, c := range map[string]struct {
+		cfg      *rest.Config
+		removals int
+		notRead  []snapshot.What
+	}{
+		"it is installed":     {cp.Config, 1, nil},
+		"it is not installed": {failing(removals, 1, 1000, "NotFound", 404, ""), 0, nil},
+		"a list expires":      {failing(removals, 1, 1, "Expired", 410, ""), 1, nil},
+		"a list fails":        {failing(removals, 1, 1000, "InternalError", 500, ""), 0, []snapshot.What{snapshot.Removals}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			taken := w.take(c.cfg)
+			g.Expect(taken.Removals).To(HaveLen(c.removals), "those of other CRDs are left out")
+			g.Expect(whats(taken)).To(Equal(c.notRead))
 		})
 	}
 }

@@ -126,8 +126,8 @@ func TestWhatAnEntryPointLeadsTo(t *testing.T) {
 			[]string{"entry: a", "flux-system/a: (there is no folder ./missing in this repository)"}, []string{"NotFollowed warning entry/a.yaml:4"},
 		},
 		"a folder outside": {
-			files{"entry/a.yaml": flux("a", "path: ../../etc")},
-			[]string{"entry: a", "flux-system/a: (there is no folder ../../etc in this repository)"}, []string{"NotFollowed warning entry/a.yaml:4"},
+			files{"entry/a.yaml": flux("a", "path: ../../../../../../../../etc")},
+			[]string{"entry: a", "flux-system/a: (there is no folder ../../../../../../../../etc in this repository)"}, []string{"NotFollowed warning entry/a.yaml:4"},
 		},
 		"an OCI artifact": {
 			files{"entry/a.yaml": flux("a", "path: ./entry, sourceRef: {kind: OCIRepository, name: x}")},

@@ -11,8 +11,8 @@ import (
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
-// Whatever lies in a repository, it is followed, put in order and told where it stands without a panic. A change for the
-// better is judged by the same manifests with nothing in the base.
+// Whatever lies in a repository, it is followed, put in order and told where it stands without a panic. One input
+// takes several builds, so run it with -fuzzminimizetime=1x.
 func FuzzWiring(f *testing.F) {
 	// Kustomize fetches what looks like a URL, by git or by HTTP: here neither finds a way out.
 	f.Setenv("PATH", "")
@@ -47,7 +47,7 @@ func FuzzWiring(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, entry := range []string{"entry", "deploy", "entry/a.yaml", "deploy/x.yaml"} {
+		for _, entry := range []string{"entry", "deploy/x.yaml"} {
 			c, err := wiring.Follow(t.Context(), opened, entry)
 			if err != nil {
 				continue

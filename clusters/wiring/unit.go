@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -82,6 +83,6 @@ func kustomizePatch(patch optin.InlinePatch) types.Patch {
 
 // hasFile tells whether there is a file in a folder.
 func hasFile(dir, name string) bool {
-	found, err := filepath.Glob(filepath.Join(dir, name))
-	return err == nil && len(found) > 0
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && !info.IsDir()
 }

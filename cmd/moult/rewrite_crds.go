@@ -57,7 +57,7 @@ func renderingAt(t *tree.Tree) (*render.Rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	return render.Stream(t.Name, file)
 }
 

@@ -56,7 +56,7 @@ func readManifest(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	content, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
 	if err != nil || len(content) > mostBytes {
 		return nil, err
@@ -75,7 +75,7 @@ func replaceFile(name string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be replaced: %w", name, err)
 	}
-	defer os.Remove(beside.Name()) // which is gone if all went well
+	defer func() { _ = os.Remove(beside.Name()) }() // which is gone if all went well
 	_, err = beside.Write(content)
 	for _, next := range []func() error{
 		func() error { return beside.Chmod(info.Mode().Perm()) },

@@ -9,11 +9,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// standIn is a moult that writes down its arguments, an entry a line, writes a report unless it is told not to, and ends
-// with a code.
-func standIn(t *testing.T, dir string, code, more string) map[string]string {
+// writes makes a stand-in write its reports.
+const writes = "for a; do case $a in *=*/preview.*|*/codequality.json) echo '" + marker + "' >\"${a#*=}\";; esac; done"
+
+// standIn is a moult that writes down its arguments, an entry a line, does something and ends with a code.
+func standIn(t *testing.T, dir, code, does string) map[string]string {
 	t.Helper()
-	text := "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments\nfor a; do case $a in *=*/preview.*|*/codequality.json) echo \"" + marker + "\" >\"${a#*=}\";; esac; done\n" + more + "\nexit " + code + "\n"
+	text := "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments\n" + does + "\nexit " + code + "\n"
 	NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, "moult"), []byte(text), 0o700)).To(Succeed()) //nolint:gosec // it is a program
 	return map[string]string{"MOULT": filepath.Join(dir, "moult"), "BASE": "abc", "OUT": filepath.Join(dir, "out")}
 }
@@ -21,11 +23,12 @@ func standIn(t *testing.T, dir string, code, more string) map[string]string {
 func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	env := standIn(t, dir, "0", "")
+	env := standIn(t, dir, "0", writes)
 	env["FOLDER"], env["FAIL_ON"], env["NAME"], env["ARTIFACT"], env["FORMAT"] = "fleet", "warning", "north", "the page", "annotations"
 	env["MAX_AGE"], env["LINKS"] = "1h", "the/{file}#L{line}"
 	env["ENTRIES"] = "clusters/production\nclusters/with space\n\n"
 	env["SNAPSHOTS"] = "a=*.yaml\n"
+	g.Expect(os.WriteFile(dir+"/a=b.yaml", nil, 0o600)).To(Succeed())
 	env["CONTEXTS"] = "a=b"
 	got := script(t, dir, "preview.sh", env)
 	g.Expect(got.code).To(BeZero(), got.errOut)
@@ -44,7 +47,7 @@ func TestPreviewKeepsTheVerdictForTheLastStep(t *testing.T) {
 		t.Run("exit code "+code, func(t *testing.T) {
 			g := NewWithT(t)
 			dir := t.TempDir()
-			env := standIn(t, dir, code, "")
+			env := standIn(t, dir, code, writes)
 			got := script(t, dir, "preview.sh", env)
 			g.Expect(got.code).To(BeZero(), "so that the comment is made")
 			g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal(code + "\n"))
@@ -57,10 +60,10 @@ func TestPreviewKeepsTheVerdictForTheLastStep(t *testing.T) {
 func TestAPreviewThatFailsIsACommentToo(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	env := standIn(t, dir, "0", "")
+	env := standIn(t, dir, "0", writes)
 	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
 
-	env = standIn(t, dir, "1", "rm -f out/preview.*; echo 'moult: there is no `folder` <b>' >&2")
+	env = standIn(t, dir, "1", "echo 'moult: there is no `folder` <b>' >&2")
 	got := script(t, dir, "preview.sh", env)
 	g.Expect(got.code).To(BeZero())
 	g.Expect(got.errOut).To(ContainSubstring("there is no `folder`"))
@@ -69,7 +72,7 @@ func TestAPreviewThatFailsIsACommentToo(t *testing.T) {
 	g.Expect(said).To(HavePrefix(marker + "\n## The preview failed\n"))
 	g.Expect(said).To(HaveSuffix("\n\n    moult: there is no `folder` <b>\n"))
 
-	env = standIn(t, dir, "0", "rm -f out/preview.*")
+	env = standIn(t, dir, "0", "true")
 	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
 	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("1\n"), "nothing was said, so nothing is known")
 

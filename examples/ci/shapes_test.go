@@ -33,7 +33,7 @@ type step struct {
 func settings(t *testing.T, script string) []string {
 	t.Helper()
 	var names []string
-	for _, found := range regexp.MustCompile(`(?m)^#   ([A-Z][A-Z0-9_]+)\b`).FindAllStringSubmatch(read(t, "scripts/"+script), -1) {
+	for _, found := range regexp.MustCompile(`(?m)^# {3}([A-Z][A-Z0-9_]+)\b`).FindAllStringSubmatch(read(t, "scripts/"+script), -1) {
 		names = append(names, found[1])
 	}
 	return names

@@ -80,7 +80,7 @@ func (c *comparison) lost(name string, stored bool) {
 			continue
 		}
 		change.Version, change.Against = name, c.to.Storage
-		switch change.Rule {
+		switch change.Rule { //nolint:exhaustive // all others are for the default
 		case FieldRemoved:
 			change.Rule, change.Severity, change.Why = FieldLost, c.lossSeverity(stored), c.lossWhy(stored)
 		case FieldTypeChanged, SchemaTooLarge:

@@ -88,7 +88,7 @@ func covered(ours []Change, version, path string, rules []Rule, severity finding
 			return false
 		}
 		at := pathOf(simple.Replace(c.Field))
-		switch c.Rule {
+		switch c.Rule { //nolint:exhaustive // the others have a counterpart or none
 		case FieldRemoved, FieldTypeChanged, FieldAdded, SchemaTooLarge: // with all that is below
 			if at == path || at == whole || strings.HasPrefix(path, at) {
 				return true

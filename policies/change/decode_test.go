@@ -37,6 +37,12 @@ func decode(t *testing.T, manifest string) (*definition, error) {
 	return Decode(objects(t, []byte(manifest))[0])
 }
 
+// from is the rest of the manifest.
+func from(word string) string {
+	_, after, _ := strings.Cut(sane, word)
+	return word + after
+}
+
 func TestWhatIsBrokenIsNamed(t *testing.T) {
 	for name, c := range map[string]struct{ old, broken, says string }{
 		"an older API":               {"k8s.io/v1", "k8s.io/v1beta1", "is written as apiextensions.k8s.io/v1beta1, which no API server since Kubernetes 1.22 reads"},
@@ -45,11 +51,11 @@ func TestWhatIsBrokenIsNamed(t *testing.T) {
 		"no group":                   {"  group: example.com\n", "", "spec.group is missing"},
 		"no kind":                    {", kind: Widget", "", "spec.names.kind is missing"},
 		"no spec":                    {"spec:", "specification:", "spec"},
-		"a spec that is a text":      {sane[strings.Index(sane, "spec:"):], "spec: none\n", "spec is a string and has to be an object"},
+		"a spec that is a text":      {from("spec:"), "spec: none\n", "spec is a string and has to be an object"},
 		"names that are a list":      {"{plural: widgets, kind: Widget}", "[widgets]", "spec.names is a list and has to be an object"},
 		"short names that are text":  {"kind: Widget}", "kind: Widget, shortNames: wd}", "spec.names.shortNames is a string and has to be a list"},
-		"versions that are no list":  {sane[strings.Index(sane, "  versions:"):], "  versions: {v1: {}}\n", "spec.versions is not a list"},
-		"no versions":                {sane[strings.Index(sane, "  versions:"):], "  versions: []\n", "spec.versions is empty"},
+		"versions that are no list":  {from("  versions:"), "  versions: {v1: {}}\n", "spec.versions is not a list"},
+		"no versions":                {from("  versions:"), "  versions: []\n", "spec.versions is empty"},
 		"a version that is a text":   {"{name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}", "v1alpha1", "spec.versions[0] is not an object"},
 		"a version without a name":   {"name: v1alpha1, ", "", "spec.versions[0].name is missing"},
 		"a version twice":            {"v1alpha1", "v1", "spec.versions[1].name: v1 is there twice"},

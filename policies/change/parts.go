@@ -51,6 +51,9 @@ func odd(s *schema) []*schema {
 // alone is a schema without its parts, but for those that have no path of their own.
 func alone(s *schema) schema {
 	own := *s
-	own.Properties, own.Items, own.AdditionalProperties = nil, nil, nil
+	own.Properties, own.Items = nil, nil
+	if values := own.AdditionalProperties; values != nil && (values.Allows || values.Schema != nil) {
+		own.AdditionalProperties = nil
+	}
 	return own
 }

@@ -134,12 +134,13 @@ func (f field) rest() {
 
 // leftover is a schema without what has a rule, empty if nothing is left.
 func leftover(s *schema) string {
-	if s.ID == "" && s.Schema == "" && s.Ref == nil && !s.UniqueItems && s.AdditionalItems == nil &&
+	if s.ID == "" && s.Schema == "" && s.Ref == nil && !s.UniqueItems && s.AdditionalItems == nil && s.AdditionalProperties == nil &&
 		len(s.PatternProperties)+len(s.Dependencies)+len(s.Definitions) == 0 {
 		return ""
 	}
 	return asJSON(schema{
 		ID: s.ID, Schema: s.Schema, Ref: s.Ref, UniqueItems: s.UniqueItems,
 		PatternProperties: s.PatternProperties, Dependencies: s.Dependencies, Definitions: s.Definitions, AdditionalItems: s.AdditionalItems,
+		AdditionalProperties: s.AdditionalProperties,
 	})
 }

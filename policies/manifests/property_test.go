@@ -78,6 +78,7 @@ func drawDocument(t *rapid.T) document {
 
 func FuzzRewriteBreaksNothing(f *testing.F) {
 	f.Add([]byte(kustomization + "---\n" + garden))
+	f.Add([]byte("Widget apiVersion"))
 	f.Add([]byte("{{ x }}\n" + garden))
 	f.Add([]byte("apiVersion: v1\nkind: WidgetList\nitems: [&a {kind: Widget, apiVersion: &v example.com/v1alpha1}, *a, {<<: *a}]\n"))
 	f.Add([]byte("kind: Widget\napiVersion: |\n  example.com/v1alpha1\n...\n---\n"))

@@ -178,8 +178,8 @@ func TestRewriteLeavesToAPersonWhatItCannotKnow(t *testing.T) {
 			content: "apiVersion: v1\nkind: List\nitems:\n- &a\n  kind: Widget\n  apiVersion: example.com/v1alpha1\n",
 			says:    "f.yaml:6 object Widget: the version is shared with other places by a YAML anchor; change it by hand, for all of them",
 		},
-		"a block":           {content: "apiVersion: >-\n  example.com/v1alpha1\nkind: Widget\n", says: "f.yaml:1 object Widget: it is written in a way that cannot be changed safely; change it by hand"},
-		"an escape":         {content: "{\"apiVersion\": \"example.com\\/v1alpha1\", \"kind\": \"Widget\"}", says: "f.yaml:1 template Widget: the file is not YAML; look at it by hand"},
+		"a block":   {content: "apiVersion: >-\n  example.com/v1alpha1\nkind: Widget\n", says: "f.yaml:1 object Widget: it is written in a way that cannot be changed safely; change it by hand"},
+		"an escape": {content: "{\"apiVersion\": \"example.com\\/v1alpha1\", \"kind\": \"Widget\"}", says: "f.yaml:1 template Widget: the file is not YAML; look at it by hand"},
 		"inside of another object": {
 			content: "apiVersion: example.org/v1\nkind: Composition\nspec:\n  resources:\n  - base: {apiVersion: example.com/v1alpha1, kind: Widget}\n",
 			says:    "f.yaml:5 inside Widget: it is inside of a Composition (spec.resources.base), which may give it a meaning of its own",
@@ -225,6 +225,7 @@ func TestRewriteLeavesOthersAlone(t *testing.T) {
 		"something that is not text":              "apiVersion: example.com/v1alpha1\nkind: Widget\x00\n",
 		"nothing":                                 "",
 		"a template without a kind":               "{{ x }}\napiVersion: example.com/v1alpha1\nkind: {{ .kind }}\n",
+		"a word that is a document by itself":     "Widget apiVersion\n---\nkind: Widget\nnote: apiVersion\n",
 		"aliases that lead in a circle":           "a: &a\n  <<: *a\n  kind: Widget\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -179,7 +179,9 @@ func (v *visitor) words(node *yaml.Node, at around) {
 	before := len(v.found)
 	for _, p := range parse([]byte(node.Value)) {
 		for _, root := range p.roots {
-			v.document(root, inner)
+			if len(root.Content) == 1 && root.Content[0].Kind != yaml.ScalarNode { // a word is a document, too, and the same one
+				v.document(root, inner)
+			}
 		}
 	}
 	if node.Style&yaml.LiteralStyle == 0 {

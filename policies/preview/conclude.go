@@ -63,7 +63,7 @@ func (r *Report) safely() string {
 	var removals []string
 	for _, crd := range r.CRDs {
 		if len(crd.Removed) > 0 {
-			removals = append(removals, crd.subject())
+			removals = append(removals, strings.Join(crd.Removed, ", ")+" from "+crd.Name)
 		}
 	}
 	switch {
@@ -81,7 +81,7 @@ func (c CRD) subject() string {
 	if len(c.Removed) == 0 {
 		return c.Name
 	}
-	return strings.Join(c.Removed, ", ") + " from " + c.Name
+	return strings.Join(c.Removed, ", ") + " of " + c.Name
 }
 
 // inClusters tells the clusters, none if they have no names.

@@ -23,6 +23,7 @@ var toolCases = map[string]ruleCase{
 	"there are no retries by hand":            {world: "Argo CD", head: []string{", refresh: true", "", "automated: {prune: true}", "x: {}"}},
 	"the project permits both":                {world: "Argo CD", head: with(inProject, []string{"SPEC", "clusterResourceWhitelist: [{group: '*', kind: '*'}]"})},
 	"the project permits no CRD":              {world: "Argo CD", head: with(inProject, []string{"SPEC", "clusterResourceWhitelist: [{group: '', kind: Namespace}]"}), want: []string{"ProjectForbids error entry/team/spec.clusterResourceWhitelist"}, why: "does not permit a CustomResourceDefinition"},
+	"the project says nothing of CRDs":        {world: "Argo CD", head: with(inProject, []string{"SPEC", "description: ours"}), want: []string{"ProjectForbids error entry/team/spec"}},
 	"the project denies CRDs":                 {world: "Argo CD", head: with(inProject, []string{"SPEC", "clusterResourceWhitelist: [{group: '*', kind: '*'}], clusterResourceBlacklist: [{group: 'apiext*', kind: '*'}]"}), want: []string{"ProjectForbids error entry/team/spec.clusterResourceBlacklist"}},
 	"the project does not know gates":         {world: "Argo CD", head: with(inProject, []string{"SPEC", "clusterResourceWhitelist: [{group: '*', kind: '*'}], namespaceResourceWhitelist: [{group: '', kind: ConfigMap}]"}), want: []string{"ProjectForbids error entry/team/spec.namespaceResourceWhitelist"}, why: "does not permit a VersionRemoval"},
 	"the project knows gates":                 {world: "Argo CD", head: with(inProject, []string{"SPEC", "clusterResourceWhitelist: [{group: '*', kind: '*'}], namespaceResourceWhitelist: [{group: moult.dev, kind: VersionRemoval}]"})},
@@ -41,6 +42,7 @@ var toolCases = map[string]ruleCase{
 	"what has nothing to do with it may wait": {world: "Flux", base: idle, head: idle},
 	"Flux deletes what is refused":            {world: "Flux", head: []string{"prune: false # crds", "force: true"}, want: []string{"Recreated error entry/crds/spec.force"}},
 	"Flux deletes what is not concerned":      {world: "Flux", head: []string{"timeout: 10m", "force: true"}},
+	"another CRD has no label":                {world: "Flux", base: unlabelled, head: unlabelled},
 	"Argo CD replaces":                        {world: "Argo CD", head: []string{"CreateNamespace=true", "Replace=true"}, want: []string{"Replaced error entry/widgets/spec.syncPolicy.syncOptions.0"}},
 	"Argo CD ignores versions":                {world: "Argo CD", head: []string{"  destination:", "  ignoreDifferences: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, jsonPointers: [/spec/versions]}]\n  destination:"}, want: []string{"DifferencesIgnored error"}},
 	"Flux may delete what is not seen":        {world: "Flux", head: []string{"timeout: 10m", "force: true", "=== flux-system/gates\n", "=== flux-system/gates (unseen)\n"}, want: []string{"Recreated warning entry/gates/spec.force"}},
@@ -48,7 +50,8 @@ var toolCases = map[string]ruleCase{
 }
 
 var (
-	dryRun = []string{"of: widgets", "argocd.argoproj.io/compare-options: ServerSideDiff=true"}
+	unlabelled = []string{"=== flux-system/crds", "=== flux-system/crds" + strings.NewReplacer("widgets", "gadgets", `labels: {moult.dev/migrate: "true"}`, "labels: {}").Replace(crdBefore) + "---"}
+	dryRun     = []string{"of: widgets", "argocd.argoproj.io/compare-options: ServerSideDiff=true"}
 	// inProject puts the Application into an AppProject whose spec is SPEC.
 	inProject = []string{"  source: {path: widgets}", "  project: team\n  source: {path: widgets}", "=== argocd/widgets", "---\napiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec: {SPEC}\n=== argocd/widgets"}
 	idle      = []string{"=== flux-system/gates", `---

@@ -131,6 +131,25 @@ spec: {source: {path: crds}}
 `
 )
 
+// inAnApplication are Kustomizations that Argo CD applies wave by wave.
+const inAnApplication = `
+=== entry
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: all, namespace: argocd}
+spec: {source: {path: all}}
+=== argocd/all
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: gates, namespace: flux-system, annotations: {argocd.argoproj.io/sync-wave: "1"}}
+spec: {path: ./gates, interval: 10m, wait: true}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: crds, namespace: flux-system, annotations: {argocd.argoproj.io/sync-wave: "2"}}
+spec: {path: ./crds, interval: 10m}
+`
+
 // worlds are pairs of base and head.
 var worlds = map[string][2]string{
 	"Flux": {
@@ -144,6 +163,10 @@ var worlds = map[string][2]string{
 	"app of apps": {
 		appOfApps + "=== argocd/gates\n=== argocd/crds" + crdBefore,
 		appOfApps + "=== argocd/gates" + theGate + "=== argocd/crds" + crdAfter,
+	},
+	"Flux in Argo CD": {
+		inAnApplication + "=== flux-system/gates\n=== flux-system/crds" + crdBefore,
+		inAnApplication + "=== flux-system/gates" + theGate + "=== flux-system/crds" + crdAfter,
 	},
 	"Helm": { // rendered, with nothing that says who applies it
 		"=== stdin" + crdBefore,

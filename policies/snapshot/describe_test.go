@@ -16,6 +16,7 @@ import (
 const (
 	ownsLabel     = `{"f:metadata":{"f:labels":{"f:moult.dev/migrate":{}}},"f:spec":{"f:versions":{}}}`
 	ownsLabels    = `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},"f:labels":{".":{},"f:moult.dev/migrate":{}}}}`
+	ownsApplied   = `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
 	ownsCondition = `{"f:status":{"f:conditions":{"k:{\"type\":\"StorageMigrated\"}":{".":{},"f:type":{}}}}}`
 	ownsNothing   = `{"f:spec":{"f:versions":{}}}`
 )
@@ -46,15 +47,16 @@ func TestTheLabelsOwnerSurvivesTheFile(t *testing.T) {
 	for name, c := range map[string]*apiextensionsv1.CustomResourceDefinition{
 		"no label":        live(nil, applied, entry("argocd-controller", "Update", "", ownsNothing, taken)),
 		"Flux applies it": live(flux, nil, entry("kustomize-controller", "Apply", "", ownsLabel, taken)),
-		"kubectl labelled it, and Flux takes it off": live(flux, nil, entry("kustomize-controller", "Apply", "", ownsNothing, taken), entry("kubectl-label", "Update", "", ownsLabel, taken)),
-		"Flux is told to leave it":                   live(flux, map[string]string{"kustomize.toolkit.fluxcd.io/ssa": "Merge"}, entry("kustomize-controller", "Apply", "", ownsNothing, taken), entry("kubectl-label", "Update", "", ownsLabel, taken)),
-		"Argo CD applied it last":                    live(labelled, applied, entry("argocd-controller", "Update", "", ownsLabels, taken)),
-		"Argo CD is going to drop it":                live(labelled, applied, entry("argocd-controller", "Update", "", ownsNothing, taken), entry("kubectl-client-side-apply", "Update", "", ownsLabels, taken)),
-		"it outlived a replace":                      live(labelled, nil, entry("argocd-application-controller", "Update", "", ownsNothing, taken), entry("k9s", "Update", "", ownsLabel, taken.Add(-time.Hour))),
-		"an Application is named":                    live(labelled, map[string]string{"argocd.argoproj.io/tracking-id": "crds:x:y", "argocd.argoproj.io/sync-options": "Replace=true"}, entry("k9s", "Update", "", ownsLabel, taken)),
-		"Helm has installed it":                      live(labelled, map[string]string{"meta.helm.sh/release-name": "widgets", "meta.helm.sh/release-namespace": "ns"}, entry("helm", "Update", "", ownsNothing, taken), entry("kubectl-label", "Update", "", ownsLabel, taken)),
-		"a script set it":                            live(labelled, nil, entry("script", "Update", "", ownsLabel, taken)),
-		"nobody owns it":                             live(labelled, nil),
+		"kubectl labelled it, and Flux takes it off":    live(flux, nil, entry("kustomize-controller", "Apply", "", ownsNothing, taken), entry("kubectl-label", "Update", "", ownsLabel, taken)),
+		"Flux is told to leave it":                      live(flux, map[string]string{"kustomize.toolkit.fluxcd.io/ssa": "Merge"}, entry("kustomize-controller", "Apply", "", ownsNothing, taken), entry("kubectl-label", "Update", "", ownsLabel, taken)),
+		"Argo CD applied it last":                       live(labelled, applied, entry("argocd-controller", "Update", "", ownsLabels, taken)),
+		"Argo CD has it in Git now, and left its owner": live(labelled, applied, entry("argocd-controller", "Update", "", ownsApplied, taken), entry("k9s", "Update", "", ownsLabel, taken)),
+		"Argo CD is going to drop it":                   live(labelled, applied, entry("argocd-controller", "Update", "", ownsNothing, taken), entry("kubectl-client-side-apply", "Update", "", ownsLabels, taken)),
+		"it outlived a replace":                         live(labelled, nil, entry("argocd-application-controller", "Update", "", ownsNothing, taken), entry("k9s", "Update", "", ownsLabel, taken.Add(-time.Hour))),
+		"an Application is named":                       live(labelled, map[string]string{"argocd.argoproj.io/tracking-id": "crds:x:y", "argocd.argoproj.io/sync-options": "Replace=true"}, entry("k9s", "Update", "", ownsLabel, taken)),
+		"Helm has installed it":                         live(labelled, map[string]string{"meta.helm.sh/release-name": "widgets", "meta.helm.sh/release-namespace": "ns"}, entry("helm", "Update", "", ownsNothing, taken), entry("kubectl-label", "Update", "", ownsLabel, taken)),
+		"a script set it":                               live(labelled, nil, entry("script", "Update", "", ownsLabel, taken)),
+		"nobody owns it":                                live(labelled, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, s := NewWithT(t), safe()

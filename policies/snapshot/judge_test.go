@@ -68,6 +68,7 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		"a survey cannot be carried out":                           {with(gated(v1alpha1.ReasonObjectsFailed, widgets+": 7 of 7 objects, 1 failed")), progressing, v1alpha1.ReasonObjectsFailed, "1 failed"},
 		"the group is another Moult's":                             {with(silent, gated(v1alpha1.ReasonOutOfScope, "")), stalled, v1alpha1.ReasonOutOfScope, "--crd-groups"},
 		"an open gate stands for the condition that does not show": {with(silent, open()), ready, v1alpha1.ReasonSafeToRemove, "proved to be stored at v1"},
+		"a gate that was shut does not stand for it":               {with(silent, open(func(r *Removal) { r.Ready.Status = "False" })), progressing, v1alpha1.ReasonMigrating, ""},
 		"an open gate does not stand beside a dirty list":          {with(silent, open(), stored("v1alpha1", "v1")), progressing, v1alpha1.ReasonMigrating, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -95,6 +95,7 @@ func TestAPhoneTellsWhoseVerdictItIs(t *testing.T) {
 
 func TestPaperShowsWhatIsFolded(t *testing.T) {
 	everyPage(t, func(t *testing.T, tab *tab) {
+		ask[bool](tab, `document.querySelectorAll("details").forEach(d => d.open = false) || true`)
 		tab.do(emulation.SetEmulatedMedia().WithMedia("print"))
 		hidden := ask[[]string](tab, `[...document.querySelectorAll("details > :not(summary)")].filter(e => e.getBoundingClientRect().height === 0 || !e.checkVisibility({contentVisibilityAuto: true})).map(e => e.textContent)`)
 		tab.Expect(hidden).To(BeEmpty())

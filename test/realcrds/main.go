@@ -18,6 +18,11 @@ import (
 )
 
 func main() {
+	os.Exit(started())
+}
+
+// started returns the exit code.
+func started() int {
 	options := options{out: os.Stdout}
 	flag.BoolVar(&options.verbose, "v", false, "print every error and warning")
 	flag.BoolVar(&options.write, "write", false, "write the table into the page")
@@ -27,8 +32,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, options); err != nil {
 		fmt.Fprintf(os.Stderr, "realcrds: %v\n", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 type options struct {

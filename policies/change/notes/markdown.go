@@ -109,7 +109,7 @@ func write(b *strings.Builder, entries []Entry) {
 }
 
 // versionName is how the names of versions begin, which are never written with a capital.
-var versionName = regexp.MustCompile(`^v[0-9]`)
+var versionName = regexp.MustCompile(`^v\d`)
 
 // sentence begins with a capital and ends with a full stop.
 func sentence(why string) string {

@@ -65,7 +65,7 @@ func Marker(name string) string {
 }
 
 // notInMarker is what might end the comment or be read as something else.
-var notInMarker = regexp.MustCompile(`[^A-Za-z0-9._/ -]+|-{2,}`)
+var notInMarker = regexp.MustCompile(`(?:[^A-Za-z0-9._/ -]|-{2,})+`)
 
 func headline(r preview.Report) string {
 	l := lookOfVerdict(r.Verdict)

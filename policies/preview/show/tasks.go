@@ -20,12 +20,13 @@ type task struct {
 // what somebody should look at. Tasks in the same words are one.
 func tasks(r preview.Report) []task {
 	var all list
+	everywhere := rows(r)
 	all.mend(r, finding.Error)
 	all.rewrite(r)
-	all.unblock(r)
-	all.learn(r)
+	all.unblock(everywhere)
+	all.learn(r, everywhere)
 	all.mend(r, finding.Warning)
-	all.heed(r)
+	all.heed(everywhere)
 	return all.tasks
 }
 
@@ -81,13 +82,13 @@ func foundAt(r preview.Report, place finding.Place) bool {
 	return place.File != "" && slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Place == place })
 }
 
-func (l *list) unblock(r preview.Report) {
-	for _, row := range rows(r) {
+func (l *list) unblock(everywhere []row) {
+	for _, row := range everywhere {
 		for _, what := range actions(row.in.Blockers) {
 			l.add(what, row.crd.Name, row.in.Cluster)
 		}
 	}
-	for _, row := range rows(r) {
+	for _, row := range everywhere {
 		if row.in.Verdict == preview.Blocked && slices.Equal(row.toDo, []string{waitForIt}) {
 			l.add(waitForIt, row.crd.Name, row.in.Cluster)
 		}
@@ -95,16 +96,16 @@ func (l *list) unblock(r preview.Report) {
 }
 
 // learn is about clusters of which nothing is known.
-func (l *list) learn(r preview.Report) {
-	for _, row := range rows(r) {
+func (l *list) learn(r preview.Report, everywhere []row) {
+	for _, row := range everywhere {
 		if row.in.Verdict == preview.Unknown && row.delivered && !known(r, row.in.Cluster) {
 			l.add(lookAtIt, row.crd.Name, row.in.Cluster)
 		}
 	}
 }
 
-func (l *list) heed(r preview.Report) {
-	for _, row := range rows(r) {
+func (l *list) heed(everywhere []row) {
+	for _, row := range everywhere {
 		for _, what := range actions(row.in.Warnings) {
 			l.add(what, row.crd.Name, row.in.Cluster)
 		}

@@ -49,13 +49,29 @@ func lookOfSeverity(s finding.Severity) look {
 
 // plain is text of somebody else's in one line: no control characters, and none that change the direction of what follows
 // or have no width.
-func plain(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+func plain(s string) string {
+	if isPlain(s) {
+		return s // nearly always, and reports can be long
+	}
+	return strings.Join(strings.Fields(clean(s)), " ")
+}
+
+// isPlain tells whether text is printable ASCII with single spaces between words.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		edge := i == 0 || i == len(s)-1 || s[i-1] == ' '
+		if s[i] < ' ' || s[i] > '~' || s[i] == ' ' && edge {
+			return false
+		}
+	}
+	return true
+}
 
 // clean is plain with its line breaks.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\r' || r == '\t':
+		case r >= ' ' && r <= '~', r == '\n', r == '\r', r == '\t':
 			return r
 		case unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
 			return ' '

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/change"
+)
+
+// cases are those of policies/change: two states of a CRD each.
+const cases = "../../policies/change/testdata/"
+
+// states reads the two states of a case.
+func states(t *testing.T, name string) (base, head *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	g := NewWithT(t)
+	read := func(state string) *apiextensionsv1.CustomResourceDefinition {
+		dir := t.TempDir()
+		content, err := os.ReadFile(filepath.Join(cases, name, state+".yaml"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(dir, "crd.yaml"), content, 0o600)).To(Succeed())
+		crds, err := crdsIn(dir, []string{"none", "."})
+		g.Expect(err).NotTo(HaveOccurred())
+		return crds[0]
+	}
+	return read("base"), read("head")
+}
+
+// The oracle would be worth nothing if it found nothing.
+func TestALossThatNobodyTellsIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		folder string
+		rule   change.Rule
+		says   string
+	}{
+		"a field that goes":                 {"a-field-is-removed", change.FieldRemoved, "v1: spec.engine is lost in v1"},
+		"a field that only the old one has": {"the-storage-version-flips-and-a-field-is-lost", change.FieldLost, "v1alpha1: spec.legacy is lost in v1"},
+		"a field of a version that goes":    {"a-removed-version-has-a-field-that-the-storage-version-lacks", change.FieldLost, "v1alpha1: spec.legacy is lost in v1"},
+		"what the schema does not name":     {"a-map-becomes-an-object", change.FieldRemoved, "v1: spec.labels.any-key is lost in v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			base, head := states(t, c.folder)
+			crd := change.Compare(base, head, "")
+			g.Expect(untold(base, head, crd)).To(BeEmpty())
+			var others []change.Change
+			for _, told := range crd.Changes {
+				if told.Rule != c.rule {
+					others = append(others, told)
+				}
+			}
+			g.Expect(others).NotTo(HaveLen(len(crd.Changes)))
+			crd.Changes = others
+			g.Expect(untold(base, head, crd)).To(ContainElement(ContainSubstring(c.says)))
+		})
+	}
+}
+
+func TestTheCheckNamesWhatIsWrong(t *testing.T) {
+	g := NewWithT(t)
+	base, head := states(t, "a-field-is-removed")
+	crds := func(crd *apiextensionsv1.CustomResourceDefinition) []*apiextensionsv1.CustomResourceDefinition {
+		return []*apiextensionsv1.CustomResourceDefinition{crd}
+	}
+	g.Expect(check(crds(base), crds(head), change.Sets(crds(base), crds(head), ""))).To(BeEmpty())
+	silent := change.Compare(base, head, "")
+	silent.Changes = nil
+	g.Expect(check(crds(base), crds(head), []change.CRD{silent})).To(ContainElement(MatchError(ContainSubstring("nobody says so"))))
+}
+
+func TestTheTableOfThePage(t *testing.T) {
+	g := NewWithT(t)
+	base, head := states(t, "the-storage-version-flips")
+	r := row{pair: pair{project: "Widgets", from: release{version: "v1"}, to: release{version: "v2"}}, crds: 1}
+	r.count(change.Compare(base, head, ""))
+	written := table([]row{r})
+	g.Expect(written).To(HaveSuffix("| Widgets | v1 → v2 | 1 | 1 | 0 / 0 / 1 | 0 / 0 | 0 | 0 | 0 | 1 |\n"))
+
+	page := filepath.Join(t.TempDir(), "page.md")
+	g.Expect(os.WriteFile(page, []byte("before\n"+begin+"an old table\n"+end+"after\n"), 0o600)).To(Succeed())
+	g.Expect(compare(options{page: page}, written)).To(MatchError(ContainSubstring("has another table")))
+	g.Expect(compare(options{page: page, write: true}, written)).To(Succeed())
+	g.Expect(compare(options{page: page}, written)).To(Succeed())
+	content, err := os.ReadFile(page)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(Equal("before\n" + begin + written + end + "after\n"))
+	g.Expect(os.WriteFile(page, []byte("nothing"), 0o600)).To(Succeed())
+	g.Expect(compare(options{page: page}, written)).To(MatchError(ContainSubstring("the page has no lines")))
+}
+
+func TestWhatIsToldIsReadable(t *testing.T) {
+	g := NewWithT(t)
+	base, head := states(t, "the-storage-version-flips-and-a-field-is-lost")
+	var out strings.Builder
+	tell(&out, pair{project: "Widgets", from: release{version: "v1"}, to: release{version: "v2"}}, change.Compare(base, head, ""))
+	g.Expect(out.String()).To(ContainSubstring("  error   FieldLost v1alpha1 against v1 spec.legacy: \"string\" → \"\"\n"))
+}
