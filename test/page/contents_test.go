@@ -10,7 +10,7 @@ import (
 
 // open has seen that the page is all that was asked for; this is about what happens when a person uses it.
 func TestAPageNeedsNothingButItself(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		tab.unfoldAll()
 		tab.do(chromedp.Evaluate(`scrollTo(0, document.body.scrollHeight)`, nil), chromedp.Evaluate(`scrollTo(0, 0)`, nil))
 		tab.Expect(ask[string](tab, `document.querySelector("h1").innerText`)).NotTo(BeEmpty())
@@ -20,7 +20,7 @@ func TestAPageNeedsNothingButItself(t *testing.T) {
 }
 
 func TestTheMatrixHasACellForEachVersionInEachCluster(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		lines := 0
 		for _, crd := range tab.report.CRDs {
 			lines += max(1, len(crd.Removed))
@@ -52,7 +52,7 @@ func clustersOf(r report) map[string]bool {
 }
 
 func TestEveryLinkInsideGoesSomewhere(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		hrefs := ask[[]string](tab, `[...document.querySelectorAll("a[href^='#']")].map(a => a.getAttribute("href"))`)
 		tab.Expect(len(hrefs)).To(BeNumerically(">=", 6))
 		for i, href := range hrefs {
@@ -71,7 +71,7 @@ func TestEveryLinkInsideGoesSomewhere(t *testing.T) {
 }
 
 func TestLinksToFilesGoToTheRepositoryAndNowhereElse(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		for _, href := range ask[[]string](tab, `[...document.querySelectorAll("a:not([href^='#'])")].map(a => a.href)`) {
 			tab.Expect(href).To(HavePrefix(blob))
 		}
@@ -79,7 +79,7 @@ func TestLinksToFilesGoToTheRepositoryAndNowhereElse(t *testing.T) {
 }
 
 func TestAVerdictUnfoldsWithoutAScript(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		if ask[int](tab, `document.querySelectorAll("summary").length`) == 0 {
 			tab.Expect(ask[int](tab, `document.querySelectorAll(".matrix td").length`)).To(BeZero())
 			return
@@ -93,14 +93,14 @@ func TestAVerdictUnfoldsWithoutAScript(t *testing.T) {
 
 // Names come from manifests that anybody may have written.
 func TestNothingInAReportBecomesPartOfThePage(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		tab.Expect(ask[int](tab, `document.querySelectorAll("script, img, iframe, object, embed, form, base").length`)).To(BeZero())
 		tab.Expect(ask[[]string](tab, `[...document.querySelectorAll("*")].flatMap(e => [...e.attributes]).filter(a => /^on/.test(a.name) || /^\s*javascript:/i.test(a.value)).map(a => a.name)`)).To(BeEmpty())
 	})
 }
 
 func TestAPageIsBuiltForAScreenReader(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		tab.Expect(ask[string](tab, `document.documentElement.lang`)).To(Equal("en"))
 		tab.Expect(ask[int](tab, `document.querySelectorAll("h1").length`)).To(Equal(1))
 		levels := ask[[]int](tab, `[...document.querySelectorAll("h1, h2, h3, h4")].map(h => Number(h.tagName[1]))`)

@@ -45,7 +45,7 @@ const contrasts = `(() => {
 })()`
 
 func TestEveryTextCanBeReadInLightAndDark(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		tab.unfoldAll()
 		backgrounds := map[string]string{}
 		pictures := map[string][]byte{}
@@ -72,7 +72,7 @@ const wide = `[...document.querySelectorAll("body *")].filter(e => !e.closest("n
 	.map(e => e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 40))`
 
 func TestNothingReachesBeyondAPhone(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		for _, width := range []int64{375, 320, 768, 1280} {
 			tab.do(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500))
 			for _, unfold := range []bool{false, true} {
@@ -87,14 +87,14 @@ func TestNothingReachesBeyondAPhone(t *testing.T) {
 }
 
 func TestAPhoneTellsWhoseVerdictItIs(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		tab.do(emulation.SetDeviceMetricsOverride(375, 800, 1, true))
 		tab.Expect(ask[int](tab, `[...document.querySelectorAll(".matrix td .cluster")].filter(e => !e.checkVisibility()).length`)).To(BeZero())
 	})
 }
 
 func TestPaperShowsWhatIsFolded(t *testing.T) {
-	everyPage(t, func(t *testing.T, tab *tab) {
+	everyPage(t, func(tab *tab) {
 		ask[bool](tab, `document.querySelectorAll("details").forEach(d => d.open = false) || true`)
 		tab.do(emulation.SetEmulatedMedia().WithMedia("print"))
 		hidden := ask[[]string](tab, `[...document.querySelectorAll("details > :not(summary)")].filter(e => e.getBoundingClientRect().height === 0 || !e.checkVisibility({contentVisibilityAuto: true})).map(e => e.textContent)`)
@@ -109,9 +109,8 @@ func TestPictures(t *testing.T) {
 		return // nobody asked for them
 	}
 	NewWithT(t).Expect(os.MkdirAll(*screenshots, 0o750)).To(Succeed())
-	everyPage(t, func(t *testing.T, tab *tab) {
-		name := filepath.Base(t.Name())
-		if name == "more-findings-than-a-comment-can-bear" {
+	everyPage(t, func(tab *tab) {
+		if tab.name == "more-findings-than-a-comment-can-bear" {
 			return // too long for a picture
 		}
 		for _, width := range []int64{1200, 375} {
@@ -120,7 +119,7 @@ func TestPictures(t *testing.T) {
 				tab.do(emulation.SetDeviceMetricsOverride(width, 900, 1, width < 500))
 				var picture []byte
 				tab.do(chromedp.FullScreenshot(&picture, 100))
-				file := filepath.Join(*screenshots, fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
+				file := filepath.Join(*screenshots, fmt.Sprintf("%s-%s-%d.png", tab.name, scheme, width))
 				tab.Expect(os.WriteFile(file, picture, 0o600)).To(Succeed())
 			}
 		}

@@ -53,6 +53,7 @@ func run(m *testing.M) int {
 type tab struct {
 	*WithT
 	ctx    context.Context
+	name   string
 	report report
 
 	mu                 sync.Mutex
@@ -69,21 +70,21 @@ type report struct {
 }
 
 // everyPage runs a test on the page of each sample.
-func everyPage(t *testing.T, test func(*testing.T, *tab)) {
+func everyPage(t *testing.T, test func(*tab)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(*samples, "*", "page.html"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(len(files)).To(BeNumerically(">=", 6), "pages in %s", *samples)
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
-		t.Run(name, func(t *testing.T) { test(t, open(t, file)) })
+		t.Run(name, func(t *testing.T) { test(open(t, file, name)) })
 	}
 }
 
 // open shows a page with no script allowed; the browser has no network.
-func open(t *testing.T, file string) *tab {
+func open(t *testing.T, file, name string) *tab {
 	t.Helper()
-	tab := &tab{WithT: NewWithT(t)}
+	tab := &tab{WithT: NewWithT(t), name: name}
 	content, err := os.ReadFile(filepath.Join(filepath.Dir(file), "report.json"))
 	tab.Expect(err).NotTo(HaveOccurred())
 	tab.Expect(json.Unmarshal(content, &tab.report)).To(Succeed())

@@ -4,11 +4,17 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
 	"image/png"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/chromedp/cdproto/emulation"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -54,7 +60,7 @@ func take(file, out, scheme string, width int64, height float64) error {
 	if content, err = smaller(content); err != nil {
 		return err
 	}
-	return os.WriteFile(out, content, 0o600)
+	return os.WriteFile(out, content, 0o644)
 }
 
 func shoot(browser context.Context, address, scheme string, width int64, height float64) ([]byte, error) {
@@ -76,13 +82,30 @@ func shoot(browser context.Context, address, scheme string, width int64, height 
 		}))
 }
 
-// smaller is the same picture, packed as well as PNG can.
+// smaller is the same picture in the 256 colours that are most frequent in it, packed as well as PNG can: a page has few
+// colours but for the edges of its letters.
 func smaller(content []byte) ([]byte, error) {
 	picture, err := png.Decode(bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
+	indexed := image.NewPaletted(picture.Bounds(), frequent(picture))
+	draw.Draw(indexed, indexed.Bounds(), picture, picture.Bounds().Min, draw.Src)
 	var out bytes.Buffer
-	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, picture)
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, indexed)
 	return out.Bytes(), err
+}
+
+func frequent(picture image.Image) color.Palette {
+	counts := map[color.Color]int{}
+	for y := picture.Bounds().Min.Y; y < picture.Bounds().Max.Y; y++ {
+		for x := picture.Bounds().Min.X; x < picture.Bounds().Max.X; x++ {
+			counts[color.NRGBAModel.Convert(picture.At(x, y))]++
+		}
+	}
+	colors := slices.Collect(maps.Keys(counts))
+	slices.SortFunc(colors, func(a, b color.Color) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return colors[:min(256, len(colors))]
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -20,6 +21,9 @@ import (
 // Policies is the folder of the policies that deny, in a repository like Moult's own.
 const Policies = "policies/admission/deny"
 
+// moultsOwn is a CRD that carries the label and is there before any story begins.
+const moultsOwn = "versionremovals.moult.dev"
+
 // PolicyFiles are what a repository has to hold for Policies.
 func PolicyFiles(t *testing.T) map[string]string {
 	t.Helper()
@@ -29,7 +33,7 @@ func PolicyFiles(t *testing.T) map[string]string {
 // Guarded is a check: the API server refuses to let the label go. It is asked about Moult's own CRD, which has it, too.
 func (s *Stage) Guarded() story.Check {
 	return func(ctx context.Context) (string, bool, error) {
-		err := s.dryRunUnlabel(ctx, "versionremovals.moult.dev")
+		err := s.dryRunUnlabel(ctx, moultsOwn)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return "", false, err
 		}
@@ -70,10 +74,12 @@ func (s *Stage) Unguard(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
-	objects, err := cluster.ParseFiles(Path("policies/admission/base/[!k]*.yaml")) // but for the kustomization
+	objects, err := cluster.ParseFiles(Path("policies/admission/base/[^k]*.yaml")) // but for the kustomization
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, object := range objects {
 		g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, object))).To(Succeed())
 	}
-	g.Eventually(ctx, func() error { return s.dryRunUnlabel(ctx, "versionremovals.moult.dev") }).Should(Succeed())
+	g.Eventually(ctx, func() error {
+		return errors.Join(s.dryRunUnlabel(ctx, moultsOwn), s.Client.Delete(ctx, cluster.Object(crdAPI, crdKind, "", moultsOwn), client.DryRunAll))
+	}).WithTimeout(Patience).Should(Succeed())
 }
