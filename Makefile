@@ -10,7 +10,7 @@ RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.
-LINTED = . health/argocd test/bench test/e2e test/lua test/tools/image
+LINTED = . health/argocd test/bench test/e2e test/lua test/page test/tools/image
 
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml'
@@ -32,7 +32,11 @@ test: test-main test-kills test-health test-bench ## run all tests against a rea
 test-main: control-plane
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	@echo "testing; the first run compiles for a few minutes, and every package tells when it is done"
-	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $$($(GO) list ./... | grep -v '/test/faults$$') # test-kills plays a part of it, make test-faults all
+	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $$($(GO) list ./... | grep -v -e '/test/faults$$' -e '/examples/ci$$') # test-kills plays a part of the one, test-ci is the other
+
+.PHONY: test-ci
+test-ci: ## test the scripts of examples/ci against GitHub and GitLab played on loopback (needs curl and jq)
+	@$(GO) test -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./examples/ci
 
 test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo CD and Flux
 	@$(GO) -C test/e2e test -timeout 30m $(TEST_FLAGS) ./...

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,9 @@ import (
 
 // controllerName appears in logs, metrics and Events.
 const controllerName = "moult-migration"
+
+// cacheSyncTimeout is long enough for a list of a thousand large CRDs from a busy API server.
+const cacheSyncTimeout = 10 * time.Minute
 
 // SetupWithManager adds the migration reconciler to a manager. The manager's
 // identity needs get, list and watch on customresourcedefinitions, patch on
@@ -50,7 +54,8 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	skip := true    // two managers may live in one process
 	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
 	c, err := controller.New(controllerName, mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
+		CacheSyncTimeout: cacheSyncTimeout,
+		Reconciler:       r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/metrics"
@@ -82,7 +83,8 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	skip := true    // two managers may live in one process
 	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
 	c, err := ctrlcontroller.New(controllerName, mgr, ctrlcontroller.Options{
-		Reconciler: r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
+		CacheSyncTimeout: 10 * time.Minute, // a list of a thousand large CRDs, from a busy API server
+		Reconciler:       r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
 	})
 	if err != nil {
 		return err

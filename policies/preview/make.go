@@ -28,6 +28,7 @@ func Make(in Input) Report {
 		r.Findings = append(r.Findings, found...)
 		r.Clusters = append(r.Clusters, d.cluster(roll))
 		for _, c := range changes {
+			r.Findings = append(r.Findings, d.losses(c)...)
 			m := meaning{in: in, to: d, change: c, found: about(found, c.Name)}
 			r.add(c, d.place(c.Name), m.inCluster())
 		}

@@ -73,6 +73,10 @@ func (r *Report) addManifests(hits []manifests.Hit) {
 			Why:  fmt.Sprintf("%s is still written at %s, which leaves; whoever applies it later fails", hit.Object(), hit.Version),
 			Mend: "`moult rewrite` writes it at the storage version",
 		}
+		if hit.Role == manifests.HealthCheck {
+			f.Severity = finding.Error
+			f.Why = fmt.Sprintf("Flux waits for %s at %s, which leaves, so that it never gets ready", hit.Object(), hit.Version)
+		}
 		if hit.Why != "" {
 			f.Mend = "a person has to change it: " + hit.Why
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -79,8 +80,11 @@ func (m meaning) removal() InCluster {
 	if len(ask.Versions) == 0 {
 		return out
 	}
-	out.Reason, out.Sentence = answer.Reason, answer.Message
+	out.Reason, out.Sentence = answer.Reason, strings.TrimPrefix(answer.Message, m.change.Name+": ")
 	out.Blockers, out.Warnings = answer.Blockers, slices.Concat(answer.Warnings, answer.Extra)
+	if answer.Known && answer.State == verdict.Progressing && len(out.Blockers) == 0 {
+		out.Blockers = []v1alpha1.Blocker{{Kind: answer.Reason, Message: out.Sentence, Action: m.wait()}}
+	}
 	switch {
 	case !answer.Known:
 		out.Verdict, out.Sentence = Unknown, answer.Why
@@ -132,6 +136,14 @@ func (m meaning) leaving() []string {
 		}
 	}
 	return versions
+}
+
+// wait is what to do about what clears by itself.
+func (m meaning) wait() string {
+	if m.gated() {
+		return "wait: Moult is at it; merged now, the VersionRemoval holds the removal back until it is done"
+	}
+	return "wait: Moult is at it; then take another snapshot"
 }
 
 // gated tells whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.

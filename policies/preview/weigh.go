@@ -32,6 +32,36 @@ func weigh(c change.Change) (Verdict, bool) {
 	}
 }
 
+// losses are findings about changes that block by themselves, so that they stand beside the line of the diff.
+func (d Delivered) losses(c change.CRD) []finding.Finding {
+	var found []finding.Finding
+	for _, one := range c.Changes {
+		if v, counts := weigh(one); !counts || v != Blocked || one.Rule == change.StorageFlippedAndRemoved {
+			continue // of the latter, rollout says more
+		}
+		found = append(found, finding.Finding{
+			Rule: string(one.Rule), Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Place: d.place(c.Name), Why: inWords(one), Mend: mends[one.Rule],
+		})
+	}
+	return found
+}
+
+// mends are what to do about changes that lose something.
+var mends = map[change.Rule]string{
+	change.FieldRemoved:             "keep the field in this version, or leave it out of a new one that a webhook converts to",
+	change.FieldLost:                "give the field a place in the storage version, or convert with a webhook",
+	change.UnknownFieldsPruned:      "name the fields that are in use in the schema first",
+	change.PruningOn:                "name the fields that are in use in the schema first",
+	change.ConversionWebhookAdded:   "roll the webhook out first, and refer to it in a later commit",
+	change.ConversionWebhookMoved:   "roll the webhook out at the new address first, and refer to it in a later commit",
+	change.ConversionWebhookRemoved: "keep the webhook as long as the versions differ",
+	change.StorageFlipped:           "serve the version first, and store at it in a later commit",
+	change.GroupChanged:             "make another CRD, and move the objects to it",
+	change.KindChanged:              "make another CRD, and move the objects to it",
+	change.PluralChanged:            "make another CRD, and move the objects to it",
+	change.ScopeChanged:             "make another CRD, and move the objects to it",
+}
+
 func verdictOf(s finding.Severity) Verdict {
 	switch s {
 	case finding.Error:

@@ -33,7 +33,7 @@ func flipWithRemoval(l *look) []finding.Finding {
 func flipNotServed(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.changed {
-		if !d.flips() || slices.ContainsFunc(d.Base.Versions, func(v change.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
+		if !d.flips() || !hasVersion(d.Head, d.Base.Storage) || slices.ContainsFunc(d.Base.Versions, func(v change.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
 			continue
 		}
 		allowed := d.object.annotation(allowStorage)
@@ -67,6 +67,10 @@ func labelDropped(l *look) []finding.Finding {
 		}
 		if len(d.removed()) > 0 || d.flips() {
 			f.Severity = finding.Error
+		}
+		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) {
+			f.Severity = finding.Error
+			f.Why += "; its VersionRemoval then stalls, and what waits for it, the label's return included, waits for ever"
 		}
 		findings = append(findings, f)
 	}

@@ -15,8 +15,8 @@ import (
 func removalWithoutGate(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.removals() {
-		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) {
-			continue
+		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) || d.flips() && !hasVersion(d.Head, d.Base.Storage) {
+			continue // flipWithRemoval says that the removal has to wait for another commit
 		}
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, CRD: d.Name, Place: d.object.place("spec", "versions"),

@@ -58,14 +58,15 @@ func Markdown(r preview.Report, o MarkdownOptions) string {
 // Marker is the first line of the comment of that name.
 func Marker(name string) string {
 	name = notInMarker.ReplaceAllString(clip(plain(name), nameWidth), "-")
+	name = severalDashes.ReplaceAllString(name, "-")
 	if name == "" {
 		name = "default"
 	}
 	return "<!-- moult preview: " + name + " -->"
 }
 
-// notInMarker is what might end the comment or be read as something else.
-var notInMarker = regexp.MustCompile(`(?:[^A-Za-z0-9._/ -]|-{2,})+`)
+// notInMarker is what might be read as something else, and severalDashes what might end the comment.
+var notInMarker, severalDashes = regexp.MustCompile(`[^A-Za-z0-9._/ -]+`), regexp.MustCompile(`-{2,}`)
 
 func headline(r preview.Report) string {
 	l := lookOfVerdict(r.Verdict)

@@ -7,7 +7,7 @@ import (
 
 // Row is what was seen once.
 type Row struct {
-	// Tool delivers the CRD, in the Mode.
+	// Tool, with its version, delivers the CRD, in the Mode.
 	Tool, Mode string
 	// Label tells how the label came onto the CRD.
 	Label string
@@ -21,30 +21,28 @@ type Row struct {
 	Said string
 }
 
-// What is written stands between these two lines of the page.
-const (
-	begin = "<!-- The tests write from here (make label-survival) -->\n"
-	end   = "<!-- to here. -->\n"
-)
+// marks are the lines of the page between which a tool's table is written.
+func marks(tool string) (begin, end string) {
+	return "<!-- " + tool + ": the tests write from here (make label-survival) -->\n", "<!-- " + tool + ": to here. -->\n"
+}
 
-// Page is the page with the rows in place of those it has. Everything outside of the two marks stays.
-func Page(page string, rows []Row) (string, error) {
+// Page is the page with the rows of one tool in place of those it has. Everything outside of the tool's two marks stays.
+func Page(page, tool string, rows []Row) (string, error) {
+	begin, end := marks(tool)
 	before, rest, found := strings.Cut(page, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		return "", fmt.Errorf("the page lacks the lines %q and %q, between which the tables are written", begin, end)
+		return "", fmt.Errorf("the page lacks the lines %q and %q, between which the table is written", begin, end)
 	}
-	return before + begin + tables(rows) + "\n" + end + after, nil
+	return before + begin + table(rows) + "\n" + end + after, nil
 }
 
-// tables are one for each tool, in the order of the rows.
-func tables(rows []Row) string {
+// table has the tool with its version above it.
+func table(rows []Row) string {
 	var out strings.Builder
-	tool := ""
-	for _, row := range rows {
-		if row.Tool != tool {
-			tool = row.Tool
-			fmt.Fprintf(&out, "\n### %s\n\n| mode | the label | then | it survives | its owner at the end | Moult had said |\n|---|---|---|---|---|---|\n", tool)
+	for i, row := range rows {
+		if i == 0 {
+			fmt.Fprintf(&out, "\n### %s\n\n| mode | the label | then | it survives | its owner at the end | Moult had said |\n|---|---|---|---|---|---|\n", row.Tool)
 		}
 		survives := "yes"
 		if !row.Survived {
