@@ -52,6 +52,9 @@ func (l *look) taken(u *Unit, found []optin.Finding) []finding.Finding {
 		if len(crds) == 0 && len(f.CRDs) > 0 {
 			continue
 		}
+		if f.Rule == optin.NotLabelled && len(crds) == 1 && optedIn(l.changes[crds[0]].Base) {
+			continue // labelDropped says it
+		}
 		taken := finding.Finding{Rule: string(f.Rule), Severity: finding.Severity(f.Severity), Why: f.Why, Mend: f.Mend}
 		taken.Place = l.placeOf(u, f)
 		if len(crds) == 1 {

@@ -86,7 +86,8 @@ var ruleCases = map[string]ruleCase{
 	"to one that may be stored":          {world: "Flux", base: with(storesOld, []string{"name: v1, served: true", "name: v1, served: false"}), head: with(flipOnly, []string{"crd: here", "moult.dev/allow-storage: 'v2, v1'"})},
 	"to one that might have been":        {world: "Flux", base: with(storesOld, []string{"name: v1, served: true", "name: v1, served: false", "crd: here", "moult.dev/allow-storage: v1"}), head: flipOnly},
 
-	"the label goes":                 {world: "Flux", head: with(noGate, keepsBoth, noLabel), want: []string{"LabelDropped warning flux-system/crds/widgets.example.com/metadata.labels.moult.dev/migrate", "NotLabelled warning"}},
+	"the label goes":                 {world: "Flux", head: with(noGate, keepsBoth, noLabel), want: []string{"LabelDropped warning flux-system/crds/widgets.example.com/metadata.labels.moult.dev/migrate"}},
+	"the label goes, a gate stays":   {world: "Flux", base: keepsBoth, head: with(keepsBoth, noLabel), want: []string{"GateForNothing warning", "LabelDropped error"}, why: "waits for ever"},
 	"the label goes with a version":  {world: "Flux", head: noLabel, want: []string{"LabelDropped error"}},
 	"the label says no":              {world: "Flux", head: with(noGate, keepsBoth, []string{`migrate: "true"`, `migrate: "false"`})},
 	"there was no label":             {world: "Flux", base: noLabel, head: with(noGate, keepsBoth, noLabel, []string{"None", "Webhook"}), want: []string{"NotLabelled warning"}},
