@@ -6,6 +6,7 @@
 // the page says something else. With -update it writes the page anew:
 //
 //	make label-survival
+//	go -C test/e2e test ./survival -run TestTheLabel/Argo -update    # the table of one tool
 //
 // A row (rows_test.go) is a way to deliver the CRD, how the label got there, and what is done then. To add one, write it
 // down with what should become of the label, and let -update write the rest.

@@ -77,21 +77,27 @@ func (a *application) push(files map[string]string) {
 	}
 }
 
-// sync refreshes first: Argo CD's picture of the cluster lags, and it decides by that whose fields it takes over.
+// sync waits, before and after, until Argo CD sees things as they are: its picture of the cluster lags, and it decides by
+// that whether a CRD is there, and whose fields it takes over.
 func (a *application) sync() {
 	a.t.Helper()
-	ctx := a.t.Context()
-	a.Await("Argo CD sees the commit", patience, func(ctx context.Context) (string, bool, error) {
+	a.sees("the commit", func(status argocd.Status) bool { return status.Revision == a.commit })
+	a.g.Expect(a.argo.Sync(a.t.Context(), a.name(), a.mode.options...)).To(Succeed())
+	a.Await("synced", patience, a.argo.OperationWhere(a.name(), func(o argocd.Operation) bool {
+		return o.Phase == argocd.Succeeded && o.Revision == a.commit
+	}))
+	a.sees("what it has done", func(status argocd.Status) bool { return status.Revision == a.commit && status.Sync == "Synced" })
+}
+
+func (a *application) sees(what string, wanted func(argocd.Status) bool) {
+	a.t.Helper()
+	a.Await("Argo CD sees "+what, patience, func(ctx context.Context) (string, bool, error) {
 		if err := a.argo.Refresh(ctx, a.name()); err != nil {
 			return "", false, err
 		}
 		status, err := a.argo.Status(ctx, a.name())
-		return status.String(), status.Revision == a.commit, err
+		return status.String(), wanted(status), err
 	})
-	a.g.Expect(a.argo.Sync(ctx, a.name(), a.mode.options...)).To(Succeed())
-	a.Await("synced", patience, a.argo.OperationWhere(a.name(), func(o argocd.Operation) bool {
-		return o.Phase == argocd.Succeeded && o.Revision == a.commit
-	}))
 }
 
 // comesBy is self-heal, which changes nothing unless Argo CD sees a difference.
