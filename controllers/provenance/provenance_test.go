@@ -120,6 +120,12 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 		}, tool: flux, after: kubectlLabel,
 			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization}, says: "Flux leaves it alone because of kustomize.toolkit.fluxcd.io/ssa: Merge"},
 
+		"Flux that somebody has told by hand not to touch it": {tool: flux, after: func(s *scene) {
+			s.patch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"kustomize.toolkit.fluxcd.io/ssa":"IfNotPresent"}}}`), "kubectl-annotate", false)
+			kubectlLabel(s)
+		},
+			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true}},
+
 		"Flux that is told to merge, and kubectl apply": {before: func(s *scene) {
 			metav1.SetMetaDataAnnotation(&s.git.ObjectMeta, "kustomize.toolkit.fluxcd.io/ssa", "Merge")
 		}, tool: flux, after: kubectlApply,

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -137,15 +138,24 @@ func modeOf(crd metav1.Object) mode {
 }
 
 // fluxSkips is the setting on a CRD that keeps Flux from taking over what kubectl has set: it looks at labels and
-// annotations and does not mind capitals.
+// annotations and does not mind capitals. IfNotPresent it looks for in Git alone (fluxcd/pkg/ssa, shouldSkipApply), so that
+// one counts only where Flux has put it.
 func fluxSkips(crd metav1.Object) string {
-	for _, of := range []map[string]string{crd.GetLabels(), crd.GetAnnotations()} {
+	for where, of := range map[string]map[string]string{"f:labels": crd.GetLabels(), "f:annotations": crd.GetAnnotations()} {
 		for key, value := range of {
-			switch skips := strings.ToLower(value); {
+			skips := strings.ToLower(value)
+			switch {
+			case key == fluxApply && skips == "ifnotpresent" && !ownedByFlux(crd, where, key):
 			case key == fluxApply && (skips == "merge" || skips == "ignore" || skips == "ifnotpresent"), key == fluxReconcile && skips == "disabled":
 				return key + ": " + value
 			}
 		}
 	}
 	return ""
+}
+
+func ownedByFlux(crd metav1.Object, where, key string) bool {
+	return slices.ContainsFunc(crd.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == fluxManager && owns(entry, where, key)
+	})
 }

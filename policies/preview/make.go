@@ -12,8 +12,8 @@ import (
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
+// APIVersion and Kind of a Report.
 const (
-	// APIVersion and Kind of a Report.
 	APIVersion = "preview.moult.dev/v1alpha1"
 	Kind       = "Report"
 )

@@ -176,7 +176,7 @@ func ofFlux() []row {
 		row{mode: ifNotPresent, label: kubectlLabel, then: again, survives: true},
 		row{mode: ignore, label: laterInGit, then: arrives},
 		row{mode: ignore, label: kubectlLabel, then: again, survives: true},
-		row{mode: ordinary, label: annotatedByHand, then: again, blind: "Flux looks for `IfNotPresent` in Git"},
+		row{mode: ordinary, label: annotatedByHand, then: again},
 		row{mode: ordinary, label: kubectlLabel, then: toldToIgnore, survives: true, blind: "Flux is told so in Git, and then does not apply even that"},
 	)
 }
