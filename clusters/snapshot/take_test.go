@@ -263,6 +263,7 @@ func TestWhereMoultIsNotInstalledThereAreNoVersionRemovals(t *testing.T) {
 	w := newWorld(t)
 	w.install(w.widgets(), 0)
 	w.Ask()
+	newWorld(t).Ask() // about another CRD
 	removals := func(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/versionremovals") }
 	for name, c := range map[string]struct {
 		cfg      *rest.Config
@@ -296,8 +297,14 @@ func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
 	_, err = Take(t.Context(), stranger, Options{})
 	g.Expect(err).To(HaveOccurred())
 
-	over, end := context.WithCancel(t.Context())
-	end()
-	_, err = Take(over, cp.Config, Options{})
-	g.Expect(err).To(MatchError(context.Canceled))
+	for _, path := range []string{"/version", "/customresourcedefinitions", "/versionremovals", "/metrics"} {
+		over, end := context.WithCancel(t.Context())
+		_, err = Take(over, intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if strings.HasSuffix(req.URL.Path, path) {
+				end()
+			}
+			return next.RoundTrip(req)
+		}), Options{NoObjects: true})
+		g.Expect(err).To(MatchError(context.Canceled), "interrupted at %s", path)
+	}
 }
