@@ -84,9 +84,19 @@ func (a *application) sync() {
 	a.sees("the commit", func(status argocd.Status) bool { return status.Revision == a.commit })
 	a.g.Expect(a.argo.Sync(a.t.Context(), a.name(), a.mode.options...)).To(Succeed())
 	a.Await("synced", patience, a.argo.OperationWhere(a.name(), func(o argocd.Operation) bool {
+		if o.Phase == argocd.Failed && strings.Contains(o.Message, "the object has been modified") {
+			a.again()
+		}
 		return o.Phase == argocd.Succeeded && o.Revision == a.commit
 	}))
 	a.sees("what it has done", func(status argocd.Status) bool { return status.Revision == a.commit && status.Sync == "Synced" })
+}
+
+// again syncs once more: a replace of a CRD names the resourceVersion that Argo CD has seen last, which may be an old one.
+func (a *application) again() {
+	a.t.Helper()
+	a.g.Expect(a.argo.Refresh(a.t.Context(), a.name())).To(Succeed())
+	a.g.Expect(a.argo.Sync(a.t.Context(), a.name(), a.mode.options...)).To(Succeed())
 }
 
 func (a *application) sees(what string, wanted func(argocd.Status) bool) {
