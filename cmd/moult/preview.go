@@ -74,11 +74,19 @@ Exit codes:
 
   # what Helm renders
   $ helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
-		Args:              noArguments,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := noArguments(c, args); err != nil {
+				return ended{code: previewFailed, err: err}
+			}
+			return nil
+		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return p.run(c.Context(), c.InOrStdin()) },
 	}
 	p.bind(c)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return ended{code: previewFailed, err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
 	return c
 }
 

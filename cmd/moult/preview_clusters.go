@@ -55,6 +55,9 @@ func (p *previewCommand) input(ctx context.Context, s *sides) (preview.Input, er
 			if d.Snapshot, d.Source, err = p.look(ctx, source); err != nil {
 				return in, err
 			}
+			if err := p.checkCluster(entry, source, d.Snapshot); err != nil {
+				return in, err
+			}
 			in.Clusters = append(in.Clusters, d)
 		}
 	}
@@ -75,7 +78,7 @@ func nameOf(entry string, source knowledge, several int) string {
 
 // assign finds the entry point that each --snapshot and --context is for.
 func (p *previewCommand) assign() (map[string][]knowledge, error) {
-	known := map[string][]knowledge{}
+	known, files := map[string][]knowledge{}, map[string]string{}
 	add := func(texts []string, isContext bool) error {
 		for _, text := range texts {
 			k := knowledge{place: text, isContext: isContext}
@@ -86,6 +89,10 @@ func (p *previewCommand) assign() (map[string][]knowledge, error) {
 			if err != nil {
 				return err
 			}
+			if other, twice := files[k.place]; twice && !isContext && other != entry {
+				return fmt.Errorf("--snapshot %s is given for %s and for %s; one file is of one cluster", k.place, other, entry)
+			}
+			files[k.place] = entry
 			known[entry] = append(known[entry], k)
 		}
 		return nil
@@ -155,6 +162,19 @@ func (p *previewCommand) look(ctx context.Context, k knowledge) (*snapshot.Snaps
 		return nil, "", fmt.Errorf("--snapshot %s: %w", k.place, err)
 	}
 	return read, "snapshot " + path.Base(k.place), nil
+}
+
+// checkCluster refuses a snapshot that says itself that it is of another entry point's cluster.
+func (p *previewCommand) checkCluster(entry string, source knowledge, s *snapshot.Snapshot) error {
+	if s == nil || entry == "" || source.isContext {
+		return nil
+	}
+	for _, other := range p.entries {
+		if other != entry && stands(s.Cluster)(other) && !stands(s.Cluster)(entry) {
+			return fmt.Errorf("--snapshot %s is of the cluster %s, and was given for %s; look at which file is for which entry point", source.place, s.Cluster, entry)
+		}
+	}
+	return nil
 }
 
 // leftBehind are the places in the files that name a version that leaves: of the whole repository, if it is the

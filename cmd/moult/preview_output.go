@@ -60,6 +60,9 @@ func parseOutputs(given []string) ([]previewOutput, error) {
 		case !toFile:
 			printed = format
 		}
+		if toFile && slices.ContainsFunc(outputs, func(o previewOutput) bool { return o.file == file }) {
+			return nil, fmt.Errorf("--output %s: another output goes to %s already", text, file)
+		}
 		outputs = append(outputs, previewOutput{format, file})
 	}
 	return outputs, nil

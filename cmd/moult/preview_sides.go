@@ -93,11 +93,11 @@ func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Deli
 	d := preview.Delivered{Name: name}
 	head, err := s.head.follow(ctx, entry)
 	if err != nil {
-		return d, fmt.Errorf("--head: %w", err)
+		return d, fmt.Errorf("--head: %w%s", err, nameEntry(entry))
 	}
 	base, err := s.base.follow(ctx, entry)
 	if err != nil {
-		return d, fmt.Errorf("--base: %w", err)
+		return d, fmt.Errorf("--base: %w%s", err, nameEntry(entry))
 	}
 	if base == nil && head == nil {
 		return d, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
@@ -110,6 +110,14 @@ func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Deli
 	}
 	d.Findings = append(aboutHead(head, name), brokenBase(base, name)...)
 	return d, nil
+}
+
+// nameEntry is what to do about a build of everything that there is.
+func nameEntry(entry string) string {
+	if entry != "" {
+		return ""
+	}
+	return "; in a repository with several clusters, name an entry point with --entry"
 }
 
 func aboutHead(head *wiring.Cluster, name string) []finding.Finding {

@@ -139,11 +139,17 @@ func (s *snapshotCommand) render(taken *snapshot.Snapshot) ([]byte, error) {
 	return taken.Write()
 }
 
-// writeWhole leaves the file as it was, or has it whole.
+// writeWhole leaves the file as it was, or has it whole. What is no regular file, a pipe for example, is written to as it is.
 func writeWhole(path string, content []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeInto(path, content)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("--file %s cannot be written: %w", path, err)
+		return fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.Write(content)
@@ -157,7 +163,19 @@ func writeWhole(path string, content []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("--file %s cannot be written: %w", path, err)
+		return fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	return nil
+}
+
+func writeInto(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
 }

@@ -24,7 +24,7 @@ func Make(in Input) Report {
 	for _, d := range in.Clusters {
 		changes := change.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
 		roll := rollout.Of(d.Base.Units, d.Head.Units, changes, in.LabelKey)
-		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes))
+		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes), sourcesMoved(d), namesRefused(d))
 		r.Findings = append(r.Findings, found...)
 		r.Clusters = append(r.Clusters, d.cluster(roll))
 		for _, c := range changes {

@@ -16,6 +16,7 @@ import (
 	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
+	"github.com/moult-dev/moult/policies/optin"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -217,6 +218,45 @@ func TestNothingIsSafeThatNobodyHasProved(t *testing.T) {
 			t.Fatalf("%v → %v is %s: %s", before, after, r.Verdict, r.Sentence)
 		}
 	})
+}
+
+func TestACRDThatVanishesIsNeverSafe(t *testing.T) {
+	by := func(source string) *rollout.Object {
+		return object(1, map[string]any{
+			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"name": "crds", "namespace": "flux-system"},
+			"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": source}},
+		})
+	}
+	unit := func(source string, unseen bool) rollout.Cluster {
+		return rollout.Cluster{Name: "one", Units: []rollout.Unit{{Name: "flux-system/crds", Tool: optin.Flux, By: by(source), Unseen: unseen}}}
+	}
+	for name, c := range map[string]struct {
+		unseen bool
+		want   preview.Verdict
+		reason string
+	}{
+		"into what cannot be seen": {unseen: true, want: preview.Unknown, reason: preview.ReasonUnseen},
+		"from Git":                 {want: preview.Warned, reason: preview.ReasonGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := preview.Delivered{Name: "one", Base: crds(crd("v1alpha1", "v1")), Snapshot: stored([]string{"v1alpha1", "v1"}, "v1alpha1", "v1")}
+			d.Base.Units, d.Head.Units = unit("here", false), unit("elsewhere", c.unseen)
+			r := preview.Make(input(d))
+			g.Expect(r.CRDs[0].Clusters[0]).To(And(HaveField("Verdict", c.want), HaveField("Reason", c.reason)))
+			g.Expect(r.CRDs[0].Clusters[0].Objects).To(HaveValue(BeEquivalentTo(3)), "how many there are to lose")
+			g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.SourceMoved), HaveField("Place.Line", 1))))
+		})
+	}
+}
+
+func TestACRDIsCalledByItsPluralAndGroup(t *testing.T) {
+	g := NewWithT(t)
+	misspelt := crd("v1")
+	misspelt.Name = "widgetz.example.com"
+	r := preview.Make(input(preview.Delivered{Name: "one", Base: crds(crd("v1")), Head: crds(misspelt)}))
+	g.Expect(r.Verdict).To(Equal(preview.Blocked))
+	g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.NameRefused), HaveField("Mend", "call it widgets.example.com"))))
 }
 
 func TestEveryVerdictHasAnOrder(t *testing.T) {

@@ -24,6 +24,8 @@ const (
 	ReasonNew = "New"
 	// ReasonGone: the CRD vanishes from Git.
 	ReasonGone = "CRDGone"
+	// ReasonUnseen: the CRD vanishes from what can be seen, and not all can be seen.
+	ReasonUnseen = "CRDUnseen"
 )
 
 // meaning works out what a change of a CRD means in one cluster.
@@ -58,25 +60,22 @@ func (m meaning) inCluster() InCluster {
 // removal is what the gate would say.
 func (m meaning) removal() InCluster {
 	out := InCluster{Cluster: m.to.Name, Verdict: Safe, Reason: ReasonNotRemoved, Sentence: "no version leaves"}
-	switch {
-	case m.change.Head == nil:
-		out.Reason, out.Sentence = ReasonGone, "the CRD is no longer in Git"
-	case m.change.Base == nil:
+	if m.change.Base == nil {
 		out.Reason, out.Sentence = ReasonNew, "the CRD is new in Git"
 	}
 	ask := m.ask()
+	if m.change.Head == nil {
+		return m.gone(out)
+	}
 	if m.to.Snapshot == nil {
-		if len(ask.Versions) > 0 || m.change.Head == nil {
+		if len(ask.Versions) > 0 {
 			out.Verdict, out.Reason = Unknown, ReasonClusterUnknown
 			out.Sentence = "what the cluster stores is not known: give the preview a snapshot of it, or its context"
 		}
 		return out
 	}
 	answer := m.to.Snapshot.Judge(ask, m.in.Now)
-	out.StoredVersions, out.Objects, out.Proved = answer.StoredVersions, answer.Objects, answer.Proved
-	if answer.Gate != nil {
-		out.Gate, out.GateReady = answer.Gate.Name, answer.Gate.Ready
-	}
+	m.stores(&out, answer)
 	if len(ask.Versions) == 0 {
 		return out
 	}
@@ -97,6 +96,35 @@ func (m meaning) removal() InCluster {
 		out.Verdict = Blocked
 	case len(out.Warnings) > 0:
 		out.Verdict = Warned
+	}
+	return out
+}
+
+// stores tells what the cluster showed.
+func (m meaning) stores(out *InCluster, answer snapshot.Answer) {
+	out.StoredVersions, out.Objects, out.Proved = answer.StoredVersions, answer.Objects, answer.Proved
+	if answer.Gate != nil {
+		out.Gate, out.GateReady = answer.Gate.Name, answer.Gate.Ready
+	}
+}
+
+// gone is the answer about a CRD that vanishes from what can be seen: whether it is deleted with all its objects, stays, or
+// comes from elsewhere from now on. That it is pruned is a finding.
+func (m meaning) gone(out InCluster) InCluster {
+	if m.to.Snapshot != nil {
+		m.stores(&out, m.to.Snapshot.Judge(snapshot.Ask{CRD: m.change.Name, LabelKey: m.in.LabelKey}, m.in.Now))
+	}
+	out.Verdict, out.Reason = Warned, ReasonGone
+	out.Sentence = "the CRD is no longer in Git; in a cluster that has it, it stays, and nothing there updates it"
+	for _, unit := range m.to.Head.Units.Units {
+		if unit.Unseen {
+			out.Verdict, out.Reason = Unknown, ReasonUnseen
+			out.Sentence = fmt.Sprintf("the CRD is no longer in what can be seen, and what %s applies is not all in this repository, or cannot be built", unit.Name)
+			return out
+		}
+	}
+	if m.to.Snapshot == nil {
+		out.Verdict, out.Reason = Unknown, ReasonClusterUnknown
 	}
 	return out
 }

@@ -84,7 +84,7 @@ func (a *application) sync() {
 	a.sees("the commit", func(status argocd.Status) bool { return status.Revision == a.commit })
 	a.g.Expect(a.argo.Sync(a.t.Context(), a.name(), a.mode.options...)).To(Succeed())
 	a.Await("synced", patience, a.argo.OperationWhere(a.name(), func(o argocd.Operation) bool {
-		if o.Phase == argocd.Failed && strings.Contains(o.Message, "the object has been modified") {
+		if o.Phase == argocd.Failed && strings.Contains(o.String(), "the object has been modified") {
 			a.again()
 		}
 		return o.Phase == argocd.Succeeded && o.Revision == a.commit
