@@ -61,8 +61,8 @@ func repositories(t *testing.T) (dir, base, head string) {
 func TestWhatAPreviewCannotUseIsRefused(t *testing.T) {
 	dir, base, head := repositories(t)
 	sides := []string{"--base", base, "--head", head}
-	entries := slices.Clip(append(sides, "--entry", "clusters/production", "--entry", "clusters/staging")) //nolint:gocritic // a new slice is meant
-	one := slices.Clip(append(sides, "--entry", "clusters/staging")) //nolint:gocritic // a new slice is meant
+	entries := slices.Clip(append(sides, "--entry", "clusters/production", "--entry", "clusters/staging"))
+	one := slices.Clip(append(sides, "--entry", "clusters/staging"))
 	snapshot := filepath.Join(dir, "staging.yaml")
 	for name, c := range map[string]struct {
 		args []string

@@ -141,8 +141,8 @@ func (s *snapshotCommand) render(taken *snapshot.Snapshot) ([]byte, error) {
 
 // writeWhole leaves the file as it was, or has it whole. What is no regular file, a pipe for example, is written to as it is.
 func writeWhole(path string, content []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return writeInto(path, content)
