@@ -27,7 +27,7 @@ var foreign = []struct {
 }{
 	{"github.com/fluxcd/kustomize-controller", pinned("flux", "github.com/fluxcd/kustomize-controller"), "config/crd/bases/*.yaml"},
 	{"github.com/fluxcd/source-controller", inFile("flux/source-controller.version"), "config/crd/bases/*gitrepositories.yaml"},
-	{"github.com/argoproj/argo-cd/v3", pinned("argocd", "github.com/argoproj/argo-cd/v3"), "manifests/crds/application-crd.yaml"},
+	{"github.com/argoproj/argo-cd/v3", pinned("argocd", "github.com/argoproj/argo-cd/v3"), "manifests/crds/application*-crd.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator", func(Gomega) string { return "v0.85.0" }, "example/prometheus-operator-crd/*_[ps]*.yaml"},
 }
 
