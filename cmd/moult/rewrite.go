@@ -146,5 +146,5 @@ func (r *rewriteCommand) carryOut(result manifest.Result) error {
 		}
 		return nil
 	}
-	return replaceFile(result.Name, result.Changed)
+	return writeWhole(result.Name, result.Changed)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -62,34 +61,4 @@ func readManifest(name string) ([]byte, error) {
 		return nil, err
 	}
 	return content, nil
-}
-
-// replaceFile puts new content in a file's place at once, with the mode that it had: whoever reads it sees the old content
-// or the new.
-func replaceFile(name string, content []byte) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	beside, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return fmt.Errorf("%s cannot be replaced: %w", name, err)
-	}
-	defer func() { _ = os.Remove(beside.Name()) }() // which is gone if all went well
-	_, err = beside.Write(content)
-	for _, next := range []func() error{
-		func() error { return beside.Chmod(info.Mode().Perm()) },
-		beside.Sync,
-		beside.Close,
-		func() error { return os.Rename(beside.Name(), name) },
-	} {
-		if err == nil {
-			err = next()
-		}
-	}
-	if err != nil {
-		_ = beside.Close()
-		return fmt.Errorf("%s cannot be replaced: %w", name, err)
-	}
-	return nil
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,7 +80,7 @@ func (s *snapshotCommand) run(ctx context.Context, names []string) error {
 			return err
 		}
 	} else if err := writeWhole(s.file, content); err != nil {
-		return err
+		return fmt.Errorf("--file %w", err)
 	}
 	s.tellTaken(taken)
 	return nil
@@ -137,45 +135,4 @@ func (s *snapshotCommand) render(taken *snapshot.Snapshot) ([]byte, error) {
 		return taken.JSON()
 	}
 	return taken.Write()
-}
-
-// writeWhole leaves the file as it was, or has it whole. What is no regular file, a pipe for example, is written to as it is.
-func writeWhole(path string, content []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeInto(path, content)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(content)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644) //nolint:gosec // it is to be committed or handed to a pipeline
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
-	}
-	return nil
-}
-
-func writeInto(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
 }
