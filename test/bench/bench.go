@@ -30,6 +30,7 @@ func runTable(ctx context.Context, o *options) error {
 	if b.foreground, err = s.startForeground(ctx); err != nil {
 		return err
 	}
+	laps := len(o.RTT) * o.Rounds * len(entrants)
 	for _, rtt := range o.RTT {
 		roundTrip := time.Duration(rtt) * time.Millisecond
 		if b.workers[roundTrip] = o.Workers; o.Workers == 0 && slices.Contains(entrants, &ceiling) {
@@ -43,8 +44,8 @@ func runTable(ctx context.Context, o *options) error {
 				if err != nil {
 					return err
 				}
-				s.say("+%2d ms, round %d: %-12s %6.0f objects/s, %d objects", rtt, round+1, c.name, l.Rate, l.Objects)
 				report.Laps = append(report.Laps, l)
+				s.say("%2d of %d, +%2d ms, round %d: %-12s %6.0f objects/s, %d objects", len(report.Laps), laps, rtt, round+1, c.name, l.Rate, l.Objects)
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func (r *course) through(ctx context.Context, quiet time.Duration) (err error) {
 	if err := e.warm(ctx, e.resource()); err != nil {
 		return err
 	}
-	time.Sleep(4 * time.Second) // and its OpenAPI documents, which it does a little later
+	time.Sleep(3 * time.Second) // and its OpenAPI documents, which it does a little later
 	if r.calm, err = r.read(); err != nil {
 		return err
 	}

@@ -42,8 +42,7 @@ func (o *options) shorten(fs *pflag.FlagSet) {
 		"objects":    func() { o.Objects = 1500 },
 		"rtt":        func() { o.RTT = []int{0, 5} },
 		"rounds":     func() { o.Rounds = 1 },
-		"quiet":      func() { o.Quiet = 3 * time.Second },
-		"one-by-one": func() { o.OneByOne = 5 * time.Second },
+				"one-by-one": func() { o.OneByOne = 5 * time.Second },
 		"settle":     func() { o.Settle = 5 * time.Second },
 		"lag-runs":   func() { o.LagRuns = 1 },
 	} {
@@ -83,9 +82,9 @@ func bindTable(fs *pflag.FlagSet, o *options) {
 	fs.IntSliceVar(&o.RTT, "rtt", []int{0, 5, 20}, "Extra round-trip times in milliseconds.")
 	fs.IntVar(&o.Rounds, "rounds", 3, "Rounds, each in another order.")
 	fs.IntVar(&o.Objects, "objects", 5000, "Objects to migrate.")
-	fs.DurationVar(&o.OneByOne, "one-by-one", 8*time.Second, "About how long those take that have one request under way; they get fewer objects at a long round-trip time.")
-	fs.DurationVar(&o.Settle, "settle", 10*time.Second, "Settle time of moult-controller, which waits with its check for it.")
-	fs.DurationVar(&o.Quiet, "quiet", 3*time.Second, "How long nothing is migrated before each run.")
+	fs.DurationVar(&o.OneByOne, "one-by-one", 6*time.Second, "About how long those take that have one request under way; they get fewer objects at a long round-trip time.")
+	fs.DurationVar(&o.Settle, "settle", 6*time.Second, "Settle time of moult-controller, which waits with its check for it. An API server stands still for 3 s.")
+	fs.DurationVar(&o.Quiet, "quiet", 2*time.Second, "How long nothing is migrated before each run.")
 	fs.IntVar(&o.Workers, "ceiling", 0, "Patches at once of the ceiling. Default: what is found to be best.")
 	fs.IntVar(&o.LagRuns, "lag-runs", 3, "Runs with an API server that stands still for 3 s, of those that trim.")
 	fs.IntVar(&o.LagObjects, "lag-objects", 200, "Objects of such a run.")

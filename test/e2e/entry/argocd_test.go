@@ -45,10 +45,10 @@ func TestArgoCDProduction(t *testing.T) {
 	data, _, _ := unstructured.NestedStringMap(settings.Object, "data")
 	s.g.Expect(data).To(HaveKeyWithValue("url", "https://argocd.example.com"), "what others have set stays")
 	s.g.Expect(data).To(HaveKeyWithValue(lua.GateHealthKey, lua.ArgoCDConfig()[lua.GateHealthKey]))
-	s.g.Expect(s.created("moult-health")).To(BeTemporally("<", s.created("moult")), "the wave that tells Argo CD comes first")
 
 	objects := built(s.g, "clusters/argocd-production/moult")
 	s.Await("everything is applied", patience, s.allThere(objects))
+	s.g.Expect(s.created("moult-health")).To(BeTemporally("<", s.created("moult")), "the wave that tells Argo CD comes first")
 	s.Await("the sync has succeeded", patience, argo.OperationWhere("moult", func(o argocd.Operation) bool {
 		return o.Phase == argocd.Succeeded && o.Revision == commit && len(o.Resources) == len(objects)
 	}))
