@@ -80,4 +80,8 @@ const (
 	// EventOptInRemoved: the opt-in label disappeared and Moult took its
 	// condition back.
 	EventOptInRemoved = "OptInRemoved"
+
+	// EventStatusRefused: a write of the condition was refused, by RBAC or by
+	// an admission policy or webhook, so that the condition cannot say so.
+	EventStatusRefused = "StatusRefused"
 )

@@ -96,6 +96,8 @@ func (a *app) argoCDConfig(ctx context.Context, namespace, file string, stdin io
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no ConfigMap %s in namespace %s; name Argo CD's namespace with --namespace", argoCDConfigMap, namespace)
+	case isImpersonationRefused(err):
+		return nil, impersonationError(err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return nil, fmt.Errorf("%w; reading it needs get on configmaps in namespace %s, or give its manifest with --file", err, namespace)
 	case err != nil:

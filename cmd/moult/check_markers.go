@@ -128,5 +128,5 @@ func goFiles(path string) ([]string, error) {
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("there is no Go file in %s; write %s/... for the folders below it", dir, dir)
 	}
-	return files, err
+	return files, noSuchPath(dir, err)
 }

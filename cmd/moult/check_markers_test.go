@@ -42,7 +42,7 @@ func TestCheckMarkers(t *testing.T) {
 		"no Go file":             {[]string{"empty"}, exitError, "", "there is no Go file in empty; write empty/..."},
 		"the folder has no file": {[]string{"other"}, exitError, "", "there is no Go file in other"},
 		"no Go":                  {[]string{"broken"}, exitError, "", "broken/x.go cannot be read as Go"},
-		"no such folder":         {[]string{"nowhere/..."}, exitError, "", "nowhere: no such file"},
+		"no such folder":         {[]string{"nowhere/..."}, exitError, "", "nowhere: there is no such file or folder; name one"},
 		"nothing":                {nil, exitError, "", "name at least one PATH"},
 		"an unknown format":      {[]string{"api/v1", "-o", "wide"}, exitError, "", "-o wide is none of"},
 	} {

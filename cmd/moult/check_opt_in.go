@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +73,14 @@ func (a *app) checkOptIn(paths []string, stdin io.Reader, output string) error {
 		return err
 	}
 	return a.tellAll(append(failed, report.verdict()))
+}
+
+// noSuchPath says what to do about a PATH that is not there. Other errors stay as they are.
+func noSuchPath(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%s: there is no such file or folder; name one, as it is seen from the folder this runs in", path)
 }
 
 // somePaths asks for at least one.

@@ -76,7 +76,7 @@ func (s *optInSurvey) walk(path string) {
 		return filepath.SkipDir
 	})
 	if err != nil {
-		s.failed = append(s.failed, err)
+		s.failed = append(s.failed, noSuchPath(path, err))
 	}
 }
 

@@ -109,7 +109,7 @@ func TestCheckOptInKnowsWhenItCannotTell(t *testing.T) {
 		says string
 	}{
 		"no path":              {nil, "name at least one PATH"},
-		"no such path":         {[]string{"nowhere"}, "nowhere: no such file"},
+		"no such path":         {[]string{"nowhere"}, "nowhere: there is no such file or folder; name one"},
 		"no CRD":               {[]string{"-"}, "there is no CustomResourceDefinition to check"},
 		"a component":          {[]string{"component"}, "component is a Component, which is built only as part of a kustomization"},
 		"a broken file":        {[]string{"broken.yaml"}, "broken.yaml is neither YAML nor JSON"},

@@ -37,6 +37,9 @@ func (a *app) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: %w", err)
 	}
+	if err := a.as.apply(cfg); err != nil {
+		return nil, err
+	}
 	cfg.QPS, cfg.Burst = -1, -1 // the API server's own fairness paces us
 	cfg.UserAgent = "moult"
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: that is why we are here
@@ -131,6 +134,8 @@ func getOne(ctx context.Context, crds apiextensions.CustomResourceDefinitionInte
 // readError says what to do about CRDs that cannot be read.
 func readError(err error) error {
 	switch {
+	case isImpersonationRefused(err):
+		return impersonationError(err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w; reading CRDs needs get, list and watch on customresourcedefinitions in apiextensions.k8s.io", err)
 	case errors.As(err, new(apierrors.APIStatus)), errors.Is(err, context.Canceled):

@@ -14,6 +14,7 @@ import (
 type doctorCommand struct {
 	*app
 	output         string
+	controller     string
 	argoCD         string
 	helm           bool
 	helmNamespaces []string
@@ -30,6 +31,8 @@ is written. Problems come first, each with what was seen and how to mend it.
   label-in-git     the opt-in label is in what a tool applies, not only on the live
                    object, where the next sync or the next cluster loses it
   migration        no person has to act before the objects are migrated
+  status-writes    the controller may write the status of the CRDs: none of its writes has
+                   been refused, and neither RBAC nor Moult's policies keep its user out
   other-migrators  no other Moult, Kubernetes' own migrator or
                    kube-storage-version-migrator is at work on the same CRD
   gates            no VersionRemoval waits for a person
@@ -63,6 +66,7 @@ Exit codes:
 		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
 		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), distinct(names)) },
 	}
+	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+controllerUser+", if that ServiceAccount is there)")
 	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
 	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
 	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
@@ -98,6 +102,25 @@ func (d *doctorCommand) run(ctx context.Context, names []string) error {
 	return verdictOf(report)
 }
 
+// lookAtWrites reads what is known of the controller's writes to the status of the CRDs.
+func (d *doctorCommand) lookAtWrites(ctx context.Context, eyes *eyes, p *doctor.Patient) {
+	p.Controller.Refusals = eyes.refusals(ctx)
+	user, not := d.controller, ""
+	if user == "" {
+		user, not = controllerUser, eyes.lacksController(ctx)
+	}
+	p.Controller.User = user
+	if not != "" { // then RBAC and policies speak of nobody
+		p.Controller.Guards.Not = not
+		for i := range p.CRDs {
+			p.CRDs[i].Writable.Not = not
+		}
+		return
+	}
+	p.Controller.Guards = eyes.guards(ctx, d.labelKey)
+	eyes.askRBAC(ctx, user, p.CRDs)
+}
+
 // look reads all that the checks look at. With an error there may be some of the CRDs.
 func (d *doctorCommand) look(ctx context.Context, eyes *eyes, names []string) (doctor.Patient, error) {
 	p := doctor.Patient{Now: time.Now(), LabelKey: d.labelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, d.labelKey)}
@@ -116,6 +139,7 @@ func (d *doctorCommand) look(ctx context.Context, eyes *eyes, names []string) (d
 	if incomplete != nil && len(p.CRDs) == 0 {
 		return p, incomplete
 	}
+	d.lookAtWrites(ctx, eyes, &p)
 	p.Gates = eyes.gates(ctx, names)
 	p.Migrations = eyes.migrations(ctx)
 	p.ArgoCD = eyes.argoCD(ctx, d.argoCD)

@@ -78,8 +78,10 @@ func TestTheDoctorHasALineForEachCheckOfAHealthyPatient(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
 	w.Expect(lines[0]).To(Equal("ok       label-in-git     the label is in what is applied by Flux (Kustomization flux-system/crds)"))
 	w.Expect(lines[1]).To(Equal("ok       migration        1 CRD migrated, 0 CRDs on the way, and nobody has to act"))
-	w.Expect(lines).To(HaveLen(9))
-	w.Expect(lines[8]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
+	w.Expect(lines[2]).To(Equal("ok       status-writes    no refused write has been recorded"))
+	w.Expect(lines).To(HaveLen(11))
+	w.Expect(lines[9]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
+	w.Expect(lines[10]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
 	w.Expect(w.moult("doctor").code).To(Equal(exitDone), "all that are opted in, which is this one")
 }
 
@@ -97,7 +99,7 @@ func TestTheDoctorTellsProblemsFirst(t *testing.T) {
 
 	status := w.moult("status", w.crd.Name)
 	w.Expect(status.code).To(Equal(exitDone))
-	w.Expect(status.out).To(HaveSuffix("since Flux undoes what kubectl has set and Git does not have\n"))
+	w.Expect(status.out).To(HaveSuffix("unless Git tells it to leave the CRD alone (kustomize.toolkit.fluxcd.io/ssa: Ignore)\n"))
 	w.Expect(status.out).To(ContainSubstring("\nwarning: " + w.crd.Name + ": the label " + w.label + " is only on the live object"))
 	w.Expect(w.moult("status", w.crd.Name, "-o", "json").out).To(ContainSubstring(`"warnings": [`))
 }
@@ -110,6 +112,8 @@ func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 	w.Expect(got.code).To(Equal(exitDone), got.errOut)
 	w.Expect(got.out).To(HavePrefix("ok       label-in-git"))
 	for _, line := range []string{
+		"not run  status-writes    Events on CRDs may not be read; it needs list on events in namespace default; ServiceAccount moult-system/moult-controller may not be read; " +
+			"it needs get on serviceaccounts in namespace moult-system, or the controller's user with --controller\n",
 		"not run  gates            VersionRemovals may not be read; it needs list on versionremovals in moult.dev\n",
 		"not run  argocd-health    ConfigMap argocd-cm may not be read; it needs get on configmaps in namespace argocd\n",
 		"not run  stuck-objects    the objects of " + w.crd.Name + " may not be read; it needs list on widgets in " + w.GR.Group + "\n",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // explain says what to do about a CRD that could not be migrated. Errors that may be gone the next time end with
@@ -22,6 +24,10 @@ func explain(name string, err error, otherwise string) error {
 		return blockedBy(blocked)
 	case errors.Is(err, migration.ErrNotFound):
 		return noSuchCRD(name)
+	case isImpersonationRefused(err):
+		return fmt.Errorf("%s: %w", name, impersonationError(err))
+	case rewrite.IsDenied(err):
+		return fmt.Errorf("%s: %w; %s", name, err, cmp.Or(whoMayWrite(err.Error()), "let the policy or webhook pass what Moult writes, or name a user that it lets pass with --as"))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: %w; migrating needs get on customresourcedefinitions, patch on customresourcedefinitions/status, and get, list and patch on the objects", name, err)
 	default:
@@ -46,7 +52,8 @@ func blockedBy(b *migration.Blocked) notDone {
 	if !strings.HasPrefix(strings.ToLower(sentence), strings.ToLower(b.Reason)) {
 		sentence = b.Reason + ": " + sentence
 	}
-	return notDone{sentence: fmt.Sprintf("%s: %s; then run the same command again", b.CRD, sentence)}
+	next := cmp.Or(whoMayWrite(sentence), "then run the same command again")
+	return notDone{sentence: fmt.Sprintf("%s: %s; %s", b.CRD, sentence, next)}
 }
 
 // onceOnly drops from a controller's sentence what only a controller does.

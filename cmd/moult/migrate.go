@@ -52,6 +52,9 @@ The CRDs must carry the opt-in label; if one of them does not, or does not exist
 none is touched. Interrupted, nothing is lost: the same command goes on with what
 is not yet rewritten.
 
+Where admission policies let only Moult's own user write the status of CRDs, name
+that user with --as. It needs the right to impersonate it.
+
 With --dry-run every object is sent its write as a dry run, so that admission and
 validation are asked about it, and nothing is written. That needs no label.
 
@@ -64,6 +67,9 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
 
   # migrate two CRDs side by side
   $ moult migrate widgets.example.com gadgets.example.com
+
+  # as Moult's own user, where policies/admission/deny is installed
+  $ moult migrate widgets.example.com --as ` + controllerUser + `
 
   # from a Job, with a result for machines on standard output
   $ moult migrate widgets.example.com -o json`),

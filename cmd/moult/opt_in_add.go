@@ -68,7 +68,7 @@ func (o *optInCommand) add(path string) error {
 func kustomizationAt(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return "", noSuchPath(path, err)
 	}
 	if !info.IsDir() {
 		if render.KustomizationIn(filepath.Dir(path)) != filepath.Clean(path) {

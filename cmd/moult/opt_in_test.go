@@ -187,7 +187,7 @@ func TestOptInRefuses(t *testing.T) {
 	}{
 		"no path":                      {nil, "name one PATH"},
 		"two paths":                    {[]string{"crds", "plain"}, "name one PATH"},
-		"no such path":                 {[]string{"nowhere"}, "nowhere: no such file"},
+		"no such path":                 {[]string{"nowhere"}, "nowhere: there is no such file or folder; name one"},
 		"no kustomization":             {[]string{"plain"}, "there is no kustomization in plain; make one"},
 		"a file that is none":          {[]string{"crds/widgets.yaml"}, "crds/widgets.yaml is not a kustomization"},
 		"a component":                  {[]string{"component"}, "component is a Component"},

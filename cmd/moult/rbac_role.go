@@ -61,7 +61,7 @@ func manifestsAt(path string, stdin io.Reader) (*render.Rendering, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, noSuchPath(path, err)
 	}
 	if info.IsDir() {
 		return render.Folder(path, render.Options{})

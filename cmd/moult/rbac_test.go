@@ -118,7 +118,7 @@ func TestRBACRefuses(t *testing.T) {
 		says string
 	}{
 		"no path":                         {nil, "name at least one PATH; see moult rbac --help"},
-		"a path that is not there":        {[]string{"nowhere"}, "nowhere: no such file or directory"},
+		"a path that is not there":        {[]string{"nowhere"}, "nowhere: there is no such file or folder; name one"},
 		"a folder without a CRD":          {[]string{"../../examples/flux/3-removal/widgets"}, "there is no CustomResourceDefinition to grant anything for"},
 		"no CRD is opted in":              {[]string{unlabelled, "--opted-in"}, "there is no CustomResourceDefinition with the label moult.dev/migrate; leave out --opted-in"},
 		"a CRD of before Kubernetes 1.22": {[]string{old}, "CRD widgets.example.com is of apiextensions.k8s.io/v1beta1, which no API server knows any more"},

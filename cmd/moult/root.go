@@ -20,6 +20,7 @@ type app struct {
 	name        string // how the user calls us
 	kubeconfig  string
 	contextName string
+	as          impersonation
 	labelKey    string
 	out, errOut io.Writer
 }
@@ -65,6 +66,7 @@ removed from the CRD. It touches only CRDs that carry the label
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster this runs in")
 	flags.StringVar(&a.contextName, "context", "", "context of the kubeconfig to use")
+	a.as.bind(flags)
 	flags.StringVar(&a.labelKey, "label-key", v1alpha1.MigrateLabel, "label that opts a CRD in with the value \"true\"")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())

@@ -21,6 +21,7 @@ const maxNote = 1024
 var warnings = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden,
 	v1alpha1.ReasonUnavailable, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
+	v1alpha1.EventStatusRefused,
 }
 
 // event records an Event on a CRD. Events of cluster-scoped objects are found in

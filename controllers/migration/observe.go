@@ -25,7 +25,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	}
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
-		recorded := r.recorded(crd)
+		recorded := plan.Recall(o, r.said(crd))
 		r.ledger.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
 			return plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle)
 		})
@@ -85,21 +85,14 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 	return o
 }
 
-// recorded reads what an earlier process has left in the condition. A condition
-// that somebody else wrote, or that stands beside a storedVersions that does not
-// fit it, proves nothing.
-func (r *Reconciler) recorded(crd *apiextensionsv1.CustomResourceDefinition) plan.Recorded {
+// said is our condition on a CRD; nil if there is none, or if somebody else
+// wrote it: then it proves nothing.
+func (r *Reconciler) said(crd *apiextensionsv1.CustomResourceDefinition) *plan.Said {
 	c := condition(crd)
-	if c == nil || !v1alpha1.SpeaksOf(c.Message, crd.Generation) || !r.ownsCondition(crd.ManagedFields) {
-		return plan.Recorded{}
+	if c == nil || !r.ownsCondition(crd.ManagedFields) {
+		return nil
 	}
-	progress, _ := v1alpha1.ParseProgress(c.Message)
-	return plan.Recorded{
-		Generation: crd.Generation,
-		Proved:     c.Status == apiextensionsv1.ConditionTrue && len(crd.Status.StoredVersions) == 1,
-		Rewritten:  c.Reason == v1alpha1.ReasonSettling || c.Reason == v1alpha1.ReasonVerifying,
-		Counts:     plan.Counts{Total: progress.Total, Current: progress.Done - progress.Failed, Failed: progress.Failed},
-	}
+	return &plan.Said{True: c.Status == apiextensionsv1.ConditionTrue, Reason: c.Reason, Message: c.Message}
 }
 
 // ownsCondition tells from a CRD's managedFields whether the condition on it was

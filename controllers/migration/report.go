@@ -44,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 	}
 	if err := r.applyCondition(ctx, crd, &after); err != nil {
 		if trouble := statusTrouble(err); trouble != nil {
-			r.event(crd, trouble.Reason, "%s", trouble.Message)
+			r.event(crd, v1alpha1.EventStatusRefused, "%s", trouble.Message)
 		}
 		return err
 	}

@@ -103,7 +103,7 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.Flux, Object: kustomization}, says: "in what Flux applies: Kustomization flux-system/crds"},
 		"Flux: kubectl label does not stay": {tool: flux, after: kubectlLabel,
 			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true},
-			says: `the next reconcile of Kustomization flux-system/crds takes it off`},
+			says: `the next reconcile of Kustomization flux-system/crds takes it off, since Flux undoes what kubectl has set and Git does not have, unless Git tells it to leave the CRD alone (kustomize.toolkit.fluxcd.io/ssa: Ignore)`},
 		"Flux: nor kubectl apply": {tool: flux, after: kubectlApply,
 			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true}},
 		"Flux: nor kubectl apply --server-side": {tool: flux, after: kubectlApplySSA,
@@ -163,7 +163,9 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 			kept := live.DeepCopy()
 			cutDown(kept)
 			s.Expect(provenance.Of(kept, v1alpha1.MigrateLabel)).To(Equal(got), "what the controller's cache keeps tells the same")
-			got.Owner, got.Why = "", ""
+			s.Expect(got.Why).To(ContainSubstring(got.Unless))
+			s.Expect(got.Unless != "").To(Equal(conditional(got)), "%s", got)
+			got.Owner, got.Why, got.Unless = "", "", ""
 			s.Expect(got).To(Equal(c.want), "%v", live.ManagedFields)
 
 			optedIn := live.Labels[v1alpha1.MigrateLabel] == "true"
@@ -171,6 +173,18 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 			c.tool(s)
 			s.Expect(s.live().Labels[v1alpha1.MigrateLabel] == "true").To(Equal(optedIn && !c.want.Lost), "what the next sync does")
 		})
+	}
+}
+
+// conditional tells whether another way to apply the CRD would make it otherwise.
+func conditional(v provenance.Verdict) bool {
+	switch {
+	case v.Origin != provenance.LiveOnly:
+		return false
+	case v.Tool == provenance.Flux:
+		return v.Lost
+	default:
+		return !v.Lost && v.Tool != provenance.NoTool
 	}
 }
 

@@ -67,8 +67,9 @@ func takenOverByFlux(e evidence) (Verdict, bool) {
 	if e.tool.name != Flux || e.fluxSkips != "" || !e.all(fluxTakesOver) {
 		return Verdict{}, false
 	}
-	v := e.verdict(LiveOnly, fmt.Sprintf("the next reconcile of %s takes it off, since Flux undoes what kubectl has set and Git does not have", e.tool.by()))
-	v.Lost = true
+	const unless = "Git tells it to leave the CRD alone (" + fluxApply + ": Ignore)"
+	v := e.verdict(LiveOnly, fmt.Sprintf("the next reconcile of %s takes it off, since Flux undoes what kubectl has set and Git does not have, unless %s", e.tool.by(), unless))
+	v.Lost, v.Unless = true, unless
 	return v, true
 }
 
@@ -108,7 +109,7 @@ func setByHand(e evidence) (Verdict, bool) {
 	if !e.all(byHand) || e.tool.name == NoTool && slices.ContainsFunc(e.owners, fromAFile) {
 		return Verdict{}, false
 	}
-	var why string
+	var why, unless string
 	switch e.tool.name {
 	case NoTool:
 		why = "no tool has left a trace on the CRD, so a rebuilt cluster would not have it"
@@ -119,11 +120,15 @@ func setByHand(e evidence) (Verdict, bool) {
 		}
 		why += ", but a rebuilt cluster would not have it"
 	case ArgoCD:
-		why = "Argo CD leaves it alone unless it is told to replace (Replace=true), but a rebuilt cluster would not have it"
+		unless = "it is told to replace (" + optionReplace + ")"
+		why = "Argo CD leaves it alone unless " + unless + ", but a rebuilt cluster would not have it"
 	case HelmController, Helm:
-		why = "an upgrade leaves it alone unless it is forced, but a release that is installed anew would not have it"
+		unless = "it is forced"
+		why = "an upgrade leaves it alone unless " + unless + ", but a release that is installed anew would not have it"
 	}
-	return e.verdict(LiveOnly, why), true
+	v := e.verdict(LiveOnly, why)
+	v.Unless = unless
+	return v, true
 }
 
 // setBySomebodyElse: an operator, a script, or whoever applies with kubectl and may do so from Git.

@@ -43,10 +43,13 @@ type Verdict struct {
 	Object string
 	// Owner set the label, in words, for example `field manager "kubectl-label" (Update)`.
 	Owner string
-	// Lost: the next sync of Tool takes the label off.
+	// Lost: the next sync of Tool takes the label off, unless Unless.
 	Lost bool
 	// Why says what becomes of a label that is LiveOnly, and because of what; a clause without a full stop.
 	Why string
+	// Unless is the condition in Why under which it comes otherwise, since somebody tells the tool to apply the CRD in
+	// another way; that is in Git or with the tool, and not on the CRD. Empty if there is none.
+	Unless string
 }
 
 // Of reads a CRD's metadata. The metadata may have been cut down with Keep.

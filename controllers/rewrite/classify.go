@@ -118,6 +118,12 @@ func IsForbidden(err error) bool {
 	return apierrors.IsForbidden(err) && !denied(err.Error()) && rbac.MatchString(err.Error())
 }
 
+// IsDenied tells whether err is the refusal of an admission webhook or policy,
+// whatever code it chose.
+func IsDenied(err error) bool {
+	return errors.As(err, new(apierrors.APIStatus)) && denied(err.Error())
+}
+
 // calloutFailed tells a webhook that was not reached, or did not answer as one,
 // from a webhook that answered about an object. The API server passes on the
 // words of its HTTP client (apiextensions-apiserver, webhook_converter.go).

@@ -13,6 +13,7 @@ const (
 	LabelInGit     ID = "label-in-git"
 	Migrating      ID = "migration"
 	Gates          ID = "gates"
+	StatusWrites   ID = "status-writes"
 	OtherMigrators ID = "other-migrators"
 	StuckObjects   ID = "stuck-objects"
 	ArgoCDHealth   ID = "argocd-health"
@@ -25,6 +26,7 @@ const (
 var checks = []check{
 	{LabelInGit, labelInGit},
 	{Migrating, migrating},
+	{StatusWrites, statusWrites},
 	{OtherMigrators, otherMigrators},
 	{Gates, gates},
 	{ArgoCDHealth, argoCDHealth},

@@ -14,7 +14,10 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-const widgets = "widgets.example.com"
+const (
+	widgets    = "widgets.example.com"
+	controller = "system:serviceaccount:moult-system:moult-controller"
+)
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -31,7 +34,8 @@ func healthy() Patient {
 	says(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "every object is proved to be stored at v1")
 	owned(crd, "kustomize-controller", "", labelField(v1alpha1.MigrateLabel))
 	owned(crd, "moult", "status", conditionField)
-	return Patient{Now: now, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", CRDs: []CRD{{CustomResourceDefinition: crd}}}
+	return Patient{Now: now, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", Controller: Controller{User: controller},
+		CRDs: []CRD{{CustomResourceDefinition: crd, Writable: Known[bool]{Value: true}}}}
 }
 
 func labelField(key string) string {
@@ -271,8 +275,14 @@ func TestAMissingPermissionIsNoFailure(t *testing.T) {
 		note   ID // the check that ran and could not see all
 	}{
 		"VersionRemovals": {func(p *Patient) { p.Gates.Not = why }, []ID{Gates}, ""},
-		"argocd-cm":       {func(p *Patient) { p.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
-		"objects":         {func(p *Patient) { p.CRDs[0].Dying.Not = why }, []ID{StuckObjects}, ""},
+		"all about the controller": {func(p *Patient) {
+			p.Controller.Refusals.Not, p.Controller.Guards.Not, p.CRDs[0].Writable = why, why, Known[bool]{Not: why}
+		}, []ID{StatusWrites}, ""},
+		"Events":                     {func(p *Patient) { p.Controller.Refusals.Not = why }, nil, StatusWrites},
+		"policies":                   {func(p *Patient) { p.Controller.Guards.Not = why }, nil, StatusWrites},
+		"what the controller may do": {func(p *Patient) { p.CRDs[0].Writable = Known[bool]{Not: why} }, nil, StatusWrites},
+		"argocd-cm":                  {func(p *Patient) { p.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
+		"objects":                    {func(p *Patient) { p.CRDs[0].Dying.Not = why }, []ID{StuckObjects}, ""},
 		"the objects of one CRD": {func(p *Patient) {
 			p.CRDs = append(p.CRDs, p.CRDs[0])
 			p.CRDs[1].Dying.Not = why

@@ -23,7 +23,8 @@ type Patient struct {
 	// LabelKey opts CRDs in to the Moult in question, and FieldManager is that Moult's in managedFields.
 	LabelKey, FieldManager string
 	// CRDs are those to examine: the opted-in ones, or those a person has named.
-	CRDs []CRD
+	CRDs       []CRD
+	Controller Controller
 	// Gates are the VersionRemovals of these CRDs.
 	Gates Known[[]v1alpha1.VersionRemoval]
 	// Migrations are other migrators' objects; of any resource.
@@ -40,6 +41,8 @@ type Patient struct {
 type CRD struct {
 	*apiextensionsv1.CustomResourceDefinition
 	Dying Known[[]Dying]
+	// Writable: RBAC lets the controller write the status.
+	Writable Known[bool]
 }
 
 // Dying is an object that is being deleted.

@@ -29,7 +29,7 @@ type want struct {
 
 func TestEachRule(t *testing.T) {
 	servedWarning := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "commit served: false on v1alpha1")
-	writer := blocked(v1alpha1.ReasonStillWritten, "old-tool (Apply) wrote 7 objects at v1alpha1, last ns/o at 2026-01-02T03:03:05Z", "let it write at v1")
+	writer := blocked(v1alpha1.ReasonStillWritten, "old-tool (Apply) wrote 7 objects at v1alpha1, last ns/o at 2026-01-02T03:03:05Z", "let old-tool write at v1")
 	for name, c := range map[string]struct {
 		s Situation
 		want

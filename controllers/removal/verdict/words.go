@@ -119,9 +119,15 @@ func writers(s Situation) (recent []v1alpha1.Blocker) {
 		}
 		recent = append(recent, v1alpha1.Blocker{Kind: v1alpha1.ReasonStillWritten,
 			Message: fmt.Sprintf("field manager %s wrote %d objects at %s, last %s at %s", w.Manager, w.Objects, w.Version, w.LastWrote, w.Last.UTC().Format(time.RFC3339)),
-			Action:  fmt.Sprintf("let it write at %s", s.CRD.StorageVersion)})
+			Action:  fmt.Sprintf("let %s write at %s", client(w.Manager), s.CRD.StorageVersion)})
 	}
 	return recent
+}
+
+// client is a field manager without how it writes: "widget-operator (Update of status)" is widget-operator.
+func client(manager string) string {
+	name, _, _ := strings.Cut(manager, " (")
+	return name
 }
 
 func progressOf(s *plan.Standing) *v1alpha1.Progress {

@@ -17,8 +17,9 @@ type row struct {
 	then act
 	// survives is what is expected of the label.
 	survives bool
-	// blind is why Moult could not know what comes; empty if its word must hold.
-	blind string
+	// otherwise: what is done is the very thing that Moult has named with an "unless", so that it comes otherwise; in the
+	// words for it. Empty if its word must hold as it is.
+	otherwise string
 }
 
 // origin is how the label comes onto the CRD.
@@ -124,7 +125,7 @@ func ofArgoCD() []row {
 		row{mode: replace, label: kubectlApply, then: again},
 		row{mode: replace, label: kubectlSSA, then: again},
 		row{mode: replaceCRD, label: kubectlLabel, then: again},
-		row{mode: clientSide, label: kubectlLabel, then: toldToReplace, blind: "how Argo CD will be told to apply is not on the CRD"},
+		row{mode: clientSide, label: kubectlLabel, then: toldToReplace, otherwise: "Argo CD leaves it alone unless it is told to replace, which it is here"},
 	)
 }
 
@@ -177,7 +178,7 @@ func ofFlux() []row {
 		row{mode: ignore, label: laterInGit, then: arrives},
 		row{mode: ignore, label: kubectlLabel, then: again, survives: true},
 		row{mode: ordinary, label: annotatedByHand, then: again},
-		row{mode: ordinary, label: kubectlLabel, then: toldToIgnore, survives: true, blind: "Flux is told so in Git, and then does not apply even that"},
+		row{mode: ordinary, label: kubectlLabel, then: toldToIgnore, survives: true, otherwise: "not if Git tells Flux to leave the CRD alone, which it does here"},
 	)
 }
 

@@ -93,14 +93,15 @@ func play(s *scene, r row) survival.Row {
 	after := s.live()
 	s.g.Expect(isLabelled(after)).To(Equal(r.survives), "the label is there")
 	switch foretold, says := foretells(verdict, r.then); {
-	case r.blind != "":
-		s.g.Expect(foretold).NotTo(Equal(r.survives), "Moult could know after all: %s", verdict)
+	case r.otherwise != "":
+		s.g.Expect(verdict.Unless).NotTo(BeEmpty(), "Moult's word has no condition: %s", verdict)
+		s.g.Expect(foretold).NotTo(Equal(r.survives), "it came as Moult had said, without the condition: %s", verdict)
 	case says:
 		s.g.Expect(foretold).To(Equal(r.survives), "Moult's word: %s", verdict)
 	}
 	return survival.Row{
 		Mode: r.mode.name, Label: r.label.words, Done: r.then.words,
-		Survived: isLabelled(after), Owner: ownersOf(s.g, after), Said: said(verdict, r.blind),
+		Survived: isLabelled(after), Owner: ownersOf(s.g, after), Said: said(verdict, r.otherwise),
 	}
 }
 
@@ -117,8 +118,8 @@ func foretells(v provenance.Verdict, then act) (survives, says bool) {
 	}
 }
 
-// said is a verdict in the few words that a table has room for.
-func said(v provenance.Verdict, blind string) (words string) {
+// said is a verdict in the few words that a table has room for, with its condition only where that is met.
+func said(v provenance.Verdict, otherwise string) (words string) {
 	switch {
 	case v.Origin == provenance.Git:
 		words = "in Git"
@@ -131,8 +132,8 @@ func said(v provenance.Verdict, blind string) (words string) {
 	default:
 		words = "the label is not there"
 	}
-	if blind != "" {
-		words += " (wrong: " + blind + ")"
+	if otherwise != "" {
+		words += "; " + otherwise
 	}
 	return words
 }

@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// Controller is the user that moult-controller is to the cluster, and what is known of its writes to the status of CRDs. What
+// it may not write it cannot say there: the condition stays as it was, or never comes.
+type Controller struct {
+	User string
+	// Refusals are the Events by which it has told of writes that were refused.
+	Refusals Known[[]Refusal]
+	// Guards are the policies that let one user alone write.
+	Guards Known[[]Guard]
+}
+
+// Refusal is an Event of the reason v1alpha1.EventStatusRefused.
+type Refusal struct {
+	CRD string
+	// Last is when it was seen last, and Note what the controller said.
+	Last time.Time
+	Note string
+}
+
+// statusWrites: would the controller's next write to the status of a CRD be refused? To try it takes the controller's rights,
+// even as a dry run. So this looks at what was refused before, asks RBAC about the controller's user, and reads the policy
+// that lets one user alone write. What another policy or a webhook would say is known once it has refused something.
+func statusWrites(p Patient) Result {
+	r := Result{Findings: p.all(func(crd CRD) []Finding {
+		if crd.Labels[p.LabelKey] != v1alpha1.MigrateLabelValue {
+			return nil // Moult does not write to it
+		}
+		return slices.Concat(p.refused(crd), p.lacksPermission(crd), p.keptOut(crd))
+	})}
+	var seen []string
+	look := func(not, found string) {
+		if not == "" {
+			seen = append(seen, found)
+		} else {
+			r.NotSeen = append(r.NotSeen, not)
+		}
+	}
+	look(p.Controller.Refusals.Not, "no refused write has been recorded")
+	for _, crd := range p.CRDs {
+		look(crd.Writable.Not, "RBAC lets "+p.Controller.User+" write")
+	}
+	look(p.Controller.Guards.Not, "no policy of Moult's keeps it out")
+	r.NotSeen, seen = distinct(r.NotSeen), distinct(seen)
+	if len(seen) == 0 {
+		return notRun(strings.Join(r.NotSeen, "; "))
+	}
+	r.Evidence = strings.Join(seen, ", and ")
+	return r
+}
+
+// distinct keeps the first of each: the same holds for many CRDs.
+func distinct(sentences []string) (kept []string) {
+	for _, s := range sentences {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// refused is the last refusal, unless a write has gone through since.
+func (p Patient) refused(crd CRD) []Finding {
+	last := Refusal{}
+	for _, refusal := range p.Controller.Refusals.Value {
+		if refusal.CRD == crd.Name && refusal.Last.After(last.Last) {
+			last = refusal
+		}
+	}
+	// managedFields count in seconds
+	if last.CRD == "" || !last.Last.Truncate(time.Second).After(p.lastWritten(crd)) {
+		return nil
+	}
+	return []Finding{{Severity: Error, Object: crd.Name,
+		Evidence: fmt.Sprintf("the controller's last write to the CRD's status was refused at %s: %s", last.Last.UTC().Format(time.RFC3339), last.Note),
+		Mend:     "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " tells nothing new, and nothing is trimmed"}}
+}
+
+// lastWritten is when Moult last changed the CRD's status.
+func (p Patient) lastWritten(crd CRD) (last time.Time) {
+	for _, entry := range crd.ManagedFields {
+		if entry.Manager == p.FieldManager && entry.Subresource == "status" && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
+}
+
+func (p Patient) lacksPermission(crd CRD) []Finding {
+	if crd.Writable.Not != "" || crd.Writable.Value {
+		return nil
+	}
+	return []Finding{{Severity: Error, Object: crd.Name,
+		Evidence: p.Controller.User + " may not patch the status of the CRD",
+		Mend: `bind this rule to it: {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions/status"], verbs: ["patch"]}; ` +
+			"if the controller runs as another user, name it with --controller"}}
+}
+
+func (p Patient) keptOut(crd CRD) (findings []Finding) {
+	for _, guard := range p.Controller.Guards.Value {
+		if guard.User != p.Controller.User {
+			findings = append(findings, Finding{Severity: Error, Object: crd.Name,
+				Evidence: fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, p.Controller.User),
+				Mend:     "name the controller's user in the first variable of the policy; if the controller runs as another user, name it with --controller"})
+		}
+	}
+	return findings
+}
