@@ -25,6 +25,7 @@ type parameters map[string]string
 func (f *follower) generated(p pointer) []*Unit {
 	set := p.by.Unstructured
 	unseen := &Unit{Name: unitName(p), Tool: optin.ArgoCD, By: p.by, Parent: p.parent, Deliveries: optin.DeliveriesOf(set)}
+	unseen.hidden.anywhere = true // its Applications may be of any folder
 	all, err := f.parametersOf(set)
 	if err != nil {
 		unseen.Unseen = err.Error()

@@ -41,7 +41,8 @@ func (f *follower) argoCDSource(u *Unit, source *unstructured.Unstructured, d op
 	path := text(source, "path")
 	switch {
 	case text(source, "chart") != "":
-		u.Unseen = fmt.Sprintf("it comes from the chart %s", text(source, "chart"))
+		u.Unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", text(source, "chart"), text(source, "targetRevision")))
+		f.hideChart(u, source, "")
 		return
 	case path == "" && text(source, "ref") != "":
 		return // only lends its files to the other sources
@@ -50,19 +51,52 @@ func (f *follower) argoCDSource(u *Unit, source *unstructured.Unstructured, d op
 		return
 	case strings.Contains(path, "{{"):
 		u.Unseen = "its path is a template"
+		u.hidden.anywhere = true
 		return
 	case at(source, "plugin") != nil:
 		u.Unseen = "it is rendered by a plugin"
+		u.hidden.add(folder(f.tree, path))
+		u.hidden.anywhere = true // a plugin reads what it likes
+		return
+	}
+	if url := elsewhere(u, source); url != "" {
+		u.Unseen = "it comes from another repository, " + url
+		u.hidden.addBelowRoot(f.tree, path)
 		return
 	}
 	if dir := folder(f.tree, path); dir != "" && hasFile(dir, "Chart.yaml") {
 		u.Unseen = fmt.Sprintf("%s is a chart", path)
+		f.hideChart(u, source, dir)
 		return
 	}
 	if at := text(source, "targetRevision"); isPin(at) {
 		u.Pinned = "revision " + at
 	}
 	f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(d, source, dir) })
+}
+
+// elsewhere is the repository of a source, if that is another than the one that the Application itself was found in: the
+// one that the Application around it is taken from. Which repository an entry point is of, nobody says.
+func elsewhere(u *Unit, source *unstructured.Unstructured) string {
+	url := text(source, "repoURL")
+	for around := u.Parent; around != nil && url != "" && !strings.Contains(url, "{{"); around = around.Parent {
+		if around.Tool != optin.ArgoCD || around.Unseen != "" {
+			continue
+		}
+		known := false
+		for _, ours := range sourcesOf(around.By.Unstructured) {
+			if of := text(ours, "repoURL"); of != "" {
+				known = true
+				if normalURL(of) == normalURL(url) {
+					return ""
+				}
+			}
+		}
+		if known {
+			return url
+		}
+	}
+	return ""
 }
 
 // argoCDFolder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.

@@ -17,7 +17,9 @@ type Cluster struct {
 	Name string
 	// Units stand after the unit that applies them; the first is the entry point.
 	Units []*Unit
-	// Findings are about the wiring itself, and what could not be followed.
+	// Unseen is all that brings objects which are not among those of any unit.
+	Unseen []Source
+	// Findings are about the wiring itself.
 	Findings []finding.Finding
 
 	tree *tree.Tree
@@ -51,6 +53,9 @@ type Unit struct {
 	Unseen string
 	// Err is why the unit could not be built.
 	Err error
+
+	// hidden is what of this repository decides about the objects that are not seen.
+	hidden hidden
 }
 
 // Object is one object of a unit, as it would be applied.

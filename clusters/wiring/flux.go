@@ -14,9 +14,13 @@ func (f *follower) flux(u *Unit) {
 	}
 	if at(by, "spec", "kubeConfig") != nil {
 		u.Unseen = "it is applied to another cluster (spec.kubeConfig)"
+		f.hideBuild(u, d)
 		return
 	}
 	if u.Unseen, u.Pinned = f.fluxSource(by); u.Unseen != "" {
+		u.hidden.addBelowRoot(f.tree, d.Path)
+		// An artifact may well be made of this repository, by whoever publishes it.
+		u.hidden.anywhere = text(by, "spec", "sourceRef", "kind") != "GitRepository" && len(u.hidden.files) > 0
 		return
 	}
 	f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })

@@ -1,11 +1,17 @@
 package wiring
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/tree"
@@ -31,7 +37,7 @@ func Follow(ctx context.Context, t *tree.Tree, entry string) (*Cluster, error) {
 }
 
 // Stream takes manifests that are rendered already, by Helm or whatever else, for what a cluster gets. Nothing that they
-// point at is followed.
+// point at is followed: it is unseen.
 func Stream(name string, r io.Reader) (*Cluster, error) {
 	rendering, err := render.Stream(name, r)
 	if err != nil {
@@ -39,6 +45,7 @@ func Stream(name string, r io.Reader) (*Cluster, error) {
 	}
 	c := &Cluster{Name: name, Units: []*Unit{{Name: name, Objects: objectsOf(rendering, nil)}}}
 	c.findTwice()
+	(&follower{cluster: c}).findUnseen()
 	return c, nil
 }
 
@@ -50,6 +57,8 @@ type follower struct {
 	seen map[string]bool
 	// later are those that need something of a unit that may still come.
 	later []pointer
+	// repository is what all() has found, empty until somebody asks.
+	repository string
 }
 
 // pointer is an object that makes a tool apply something.
@@ -88,6 +97,7 @@ func (f *follower) follow(ctx context.Context) error {
 		}
 	}
 	f.cluster.findTwice()
+	f.findUnseen()
 	return nil
 }
 
@@ -109,7 +119,7 @@ func (f *follower) entry(entry string) (*Unit, error) {
 	if !info.IsDir() {
 		path = filepath.Dir(path)
 	}
-	if err := f.buildEntry(unit, path); err != nil {
+	if err := f.buildEntry(unit, path, entry != ""); err != nil {
 		return nil, f.inTree(err)
 	}
 	for _, object := range unit.Objects {
@@ -153,8 +163,20 @@ func (f *follower) readFile(unit *Unit, path string) error {
 
 // buildEntry builds as Flux does; a folder that has no kustomization, and files beside its manifests that Flux would not
 // bear, is read as Argo CD does.
-func (f *follower) buildEntry(unit *Unit, dir string) error {
-	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root})
+//
+// A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
+// the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
+func (f *follower) buildEntry(unit *Unit, dir string, named bool) error {
+	var snapshots []string
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, LeaveOut: func(file string, content []byte) bool {
+		if !isSnapshot(content) {
+			return false
+		}
+		if !slices.Contains(snapshots, file) {
+			snapshots = append(snapshots, file)
+		}
+		return true
+	}})
 	if err != nil && render.KustomizationIn(dir) == "" {
 		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root}); plainErr == nil && len(plain.Objects) > 0 {
 			rendering, err = plain, nil
@@ -165,8 +187,23 @@ func (f *follower) buildEntry(unit *Unit, dir string) error {
 	}
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	unit.Objects = objectsOf(rendering, f.tree)
+	if named {
+		f.cluster.reportSnapshots(f.tree, snapshots)
+	}
 	return nil
 }
+
+// isSnapshot tells whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets
+// it.
+func isSnapshot(content []byte) bool {
+	if !bytes.Contains(content, []byte(snapshotKind)) {
+		return false
+	}
+	var head metav1.TypeMeta
+	return yaml.Unmarshal(content, &head) == nil && head.Kind == snapshotKind && strings.HasPrefix(head.APIVersion, "preview.moult.dev/")
+}
+
+const snapshotKind = "ClusterSnapshot"
 
 // take makes a unit of an object that makes a tool apply something, once.
 func (f *follower) take(p pointer) {

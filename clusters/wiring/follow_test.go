@@ -123,19 +123,19 @@ func TestWhatAnEntryPointLeadsTo(t *testing.T) {
 		},
 		"a folder that is not there": {
 			files{"entry/a.yaml": flux("a", "path: ./missing")},
-			[]string{"entry: a", "flux-system/a: (there is no folder ./missing in this repository)"}, []string{"NotFollowed warning entry/a.yaml:4"},
+			[]string{"entry: a", "flux-system/a: (there is no folder ./missing in this repository)"}, nil,
 		},
 		"a folder outside": {
 			files{"entry/a.yaml": flux("a", "path: ../../../../../../../../etc")},
-			[]string{"entry: a", "flux-system/a: (there is no folder ../../../../../../../../etc in this repository)"}, []string{"NotFollowed warning entry/a.yaml:4"},
+			[]string{"entry: a", "flux-system/a: (there is no folder ../../../../../../../../etc in this repository)"}, nil,
 		},
 		"an OCI artifact": {
 			files{"entry/a.yaml": flux("a", "path: ./entry, sourceRef: {kind: OCIRepository, name: x}")},
-			[]string{"entry: a", "flux-system/a: (it comes from OCIRepository x)"}, []string{"NotFollowed info entry/a.yaml:4"},
+			[]string{"entry: a", "flux-system/a: (it comes from OCIRepository x)"}, nil,
 		},
 		"another cluster": {
 			files{"entry/a.yaml": flux("a", "path: ./a, kubeConfig: {secretRef: {name: x}}"), "a/x.yaml": configMap("x")},
-			[]string{"entry: a", "flux-system/a: (it is applied to another cluster (spec.kubeConfig))"}, []string{"NotFollowed info entry/a.yaml:4"},
+			[]string{"entry: a", "flux-system/a: (it is applied to another cluster (spec.kubeConfig))"}, nil,
 		},
 		"the same CRD from two": {
 			files{"entry/a.yaml": flux("a", "path: ./a") + flux("b", "path: ./b"), "a/x.yaml": crd("x.example.com"), "b/x.yaml": crd("x.example.com")},

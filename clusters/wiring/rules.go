@@ -3,6 +3,7 @@ package wiring
 import (
 	"fmt"
 
+	"github.com/moult-dev/moult/clusters/tree"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -10,14 +11,14 @@ import (
 const (
 	// BuildFailed: a unit cannot be built, so its tool would fail, too, and what it holds is not known.
 	BuildFailed = "BuildFailed"
-	// NotFollowed: some of what a unit applies is not in this repository, and may hold CRDs, gates or further units.
-	NotFollowed = "NotFollowed"
 	// Pinned: a unit is taken from a tag or a commit, so what is merged does not reach the cluster until that moves.
 	Pinned = "Pinned"
 	// VariableUnknown: Flux puts a value into the manifests that is not in this repository.
 	VariableUnknown = "VariableUnknown"
 	// AppliedTwice: two units apply the same CRD, and each undoes what the other does.
 	AppliedTwice = "AppliedTwice"
+	// SnapshotAmongManifests: a file that moult snapshot wrote lies where a tool takes every file for a manifest.
+	SnapshotAmongManifests = "SnapshotAmongManifests"
 )
 
 // find adds a finding about an object of this cluster.
@@ -34,14 +35,18 @@ func (c *Cluster) report(u *Unit) {
 	if u.Err != nil {
 		c.find(BuildFailed, finding.Error, u.By, []string{"spec"}, fmt.Sprintf("%s cannot be built: %s", u.Name, u.Err), "")
 	}
-	if u.Unseen != "" {
-		severity, mend := finding.Info, "to see that, too, render it and give the manifests to Moult"
-		if u.Err == nil && u.Unseen == notHere(u) {
-			severity, mend = finding.Warning, "correct the path; if it is in another repository, nothing is wrong"
-		}
-		c.find(NotFollowed, severity, u.By, []string{"spec"}, fmt.Sprintf("not all that %s applies is known: %s", u.Name, u.Unseen), mend)
-	}
 	if u.Pinned != "" {
 		c.find(Pinned, finding.Info, u.By, []string{"spec"}, fmt.Sprintf("%s is taken from %s, and was read as it is in this tree", u.Name, u.Pinned), "")
+	}
+}
+
+// reportSnapshots says that Flux and Argo CD would not pass over what we have left out.
+func (c *Cluster) reportSnapshots(t *tree.Tree, files []string) {
+	for _, file := range files {
+		c.Findings = append(c.Findings, finding.Finding{
+			Rule: SnapshotAmongManifests, Severity: finding.Warning, Cluster: c.Name, Place: finding.Place{File: t.Relative(file)},
+			Why:  "it is a snapshot of Moult, and Flux and Argo CD take every file of this folder for a manifest, so their next sync fails",
+			Mend: "move it out of the entry point, for example to snapshots/",
+		})
 	}
 }

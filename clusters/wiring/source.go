@@ -81,16 +81,6 @@ func normalURL(url string) string {
 	return url
 }
 
-// notHere is what is said of a unit whose folder may well be in another repository.
-func notHere(u *Unit) string {
-	for _, d := range u.Deliveries {
-		if d.Path != "" {
-			return noSuchFolder(d.Path)
-		}
-	}
-	return ""
-}
-
 func noSuchFolder(path string) string {
 	return fmt.Sprintf("there is no folder %s in this repository", path)
 }

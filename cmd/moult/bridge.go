@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ at the new storage version. Comments at its top say what to do next.
 
 The old state is in Git (--base) or what a cluster has (--live), which also tells
 what is stored. --live asks for --context. Places are folders, which are built as
-Flux builds them, files, or git:REV:PATH.
+Flux builds them, files, git:REV:PATH, or - for standard input.
 
 Exit codes:
   0    the CRDs are printed
@@ -47,9 +48,9 @@ Exit codes:
   # from what a cluster has
   $ moult bridge --live --context production --head config/crd --crd widgets.example.com`),
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context(), c.InOrStdin()) },
 	}
-	c.Flags().StringVar(&b.base, "base", "", "where the old CRDs are: a folder, a kustomization, a file, or git:REV:PATH")
+	c.Flags().StringVar(&b.base, "base", "", "where the old CRDs are: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	c.Flags().StringVar(&b.head, "head", "", "where the new CRDs are")
 	c.Flags().BoolVar(&b.live, "live", false, "take what the cluster of --context has for the old CRDs")
 	c.Flags().StringSliceVar(&b.names, "crd", nil, "only this CRD, as in widgets.example.com; may be given several times")
@@ -59,7 +60,9 @@ Exit codes:
 func (b *bridgeCommand) validate() error {
 	switch {
 	case b.head == "":
-		return errors.New("name the new state with --head: a folder, a kustomization, a file, or git:REV:PATH")
+		return errors.New("name the new state with --head: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	case b.head == "-" && b.base == "-":
+		return errors.New("only one of --base and --head can be standard input")
 	case b.live == (b.base != ""):
 		return errors.New("name the old state with either --base or --live")
 	case b.live && b.contextName == "":
@@ -70,18 +73,18 @@ func (b *bridgeCommand) validate() error {
 	return nil
 }
 
-func (b *bridgeCommand) run(ctx context.Context) error {
+func (b *bridgeCommand) run(ctx context.Context, stdin io.Reader) error {
 	if err := b.validate(); err != nil {
 		return err
 	}
-	head, err := crdsFrom(ctx, b.head)
+	head, err := crdsFrom(ctx, b.head, stdin)
 	if err != nil {
-		return err
+		return fmt.Errorf("--head: %w", err)
 	}
 	if head, err = chosen(head, b.names, b.head); err != nil {
 		return err
 	}
-	old, err := b.old(ctx, head)
+	old, err := b.old(ctx, head, stdin)
 	if err != nil {
 		return err
 	}
@@ -117,18 +120,21 @@ func (b *bridgeCommand) from() string {
 	if b.live {
 		return "the cluster of " + b.contextName
 	}
-	return b.base
+	return calledPlace(b.base)
 }
 
 // old are the CRDs of the old state, by name. Of a cluster only those are read that the new state has.
-func (b *bridgeCommand) old(ctx context.Context, head []*apiextensionsv1.CustomResourceDefinition) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+func (b *bridgeCommand) old(ctx context.Context, head []*apiextensionsv1.CustomResourceDefinition, stdin io.Reader) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	if !b.live {
-		crds, err := crdsFrom(ctx, b.base)
+		crds, err := crdsFrom(ctx, b.base, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
+		}
 		for _, crd := range crds {
 			found[crd.Name] = crd
 		}
-		return found, err
+		return found, nil
 	}
 	client, err := b.crds()
 	if err != nil {
@@ -158,5 +164,5 @@ func (b *bridgeCommand) document(made *bridge.Bridge) (string, error) {
 		delete(metadata, "creationTimestamp")
 	}
 	text, err := yaml.Marshal(content)
-	return made.Header(b.from(), b.head) + string(text), err
+	return made.Header(b.from(), calledPlace(b.head)) + string(text), err
 }

@@ -27,6 +27,18 @@ func TestBridgePrintsWhatCanBeCommitted(t *testing.T) {
 	g.Expect(got.out).NotTo(ContainSubstring("creationTimestamp"))
 }
 
+func TestBridgeTakesEitherStateFromStandardInput(t *testing.T) {
+	g := inRepository(t, map[string]string{"base/widgets.yaml": strings.ReplaceAll(widgetsV1, "name: v1\n", "name: v1alpha1\n"), "head/widgets.yaml": widgetsV1})
+	got := piped(t, newBridgeCommand, read(g, "head/widgets.yaml"), "--base", "base", "--head", "-")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(HavePrefix("# widgets.example.com on the way from base to standard input: the new CRD, with v1alpha1 put back.\n"))
+	got = piped(t, newBridgeCommand, read(g, "base/widgets.yaml"), "--base", "-", "--head", "head")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(HavePrefix("# widgets.example.com on the way from standard input to head"))
+	got = piped(t, newBridgeCommand, "a: b\n", "--base", "-", "--head", "head")
+	g.Expect(got.errOut).To(ContainSubstring("--base: there is no CustomResourceDefinition in standard input"))
+}
+
 func TestBridgeSaysWhenThereIsNothingToBridge(t *testing.T) {
 	g := inRepository(t, map[string]string{"base/widgets.yaml": widgetsV1, "head/widgets.yaml": widgetsV1, "head/new.yaml": strings.ReplaceAll(widgetsV1, "idget", "ew")})
 	got := alone(t, newBridgeCommand, "--base", "base", "--head", "head")
@@ -46,6 +58,7 @@ func TestBridgeRefuses(t *testing.T) {
 		"no old state":           {[]string{"--head", "head"}, "name the old state with either --base or --live"},
 		"two old states":         {[]string{"--head", "head", "--base", "base", "--live"}, "name the old state with either --base or --live"},
 		"a cluster without name": {[]string{"--head", "head", "--live"}, "--live asks for a --context"},
+		"standard input twice":   {[]string{"--head", "-", "--base", "-"}, "only one of --base and --head can be standard input"},
 		"an argument":            {[]string{"--head", "head", "--base", "base", "widgets"}, "takes no argument"},
 		"another scope":          {[]string{"--head", "head", "--base", "base"}, "widgets.example.com would change its scope"},
 		"no such CRD":            {[]string{"--head", "head", "--base", "base", "--crd", "x"}, "there is no x in head"},

@@ -55,6 +55,9 @@ func (a *app) exit(ctx context.Context, err error) int {
 	if err == nil {
 		return exitDone
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted") // where a context was canceled is no help to anybody
+	}
 	a.tell(err)
 	var own ended
 	switch {

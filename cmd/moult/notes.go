@@ -7,11 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/clusters/tree"
 	crdchange "github.com/moult-dev/moult/policies/change" // change is what opt-in does
 	"github.com/moult-dev/moult/policies/change/notes"
 )
@@ -91,29 +87,4 @@ func (n *notesCommand) run(ctx context.Context, stdin io.Reader) error {
 	}
 	_, err = io.WriteString(n.out, written.Markdown())
 	return err
-}
-
-// releasedCRDs are the CRDs of a release; there may be none yet, or none any more.
-func releasedCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	rendering, err := releaseAt(ctx, place, stdin)
-	if err != nil {
-		return nil, err
-	}
-	objects := make([]*unstructured.Unstructured, 0, len(rendering.Objects))
-	for _, object := range rendering.Objects {
-		objects = append(objects, object.Unstructured)
-	}
-	return crdchange.DecodeAll(objects)
-}
-
-func releaseAt(ctx context.Context, place string, stdin io.Reader) (*render.Rendering, error) {
-	if place == "-" {
-		return render.Stream("standard input", stdin)
-	}
-	opened, err := tree.Open(ctx, place)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = opened.Close() }() // what is left then is a temporary folder
-	return renderingAt(opened)
 }

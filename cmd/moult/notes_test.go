@@ -120,7 +120,7 @@ func TestNotesKnowWhenTheyCannotBeWritten(t *testing.T) {
 		"an argument":              {[]string{"--base", good, "--head", good, "crds"}, `takes no argument, but was given "crds"`},
 		"no such file":             {[]string{"--base", "nowhere.yaml", "--head", good}, "--base: nowhere.yaml: there is no such file or folder"},
 		"no CRD at all":            {[]string{"--base", empty, "--head", empty}, "there is no CustomResourceDefinition in"},
-		"a CRD without storage":    {[]string{"--base", good, "--head", file(t, twoVersions("v2"))}, "--head: CustomResourceDefinition widgets.example.com: spec.versions: none of v1alpha1, v1 has storage: true"},
+		"a CRD without storage":    {[]string{"--base", good, "--head", file(t, twoVersions("v2"))}, "--head: crds.yaml:1: CustomResourceDefinition widgets.example.com: spec.versions: none of v1alpha1, v1 has storage: true"},
 		"a CRD of an older API":    {[]string{"--base", file(t, strings.Replace(twoVersions("v1"), "k8s.io/v1", "k8s.io/v1beta1", 1)), "--head", good}, "is written as apiextensions.k8s.io/v1beta1"},
 		"a file that is no YAML":   {[]string{"--base", good, "--head", file(t, "kind: {")}, "is neither YAML nor JSON"},
 		"a revision of no meaning": {[]string{"--base", "git:nothing:crds", "--head", good}, "--base: git:nothing:crds"},

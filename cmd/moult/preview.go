@@ -49,7 +49,9 @@ cluster, and what happens at each wave?
 WHERE is a folder, which is built as Flux builds it, a file, git:REV:PATH, or - for what
 Helm or another tool has rendered. With --entry, an entry point such as
 clusters/production is built and the Flux Kustomizations and Argo CD Applications in it
-are followed, as that cluster would; it may be given several times.
+are followed, as that cluster would; it may be given several times. In a repository with
+entry points it has to be given. Charts and what lies elsewhere cannot be seen: they are
+named, and if they come, go or change, the verdict is unknown.
 
 What a cluster stores is not in Git: --snapshot names a file that moult snapshot wrote,
 --context a cluster to ask, read-only. Both may be given several times, as ENTRY=FILE and
@@ -61,7 +63,8 @@ Exit codes:
   1    the preview failed: wrong arguments, a build failed, a broken CRD, no cluster
   2    warnings, with --fail-on warning
   3    blocked: some cluster would refuse it, or lose something
-  4    unknown: a version leaves, and what some cluster stores is not known
+  4    unknown: a version leaves, and what some cluster stores is not known; or what a
+       cluster gets changes, and cannot be seen
   130  interrupted`,
 		Example: a.example(`  # this branch against main, asking nobody
   $ moult preview --base git:origin/main --head . --entry clusters/production

@@ -40,6 +40,9 @@ func (p *previewCommand) input(ctx context.Context, s *sides) (preview.Input, er
 	}
 	entries := p.entries
 	if len(entries) == 0 {
+		if err := p.askForEntries(s); err != nil {
+			return in, err
+		}
 		entries = []string{""}
 	}
 	for _, entry := range entries {
@@ -119,7 +122,10 @@ func (p *previewCommand) entryOf(k knowledge, text string) (string, error) {
 			meant = append(meant, entry)
 		}
 	}
+	label, place, isLabelled := strings.Cut(text, "=")
 	switch {
+	case len(p.entries) == 0 && isLabelled && !p.isThere(k):
+		return "", fmt.Errorf("%s %s is for the entry point %s, and there is no --entry; name it with --entry, or write %[1]s %[4]s", k.flag(), text, label, place)
 	case len(p.entries) == 0:
 		return "", nil
 	case len(meant) == 1:
@@ -128,8 +134,19 @@ func (p *previewCommand) entryOf(k knowledge, text string) (string, error) {
 		return "", fmt.Errorf("%s %s could be for %s; write the whole path", k.flag(), text, strings.Join(meant, " or "))
 	case len(p.entries) == 1 && !strings.Contains(text, "="):
 		return p.entries[0], nil
+	case isLabelled:
+		return "", fmt.Errorf("%s %s: there is no entry point %s among %s; correct the name, or add it with --entry", k.flag(), text, label, strings.Join(p.entries, ", "))
 	}
-	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", k.flag(), text, path.Base(p.entries[0]), k.place[strings.LastIndex(k.place, "=")+1:])
+	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", k.flag(), text, path.Base(p.entries[0]), k.place)
+}
+
+// isThere tells whether a text with an equals sign in it is the name of a file or of a context.
+func (p *previewCommand) isThere(k knowledge) bool {
+	if k.isContext {
+		return slices.Contains(p.app.contexts(), k.place)
+	}
+	_, err := os.Stat(k.place)
+	return err == nil
 }
 
 // look reads what is known about a cluster.
@@ -155,7 +172,7 @@ func (p *previewCommand) look(ctx context.Context, k knowledge) (*snapshot.Snaps
 	}
 	content, err := os.ReadFile(k.place)
 	if err != nil {
-		return nil, "", fmt.Errorf("--snapshot: %w", err)
+		return nil, "", fmt.Errorf("--snapshot: %w; `moult snapshot --context CONTEXT -f %s` writes one", err, k.place)
 	}
 	read, err := snapshot.Read(content)
 	if err != nil {
@@ -191,7 +208,7 @@ func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifest.H
 	if whole {
 		around = s.tree.Root
 	}
-	files, err := manifestFiles([]string{around})
+	files, _, err := manifestFiles([]string{around})
 	if err != nil {
 		return nil, fmt.Errorf("--head: %w", err)
 	}

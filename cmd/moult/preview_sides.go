@@ -176,6 +176,9 @@ func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
 	for _, unit := range c.Units {
 		s.Units.Units = append(s.Units.Units, unitOf(unit))
 	}
+	for _, u := range c.Unseen {
+		s.Units.Unseen = append(s.Units.Unseen, rollout.Source{Name: u.Name, By: &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}, Why: u.Why, Fingerprint: u.Fingerprint})
+	}
 	return s, nil
 }
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/snapshot"
 )
 
 // previewed is how moult preview ends, and what it says.
@@ -54,7 +57,11 @@ func repositories(t *testing.T) (dir, base, head string) {
 			g.Expect(os.WriteFile(filepath.Join(at, "crd.yaml"), []byte(content), 0o600)).To(Succeed())
 		}
 	}
-	g.Expect(os.WriteFile(filepath.Join(dir, "staging.yaml"), []byte(previewSnapshot), 0o600)).To(Succeed())
+	var taken snapshot.Snapshot
+	g.Expect(yaml.Unmarshal([]byte(previewSnapshot), &taken)).To(Succeed())
+	content, err := taken.Write()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(dir, "staging.yaml"), content, 0o600)).To(Succeed())
 	return dir, base, head
 }
 

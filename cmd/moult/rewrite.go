@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -41,8 +44,10 @@ versions: conversion is None, and the new schema knows every field and has the s
 defaults. The others are listed with the reason, for a person; so are templates of
 Helm charts, and patches whose target is in none of the files.
 
-A PATH is a file, or a folder with all YAML and JSON files in it and below.
-Symbolic links and folders called .git are left out.
+A PATH is a file, or a folder with all YAML and JSON files in it and below, except
+folders called .git. A PATH that is a symbolic link stands for what it leads to. Links
+below are left out, and told if they lead out of what was named: nothing outside of it
+is written.
 
 Exit codes:
   0    nothing is left at an old version; with --dry-run, nothing would be
@@ -57,11 +62,16 @@ Exit codes:
   $ moult rewrite . --crds config/crd --crd widgets.example.com --from v1beta1
 
   # with the CRDs of another commit
-  $ moult rewrite . --crds git:origin/main:config/crd`),
+  $ moult rewrite . --crds git:origin/main:config/crd
+
+  # with the CRDs of a chart
+  $ helm template widgets ./chart --include-crds | moult rewrite apps --crds -`),
 		Args: somePaths,
-		RunE: func(c *cobra.Command, paths []string) error { return r.run(c.Context(), distinct(paths)) },
+		RunE: func(c *cobra.Command, paths []string) error {
+			return r.run(c.Context(), distinct(paths), c.InOrStdin())
+		},
 	}
-	c.Flags().StringVar(&r.crdsAt, "crds", "", "where the CRDs are: a folder, a kustomization, a file, or git:REV:PATH")
+	c.Flags().StringVar(&r.crdsAt, "crds", "", "where the CRDs are: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	c.Flags().StringSliceVar(&r.names, "crd", nil, "only manifests of this CRD, as in widgets.example.com; may be given several times")
 	c.Flags().StringSliceVar(&r.from, "from", nil, "a version that manifests are to leave, too; may be given several times")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "write nothing; show what would change")
@@ -69,19 +79,29 @@ Exit codes:
 	return c
 }
 
-func (r *rewriteCommand) run(ctx context.Context, paths []string) error {
+func (r *rewriteCommand) run(ctx context.Context, paths []string, stdin io.Reader) error {
 	if err := checkOutput(r.output); err != nil {
 		return err
 	}
-	plan, err := r.plan(ctx)
+	crds, err := r.chosenCRDs(ctx, stdin)
 	if err != nil {
 		return err
 	}
-	files, err := manifestFiles(paths)
+	plan, err := r.plan(crds)
 	if err != nil {
 		return err
+	}
+	files, notes, err := manifestFiles(paths)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(r.errOut, note)
 	}
 	results := manifest.RewriteAll(files, plan)
+	if err := r.checkUnknown(crds, results); err != nil {
+		return err
+	}
 	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifest.Hit{}, Left: []manifest.Hit{}}, []error{}
 	for _, result := range results {
 		if err := r.carryOut(result); err != nil {
@@ -96,18 +116,20 @@ func (r *rewriteCommand) run(ctx context.Context, paths []string) error {
 	return r.tellAll(append(failed, report.verdict()))
 }
 
-// plan is made of the CRDs that are asked for.
-func (r *rewriteCommand) plan(ctx context.Context) (manifest.Plan, error) {
+// chosenCRDs are those that are asked for.
+func (r *rewriteCommand) chosenCRDs(ctx context.Context, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if r.crdsAt == "" {
-		return nil, errors.New("name the place of the CRDs with --crds: a folder, a kustomization, a file, or git:REV:PATH")
+		return nil, errors.New("name the place of the CRDs with --crds: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	}
-	crds, err := crdsFrom(ctx, r.crdsAt)
+	crds, err := crdsFrom(ctx, r.crdsAt, stdin)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--crds: %w", err)
 	}
-	if crds, err = chosen(crds, r.names, r.crdsAt); err != nil {
-		return nil, err
-	}
+	return chosen(crds, r.names, r.crdsAt)
+}
+
+// plan is made of the CRDs.
+func (r *rewriteCommand) plan(crds []*apiextensionsv1.CustomResourceDefinition) (manifest.Plan, error) {
 	plan := manifest.Plan{}
 	for _, crd := range crds {
 		target, err := manifest.TargetOf(crd, r.from...)
@@ -128,6 +150,29 @@ func (r *rewriteCommand) checkFrom(crds []*apiextensionsv1.CustomResourceDefinit
 					return fmt.Errorf("%s stores at %s, so nothing can be turned from it; look at --from and --crds", crd.Name, from)
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// checkUnknown refuses a version that is misspelt, before anything is written: no CRD has it, and no manifest either, which
+// would leave a version that is gone without being asked to.
+func (r *rewriteCommand) checkUnknown(crds []*apiextensionsv1.CustomResourceDefinition, results []manifest.Result) error {
+	for _, from := range r.from {
+		known := slices.ContainsFunc(results, func(result manifest.Result) bool {
+			return slices.ContainsFunc(result.Hits, func(h manifest.Hit) bool { return h.Version == from })
+		})
+		var there []string
+		for _, crd := range crds {
+			versions := make([]string, len(crd.Spec.Versions))
+			for i, v := range crd.Spec.Versions {
+				versions[i] = v.Name
+			}
+			known = known || slices.Contains(versions, from)
+			there = append(there, crd.Name+" has "+strings.Join(versions, ", "))
+		}
+		if !known {
+			return fmt.Errorf("--from %s: no CRD has this version, and no manifest is written at it, so nothing was changed; %s", from, strings.Join(there, "; "))
 		}
 	}
 	return nil

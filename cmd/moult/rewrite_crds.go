@@ -2,20 +2,40 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/tree"
+	crdchange "github.com/moult-dev/moult/policies/change"
 )
 
-// crdsFrom reads the CRDs that a place holds: a folder, which is built as Flux builds it, a file, or git:REV:PATH.
-func crdsFrom(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// crdsFrom reads the CRDs that a place holds, which has to be at least one: a folder, which is built as Flux builds it, a
+// file, git:REV:PATH, or - for standard input.
+func crdsFrom(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crds, err := releasedCRDs(ctx, place, stdin)
+	if err == nil && len(crds) == 0 {
+		err = fmt.Errorf("there is no CustomResourceDefinition in %s; name the folder that holds some", calledPlace(place))
+	}
+	return crds, err
+}
+
+// releasedCRDs are the CRDs that a place holds; there may be none.
+func releasedCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if place == "-" {
+		rendering, err := render.Stream(calledPlace(place), stdin)
+		if err != nil {
+			return nil, err
+		}
+		return decoded(rendering, path.Clean)
+	}
 	opened, err := tree.Open(ctx, place)
 	if err != nil {
 		return nil, err
@@ -25,24 +45,36 @@ func crdsFrom(ctx context.Context, place string) ([]*apiextensionsv1.CustomResou
 	if err != nil {
 		return nil, err
 	}
+	return decoded(rendering, opened.Relative)
+}
+
+// decoded are the CRDs of a rendering, as policies/change reads them. All that are broken are named, where they stand in the
+// repository; where a revision was written to is nobody's concern.
+func decoded(rendering *render.Rendering, relative func(file string) string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
+	var broken []error
 	for _, object := range rendering.Objects {
-		if object.GetKind() != "CustomResourceDefinition" || object.GroupVersionKind().Group != apiextensionsv1.GroupName {
+		if !crdchange.IsCRD(object.Unstructured) {
 			continue
 		}
-		if object.GroupVersionKind().Version != "v1" {
-			return nil, fmt.Errorf("%s: %s is written at %s, which no API server takes any more; use apiextensions.k8s.io/v1", object.Place(), object.GetName(), object.GetAPIVersion())
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd); err != nil {
-			return nil, fmt.Errorf("%s: %s is no CustomResourceDefinition: %w", object.Place(), object.GetName(), err)
+		crd, err := crdchange.Decode(object.Unstructured)
+		if err != nil {
+			at := object.Place()
+			at.File = relative(at.File)
+			broken = append(broken, fmt.Errorf("%s: %w", at, err))
+			continue
 		}
 		crds = append(crds, crd)
 	}
-	if len(crds) == 0 {
-		return nil, fmt.Errorf("there is no CustomResourceDefinition in %s; name the folder that holds some", place)
+	return crds, errors.Join(broken...)
+}
+
+// calledPlace is what a person calls a place.
+func calledPlace(place string) string {
+	if place == "-" {
+		return "standard input"
 	}
-	return crds, nil
+	return place
 }
 
 func renderingAt(t *tree.Tree) (*render.Rendering, error) {
@@ -75,7 +107,7 @@ func chosen(crds []*apiextensionsv1.CustomResourceDefinition, names []string, pl
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", strings.Join(missing, ", "), place)
+		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", strings.Join(missing, ", "), calledPlace(place))
 	}
 	return found, nil
 }

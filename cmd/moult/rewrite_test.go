@@ -35,11 +35,18 @@ const rose = "# ours\napiVersion: example.com/v1alpha1\nkind: Widget\nmetadata:\
 // alone runs one subcommand.
 func alone(t *testing.T, newCommand func(*app) *cobra.Command, args ...string) answer {
 	t.Helper()
+	return piped(t, newCommand, "", args...)
+}
+
+// piped runs one subcommand with something on standard input.
+func piped(t *testing.T, newCommand func(*app) *cobra.Command, stdin string, args ...string) answer {
+	t.Helper()
 	var out, errOut strings.Builder
 	a := &app{name: "moult", labelKey: v1alpha1.MigrateLabel, out: &out, errOut: &errOut}
 	c := newCommand(a)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetArgs(args)
+	c.SetIn(strings.NewReader(stdin))
 	code := a.exit(t.Context(), c.ExecuteContext(t.Context()))
 	return answer{code, out.String(), errOut.String()}
 }
@@ -134,6 +141,29 @@ func TestRewriteStaysInsideOfWhatItIsGiven(t *testing.T) {
 	g.Expect(got.code).To(Equal(exitDone), got.errOut)
 	g.Expect(got.out).To(Equal("inside/oak.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
 	g.Expect(read(g, "outside/rose.yaml")).To(Equal(rose))
+	g.Expect(got.errOut).To(Equal(`link is a symbolic link to inside, which is what is looked at
+inside/folder is a symbolic link to outside, outside of what was named, and is left out; name that, too, if it is to be changed
+inside/rose.yaml is a symbolic link to outside/rose.yaml, outside of what was named, and is left out; name that, too, if it is to be changed
+`))
+
+	got = alone(t, newRewriteCommand, ".", "--crds", "crds", "--dry-run")
+	g.Expect(got.errOut).To(BeEmpty(), "what all links lead to is inside")
+	g.Expect(got.out).To(HaveSuffix("outside/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place to change, 0 left for a person\n"))
+}
+
+func TestRewriteTakesCRDsFromStandardInput(t *testing.T) {
+	g := inRepository(t, map[string]string{"apps/rose.yaml": rose})
+	got := piped(t, newRewriteCommand, widgetsV1, "apps", "--crds", "-")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(read(g, "apps/rose.yaml")).To(ContainSubstring("example.com/v1\n"))
+}
+
+// A version that is gone is left anyway, so naming it is no mistake.
+func TestRewriteTakesAVersionThatOnlyManifestsHave(t *testing.T) {
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": widgetsV1, "apps/rose.yaml": rose})
+	got := alone(t, newRewriteCommand, "apps", "--crds", "crds", "--from", "v1alpha1")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(read(g, "apps/rose.yaml")).To(ContainSubstring("example.com/v1\n"))
 }
 
 func TestRewriteTakesCRDsOfAnotherCommit(t *testing.T) {
@@ -160,13 +190,15 @@ func TestRewriteRefuses(t *testing.T) {
 	}{
 		"no path":                    {nil, "name at least one PATH"},
 		"no CRDs":                    {[]string{"apps"}, "name the place of the CRDs with --crds"},
+		"a version that nothing has": {[]string{"apps", "--crds", "crds", "--from", "v9"}, "--from v9: no CRD has this version, and no manifest is written at it, so nothing was changed; widgets.example.com has v1"},
+		"standard input to rewrite":  {[]string{"-", "--crds", "crds"}, "- is not a path; manifests are changed where they lie"},
 		"no such place of CRDs":      {[]string{"apps", "--crds", "nowhere"}, "nowhere: there is no such file or folder"},
 		"no CRD there":               {[]string{"apps", "--crds", "empty"}, "there is no CustomResourceDefinition in empty"},
 		"not that CRD":               {[]string{"apps", "--crds", "crds", "--crd", "gadgets.example.com"}, "there is no gadgets.example.com in crds"},
-		"a CRD of long ago":          {[]string{"apps", "--crds", "old"}, "widgets.example.com is written at apiextensions.k8s.io/v1beta1"},
-		"no storage version":         {[]string{"apps", "--crds", "storage"}, "widgets.example.com has no storage version"},
+		"a CRD of long ago":          {[]string{"apps", "--crds", "old"}, "--crds: widgets.yaml:1: CustomResourceDefinition widgets.example.com is written as apiextensions.k8s.io/v1beta1"},
+		"no storage version":         {[]string{"apps", "--crds", "storage"}, "widgets.example.com: spec.versions: none of v1 has storage: true"},
 		"from the storage version":   {[]string{"apps", "--crds", "crds", "--from", "v1"}, "widgets.example.com stores at v1, so nothing can be turned from it"},
-		"no such path":               {[]string{"nowhere", "--crds", "crds"}, "nowhere: no such file"},
+		"no such path":               {[]string{"nowhere", "--crds", "crds"}, "nowhere: there is no such file or folder; name one that holds manifests"},
 		"a format that is not known": {[]string{"apps", "--crds", "crds", "-o", "xml"}, "-o xml is none of json, yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

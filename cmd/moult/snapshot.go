@@ -88,8 +88,8 @@ func (s *snapshotCommand) run(ctx context.Context, names []string) error {
 
 // validate refuses a snapshot of whichever cluster the kubeconfig happens to point at.
 func (s *snapshotCommand) validate() error {
-	if err := checkOutput(s.output); err != nil {
-		return err
+	if _, known := formats[s.output]; !known && s.output != "" {
+		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)
 	}
 	if s.contextName != "" {
 		return nil

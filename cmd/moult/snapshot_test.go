@@ -45,6 +45,13 @@ func (w *world) snapshot(kubeconfig string, args ...string) answer {
 	return answer{code, out.String(), errOut.String()}
 }
 
+func TestASnapshotHasNoTextForPeople(t *testing.T) {
+	g := NewWithT(t)
+	got := alone(t, newSnapshotCommand, "-o", "foo")
+	g.Expect(got.code).To(Equal(exitError))
+	g.Expect(got.errOut).To(Equal("moult: -o foo is none of json, yaml; for a file of that name write -f foo\n"))
+}
+
 // Three ways to the same cluster that may see more or less of it.
 func TestASnapshotOfEachContextHoldsWhatItsUserMaySee(t *testing.T) {
 	w := newWorld(t, 7)

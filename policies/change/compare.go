@@ -18,12 +18,12 @@ func Compare(base, head *definition, labelKey string) CRD {
 		return crd
 	case base == nil:
 		crd.Name, crd.Kind = head.Name, head.Spec.Names.Kind
-		c.add(Change{Rule: CRDAdded, Severity: finding.Info, Why: "there are no objects yet, so nothing can be lost"})
+		c.add(Change{Rule: CRDAdded, Severity: finding.Info, Why: "it was not there before, so there is nothing to compare it with"})
 	case head == nil:
 		crd.Name, crd.Kind = base.Name, base.Spec.Names.Kind
 		c.add(Change{
-			Rule: CRDRemoved, Severity: finding.Error,
-			Why: "whoever deletes the CRD deletes all its objects with it; a tool that prunes does so by itself",
+			Rule: CRDRemoved, Severity: finding.Warning,
+			Why: "nothing updates it any more; if somebody or a tool that prunes deletes it, all its objects are deleted with it",
 		})
 	default:
 		crd.Name, crd.Kind = head.Name, head.Spec.Names.Kind

@@ -7,7 +7,8 @@ type Rule string
 const (
 	// CRDAdded: there was no such CRD.
 	CRDAdded Rule = "CRDAdded"
-	// CRDRemoved: there is to be no such CRD, and deleting one deletes all its objects.
+	// CRDRemoved: there is to be no such CRD. Deleting one deletes all its objects; whether anything deletes it, is for
+	// policies/rollout to say (CRDPruned, CRDLeft), which has an error for it.
 	CRDRemoved Rule = "CRDRemoved"
 	// GroupChanged: spec.group, which no API server lets anybody change.
 	GroupChanged Rule = "GroupChanged"

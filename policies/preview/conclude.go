@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/moult-dev/moult/policies/finding"
 )
 
 // conclude takes the worst there is for the verdict, and says it.
 func (r *Report) conclude() {
 	r.Verdict = Safe
-	if v := verdictOf(finding.Worst(r.Findings)); worse(v, r.Verdict) {
-		r.Verdict = v
+	for _, f := range r.Findings {
+		if v := verdictOfFinding(f); worse(v, r.Verdict) {
+			r.Verdict = v
+		}
 	}
 	for _, crd := range r.CRDs {
 		for _, in := range crd.Clusters {
@@ -52,7 +52,7 @@ func (r *Report) sentence() string {
 		return fmt.Sprintf("%s; and %d more", decided[0], len(decided)-1)
 	}
 	for _, f := range r.Findings {
-		if verdictOf(f.Severity) == r.Verdict {
+		if verdictOfFinding(f) == r.Verdict {
 			return f.Why
 		}
 	}

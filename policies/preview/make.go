@@ -21,10 +21,11 @@ const (
 // Make joins all of it.
 func Make(in Input) Report {
 	r := Report{APIVersion: APIVersion, Kind: Kind, Base: in.Base, Head: in.Head, Findings: slices.Clone(in.Findings)}
+	known := validated{}
 	for _, d := range in.Clusters {
 		changes := change.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
 		roll := rollout.Of(d.Base.Units, d.Head.Units, changes, in.LabelKey)
-		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes), sourcesMoved(d), namesRefused(d))
+		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes), namesRefused(d), known.refused(d))
 		r.Findings = append(r.Findings, found...)
 		r.Clusters = append(r.Clusters, d.cluster(roll))
 		for _, c := range changes {

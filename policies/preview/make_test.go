@@ -245,7 +245,7 @@ func TestACRDThatVanishesIsNeverSafe(t *testing.T) {
 			r := preview.Make(input(d))
 			g.Expect(r.CRDs[0].Clusters[0]).To(And(HaveField("Verdict", c.want), HaveField("Reason", c.reason)))
 			g.Expect(r.CRDs[0].Clusters[0].Objects).To(HaveValue(BeEquivalentTo(3)), "how many there are to lose")
-			g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.SourceMoved), HaveField("Place.Line", 1))))
+			g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", rollout.SourceMoved), HaveField("Place.Line", 1))))
 		})
 	}
 }

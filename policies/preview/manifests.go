@@ -14,8 +14,6 @@ import (
 const (
 	// NameRefused: a CRD is not called by its plural and group, so the API server refuses it.
 	NameRefused = "NameRefused"
-	// SourceMoved: a unit takes what it applies from another place than before, and that is not looked at.
-	SourceMoved = "SourceMoved"
 	// AppliedAtRemovedVersion: a cluster gets a manifest written at a version that it will not have.
 	AppliedAtRemovedVersion = "AppliedAtRemovedVersion"
 	// WrittenAtRemovedVersion: a file of the repository names a version that leaves; no cluster that was looked at gets it.

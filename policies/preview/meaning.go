@@ -22,6 +22,8 @@ const (
 	ReasonNotRemoved = "NothingRemoved"
 	// ReasonNew: the cluster does not have the CRD yet.
 	ReasonNew = "New"
+	// ReasonAdopted: the CRD is new in Git, and the cluster has it.
+	ReasonAdopted = "CRDAdopted"
 	// ReasonGone: the CRD vanishes from Git.
 	ReasonGone = "CRDGone"
 	// ReasonUnseen: the CRD vanishes from what can be seen, and not all can be seen.
@@ -77,7 +79,7 @@ func (m meaning) removal() InCluster {
 	answer := m.to.Snapshot.Judge(ask, m.in.Now)
 	m.stores(&out, answer)
 	if len(ask.Versions) == 0 {
-		return out
+		return m.adopted(out)
 	}
 	out.Reason, out.Sentence = answer.Reason, strings.TrimPrefix(answer.Message, m.change.Name+": ")
 	out.Blockers, out.Warnings = answer.Blockers, slices.Concat(answer.Warnings, answer.Extra)
@@ -96,6 +98,27 @@ func (m meaning) removal() InCluster {
 		out.Verdict = Blocked
 	case len(out.Warnings) > 0:
 		out.Verdict = Warned
+		out.Reason, out.Sentence = warned(out.Warnings, out.Sentence)
+	}
+	return out
+}
+
+// warned puts what keeps it from being safe before what the gate says, which would be that it is safe. A snapshot that is
+// too old comes first: all the rest is only as good.
+func warned(warnings []v1alpha1.Blocker, safe string) (reason, sentence string) {
+	first := warnings[0]
+	if old := slices.IndexFunc(warnings, func(w v1alpha1.Blocker) bool { return w.Kind == snapshot.KindOutdated }); old >= 0 {
+		first = warnings[old]
+	}
+	return first.Kind, first.Message + "; but for that, " + safe
+}
+
+// adopted is the answer about a CRD that is new in Git and not in the cluster: a snapshot holds no schemas, so what the
+// objects there may lose cannot be told.
+func (m meaning) adopted(out InCluster) InCluster {
+	if present, _ := m.present(); m.change.Base == nil && present && (out.Objects == nil || *out.Objects > 0) {
+		out.Verdict, out.Reason = Warned, ReasonAdopted
+		out.Sentence = "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known"
 	}
 	return out
 }
@@ -196,7 +219,7 @@ func (m meaning) present() (present, known bool) {
 // withFindings lets what is found about the roll-out weigh in.
 func (m meaning) withFindings(out InCluster) InCluster {
 	for _, f := range m.found {
-		if v := verdictOf(f.Severity); worse(v, out.Verdict) {
+		if v := verdictOfFinding(f); worse(v, out.Verdict) {
 			out.Verdict, out.Reason, out.Sentence = v, f.Rule, f.Why
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	Safe Verdict = "safe"
 	// Warned: nothing breaks, but there are warnings.
 	Warned Verdict = "warnings"
-	// Unknown: a version is removed, and what some cluster stores is not known.
+	// Unknown: a version is removed, and what some cluster stores is not known; or what changes cannot be seen.
 	Unknown Verdict = "unknown"
 	// Blocked: in some cluster it would be refused, or lose something.
 	Blocked Verdict = "blocked"
@@ -68,7 +68,8 @@ type CRD struct {
 type InCluster struct {
 	Cluster string  `json:"cluster"`
 	Verdict Verdict `json:"verdict"`
-	// Reason is a reason of VersionRemoval's Ready condition, or one of preview's own; Sentence says it to a person.
+	// Reason is a reason of VersionRemoval's Ready condition, the kind of the warning or the rule of the finding that decided,
+	// or one of preview's own; Sentence says it to a person.
 	Reason   string `json:"reason"`
 	Sentence string `json:"sentence"`
 	// Blockers and Warnings are those a VersionRemoval would show.

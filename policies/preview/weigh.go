@@ -5,6 +5,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/rollout"
 )
 
 // judgedElsewhere are changes that the gate or the roll-out judges, with more knowledge.
@@ -60,6 +61,14 @@ var mends = map[change.Rule]string{
 	change.KindChanged:              "make another CRD, and move the objects to it",
 	change.PluralChanged:            "make another CRD, and move the objects to it",
 	change.ScopeChanged:             "make another CRD, and move the objects to it",
+}
+
+// verdictOfFinding is what a finding does to the verdict: what cannot be seen and changes is not known, whatever it may be.
+func verdictOfFinding(f finding.Finding) Verdict {
+	if rollout.LeavesUnknown(f.Rule) {
+		return Unknown
+	}
+	return verdictOf(f.Severity)
 }
 
 func verdictOf(s finding.Severity) Verdict {

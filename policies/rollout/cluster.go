@@ -13,6 +13,8 @@ type Cluster struct {
 	Name string
 	// Units have names of their own.
 	Units []Unit
+	// Unseen is all that brings what is not among the objects of the units.
+	Unseen []Source
 }
 
 // Unit is what one Kustomization or Application applies.

@@ -117,7 +117,7 @@ func crdPruned(l *look) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{
-			Severity: finding.Error, CRD: g.object.GetName(), Place: g.object.place(),
+			Severity: finding.Error, CRD: g.object.GetName(), Place: l.placeOfGone(g),
 			Why:  fmt.Sprintf("%s does not hold the CRD any more and has prune: true, so Flux deletes the CRD with all its objects", g.unit.Name),
 			Mend: "first annotate the CRD with kustomize.toolkit.fluxcd.io/prune: disabled and let that be applied, then take it out",
 		}
@@ -127,6 +127,19 @@ func crdPruned(l *look) []finding.Finding {
 		findings = append(findings, f)
 	}
 	return findings
+}
+
+// placeOfGone is where the head says what becomes of a CRD that it has no more: at the unit that held it, and nowhere if
+// that is gone, too. The CRD's own file may be gone, and findings are read beside the files of the head.
+func (l *look) placeOfGone(g gone) finding.Place {
+	now := l.head.unit(g.unit.Name)
+	switch {
+	case now == nil || now.By == nil:
+		return finding.Place{}
+	case now.Tool == optin.Flux:
+		return now.By.place("spec", "prune")
+	}
+	return now.By.place("spec")
 }
 
 // prunes tells whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
@@ -155,7 +168,7 @@ func crdLeft(l *look) []finding.Finding {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Info, CRD: g.object.GetName(), Place: g.object.place(),
+			Severity: finding.Info, CRD: g.object.GetName(), Place: l.placeOfGone(g),
 			Why: fmt.Sprintf("%s does not hold the CRD any more; it stays in the cluster with its objects, and nothing applies it", g.unit.Name),
 		})
 	}

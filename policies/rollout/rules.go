@@ -51,6 +51,12 @@ const (
 	DependencyCycle = "DependencyCycle"
 	// DependencyMissing: a unit waits for one that is not there.
 	DependencyMissing = "DependencyMissing"
+	// UnseenChanged: what cannot be seen comes, goes or changes, and may bring CRDs, gates or manifests at old versions.
+	UnseenChanged = "UnseenChanged"
+	// SourceMoved: a unit takes what it applies from another place than before, and that is not looked at.
+	SourceMoved = "SourceMoved"
+	// NotFollowed: some of what the cluster gets cannot be seen, and the pull request does not change it.
+	NotFollowed = "NotFollowed"
 )
 
 // rule finds one kind of thing to mend.
@@ -60,7 +66,7 @@ type rule struct {
 }
 
 // rules is the specification. The order is that of the questions a reviewer asks: is there a gate, does it hold, may the
-// CRD change so, does the change arrive.
+// CRD change so, does the change arrive, and is it all that changes.
 var rules = []rule{
 	{RemovalWithoutGate, removalWithoutGate},
 	{GateLacksVersion, gateLacksVersion},
@@ -85,5 +91,8 @@ var rules = []rule{
 	{Suspended, suspendedUnit},
 	{DependencyCycle, dependencyCycle},
 	{DependencyMissing, dependencyMissing},
+	{UnseenChanged, unseenChanged},
+	{SourceMoved, sourceMoved},
+	{NotFollowed, notFollowed},
 	{"", optinFindings},
 }

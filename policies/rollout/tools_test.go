@@ -45,8 +45,8 @@ var toolCases = map[string]ruleCase{
 	"another CRD has no label":                {world: "Flux", base: unlabelled, head: unlabelled},
 	"Argo CD replaces":                        {world: "Argo CD", head: []string{"CreateNamespace=true", "Replace=true"}, want: []string{"Replaced error entry/widgets/spec.syncPolicy.syncOptions.0"}},
 	"Argo CD ignores versions":                {world: "Argo CD", head: []string{"  destination:", "  ignoreDifferences: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, jsonPointers: [/spec/versions]}]\n  destination:"}, want: []string{"DifferencesIgnored error"}},
-	"Flux may delete what is not seen":        {world: "Flux", head: []string{"timeout: 10m", "force: true", "=== flux-system/gates\n", "=== flux-system/gates (unseen)\n"}, want: []string{"Recreated warning entry/gates/spec.force"}},
-	"and did so before":                       {world: "Flux", base: []string{"timeout: 10m", "force: true"}, head: []string{"timeout: 10m", "force: true", "=== flux-system/gates\n", "=== flux-system/gates (unseen)\n"}},
+	"Flux may delete what is not seen":        {world: "Flux", head: []string{"timeout: 10m", "force: true", "=== flux-system/gates\n", "=== flux-system/gates (unseen)\n"}, want: []string{"Recreated warning entry/gates/spec.force", "UnseenChanged warning entry/gates/spec"}},
+	"and did so before":                       {world: "Flux", base: []string{"timeout: 10m", "force: true"}, head: []string{"timeout: 10m", "force: true", "=== flux-system/gates\n", "=== flux-system/gates (unseen)\n"}, want: []string{"UnseenChanged warning entry/gates/spec"}},
 }
 
 var (

@@ -209,7 +209,26 @@ func clusterOf(t *testing.T, text string) Cluster {
 	for i := range c.Units {
 		wire(&c, &c.Units[i])
 	}
+	for i := range c.Units {
+		u := &c.Units[i]
+		if u.Unseen && u.By != nil {
+			c.Unseen = append(c.Unseen, unseenOf(t, u.By))
+		}
+		for _, object := range u.Objects {
+			if object.GetKind() == "HelmRelease" {
+				c.Unseen = append(c.Unseen, unseenOf(t, object))
+			}
+		}
+	}
 	return c
+}
+
+// unseenOf is what clusters/wiring says of what cannot be seen.
+func unseenOf(t *testing.T, by *Object) Source {
+	t.Helper()
+	content, err := yaml.Marshal(by.Object)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return Source{Name: by.GetKind() + " " + by.GetNamespace() + "/" + by.GetName(), By: by, Why: "it is elsewhere", Fingerprint: string(content)}
 }
 
 // wire finds out who applies a unit, as clusters/wiring does.

@@ -96,7 +96,7 @@ func owned(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
 		if len(who) > most {
 			who = append(who[:most], fmt.Sprintf("and %d more", len(who)-most))
 		}
-		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%d objects of %s were last written at %s by %s", n, crd.Name, version, strings.Join(who, "; ")),
+		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", count(n, "object"), crd.Name, were(n), version, strings.Join(who, "; ")),
 			"let a VersionRemoval move the entries in managedFields before the version goes, and let whoever still writes do so at "+crd.storage().Name)...)
 	}
 	return warnings
@@ -110,16 +110,45 @@ func requested(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
 		}
 		action := fmt.Sprintf("find the client in the API server's audit log, and let it use %s", crd.storage().Name)
 		if r.Watches > 0 {
-			warnings = append(warnings, warn(KindWatched, fmt.Sprintf("%d watches of %s at %s are open", r.Watches, crd.Name, r.Version), action)...)
+			warnings = append(warnings, warn(KindWatched, watches(r, crd), action)...)
 		}
 		switch total := r.total(); {
 		case total > 0:
-			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("an API server has counted %d requests of %s at %s (%s) since it was started", total, crd.Name, r.Version, r.verbs()), action)...)
+			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("an API server has counted %s of %s at %s (%s) since it was started", count(total, "request"), crd.Name, r.Version, r.verbs()), action)...)
 		case r.Deprecated:
 			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("%s was requested at %s, which is marked as deprecated", crd.Name, r.Version), action)...)
 		}
 	}
 	return warnings
+}
+
+func watches(r Requests, crd *CRD) string {
+	if r.Watches == 1 {
+		return fmt.Sprintf("a watch of %s at %s is open", crd.Name, r.Version)
+	}
+	return fmt.Sprintf("%d watches of %s at %s are open", r.Watches, crd.Name, r.Version)
+}
+
+// count is "1 object" or "3 objects".
+func count(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func are(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func were(n int64) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 func (r Requests) total() (n int64) {
@@ -147,7 +176,7 @@ func stuck(crd *CRD) []v1alpha1.Blocker {
 	if len(s.Examples) > 0 {
 		named = ": " + strings.Join(s.Examples, ", ")
 	}
-	return warn(KindStuck, fmt.Sprintf("%d objects of %s are stuck in deletion%s", s.Count, crd.Name, named),
+	return warn(KindStuck, fmt.Sprintf("%s of %s %s stuck in deletion%s", count(s.Count, "object"), crd.Name, are(s.Count), named),
 		fmt.Sprintf("bring up whatever is to remove their finalizers, and see that it works at %s", crd.storage().Name))
 }
 

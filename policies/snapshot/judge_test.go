@@ -174,6 +174,9 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 		"deprecated requests, not counted":   {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Deprecated: true}} })), func(*Ask) {}, []string{KindRequested}, "marked as deprecated"},
 		"watches at the version":             {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Watches: 2}} })), func(*Ask) {}, []string{KindWatched}, "2 watches of widgets.example.com at v1alpha1 are open"},
 		"requests at the version that stays": {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1", Counts: map[string]int64{"GET": 3}, Watches: 1}} })), func(*Ask) {}, nil, ""},
+		"a watch at the version":             {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Watches: 1}} })), func(*Ask) {}, []string{KindWatched}, "a watch of widgets.example.com at v1alpha1 is open"},
+		"a request at the version":           {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"GET": 1}}} })), func(*Ask) {}, []string{KindRequested}, "counted 1 request of widgets.example.com at v1alpha1 (1 GET)"},
+		"an object stuck in deletion":        {with(crd(func(c *CRD) { c.Objects.Stuck = &Stuck{Count: 1} })), func(*Ask) {}, []string{KindStuck}, "1 object of widgets.example.com is stuck in deletion"},
 		"objects stuck in deletion":          {with(crd(func(c *CRD) { c.Objects.Stuck = &Stuck{Count: 2, Examples: []string{"ns/o"}} })), func(*Ask) {}, []string{KindStuck}, "2 objects of widgets.example.com are stuck in deletion: ns/o"},
 	} {
 		t.Run("warnings: "+name, func(t *testing.T) {

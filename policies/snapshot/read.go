@@ -44,7 +44,10 @@ func Read(content []byte) (*Snapshot, error) {
 		return nil, fmt.Errorf("the snapshot was taken by a newer Moult, or was edited or cut: %w", err)
 	}
 	if err := s.validate(); err != nil {
-		return nil, fmt.Errorf("the snapshot was edited or cut: %w; take it again", err)
+		return nil, fmt.Errorf("the snapshot was edited or cut: %w; take it anew with `moult snapshot`", err)
+	}
+	if err := s.checkDigest(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -84,7 +87,9 @@ func (s *Snapshot) Write() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(s)
+	sealed := *s
+	sealed.Digest = s.Sum()
+	return yaml.Marshal(sealed)
 }
 
 // JSON is the snapshot as JSON.
@@ -109,6 +114,8 @@ func (s *Snapshot) validate() error {
 	switch {
 	case s.APIVersion != APIVersion || s.Kind != Kind:
 		return fmt.Errorf("apiVersion and kind are not %s, %s", APIVersion, Kind)
+	case strings.TrimSpace(s.Cluster) == "":
+		return errors.New("cluster is missing, so that nobody can tell which one it is of")
 	case s.TakenAt.IsZero():
 		return errors.New("takenAt is missing")
 	case s.LabelKey == "":

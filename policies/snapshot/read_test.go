@@ -1,6 +1,10 @@
 package snapshot
 
 import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
@@ -39,6 +44,8 @@ func TestAFileIsReadAsItWasWritten(t *testing.T) {
 			for _, r := range read.CRDs[0].Label.Managers { // a metav1.Time is read in the local time zone
 				*r.Time = metav1.NewTime(r.Time.UTC())
 			}
+			g.Expect(read.Digest).To(Equal(full().Sum()))
+			read.Digest = ""
 			g.Expect(read).To(Equal(full()))
 		})
 	}
@@ -81,6 +88,11 @@ func TestWhatIsNoSnapshotIsRefusedInWords(t *testing.T) {
 		"two documents":               {string(written) + "---\n" + string(written), "more than one document"},
 		"no uid":                      {replace("uid: u", `uid: ""`), "CRD widgets.example.com lacks uid or generation"},
 		"no storage version":          {replace("storage: true", "storage: false"), "has 0 storage versions"},
+		"no cluster":                  {replace("cluster: production", `cluster: ""`), "cluster is missing"},
+		"a cluster of blanks":         {replace("cluster: production", `cluster: "  "`), "cluster is missing"},
+		"no digest":                   {digest.ReplaceAllString(string(written), ""), "the snapshot has no digest, so nothing shows whether a CRD is missing from it; take it anew with `moult snapshot`"},
+		"a digest of something else":  {digest.ReplaceAllString(string(written), "digest: sha256:00\n"), "the snapshot of production is not what was taken"},
+		"a count that was mended":     {replace("count: 7", "count: 0"), "does not match its digest"},
 		"no label key":                {replace("labelKey: moult.dev/migrate", `labelKey: ""`), "labelKey is missing"},
 		"no time":                     {replace("takenAt:", "#"), "takenAt is missing"},
 	} {
@@ -91,12 +103,84 @@ func TestWhatIsNoSnapshotIsRefusedInWords(t *testing.T) {
 	}
 }
 
+var digest = regexp.MustCompile(`(?m)^digest: .*\n`)
+
+// A CRD that is gone from the file would be one that the cluster does not have, and so one that can be changed at will.
+func TestWhateverIsTakenOutOfTheMiddleIsMissed(t *testing.T) {
+	g := NewWithT(t)
+	second := full().CRDs[0]
+	second.Name, second.UID = "gadgets.example.com", "v"
+	whole := with(func(s *Snapshot) { *s = *full(); s.CRDs = append(s.CRDs, second) })
+	content, err := whole.Write()
+	g.Expect(err).NotTo(HaveOccurred())
+	var tree map[string]any
+	g.Expect(yaml.Unmarshal(content, &tree)).To(Succeed())
+	n := 0
+	without(tree, func(path string) {
+		n++
+		cut, err := yaml.Marshal(tree)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = Read(cut)
+		g.Expect(err).To(HaveOccurred(), "without %s", path)
+	})
+	g.Expect(n).To(BeNumerically(">", 100))
+	again, err := yaml.Marshal(tree)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = Read(again)
+	g.Expect(err).NotTo(HaveOccurred(), "with everything in its place again")
+}
+
+// without calls back once for each entry of a tree, while that entry is out of it.
+func without(node any, told func(path string)) {
+	switch node := node.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			value := node[key]
+			delete(node, key)
+			told(key)
+			node[key] = value
+			withoutItem(value, func(v any) { node[key] = v }, func(path string) { told(key + "." + path) })
+		}
+	case []any:
+		for _, item := range node {
+			without(item, told)
+		}
+	}
+}
+
+// withoutItem takes the items out of a list, one after the other, and goes on within the value.
+func withoutItem(value any, put func(any), told func(path string)) {
+	if list, is := value.([]any); is {
+		for i := range list {
+			put(slices.Delete(slices.Clone(list), i, i+1))
+			told(fmt.Sprint(i))
+		}
+		put(list)
+	}
+	without(value, told)
+}
+
+// The digest is of what is in the file, so that whoever reformats files breaks nothing.
+func TestASnapshotMayBeReformatted(t *testing.T) {
+	g := NewWithT(t)
+	content, err := full().Write()
+	g.Expect(err).NotTo(HaveOccurred())
+	asJSON, err := yaml.YAMLToJSON(append([]byte("# taken at night\n---\n"), content...))
+	g.Expect(err).NotTo(HaveOccurred())
+	read, err := Read(asJSON)
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := read.Write()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(again)).To(Equal(string(content)))
+}
+
 func TestWhatCannotBeIsNotWrittenEither(t *testing.T) {
 	for name, c := range map[string]struct {
 		change change
 		want   string
 	}{
 		"no kind":                   {func(s *Snapshot) { s.Kind = "" }, "apiVersion and kind"},
+		"no cluster":                {func(s *Snapshot) { s.Cluster = "" }, "cluster is missing"},
 		"a CRD twice":               {func(s *Snapshot) { s.CRDs = append(s.CRDs, s.CRDs[0]) }, "is there twice"},
 		"a CRD without a name":      {crd(func(c *CRD) { c.Name = "" }), "has no name"},
 		"fewer than no objects":     {crd(func(c *CRD) { c.Objects.Count = -1 }), "fewer than no objects"},

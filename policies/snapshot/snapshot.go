@@ -20,6 +20,9 @@ type Snapshot struct {
 	Kind       string `json:"kind"`
 	// Cluster is what the person who took the snapshot calls the cluster.
 	Cluster string `json:"cluster"`
+	// Digest is that of everything else in here, as Sum counts it: without it, a CRD that is missing from the middle of a
+	// file would look like one that the cluster does not have. Write puts it in.
+	Digest string `json:"digest,omitempty"`
 	// TakenAt is when reading began: everything in here was the case then or later.
 	TakenAt time.Time `json:"takenAt"`
 	// ServerVersion is the API server's, MoultVersion the one that took the snapshot.

@@ -58,13 +58,8 @@ const settle = time.Minute
 // evidence is begun as the controller begins it. What the controller keeps to itself is taken from where it shows: the
 // objects' managedFields, and the gate.
 func (s *Snapshot) evidence(crd *CRD, o plan.Observation, c Condition, gate *Removal) plan.Evidence {
-	progress, _ := v1alpha1.ParseProgress(c.Message)
-	e := plan.Begin(o.Subject, plan.Recorded{
-		Generation: crd.Generation,
-		Proved:     c.Status == string(metav1.ConditionTrue) && o.Clean(), // a condition that does not fit the list proves nothing
-		Rewritten:  c.Reason == v1alpha1.ReasonSettling || c.Reason == v1alpha1.ReasonVerifying,
-		Counts:     counts(progress),
-	}, s.TakenAt, settle).Seen(o.Clean(), s.TakenAt, settle)
+	said := plan.Said{True: c.Status == string(metav1.ConditionTrue), Reason: c.Reason, Message: c.Message}
+	e := plan.Begin(o.Subject, plan.Recall(o, &said), s.TakenAt, settle).Seen(o.Clean(), s.TakenAt, settle)
 	if slices.Contains(troubles, c.Reason) {
 		e = e.Failed(plan.Trouble{Reason: c.Reason, Message: sentence(c)}, s.TakenAt)
 	}

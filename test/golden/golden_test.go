@@ -13,7 +13,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var update = flag.Bool("update", false, "write what is expected anew")
+var (
+	update = flag.Bool("update", false, "write what is expected anew")
+	pages  = flag.String("pages", "", "a folder for the page of every pull request")
+)
 
 // moult is the program, as people run it.
 var moult string
@@ -54,7 +57,7 @@ func TestWhatAReviewerIsTold(t *testing.T) {
 			g.Expect(codes).To(HaveKey(p.Exit))
 			out := t.TempDir()
 			args := []string{"preview", "--base", "git:main", "--head", "git:" + p.name, "--marker", "golden", "--max-age", "0",
-				"-o", "text", "--output", "markdown=" + out + "/md", "--output", "json=" + out + "/json"}
+				"-o", "text", "--output", "markdown=" + out + "/md", "--output", "json=" + out + "/json", "--output", "html=" + out + "/html"}
 			for _, cluster := range clusters {
 				args = append(args, "--entry", "clusters/"+cluster)
 			}
@@ -65,7 +68,17 @@ func TestWhatAReviewerIsTold(t *testing.T) {
 			g.Expect(code).To(Equal(p.Exit), said)
 			p.compare(g, "expected.md", filepath.Join(out, "md"))
 			p.compare(g, "expected.json", filepath.Join(out, "json"))
+			p.keepPage(g, filepath.Join(out, "html"))
 		})
+	}
+}
+
+// keepPage is for `make picture`.
+func (p pull) keepPage(g *WithT, file string) {
+	content, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	if *pages != "" {
+		g.Expect(os.WriteFile(filepath.Join(*pages, p.name+".html"), content, 0o600)).To(Succeed())
 	}
 }
 

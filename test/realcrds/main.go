@@ -27,10 +27,15 @@ func started() int {
 	flag.BoolVar(&options.verbose, "v", false, "print every error and warning")
 	flag.BoolVar(&options.write, "write", false, "write the table into the page")
 	flag.StringVar(&options.page, "page", "docs/previews.md", "page that holds the table")
+	flag.StringVar(&options.folders, "folders", "", "only write all CRDs into base and head in this folder, to measure moult preview")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, options); err != nil {
+	work := run
+	if options.folders != "" {
+		work = writeFolders
+	}
+	if err := work(ctx, options); err != nil {
 		fmt.Fprintf(os.Stderr, "realcrds: %v\n", err)
 		return 1
 	}
@@ -40,6 +45,7 @@ func started() int {
 type options struct {
 	verbose, write bool
 	page           string
+	folders        string
 	out            io.Writer
 }
 
@@ -66,6 +72,7 @@ func run(ctx context.Context, o options) error {
 		}
 		rows = append(rows, r)
 		wrong = append(wrong, check(base, head, differ)...)
+		wrong = append(wrong, refused(base, head)...)
 	}
 	fmt.Fprintf(o.out, "%s%d pairs of CRDs compared in %s\n", table(rows), crds, took.Round(time.Millisecond))
 	return errors.Join(append(wrong, compare(o, table(rows)))...)

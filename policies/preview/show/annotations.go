@@ -18,6 +18,9 @@ type remark struct {
 	said     string
 	// crd and cluster are what it is about, empty if there is no single one.
 	crd, cluster string
+	// same tells it from others about the same, in words that stay as they are while time passes: what a cluster stores
+	// and how old a snapshot is are told in said alone.
+	same string
 }
 
 // remarks are the findings, then the verdicts that keep a version from going, then the manifests that no finding is
@@ -29,7 +32,7 @@ func remarks(r preview.Report) []remark {
 		if f.Mend != "" {
 			said += ". To mend it: " + clean(f.Mend)
 		}
-		all = append(all, remark{severity: f.Severity, place: f.Place, title: f.Rule, said: said, crd: f.CRD, cluster: f.Cluster})
+		all = append(all, remark{severity: f.Severity, place: f.Place, title: f.Rule, said: said, crd: f.CRD, cluster: f.Cluster, same: f.Why})
 	}
 	all = append(all, verdictRemarks(r)...)
 	for _, m := range r.Manifests {
@@ -58,7 +61,7 @@ func verdictRemarks(r preview.Report) []remark {
 			said += ". What to do: " + strings.Join(asked, "; ")
 		}
 		all = append(all, remark{
-			severity: severity, place: row.crd.Place, said: said, crd: row.crd.Name, cluster: row.in.Cluster,
+			severity: severity, place: row.crd.Place, said: said, crd: row.crd.Name, cluster: row.in.Cluster, same: string(row.in.Verdict),
 			title: fmt.Sprintf("%s is %s in %s", row.crd.Name, row.look().word, row.cluster()),
 		})
 	}
@@ -70,7 +73,7 @@ func manifestRemark(m preview.Manifest) remark {
 	if m.Rewritable {
 		said += ". To mend it: `moult rewrite`"
 	}
-	return remark{severity: finding.Warning, place: m.Place, title: "Written at a version that leaves", said: clean(said), crd: m.CRD}
+	return remark{severity: finding.Warning, place: m.Place, title: "Written at a version that leaves", said: clean(said), crd: m.CRD, same: m.Object + " " + m.Version}
 }
 
 // Annotations are GitHub workflow commands, a line each: printed by a step of a workflow, they stand beside the lines of

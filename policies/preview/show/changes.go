@@ -1,9 +1,11 @@
 package show
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // versionGroup is what changes in one version, in one version held against another, or in the CRD as a whole.
@@ -23,6 +25,31 @@ func byVersion(changes []change.Change) []versionGroup {
 		groups[i].changes = append(groups[i].changes, c)
 	}
 	return groups
+}
+
+// mostHeldAgainst is how many changes are shown of a version that is held against another one. That may tell of every
+// field that the two do not share, so that what changes in a version itself would not be found any more.
+const mostHeldAgainst = 10
+
+// shown are the changes that a person is to read, the gravest, and beyond are the others, which are counted.
+func (g versionGroup) shown() (shown, beyond []change.Change) {
+	if g.against == "" || len(g.changes) <= mostHeldAgainst {
+		return g.changes, nil
+	}
+	return g.changes[:mostHeldAgainst], g.changes[mostHeldAgainst:]
+}
+
+// more tells how many there are beyond, for example "and 290 more of the like: 290 warnings".
+func more(beyond []change.Change) string {
+	return fmt.Sprintf("and %s more of the like: %s", grouped(int64(len(beyond))), tally(severitiesOfChanges(beyond)))
+}
+
+func severitiesOfChanges(changes []change.Change) []finding.Severity {
+	severities := make([]finding.Severity, len(changes))
+	for i, c := range changes {
+		severities[i] = c.Severity
+	}
+	return severities
 }
 
 func (g versionGroup) title() string {

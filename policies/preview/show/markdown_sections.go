@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 )
 
@@ -71,24 +70,24 @@ func (o MarkdownOptions) changes(crd preview.CRD) []section {
 		return nil
 	}
 	var content strings.Builder
-	severities := make([]finding.Severity, len(crd.Changes))
-	for i, c := range crd.Changes {
-		severities[i] = c.Severity
-	}
 	for _, g := range byVersion(crd.Changes) {
 		t := newTable(sectionBytes-content.Len(), "Severity", "What", "Field", "Base", "Head", "What it means")
-		for _, c := range g.changes {
+		shown, beyond := g.shown()
+		for _, c := range shown {
 			l := lookOfSeverity(c.Severity)
 			t.add(l.symbol+" "+l.word, text(string(c.Rule), nameWidth), span(c.Field, valueWidth),
 				span(c.From, valueWidth), span(c.To, valueWidth), text(c.Why, sentenceWidth))
 		}
 		content.WriteString("**" + text(g.title(), nameWidth) + "**\n\n" + t.String() + t.more("change", o) + "\n")
+		if len(beyond) > 0 {
+			content.WriteString(more(beyond) + "; the JSON report has them all\n\n")
+		}
 		if content.Len() > sectionBytes {
 			content.WriteString("and more versions that do not fit here\n")
 			break
 		}
 	}
-	return folded("the changes of "+span(crd.Name, nameWidth), "Changes of "+htmlCode(crd.Name)+": "+tally(severities), content.String())
+	return folded("the changes of "+span(crd.Name, nameWidth), "Changes of "+htmlCode(crd.Name)+": "+tally(severitiesOfChanges(crd.Changes)), content.String())
 }
 
 func (o MarkdownOptions) rollout(r preview.Report, c preview.Cluster) []section {

@@ -52,6 +52,9 @@ type pair struct {
 type pageGroup struct {
 	Version string
 	Changes []pageChange
+	// Beyond are those that are folded, and More counts them.
+	Beyond []pageChange
+	More   string
 }
 
 type pageChange struct {
@@ -68,15 +71,24 @@ func (o PageOptions) crds(r preview.Report) []pageCRD {
 			Facts: shapeFacts(crd.Base, crd.Head), Versions: versionPairs(crd.Base, crd.Head),
 		}
 		for _, g := range byVersion(crd.Changes) {
-			group := pageGroup{Version: g.title()}
-			for _, c := range g.changes {
-				group.Changes = append(group.Changes, pageChange{
-					face: lookOfSeverity(c.Severity).face(), Rule: plain(string(c.Rule)), Field: plain(c.Field), From: plain(c.From), To: plain(c.To), Why: proseOf(capital(plain(c.Why))),
-				})
+			shownOf, beyond := g.shown()
+			group := pageGroup{Version: g.title(), Changes: pageChanges(shownOf), Beyond: pageChanges(beyond)}
+			if len(beyond) > 0 {
+				group.More = more(beyond)
 			}
 			shown.Groups = append(shown.Groups, group)
 		}
 		all = append(all, shown)
+	}
+	return all
+}
+
+func pageChanges(changes []change.Change) []pageChange {
+	var all []pageChange
+	for _, c := range changes {
+		all = append(all, pageChange{
+			face: lookOfSeverity(c.Severity).face(), Rule: plain(string(c.Rule)), Field: plain(c.Field), From: plain(c.From), To: plain(c.To), Why: proseOf(capital(plain(c.Why))),
+		})
 	}
 	return all
 }

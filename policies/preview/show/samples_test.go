@@ -23,6 +23,7 @@ var samples = map[string]preview.Report{
 	"names-that-are-written-to-break-things": hostile(),
 	"no-crd-changes":                         nothing(),
 	"a-crd-that-no-cluster-gets":             undelivered(),
+	"a-version-that-shares-little":           heldAgainst(40),
 }
 
 var takenAt = time.Date(2026, 11, 20, 14, 5, 0, 0, time.UTC)

@@ -88,13 +88,17 @@ func (t *terminal) changes(r preview.Report) {
 		t.heading("WHAT CHANGES IN " + plain(crd.Name))
 		for _, g := range byVersion(crd.Changes) {
 			t.line(t.paint("1", g.title()))
-			for _, c := range g.changes {
+			shown, beyond := g.shown()
+			for _, c := range shown {
 				l := lookOfSeverity(c.Severity)
 				t.paragraph("", t.lead(l), strings.Join(appendNew(appendNew(nil, plain(string(c.Rule))), plain(c.Field)), "  "))
 				if c.From != "" || c.To != "" {
 					t.paragraph(indent, "", orDash(c.From)+" → "+orDash(c.To))
 				}
 				t.paragraph(indent, "", c.Why)
+			}
+			if len(beyond) > 0 {
+				t.paragraph(indent, "", more(beyond)+"; -o json has them all")
 			}
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -26,6 +28,8 @@ type item struct {
 	hold hold
 	// gate is the VersionRemoval that holds it, empty if none does.
 	gate string
+	// loose says why the gate does not hold it although it is there, or may not; empty if it does.
+	loose string
 }
 
 // hold tells whether a wave waits. The set is closed.
@@ -66,11 +70,29 @@ func held(r preview.Report, c preview.Cluster, order int, i rollout.Item) item {
 	if i.Role != rollout.Removal {
 		return item{Item: i}
 	}
-	gate := gateBefore(c.Rollout.Steps, order, i.Name)
-	if gate == "" {
-		return item{Item: i, hold: free}
+	shown := item{Item: i, hold: free}
+	for _, gate := range gatesBefore(c.Rollout.Steps, order, i.Name) {
+		why, severity := loose(r, c.Name, i.Name, gate)
+		if severity != finding.Error {
+			return item{Item: i, gate: gate, loose: why, hold: holds(verdictIn(r, i.Name, c.Name))}
+		}
+		shown.gate, shown.loose = gate, why
 	}
-	return item{Item: i, gate: gate, hold: holds(verdictIn(r, i.Name, c.Name))}
+	return shown
+}
+
+// looseGates are the rules by which a gate that stands in the right place does not hold, or may not.
+var looseGates = []string{rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
+
+// loose is why a gate does not hold a removal, in the words of the gravest finding about it.
+func loose(r preview.Report, cluster, crd, gate string) (why string, severity finding.Severity) {
+	for _, f := range r.Findings {
+		if f.CRD == crd && (f.Cluster == cluster || f.Cluster == "") && slices.Contains(looseGates, f.Rule) && strings.Contains(f.Why, gate) &&
+			lookOfSeverity(f.Severity).weight > lookOfSeverity(severity).weight {
+			why, severity = f.Why, f.Severity
+		}
+	}
+	return why, severity
 }
 
 func holds(v preview.Verdict) hold {
@@ -84,16 +106,16 @@ func holds(v preview.Verdict) hold {
 	return unsure
 }
 
-// gateBefore is the gate for a CRD in an earlier step.
-func gateBefore(steps []rollout.Step, order int, crd string) string {
+// gatesBefore are the gates for a CRD in earlier steps.
+func gatesBefore(steps []rollout.Step, order int, crd string) (names []string) {
 	for _, s := range steps {
 		for _, i := range s.Items {
 			if s.Order < order && i.Role == rollout.Gate && i.CRD == crd {
-				return i.Name
+				names = append(names, i.Name)
 			}
 		}
 	}
-	return ""
+	return names
 }
 
 func verdictIn(r preview.Report, crd, cluster string) preview.Verdict {
@@ -157,6 +179,16 @@ func (i item) about() string {
 
 // waits says what a removal waits for, empty for everything else.
 func (i item) waits() string {
+	switch loose := plain(i.loose); {
+	case loose != "" && i.hold == free:
+		return "not held back: " + loose
+	case loose != "":
+		return i.waitsFor() + "; but " + loose
+	}
+	return i.waitsFor()
+}
+
+func (i item) waitsFor() string {
 	switch i.hold {
 	case free:
 		return "nothing holds it back"

@@ -1,0 +1,69 @@
+package preview_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// What keeps a change from being safe comes first: whoever reads no further must not read that it is safe.
+func TestAWarningComesBeforeWhatIsSafe(t *testing.T) {
+	for name, c := range map[string]struct {
+		maxAge  time.Duration
+		served  bool
+		reason  string
+		because string
+	}{
+		"the snapshot is old":                  {maxAge: time.Minute, reason: snapshot.KindOutdated, because: "the snapshot of one is 1h0m0s old; but for that, "},
+		"and the version is still served":      {maxAge: time.Minute, served: true, reason: snapshot.KindOutdated, because: "the snapshot of one is 1h0m0s old; but for that, "},
+		"the version is still served, no more": {served: true, because: "v1alpha1 is still served by the CRD widgets.example.com, so clients may be using it; but for that, "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := proved("v1alpha1", "v1")
+			s.CRDs[0].Versions[0].Served = c.served
+			s.CRDs[0].Conditions[1].Message = v1alpha1.Message(1, "every object is proved to be stored at v1: 3 of 3 objects, 0 failed")
+			in := input(preview.Delivered{Name: "one", Base: crds(crd("v1alpha1", "v1")), Head: crds(crd("v1")), Snapshot: s})
+			in.MaxAge = c.maxAge
+			r := preview.Make(in)
+			got := r.CRDs[0].Clusters[0]
+			g.Expect(got.Verdict).To(Equal(preview.Warned))
+			g.Expect(got.Sentence).To(HavePrefix(c.because))
+			g.Expect(r.Sentence).To(ContainSubstring(": " + c.because))
+			if c.reason != "" {
+				g.Expect(got.Reason).To(Equal(c.reason))
+			}
+		})
+	}
+}
+
+// A CRD that is new in Git need not be new in the cluster, and then there are objects that nobody has compared it with.
+func TestACRDThatTheClusterHadBeforeGitIsNotCalledSafe(t *testing.T) {
+	empty, absent := stored([]string{"v1"}, "v1"), stored([]string{"v1"}, "v1")
+	empty.CRDs[0].Objects.Count, absent.CRDs = 0, nil
+	for name, c := range map[string]struct {
+		snapshot *snapshot.Snapshot
+		want     preview.Verdict
+		reason   string
+	}{
+		"it has the CRD":                    {stored([]string{"v1"}, "v1"), preview.Warned, preview.ReasonAdopted},
+		"it has the CRD, and no object":     {empty, preview.Safe, preview.ReasonNew},
+		"it does not have the CRD":          {absent, preview.Safe, preview.ReasonNew},
+		"it has a version that Git has not": {stored([]string{"v1"}, "v1alpha1", "v1"), preview.Unknown, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := preview.Make(input(preview.Delivered{Name: "one", Head: crds(crd("v1")), Snapshot: c.snapshot}))
+			got := r.CRDs[0].Clusters[0]
+			g.Expect(got.Verdict).To(Equal(c.want), "%+v", got)
+			if c.reason != "" {
+				g.Expect(got.Reason).To(Equal(c.reason))
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package preview
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/moult-dev/moult/policies/change/refusal"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+const (
+	// CRDRefused: the API server refuses the CRD as it is to be, and with it the sync that brings it.
+	CRDRefused = "CRDRefused"
+	// CRDRefusedBefore: the API server would refuse the CRD, and would have refused it before the pull request for the same
+	// reason.
+	CRDRefusedBefore = "CRDRefusedBefore"
+)
+
+// mostRefusals are as many as a person mends before looking again; an error near the root of a schema repeats below it.
+const mostRefusals = 10
+
+// validated remembers what was asked about: clusters that get the same CRD are the rule, and the rules in CEL take time.
+type validated map[[2]string][]refusal.Refusal
+
+// refused finds the CRDs that the API server would refuse, among those that differ: it has taken all others already.
+func (v validated) refused(d Delivered) []finding.Finding {
+	before := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, crd := range d.Base.CRDs {
+		before[crd.Name] = crd
+	}
+	var found []finding.Finding
+	for _, crd := range d.Head.CRDs {
+		base := before[crd.Name]
+		if base != nil && same(base, crd) {
+			continue
+		}
+		found = append(found, d.refusals(crd, v.of(base, crd))...)
+	}
+	return found
+}
+
+// same tells whether there is nothing to validate: what tools write into metadata beside these is no concern of the CRD.
+func same(a, b *apiextensionsv1.CustomResourceDefinition) bool {
+	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Annotations, b.Annotations)
+}
+
+func (v validated) of(base, head *apiextensionsv1.CustomResourceDefinition) []refusal.Refusal {
+	key := [2]string{text(base), text(head)}
+	found, known := v[key]
+	if !known {
+		found = refusal.Of(base, head)
+		v[key] = found
+	}
+	return found
+}
+
+// text is a CRD as a key; nil is a CRD, too.
+func text(crd *apiextensionsv1.CustomResourceDefinition) string {
+	content, err := json.Marshal(crd)
+	if err != nil {
+		return fmt.Sprintf("%p", crd) // then it is remembered for nobody else
+	}
+	return string(content)
+}
+
+func (d Delivered) refusals(crd *apiextensionsv1.CustomResourceDefinition, refusals []refusal.Refusal) []finding.Finding {
+	var found []finding.Finding
+	for _, known := range []bool{false, true} {
+		n := 0
+		for _, r := range refusals {
+			if r.Known != known {
+				continue
+			}
+			if n++; n <= mostRefusals {
+				found = append(found, d.refusal(crd.Name, r))
+			}
+		}
+		if beyond := n - mostRefusals; beyond > 0 {
+			last := found[len(found)-1]
+			last.Why = fmt.Sprintf("the API server has %d more objections to the CRD; those that are told are the first", beyond)
+			found = append(found, last)
+		}
+	}
+	return found
+}
+
+func (d Delivered) refusal(crd string, r refusal.Refusal) finding.Finding {
+	f := finding.Finding{
+		Rule: CRDRefused, Severity: finding.Error, CRD: crd, Cluster: d.Name, Place: d.place(crd),
+		Why:  fmt.Sprintf("the API server refuses the CRD: %s: %s", where(r), r.Said),
+		Mend: "mend the CRD; `kubectl apply --dry-run=server` asks an API server itself",
+	}
+	if r.Known {
+		f.Rule, f.Severity = CRDRefusedBefore, finding.Warning
+		f.Why = fmt.Sprintf("the CRD was like this before, and a Kubernetes API server of today refuses it: %s: %s", where(r), r.Said)
+		f.Mend = "see with `kubectl apply --dry-run=server` whether the cluster's API server bears with it"
+	}
+	return f
+}
+
+// where is the path, and the version that it leads into, since nobody counts versions.
+func where(r refusal.Refusal) string {
+	path := "`" + r.Path + "`"
+	if r.Version == "" {
+		return path
+	}
+	return fmt.Sprintf("%s (%s)", path, r.Version)
+}

@@ -1,0 +1,193 @@
+package rollout
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Source is something that brings objects to a cluster which are not among those of its units: a HelmRelease, an
+// Application of a chart, a Kustomization of another repository.
+//
+// What it brings may hold CRDs and what is written at their versions. Were each one reason enough to know nothing, the
+// preview would be of no use in any repository that has a chart. So the question is what this pull request does: a source
+// that is the same in the base and in the head brings the same after the merge as before, and is only told (NotFollowed);
+// one that comes, goes or changes leaves it unknown what the cluster gets (UnseenChanged), as does a unit that is taken
+// from another place than before (SourceMoved).
+type Source struct {
+	// Name is the kind and the namespace/name of By.
+	Name string
+	By   *Object
+	// Why says why it cannot be seen.
+	Why string
+	// Fingerprint stands for all in the repository that decides what it brings.
+	Fingerprint string
+}
+
+// LeavesUnknown tells whether a rule says that this pull request changes what a cluster gets in a way that cannot be seen.
+// However harmless what can be seen is, the verdict is unknown then.
+func LeavesUnknown(rule string) bool { return rule == UnseenChanged || rule == SourceMoved }
+
+const renderIt = "render both sides, with `helm template --include-crds` for example, and give them to the preview with --base FILE --head FILE"
+
+// unseenChanged: what the cluster gets changes, and nobody sees how.
+func unseenChanged(l *look) []finding.Finding {
+	before, after := fingerprints(l.base.Unseen), fingerprints(l.head.Unseen)
+	var findings []finding.Finding
+	add := func(s Source, by *Object, why string) {
+		findings = append(findings, finding.Finding{
+			Severity: finding.Warning, Place: by.place("spec"), Why: fmt.Sprintf("%s %s: %s", s.Name, why, s.Why), Mend: renderIt,
+		})
+	}
+	for _, s := range l.head.Unseen {
+		switch was, there := before[s.Name]; {
+		case !there && l.base.unitBy(s) != nil:
+			add(s, s.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
+		case !there:
+			add(s, s.By, "is new, and what CRDs it brings is not known")
+		case was != after[s.Name]:
+			add(s, s.By, "changes, and what CRDs it brings is not known")
+		}
+	}
+	for _, s := range l.base.Unseen {
+		if _, there := after[s.Name]; !there {
+			add(s, l.head.unitBy(s), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
+		}
+	}
+	return findings
+}
+
+// fingerprints are those of sources by name. There may be several of one name, in several units.
+func fingerprints(sources []Source) map[string]string {
+	found := map[string]string{}
+	for _, s := range sources {
+		found[s.Name] += s.Fingerprint + " "
+	}
+	return found
+}
+
+// unitBy is the Kustomization or Application of a source, nil if the cluster does not have it. Of what the head has no
+// more, no place is told, since findings are read beside the files of the head.
+func (c *Cluster) unitBy(s Source) *Object {
+	for i := range c.Units {
+		if by := c.Units[i].By; by != nil && sameObject(by, s.By) {
+			return by
+		}
+	}
+	return nil
+}
+
+// notFollowed: what brings it is as it was, so that the merge changes nothing about it. Where a version or a CRD leaves,
+// it may be written at that.
+func notFollowed(l *look) []finding.Finding {
+	before, after := fingerprints(l.base.Unseen), fingerprints(l.head.Unseen)
+	var names []string
+	var first *Object
+	for _, s := range l.head.Unseen {
+		if was, there := before[s.Name]; !there || was != after[s.Name] {
+			continue
+		}
+		if first == nil {
+			first = s.By
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", s.Name, s.Why))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	f := finding.Finding{
+		Severity: finding.Info, Place: first.place("spec"),
+		Why: "not seen, and the same before and after this change: " + strings.Join(names, ", "),
+	}
+	if l.leaves() {
+		f.Severity = finding.Warning
+		f.Why = "what these apply is not seen; it is the same before and after this change, and fails if it is written at a version that leaves: " + strings.Join(names, ", ")
+		f.Mend = "see to it that what they apply is not written at a version that leaves"
+	}
+	return []finding.Finding{f}
+}
+
+// leaves tells whether a version or a whole CRD leaves.
+func (l *look) leaves() bool {
+	for _, c := range l.changes {
+		if c.Head == nil || c.Base != nil && slices.ContainsFunc(c.Base.Versions, func(v change.Version) bool { return !hasVersion(c.Head, v.Name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// whereFrom says where a Flux Kustomization or an Argo CD Application takes what it applies, and where to.
+var whereFrom = [][]string{
+	{"spec", "sourceRef"}, {"spec", "kubeConfig"},
+	{"spec", "source", "repoURL"}, {"spec", "source", "targetRevision"}, {"spec", "source", "chart"}, {"spec", "sources"}, {"spec", "destination"},
+}
+
+// ofASource are the fields of Flux's sources that decide where from and which revision.
+var ofASource = [][]string{{"spec", "url"}, {"spec", "ref"}, {"spec", "endpoint"}, {"spec", "bucketName"}, {"spec", "prefix"}, {"spec", "include"}}
+
+// sourceMoved: what lies in this repository is not what arrives from now on, or not in this cluster. Of a unit that is not
+// seen on either side unseenChanged says it.
+func sourceMoved(l *look) []finding.Finding {
+	var findings []finding.Finding
+	for i := range l.head.Units {
+		u, was := &l.head.Units[i], l.base.unit(l.head.Units[i].Name)
+		if u.By == nil || was == nil || was.By == nil || l.isUnseen(l.base, was) && l.isUnseen(l.head, u) {
+			continue
+		}
+		for _, fields := range whereFrom {
+			if !reflect.DeepEqual(was.By.at(fields...), u.By.at(fields...)) {
+				findings = append(findings, moved(u, u.By, fields))
+			}
+		}
+		before, after := l.base.source(was), l.head.source(u)
+		if before == nil || after == nil {
+			continue // sources are often made by hand, and one that is called otherwise is found above
+		}
+		for _, fields := range ofASource {
+			if !reflect.DeepEqual(before.at(fields...), after.at(fields...)) {
+				findings = append(findings, moved(u, after, fields))
+			}
+		}
+	}
+	return findings
+}
+
+func moved(u *Unit, by *Object, fields []string) finding.Finding {
+	return finding.Finding{
+		Severity: finding.Warning, Place: by.place(fields...),
+		Why: fmt.Sprintf("%s takes what it applies from another place or revision, or applies it to another cluster, than before (%s of %s %s), and this preview looks at this repository only",
+			u.Name, strings.Join(fields, "."), by.GetKind(), by.GetName()),
+		Mend: "see to it that what is there is what is here, or change it by a pull request of its own",
+	}
+}
+
+func (l *look) isUnseen(c *Cluster, u *Unit) bool {
+	return slices.ContainsFunc(c.Unseen, func(s Source) bool { return sameObject(s.By, u.By) })
+}
+
+// source is what a Kustomization's sourceRef means; nil if it is not among the manifests.
+func (c *Cluster) source(u *Unit) *Object {
+	reference := &Object{Unstructured: &unstructured.Unstructured{}}
+	if content, ok := u.By.at("spec", "sourceRef").(map[string]any); ok {
+		reference.Object = content
+	}
+	namespace := reference.text("namespace")
+	if namespace == "" {
+		namespace = u.By.GetNamespace()
+	}
+	for i := range c.Units {
+		for _, object := range c.Units[i].Objects {
+			if object.is("source.toolkit.fluxcd.io", reference.text("kind")) && object.GetName() == reference.text("name") && object.GetNamespace() == namespace {
+				return object
+			}
+		}
+	}
+	return nil
+}
