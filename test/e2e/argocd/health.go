@@ -46,6 +46,9 @@ func (s Status) String() string {
 		if object.Health != "" && object.Health != "Healthy" {
 			text += fmt.Sprintf(" [%s/%s %s: %s]", object.Kind, object.Name, object.Health, object.HealthMessage)
 		}
+		if s.Sync == "OutOfSync" && object.Sync == "OutOfSync" && object.Health != "Missing" {
+			text += fmt.Sprintf(" [%s/%s differs]", object.Kind, object.Name)
+		}
 	}
 	for kind, message := range s.Conditions {
 		text += fmt.Sprintf(" [%s: %s]", kind, message)
