@@ -149,7 +149,8 @@ func (v *Version) put(rule change.Rule, e Entry) {
 }
 
 func entryOf(c change.Change) Entry {
-	e := Entry{Rule: c.Rule, Field: c.Field, Text: say(c), Breaking: c.Severity == finding.Error}
+	// Whether a CRD that has left the release is deleted, a preview asks the roll-out; its users lose it all the same.
+	e := Entry{Rule: c.Rule, Field: c.Field, Text: say(c), Breaking: c.Severity == finding.Error || c.Rule == change.CRDRemoved}
 	if c.Severity != finding.Info {
 		e.Why = c.Why
 	}
