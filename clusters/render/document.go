@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -17,24 +18,24 @@ type document struct {
 	template string
 }
 
-// source is the comment with which Helm says which template it has rendered.
-var source = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
+// helmSource is the comment with which Helm says which template it has rendered.
+var helmSource = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
 
-// parse returns the objects of a file of YAML or JSON, those inside of Lists one by one. What has neither a kind nor an
-// apiVersion is left out.
-func parse(content []byte) ([]document, error) {
-	var documents []document
+// parse returns all that a file of YAML or JSON holds, and the objects in it, those inside of Lists one by one. What has
+// neither a kind nor an apiVersion is no object.
+func parse(content []byte) (roots []*yaml.Node, documents []document, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	for {
-		var parsed yaml.Node
-		switch err := decoder.Decode(&parsed); {
+		root := &yaml.Node{}
+		switch err := decoder.Decode(root); {
 		case errors.Is(err, io.EOF):
-			return documents, nil
+			return roots, documents, nil
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
-		if len(parsed.Content) == 1 && parsed.Content[0].Kind == yaml.MappingNode {
-			documents = append(documents, unwrap(document{node: parsed.Content[0], template: templateOf(&parsed)})...)
+		roots = append(roots, root)
+		if len(root.Content) == 1 && root.Content[0].Kind == yaml.MappingNode {
+			documents = append(documents, unwrap(document{node: root.Content[0], template: templateOf(root)})...)
 		}
 	}
 }
@@ -45,7 +46,7 @@ func templateOf(parsed *yaml.Node) string {
 	if len(mapping.Content) > 0 {
 		comments = append(comments, mapping.Content[0].HeadComment)
 	}
-	if found := source.FindStringSubmatch(strings.Join(comments, "\n")); found != nil {
+	if found := helmSource.FindStringSubmatch(strings.Join(comments, "\n")); found != nil {
 		return found[1]
 	}
 	return ""
@@ -93,6 +94,22 @@ func (d document) place(file string, fields []string) Place {
 		node, line = value, key.Line
 	}
 	return Place{File: file, Line: line, Template: d.template}
+}
+
+// object is the document as the API server would get it.
+func (d document) object() (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if value, ok := plain(d.node); ok {
+		object.Object, _ = value.(map[string]any)
+		if object.GetKind() != "" && object.GetAPIVersion() != "" {
+			return object, nil
+		}
+	}
+	raw, err := yaml.NewRNode(d.node).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return object, object.UnmarshalJSON(raw)
 }
 
 func field(node *yaml.Node, name string) *yaml.Node {

@@ -28,6 +28,9 @@ type Options struct {
 	Labels, Annotations map[string]string
 	// Root, if set, is the folder that no file is read outside of: the repository's.
 	Root string
+	// LeaveOut, if set, tells which files of a folder without a kustomization are no manifests and are not built. It gets
+	// absolute paths, and may be asked more than once for each file.
+	LeaveOut func(file string, content []byte) bool
 	// Edit, if set, changes a kustomization file before Kustomize reads it; the file itself is left alone. It is called
 	// for every kustomization and component of the build that has a file, by the file's absolute path, and may be called
 	// more than once for each. An error ends the build.
@@ -40,16 +43,14 @@ type Options struct {
 // built by it.
 func Folder(dir string, o Options) (*Rendering, error) {
 	f := &folder{dir: dir, options: o}
-	files, built, err := f.build(false)
+	rendering, err := f.render(newSchemas())
+	if errors.Is(err, errSchemas) {
+		rendering, err = f.render(nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be built: %w", dir, err)
 	}
-	places := &places{folder: f, built: built}
-	objects, err := objectsOf(built, places.of)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be built: %w", dir, err)
-	}
-	return &Rendering{Name: dir, Objects: objects, Files: files, yaml: built.AsYaml}, nil
+	return rendering, nil
 }
 
 type folder struct {
@@ -57,8 +58,41 @@ type folder struct {
 	options Options
 }
 
+// errSchemas is what a build fails with that Kustomize has to do with the schemas of the CRDs.
+var errSchemas = errors.New("the schemas of CRDs are part of this build")
+
+// render keeps the schemas of CRDs from Kustomize, if they are not nil.
+func (f *folder) render(s *schemas) (*Rendering, error) {
+	files, built, err := f.build(false, s)
+	switch {
+	case s != nil && len(s.taken) > 0 && (err != nil || s.seen):
+		return nil, errSchemas
+	case err != nil:
+		return nil, err
+	}
+	places := &places{folder: f, built: built, schemas: s}
+	objects, err := objectsOf(built, s, places.of)
+	if err != nil {
+		return nil, err
+	}
+	whole := built.AsYaml
+	if s != nil && len(s.taken) > 0 {
+		whole = f.wholeYAML
+	}
+	return &Rendering{Name: f.dir, Objects: objects, Files: files, yaml: whole}, nil
+}
+
+// wholeYAML is what Kustomize prints when it gets all there is.
+func (f *folder) wholeYAML() ([]byte, error) {
+	_, built, err := f.build(false, nil)
+	if err != nil {
+		return nil, err
+	}
+	return built.AsYaml()
+}
+
 // build returns the files that were read, and the objects: with origins, each with an annotation that tells its own.
-func (f *folder) build(origins bool) (files []string, built resmap.ResMap, err error) {
+func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.ResMap, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = gaveUp(caught)
@@ -75,14 +109,14 @@ func (f *folder) build(origins bool) (files []string, built resmap.ResMap, err e
 	if file != "" {
 		return nil, nil, errors.New("it is a file; name its folder")
 	}
-	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, read: map[string]bool{}}
+	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, read: map[string]bool{}, schemas: s}
 	overlay.rootFile, overlay.root, err = f.kustomization(disk, root.String(), origins)
 	if err != nil {
 		return nil, nil, err
 	}
 	built, err = build(overlay, root.String())
 	if err != nil {
-		return nil, nil, cmp.Or(holdsNone(disk, root.String()), err)
+		return nil, nil, cmp.Or(f.holdsNone(disk, root.String()), err)
 	}
 	return overlay.files(), built, mark(built, f.options)
 }
@@ -111,8 +145,9 @@ func mark(built resmap.ResMap, o Options) error {
 // places finds out where the objects of a folder come from, when somebody asks. A build that annotates origins is not
 // the build that Flux runs, since patches see the annotations: so it is a second one.
 type places struct {
-	folder *folder
-	built  resmap.ResMap
+	folder  *folder
+	built   resmap.ResMap
+	schemas *schemas // nil if Kustomize had them
 
 	once    sync.Once
 	origins []*resource.Origin
@@ -136,7 +171,11 @@ func (p *places) of(i int, fields []string) Place {
 
 // find leaves no origins behind when the second build differs.
 func (p *places) find() {
-	_, annotated, err := p.folder.build(true)
+	var s *schemas
+	if p.schemas != nil {
+		s = newSchemas()
+	}
+	_, annotated, err := p.folder.build(true, s)
 	if err != nil || !sameObjects(annotated, p.built) {
 		return
 	}

@@ -24,6 +24,7 @@ type overlay struct {
 	root     []byte // its content, nil to leave it as it is
 	edit     func(file string, content []byte) ([]byte, error)
 	read     map[string]bool
+	schemas  *schemas // those that Kustomize does not get, nil if it gets all
 }
 
 // ReadFile is how Kustomize reads everything but remote files.
@@ -36,10 +37,17 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	if replaced {
 		content, err = o.root, nil
 	}
-	if err != nil || o.edit == nil || !isKustomization(name) {
+	if err == nil && o.edit != nil && isKustomization(name) {
+		content, err = o.edit(name, content)
+	}
+	if err != nil || o.schemas == nil {
 		return content, err
 	}
-	return o.edit(name, content)
+	if !isKustomization(name) {
+		return o.schemas.takeOut(content), nil
+	}
+	o.schemas.seen = o.schemas.seen || o.looksInside(name, content)
+	return content, nil
 }
 
 func (o *overlay) files() []string { return slices.Sorted(maps.Keys(o.read)) }
@@ -76,7 +84,7 @@ func (f *folder) kustomization(disk filesys.FileSystem, root string, origins boo
 			return "", nil, fmt.Errorf("%s: %w", file, err)
 		}
 	} else {
-		manifests, err := manifestsIn(disk, root)
+		manifests, err := f.manifestsIn(disk, root)
 		if err != nil {
 			return "", nil, err
 		}
@@ -110,7 +118,7 @@ func isRemote(reference string) bool {
 }
 
 // manifestsIn lists what Flux would: all YAML files, and the folders that have a kustomization.
-func manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
+func (f *folder) manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
 	var found []string
 	err := disk.Walk(root, func(path string, info fs.FileInfo, err error) error {
 		if err != nil || path == root {
@@ -129,6 +137,11 @@ func manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
 		case info.IsDir() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml":
 			return nil
 		}
+		if f.options.LeaveOut != nil {
+			if content, err := disk.ReadFile(path); err == nil && f.options.LeaveOut(path, content) {
+				return nil // what cannot be read, the build will tell
+			}
+		}
 		found = append(found, relative)
 		return nil
 	})
@@ -137,11 +150,11 @@ func manifestsIn(disk filesys.FileSystem, root string) ([]string, error) {
 
 // holdsNone finds the first file in a plain folder that holds no manifests. Reading all of them takes as long as a build,
 // so it is done to explain one that has failed.
-func holdsNone(disk filesys.FileSystem, root string) error {
+func (f *folder) holdsNone(disk filesys.FileSystem, root string) error {
 	if KustomizationIn(root) != "" {
 		return nil
 	}
-	manifests, err := manifestsIn(disk, root)
+	manifests, err := f.manifestsIn(disk, root)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,11 @@ func placeIn(file, kind, name string, fields []string) Place {
 	if err != nil {
 		return Place{File: file}
 	}
-	documents, err := parse(content)
+	parsed, err := sourceOf(content)
 	if err != nil {
 		return Place{File: file}
 	}
-	if found := named(documents, kind, name); found != nil {
+	if found := named(parsed.documents, kind, name); found != nil {
 		return found.place(file, fields)
 	}
 	return Place{File: file}

@@ -25,7 +25,8 @@ type Rendering struct {
 	yaml func() ([]byte, error)
 }
 
-// YAML is the text that `kustomize build --reorder none` prints for the same folder, or the stream as it was.
+// YAML is the text that `kustomize build --reorder none` prints for the same folder, which has to be there still, or the
+// stream as it was.
 func (r *Rendering) YAML() ([]byte, error) { return r.yaml() }
 
 // Object is one object of a Rendering.
@@ -71,7 +72,7 @@ func build(files filesys.FileSystem, dir string) (resmap.ResMap, error) {
 	return built, err
 }
 
-func objectsOf(built resmap.ResMap, places func(i int, fields []string) Place) (objects []*Object, err error) {
+func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []string) Place) (objects []*Object, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = gaveUp(caught)
@@ -86,6 +87,9 @@ func objectsOf(built resmap.ResMap, places func(i int, fields []string) Place) (
 		content := &unstructured.Unstructured{}
 		if err := content.UnmarshalJSON(raw); err != nil {
 			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
+		}
+		if s != nil && !s.putBack(content.Object, raw) {
+			return nil, errSchemas
 		}
 		objects = append(objects, &Object{Unstructured: content, place: func(fields []string) Place { return places(i, fields) }})
 	}

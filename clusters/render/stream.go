@@ -3,9 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // Stream reads manifests that are rendered already, YAML or JSON, and takes Lists apart. The name is what their places
@@ -16,18 +13,14 @@ func Stream(name string, r io.Reader) (*Rendering, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
 	}
-	documents, err := parse(content)
+	parsed, err := sourceOf(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s is neither YAML nor JSON: %w", name, err)
 	}
 	rendering := &Rendering{Name: name, yaml: func() ([]byte, error) { return content, nil }}
-	for _, d := range documents {
-		raw, err := yaml.NewRNode(d.node).MarshalJSON()
+	for _, d := range parsed.documents {
+		object, err := d.object()
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, d.node.Line, err)
-		}
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(raw); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, d.node.Line, err)
 		}
 		rendering.Objects = append(rendering.Objects, &Object{

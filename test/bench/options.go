@@ -42,7 +42,7 @@ func (o *options) shorten(fs *pflag.FlagSet) {
 		"objects":    func() { o.Objects = 1500 },
 		"rtt":        func() { o.RTT = []int{0, 5} },
 		"rounds":     func() { o.Rounds = 1 },
-				"one-by-one": func() { o.OneByOne = 5 * time.Second },
+		"one-by-one": func() { o.OneByOne = 5 * time.Second },
 		"settle":     func() { o.Settle = 5 * time.Second },
 		"lag-runs":   func() { o.LagRuns = 1 },
 	} {
