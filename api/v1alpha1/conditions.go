@@ -15,10 +15,15 @@ const StorageMigrating = "StorageMigrating"
 
 // VersionsRemovable is the type of the condition by which VersionRemovals say on
 // the CRD itself which versions are safe to remove, for admission policies, which
-// see nothing else. It is True, with reason SafeToRemove, or absent. Its message is
+// see nothing else. It is True, with reason SafeToRemove, or absent; or False, with
+// reason NotFoundSafe, where somebody else had written it. Its message is
 // that of Message: the generation it holds for and the versions, with ", " between
 // them, for example "generation 7: v1alpha1, v1beta1".
 const VersionsRemovable = "VersionsRemovable"
+
+// ReasonNotFoundSafe: VersionsRemovable was written by somebody else, and no
+// VersionRemoval has found anything safe.
+const ReasonNotFoundSafe = "NotFoundSafe"
 
 // Reasons of the StorageMigrated condition. They are part of the API: scripts
 // and health checks may compare them.

@@ -45,7 +45,7 @@ func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomRes
 	}
 	slices.Sort(listed)
 	before := approval(crd)
-	if len(listed) == 0 && before == "" || before == approvalMessage(crd, listed) {
+	if len(listed) == 0 && !saysApproved(crd) || before == approvalMessage(crd, listed) {
 		return nil
 	}
 	return r.applyApproval(ctx, crd, listed)
@@ -110,14 +110,21 @@ func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.Cus
 			WithMessage(approvalMessage(crd, versions)).WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())).
 			WithObservedGeneration(crd.Generation))
 	}
-	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))
-	if err != nil {
-		return err
+	after, err := r.applyStatus(ctx, crd, status)
+	if err == nil && len(versions) == 0 && saysApproved(after) {
+		_, err = r.applyStatus(ctx, crd, r.denial(crd)) // somebody else has written it, so it does not go with ours
 	}
-	target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
-	err = r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(v1alpha1.FieldManagerOf(v1alpha1.RemovalFieldManager, r.opts.LabelKey)), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("writing condition %s on %s: %w", v1alpha1.VersionsRemovable, crd.Name, err)
 	}
 	return nil
+}
+
+func (r *Reconciler) applyStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, status *applyv1.CustomResourceDefinitionStatusApplyConfiguration) (*apiextensionsv1.CustomResourceDefinition, error) {
+	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))
+	if err != nil {
+		return nil, err
+	}
+	target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
+	return target, r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(v1alpha1.FieldManagerOf(v1alpha1.RemovalFieldManager, r.opts.LabelKey)), client.ForceOwnership)
 }

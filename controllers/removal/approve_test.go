@@ -55,3 +55,32 @@ func TestTheCRDSaysWhatIsSafeToRemoveBeforeTheGateOpens(t *testing.T) {
 	g.Eventually(says, running.Soon, "50ms").Should(BeEmpty(), "what is removed needs no leave")
 	g.Expect(gate.Condition().Type).To(BeEquivalentTo(v1alpha1.StorageMigrated), "the migration's condition is not disturbed")
 }
+
+// A VersionRemoval that is deleted while no controller runs leaves its approval behind, and an admission policy believes it.
+func TestAnApprovalThatNoVersionRemovalBacksIsTakenBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().Build()
+	gate := running.GateFor(running.InstallFlipped(t, cp, crd, 3))
+	run := func() (stop func()) {
+		return running.Moult(t, cp.Config, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
+	}
+	says := func() string { return approved(gate.Live()) }
+	stop := run()
+	gate.Ask()
+	g.Eventually(gate.Verdict, running.Soon, "10ms").Should(Equal("True SafeToRemove"))
+	stop()
+	g.Expect(running.Client(t, cp.Config).Delete(t.Context(), gate.Removal())).To(Succeed())
+	g.Expect(says()).To(HavePrefix("True"))
+	run()
+	g.Eventually(says, running.Soon, "50ms").Should(BeEmpty())
+
+	live := gate.Live()
+	live.ManagedFields = nil
+	live.Status.Conditions = append(live.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: v1alpha1.VersionsRemovable, Status: apiextensionsv1.ConditionTrue, Reason: v1alpha1.ReasonSafeToRemove,
+		Message: v1alpha1.Message(live.Generation, "v1alpha1"),
+	})
+	g.Expect(running.Client(t, cp.Config).Status().Update(t.Context(), live, client.FieldOwner("kubectl-replace"))).To(Succeed())
+	g.Eventually(says, running.Soon, "50ms").Should(HavePrefix("False NotFoundSafe"), "what somebody else has written does not go, so it is contradicted")
+}

@@ -28,6 +28,9 @@ type Reconciler struct {
 
 // Reconcile is the main path.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if req.Namespace == "" {
+		return ctrl.Result{}, r.withdraw(ctx, req.Name)
+	}
 	if len(r.opts.Namespaces) > 0 && !slices.Contains(r.opts.Namespaces, req.Namespace) {
 		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
 	}

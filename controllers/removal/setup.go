@@ -95,7 +95,11 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	if err := c.Watch(source.Kind(crds, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
-		return r.waiting(ctx, crd.Name)
+		requests := r.waiting(ctx, crd.Name)
+		if len(requests) == 0 && mayBeApproved(crd) {
+			return []ctrl.Request{withdrawal(crd.Name)}
+		}
+		return requests
 	}))); err != nil {
 		return err
 	}
@@ -133,10 +137,14 @@ func (r *Reconciler) waiting(ctx context.Context, crd string) (requests []ctrl.R
 	return requests
 }
 
-// namesOnly drops everything from a CRD's metadata but its identity.
+// namesOnly drops everything from a CRD's metadata but its identity, and whether it may be approved.
 func namesOnly(in any) (any, error) {
 	if o, ok := in.(*metav1.PartialObjectMetadata); ok {
-		o.ObjectMeta = metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+		var mark map[string]string
+		if namesApproval(o.ManagedFields) {
+			mark = map[string]string{v1alpha1.VersionsRemovable: ""}
+		}
+		o.ObjectMeta = metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, Annotations: mark}
 	}
 	return in, nil
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestAStreamWithoutManifestsIsNoDeletion(t *testing.T) {
+	for name, content := range map[string]string{"nothing": "", "comments": "# none\n---\n", "a scalar": "---\nError: chart not found\n"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := openSide(t.Context(), "-", strings.NewReader(content))
+			NewWithT(t).Expect(err).To(HaveOccurred())
+		})
+	}
+	side, err := openSide(t.Context(), "-", strings.NewReader(previewCRD))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(side.stream.CRDs()).To(HaveLen(1))
+}
+
+// What fails here may be built where it is applied, so the pull request is not to blame for it.
+func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
+	const good, broken = "resources: [crd.yaml]\n", "resources: [crd.yaml, missing.yaml]\n"
+	for name, c := range map[string]struct {
+		base, head string
+		code       int
+		says       string
+	}{
+		"before and after":  {broken, broken, previewUnknown, "before this change or after it"},
+		"before":            {broken, good, previewUnknown, "cannot be built before this change"},
+		"after":             {good, broken, previewBlocked, "cannot be built"},
+		"in different ways": {broken, "resources: [crd.yaml, other.yaml]\n", previewBlocked, "cannot be built before this change"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			args := []string{"--entry", "clusters/production"}
+			for flag, content := range map[string]string{"--base": c.base, "--head": c.head} {
+				dir := t.TempDir()
+				for file, content := range map[string]string{
+					"clusters/production/apps.yaml": previewKustomization, "apps/crd.yaml": previewCRD, "apps/kustomization.yaml": content,
+				} {
+					at := filepath.Join(dir, file)
+					g.Expect(os.MkdirAll(filepath.Dir(at), 0o700)).To(Succeed())
+					g.Expect(os.WriteFile(at, []byte(content), 0o600)).To(Succeed())
+				}
+				args = append(args, flag, dir)
+			}
+			code, out, errOut := previewed(t, args...)
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+const previewKustomization = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec:
+  interval: 1h
+  path: apps
+  prune: false
+  sourceRef: {kind: GitRepository, name: flux-system}
+`
