@@ -53,10 +53,10 @@ Exit codes:
   1    it is not, or it is another script
   2    the question could not be answered: wrong arguments, no cluster, no such ConfigMap or file`,
 		Example: a.example(`  # the cluster of the current context
-  $ moult check argocd
+  moult check argocd
 
   # what a commit would install, without a cluster
-  $ kustomize build argocd | moult check argocd --file -`),
+  kustomize build argocd | moult check argocd --file -`),
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {

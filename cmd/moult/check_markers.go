@@ -42,7 +42,7 @@ Exit codes:
   0    every such type carries one of the two
   1    at least one does not
   2    the question could not be answered: wrong arguments, no Go, no such type`,
-		Example: a.example(`  $ moult check markers ./api/...`),
+		Example: a.example(`  moult check markers ./api/...`),
 		Args:    somePaths,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -80,7 +80,7 @@ func (a *app) checkMarkers(paths []string, output string) error {
 		}
 	} else {
 		a.tellOptInFindings(report.Findings)
-		fmt.Fprintf(a.out, "%s of storage versions, %d without the opt-in marker\n", count(len(report.Types), "type"), len(report.Findings))
+		fmt.Fprintf(a.out, "%s marked +kubebuilder:storageversion, %d without the opt-in marker\n", count(len(report.Types), "Go type"), len(report.Findings))
 	}
 	if !report.OK {
 		return notDone{sentence: fmt.Sprintf("%s without the opt-in marker; what to write is above", count(len(report.Findings), "type"))}

@@ -33,10 +33,10 @@ func TestCheckMarkers(t *testing.T) {
 		code      int
 		out, says string
 	}{
-		"all are marked":         {[]string{"./api/..."}, exitDone, "1 type of storage versions, 0 without", ""},
+		"all are marked":         {[]string{"./api/..."}, exitDone, "1 Go type marked +kubebuilder:storageversion, 0 without the opt-in marker\n", ""},
 		"one is not":             {[]string{"./api/...", "./other/..."}, exitNotDone, "error: NoMarker  other/v1/gadget.go:4\n  v1.Gadget is the storage version's type, and no marker", "1 type without the opt-in marker"},
 		"a file":                 {[]string{"other/v1/gadget.go"}, exitNotDone, "NoMarker  other/v1/gadget.go:4", "1 type without"},
-		"a folder":               {[]string{"api/v1"}, exitDone, "1 type of", ""},
+		"a folder":               {[]string{"api/v1"}, exitDone, "1 Go type marked", ""},
 		"another label":          {[]string{"api/v1", "--label-key", "x.example.com/migrate"}, exitNotDone, "no marker puts the label x.example.com/migrate", ""},
 		"no storage version":     {[]string{"api/v1alpha1"}, exitError, "", "no type there is marked +kubebuilder:storageversion"},
 		"no Go file":             {[]string{"empty"}, exitError, "", "there is no Go file in empty; write empty/..."},

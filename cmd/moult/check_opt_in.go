@@ -42,14 +42,14 @@ Exit codes:
   1    there is something to mend
   2    the question could not be answered: wrong arguments, a build failed, no CRD at all`,
 		Example: a.example(`  # a kustomization, or a whole repository
-  $ moult check opt-in config/crd
-  $ moult check opt-in .
+  moult check opt-in config/crd
+  moult check opt-in .
 
   # what Helm renders
-  $ helm template widgets ./chart --include-crds | moult check opt-in -
+  helm template widgets ./chart --include-crds | moult check opt-in -
 
   # for programs
-  $ moult check opt-in . -o json`),
+  moult check opt-in . -o json`),
 		Args: somePaths,
 		RunE: func(c *cobra.Command, paths []string) error {
 			if err := checkOutput(output); err != nil {
@@ -68,6 +68,9 @@ func (a *app) checkOptIn(paths []string, stdin io.Reader, output string) error {
 	report := s.report()
 	if len(report.CRDs)+len(report.Findings) == 0 && len(failed) == 0 {
 		return errors.New("there is no CustomResourceDefinition to check; name the folder that holds some, or pipe what renders them into `" + a.name + " check opt-in -`")
+	}
+	if len(report.CRDs)+len(report.Findings) == 0 {
+		return a.tellAll(failed) // counts of what could not be looked at would say that all is well
 	}
 	if err := a.tellOptIn(report, output); err != nil {
 		return err

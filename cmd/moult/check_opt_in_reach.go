@@ -117,7 +117,38 @@ func (p *prober) probe(text string, at optin.Patch) string {
 		p.known[place] = i
 		p.patches = append(p.patches, at)
 	}
-	return strings.NewReplacer(p.labelKey, probeKey(i), pointerTo(p.labelKey), pointerTo(probeKey(i))).Replace(text)
+	probe := strings.NewReplacer(p.labelKey, probeKey(i), pointerTo(p.labelKey), pointerTo(probeKey(i))).Replace(text)
+	if p.takesOff(text) {
+		p.patches[i].TakesOff = true
+		return setting(probe, probeKey(i))
+	}
+	return probe
+}
+
+// takesOff tells whether a strategic merge patch has null for the label, which takes it off what the patch matches.
+func (p *prober) takesOff(patch string) bool {
+	parsed, err := yaml.Parse(patch)
+	if err != nil || parsed.YNode().Kind != yaml.MappingNode {
+		return false
+	}
+	label, err := parsed.Pipe(yaml.Lookup("metadata", "labels", p.labelKey))
+	return err == nil && label != nil && label.IsTaggedNull()
+}
+
+// setting is a strategic merge patch that sets a label in place of taking it off.
+func setting(patch, labelKey string) string {
+	parsed, err := yaml.Parse(patch)
+	if err != nil {
+		return patch
+	}
+	if err := parsed.PipeE(yaml.Lookup("metadata", "labels"), yaml.SetField(labelKey, yaml.NewStringRNode("matched"))); err != nil {
+		return patch
+	}
+	text, err := parsed.String()
+	if err != nil {
+		return patch
+	}
+	return text
 }
 
 func pointerTo(key string) string { return strings.ReplaceAll(key, "/", "~1") }

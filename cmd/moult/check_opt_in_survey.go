@@ -106,7 +106,11 @@ func (s *optInSurvey) addFile(file string, named bool) {
 	if !named && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
 		return
 	}
-	content, err := os.ReadFile(file)
+	read := os.ReadFile
+	if !named {
+		read = render.ReadRegular
+	}
+	content, err := read(file)
 	if err != nil {
 		s.failed = append(s.failed, err)
 		return

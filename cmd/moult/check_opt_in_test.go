@@ -119,9 +119,10 @@ func TestCheckOptInKnowsWhenItCannotTell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, errOut, code := checkOptIn(t, "", c.args...)
+			out, errOut, code := checkOptIn(t, "", c.args...)
 			g.Expect(code).To(Equal(exitError), errOut)
 			g.Expect(errOut).To(ContainSubstring(c.says))
+			g.Expect(out).To(BeEmpty(), "0 CRDs would read as if all were well")
 		})
 	}
 }

@@ -53,16 +53,16 @@ Exit codes:
   2    the question could not be answered: wrong arguments, no cluster, no such CRD, CRDs cannot be read
   130  interrupted`,
 		Example: a.example(`  # all opted-in CRDs
-  $ moult doctor
+  moult doctor
 
   # before a version of one of them is removed, with Helm's releases
-  $ moult doctor widgets.example.com --helm
+  moult doctor widgets.example.com --helm
 
   # Helm's releases of two namespaces, for someone who may not read the others
-  $ moult doctor --helm-namespace widgets,gadgets
+  moult doctor --helm-namespace widgets,gadgets
 
   # the errors alone, for a program
-  $ moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
+  moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
 		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
 		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), distinct(names)) },
 	}

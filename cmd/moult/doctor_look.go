@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -235,13 +236,16 @@ func (e *eyes) releases(ctx context.Context, namespaces []string) (known doctor.
 	var unseen []string
 	for _, namespace := range namespaces {
 		opts := metav1.ListOptions{FieldSelector: "type=" + helmSecret}
-		err := pages(ctx, secretsPerPage, opts, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-			list, err := e.core.CoreV1().Secrets(namespace).List(ctx, opts)
+		err := pages(ctx, secretsPerPage, opts, func(asking context.Context, opts metav1.ListOptions) (string, error) {
+			list, err := e.core.CoreV1().Secrets(namespace).List(asking, opts)
 			if err != nil {
 				return "", err
 			}
 			for i := range list.Items {
-				release, err := releaseIn(&list.Items[i])
+				release, err := releaseIn(ctx, &list.Items[i])
+				if ctx.Err() != nil {
+					return "", ctx.Err()
+				}
 				if err != nil {
 					notSeen = append(notSeen, err.Error())
 					continue
@@ -260,8 +264,11 @@ func (e *eyes) releases(ctx context.Context, namespaces []string) (known doctor.
 	return known, append(notSeen, unseen...)
 }
 
-func releaseIn(secret *corev1.Secret) (doctor.Release, error) {
-	release, err := doctor.Decode(secret.Data["release"])
+func releaseIn(ctx context.Context, secret *corev1.Secret) (doctor.Release, error) {
+	release, err := doctor.Decode(ctx, secret.Data["release"])
+	if errors.Is(err, doctor.ErrTooMuch) {
+		return doctor.Release{}, fmt.Errorf("the release in Secret %s/%s was not looked at: %w", secret.Namespace, secret.Name, err)
+	}
 	if err != nil {
 		return doctor.Release{}, fmt.Errorf("the release in Secret %s/%s cannot be read: %w", secret.Namespace, secret.Name, err)
 	}

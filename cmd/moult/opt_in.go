@@ -37,7 +37,8 @@ that has the Component already is left as it is.
 
 The Component is written into a folder of its own beside the kustomization, so a
 build fetches nothing. --folder names another place, and if the Component is there
-already, it is shared; --ref refers to Moult's own repository instead.
+already, it is shared; --ref refers to Moult's own repository instead. Flags that a
+kustomization which sets the label already cannot follow are told.
 
 A CRD that carries the label with the value "false" is left alone. --crds and
 --annotated choose some of the CRDs.
@@ -48,21 +49,22 @@ Kustomization, where the repository with the CRDs is somebody else's.
 
 Exit codes:
   0    CRDs that are built from there carry the label; with --dry-run, they would
-  1    there is no CRD that the Component matches, and nothing was written
+  1    there is no CRD that the Component and the flags match, or what sets the label
+       already leaves one of them out, and nothing was written
   2    nothing was done: wrong arguments, no kustomization, the build failed`,
 		Example: a.example(`  # what would change?
-  $ moult opt-in config/crd --dry-run
+  moult opt-in config/crd --dry-run
 
-  $ moult opt-in config/crd
+  moult opt-in config/crd
 
   # one Component for the whole repository
-  $ moult opt-in clusters/a/crds --folder components/moult-opt-in
+  moult opt-in clusters/a/crds --folder components/moult-opt-in
 
   # some of the CRDs only
-  $ moult opt-in config/crd --crds '.*\.example\.com'
+  moult opt-in config/crd --crds '.*\.example\.com'
 
   # for the spec of a Flux Kustomization
-  $ moult opt-in --print flux`),
+  moult opt-in --print flux`),
 		Args: o.arguments,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs

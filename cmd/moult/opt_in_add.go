@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,21 +46,23 @@ func (o *optInCommand) add(path string) error {
 	case len(labelled) == 0:
 		return notDone{sentence: fmt.Sprintf("%s builds no CRD that the Component matches, so nothing was written; use it where the CRDs are built (Kustomize does not see the crds/ folder of a Helm chart)", filepath.Dir(file))}
 	case len(p.changes) == 0:
-		fmt.Fprintf(o.out, "%s sets the label already\n", file)
-	}
-	for _, c := range p.changes {
-		if o.dryRun {
-			o.show(c)
-			continue
-		}
-		if err := c.write(); err != nil {
+		if err := o.already(file, filepath.Dir(file), labelled); err != nil {
 			return err
 		}
+	}
+	if o.dryRun {
+		for _, c := range p.changes {
+			o.show(c)
+		}
+		return nil
+	}
+	if err := writeAll(p.changes); err != nil {
+		return err
+	}
+	for _, c := range p.changes {
 		fmt.Fprintf(o.out, "wrote %s\n", c.file)
 	}
-	if !o.dryRun {
-		o.tellLabelled(labelled, others)
-	}
+	o.tellLabelled(labelled, others)
 	return nil
 }
 
@@ -93,8 +94,12 @@ func (o *optInCommand) plan(file string) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	k, err := parseKustomization(file, old)
+	text, restore := withoutCarriageReturns(old)
+	k, err := parseKustomization(file, text)
 	if err != nil || k.optsIn(dir, o.labelKey) {
+		return plan{}, err
+	}
+	if err := oneDocument(file, text); err != nil {
 		return plan{}, err
 	}
 	var p plan
@@ -115,7 +120,7 @@ func (o *optInCommand) plan(file string) (plan, error) {
 	if err != nil {
 		return plan{}, fmt.Errorf("%s: %w", file, err)
 	}
-	p.changes = append(p.changes, change{file: file, old: old, new: edited})
+	p.changes = append(p.changes, change{file: file, old: old, new: restore(edited)})
 	var listed types.Kustomization
 	err = yaml.Unmarshal(component, &listed)
 	p.patches = listed.Patches
@@ -167,16 +172,6 @@ func (o *optInCommand) show(c change) {
 	}
 	_, text, _ := bytes.Cut(diff.Diff(name, c.old, c.file, c.new), []byte("\n")) // the first line repeats the next two
 	fmt.Fprintf(o.out, "%s", text)
-}
-
-func (c change) write() error {
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(c.file); err == nil {
-		mode = info.Mode().Perm()
-	} else if err := os.MkdirAll(filepath.Dir(c.file), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(c.file, c.new, mode)
 }
 
 // foresee builds the kustomization with patches and tells which CRDs are labelled then, and which are not.

@@ -74,6 +74,14 @@ func TestOptInKeepsWhatIsThere(t *testing.T) {
 			"---\nresources: [widgets.yaml]\n",
 			"---\nresources: [widgets.yaml]\ncomponents:\n  - moult-opt-in\n",
 		},
+		"the lines end as on Windows": {
+			"# ours\r\nresources:\r\n- widgets.yaml\r\n",
+			"# ours\r\nresources:\r\n- widgets.yaml\r\ncomponents:\r\n  - moult-opt-in\r\n",
+		},
+		"and it is written anew": {
+			"components: [../a]\r\nresources: [widgets.yaml]\r\n",
+			"components: [../a, moult-opt-in]\r\nresources: [widgets.yaml]\r\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := widgets(t, c.before)
@@ -94,6 +102,43 @@ func TestOptInKeepsWhatIsThere(t *testing.T) {
 			g.Expect(out).To(Equal("crds/kustomization.yaml sets the label already\nlabelled: widgets.example.com\n"))
 			g.Expect(read(g, "crds/kustomization.yaml")).To(Equal(after), "once is enough")
 		})
+	}
+}
+
+// The next run would take a Component that is left behind for somebody else's.
+func TestOptInLeavesNothingBehindWhenItFails(t *testing.T) {
+	g := widgets(t, "resources: [widgets.yaml]\n")
+	component := change{file: "crds/new/moult-opt-in/kustomization.yaml", new: []byte("x")}
+	for name, refused := range map[string]change{
+		"what is there cannot be written": {file: "crds", old: []byte("x"), new: []byte("y")},
+		"what is new cannot be written":   {file: "crds/widgets.yaml/kustomization.yaml", new: []byte("y")},
+	} {
+		g.Expect(writeAll([]change{component, refused})).To(MatchError(ContainSubstring("cannot be written")), name)
+		g.Expect("crds/new").NotTo(BeADirectory(), name)
+	}
+	kustomization := change{file: "crds/kustomization.yaml", old: []byte("resources: [widgets.yaml]\n"), new: []byte("y")}
+	g.Expect(writeAll([]change{component, kustomization, {file: "crds/widgets.yaml/a", new: []byte("y")}})).NotTo(Succeed())
+	g.Expect("crds/new").NotTo(BeADirectory())
+	g.Expect(read(g, "crds/kustomization.yaml")).To(Equal("resources: [widgets.yaml]\n"), "it is as it was")
+	g.Expect("crds").To(BeADirectory())
+	g.Expect(writeAll([]change{component})).To(Succeed())
+	g.Expect(read(g, component.file)).To(Equal("x"))
+}
+
+func TestOptInRefusesASecondDocument(t *testing.T) {
+	here, err := os.Getwd()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, before := range []string{
+		"resources: [widgets.yaml]\n---\nkind: ConfigMap\nmetadata: {name: mine}\n",
+		"components: []\nresources: [widgets.yaml]\n---\n# mine\n",
+	} {
+		t.Chdir(here)
+		g := widgets(t, before)
+		_, errOut, code := optIn(t, "crds")
+		g.Expect(code).To(Equal(exitError), errOut)
+		g.Expect(errOut).To(ContainSubstring("crds/kustomization.yaml holds more than one YAML document"))
+		g.Expect(read(g, "crds/kustomization.yaml")).To(Equal(before))
+		g.Expect("crds/moult-opt-in").NotTo(BeADirectory())
 	}
 }
 
@@ -148,6 +193,38 @@ func TestOptInChoosesCRDs(t *testing.T) {
 	built, err := render.Folder("crds", render.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(built.Objects[0].GetLabels()).To(Equal(map[string]string{"widgets.example.com/migrate": "true"}))
+}
+
+func TestOptInTellsFlagsThatItDidNotApply(t *testing.T) {
+	const already = "crds/kustomization.yaml sets the label already\n"
+	for name, c := range map[string]struct {
+		with, args []string
+		code       int
+		out, says  string
+	}{
+		"a pattern that matches nothing":    {nil, []string{"--crds", "others.*"}, exitNotDone, "", "crds builds no CRD that --crds matches, so nothing was written; crds/kustomization.yaml sets the label already, on widgets.example.com, gadgets.example.com"},
+		"annotations that nothing has":      {nil, []string{"--annotated", "team=a"}, exitNotDone, "", "no CRD that --annotated matches"},
+		"a pattern that matches fewer":      {nil, []string{"--crds", "gadgets.*"}, exitDone, already + "not applied: --crds; take", ""},
+		"a pattern that matches the others": {[]string{"--crds", "widgets.*"}, []string{"--crds", "gadgets.*"}, exitNotDone, "", "so --crds was not applied and nothing was written; gadgets.example.com does not carry the label"},
+		"a pattern that matches the same":   {[]string{"--crds", "widgets.*"}, []string{"--crds", "widgets.*"}, exitDone, already + "labelled: widgets", ""},
+		"another folder":                    {nil, []string{"--folder", "elsewhere"}, exitDone, already + "not applied: --folder; take", ""},
+		"the same folder":                   {nil, []string{"--folder", "crds/moult-opt-in"}, exitDone, already + "labelled: ", ""},
+		"a reference in place of a folder":  {nil, []string{"--ref", "v0.1.0"}, exitDone, already + "not applied: --ref; take", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := widgets(t, "resources: [widgets.yaml, gadgets.yaml]\n")
+			g.Expect(os.WriteFile("crds/gadgets.yaml", []byte(strings.ReplaceAll(read(g, "crds/widgets.yaml"), "widgets", "gadgets")), 0o600)).To(Succeed())
+			_, errOut, code := optIn(t, append([]string{"crds"}, c.with...)...)
+			g.Expect(code).To(Equal(exitDone), errOut)
+			before := read(g, "crds/kustomization.yaml")
+			out, errOut, code := optIn(t, append([]string{"crds"}, c.args...)...)
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(out).To(HavePrefix(c.out))
+			g.Expect(errOut).To(ContainSubstring(c.says))
+			g.Expect(read(g, "crds/kustomization.yaml")).To(Equal(before))
+			g.Expect("elsewhere").NotTo(BeADirectory())
+		})
+	}
 }
 
 func TestOptInLeavesOutWhatIsLeftOutOnPurpose(t *testing.T) {

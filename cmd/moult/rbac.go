@@ -49,16 +49,16 @@ input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + optin.Exclu
 Exit codes:
   0    the role is printed
   2    it is not: wrong arguments, a build failed, no CRD at all`,
-		Example: a.example(`  $ moult rbac config/crd > moult-role.yaml
+		Example: a.example(`  moult rbac config/crd > moult-role.yaml
 
   # only for CRDs that carry the opt-in label
-  $ moult rbac config/crd --opted-in
+  moult rbac config/crd --opted-in
 
   # what Helm renders
-  $ helm template widgets ./chart --include-crds | moult rbac -
+  helm template widgets ./chart --include-crds | moult rbac -
 
   # what is in a cluster already
-  $ kubectl get crd widgets.example.com -o yaml | moult rbac -`),
+  kubectl get crd widgets.example.com -o yaml | moult rbac -`),
 		Args:    somePaths,
 		PreRunE: func(*cobra.Command, []string) error { return r.check() },
 		RunE:    func(c *cobra.Command, paths []string) error { return r.print(distinct(paths), c.InOrStdin()) },

@@ -8,11 +8,14 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/optin"
@@ -38,6 +41,9 @@ func (r *rbacCommand) crds(paths []string, stdin io.Reader) ([]*apiextensionsv1.
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(candidate.Object.Object, crd); err != nil {
 				return nil, fmt.Errorf("%s: CRD %s cannot be read: %w", path, candidate.Object.GetName(), err)
 			}
+			if err := grantable(crd); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
 			found[crd.Name] = crd
 		}
 	}
@@ -45,6 +51,37 @@ func (r *rbacCommand) crds(paths []string, stdin io.Reader) ([]*apiextensionsv1.
 		return nil, errors.New(r.noCRD())
 	}
 	return slices.Collect(maps.Values(found)), nil
+}
+
+// grantable refuses what no API server accepts as a CRD: for RBAC, the group "" has Secrets, and * is everything. The rules
+// are those of ValidateCustomResourceDefinition (k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation).
+func grantable(crd *apiextensionsv1.CustomResourceDefinition) error {
+	group, plural := crd.Spec.Group, crd.Spec.Names.Plural
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("CRD %q is none that an API server accepts, so nothing is granted: "+format+"; correct it, or leave it out", append([]any{crd.Name}, args...)...)
+	}
+	if wrong := validation.IsDNS1123Subdomain(group); len(wrong) > 0 {
+		return refuse("spec.group %q is no domain: %s", group, wrong[0])
+	}
+	if !strings.Contains(group, ".") {
+		return refuse("spec.group %q is a domain without a dot", group)
+	}
+	if wrong := validation.IsDNS1035Label(plural); len(wrong) > 0 {
+		return refuse("spec.names.plural %q is no name: %s", plural, wrong[0])
+	}
+	if crd.Name != plural+"."+group {
+		return refuse("its name has to be %q, of spec.names.plural and spec.group", plural+"."+group)
+	}
+	if servedByKubernetes(group) {
+		return fmt.Errorf("CRD %q has the group %s, which Kubernetes itself serves, so nothing is granted; leave it out", crd.Name, group)
+	}
+	return nil
+}
+
+// servedByKubernetes tells groups whose resources are no custom ones. Other groups that end in k8s.io, as that of the
+// Gateway API, are made of CRDs.
+func servedByKubernetes(group string) bool {
+	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == apiextensionsv1.GroupName || group == "apiregistration.k8s.io"
 }
 
 func (r *rbacCommand) noCRD() string {
@@ -64,7 +101,11 @@ func manifestsAt(path string, stdin io.Reader) (*render.Rendering, error) {
 		return nil, noSuchPath(path, err)
 	}
 	if info.IsDir() {
-		return render.Folder(path, render.Options{})
+		rendering, err := render.Folder(path, render.Options{})
+		if err != nil && render.KustomizationIn(path) == "" {
+			err = fmt.Errorf("%w; without a kustomization all manifests in a folder and below are taken as one, so if several things lie there, name the folders that hold the CRDs", err)
+		}
+		return rendering, err
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {

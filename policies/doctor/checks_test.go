@@ -311,3 +311,16 @@ func TestAMissingPermissionIsNoFailure(t *testing.T) {
 		})
 	}
 }
+
+// A check that passes has a line of its own, which has to say something.
+func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
+	g := NewWithT(t)
+	unknown := healthy()
+	unknown.CRDs[0].ManagedFields = nil // nobody knows where the label is from
+	for _, p := range []Patient{healthy(), unknown} {
+		for _, r := range Examine(p).Checks {
+			g.Expect(r.Outcome != Passed || r.Evidence != "").To(BeTrue(), string(r.ID))
+		}
+	}
+	g.Expect(Examine(unknown).Checks[0].Evidence).To(Equal("nothing says that the label is only on the live objects, nor that it is in Git"))
+}

@@ -39,6 +39,7 @@ func labelInGit(p Patient) Result {
 		}
 		return []Finding{f}
 	})}
+	r.Evidence = "nothing says that the label is only on the live objects, nor that it is in Git"
 	if len(from) > 0 {
 		r.Evidence = fmt.Sprintf("the label is in what is applied by %s", strings.Join(slices.Sorted(maps.Keys(from)), ", "))
 	}

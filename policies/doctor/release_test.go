@@ -3,10 +3,12 @@ package doctor
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,8 +57,8 @@ func TestReadingARelease(t *testing.T) {
 			{Group: "example.com", Version: "v1alpha1", Kind: "Widget"}:                      2,
 		},
 	}
-	g.Expect(Decode(pack(t, string(content)))).To(Equal(want))
-	g.Expect(Decode([]byte(base64.StdEncoding.EncodeToString(content)))).To(Equal(want), "as Helm stored releases before it packed them")
+	g.Expect(Decode(t.Context(), pack(t, string(content)))).To(Equal(want))
+	g.Expect(Decode(t.Context(), []byte(base64.StdEncoding.EncodeToString(content)))).To(Equal(want), "as Helm stored releases before it packed them")
 }
 
 func TestWhatIsNoReleaseSaysSo(t *testing.T) {
@@ -68,11 +70,93 @@ func TestWhatIsNoReleaseSaysSo(t *testing.T) {
 		"no base64":            {[]byte("{}"), "it is not base64"},
 		"the beginning of one": {[]byte(base64.StdEncoding.EncodeToString([]byte{0x1f, 0x8b, 0x08})), "it cannot be unpacked"},
 		"no JSON":              {pack(t, "widgets"), "it is not a release"},
-		"an endless one":       {pack(t, `{"name":"`+strings.Repeat("x", 2000)+`"}`), "it is not a release"},
+		"an endless one":       {pack(t, `{"name":"`+strings.Repeat("x", 2000)+`"}`), "it is larger than a release of Helm's gets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := decode(c.data, 1000)
+			_, err := decode(t.Context(), c.data, limits{unpacked: 1000})
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
+		})
+	}
+}
+
+// storing is a release with a manifest and nothing else.
+func storing(t *testing.T, manifest string) []byte {
+	t.Helper()
+	content, err := json.Marshal(map[string]any{"name": "widgets", "manifest": manifest})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return pack(t, string(content))
+}
+
+// Whoever may write a Secret could otherwise keep the doctor busy for minutes, with all the memory there is.
+func TestAReleaseThatIsTooMuchIsNotRead(t *testing.T) {
+	widget := "\n---\nkind: Widget\n"
+	most := limits{unpacked: 1000, document: 100, documents: 10}
+	for name, c := range map[string]struct {
+		manifest string
+		tooMuch  bool
+	}{
+		"ten documents":               {strings.Repeat(widget, 10), false},
+		"eleven":                      {strings.Repeat(widget, 11), true},
+		"empty ones do not count":     {strings.Repeat("\n---", 100) + widget, false},
+		"but comments do":             {strings.Repeat("\n---#", 100) + widget, true},
+		"a list of ten":               {"kind: WidgetList\nitems: [" + strings.Repeat("{},", 10) + "]", false},
+		"a list of eleven":            {"kind: WidgetList\nitems: [" + strings.Repeat("{},", 11) + "]", true},
+		"a document of a 100 bytes":   {"kind: " + strings.Repeat("x", 93), false},
+		"a longer one":                {"kind: " + strings.Repeat("x", 94), true},
+		"more than is to be unpacked": {strings.Repeat(" ", 1000), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := decode(t.Context(), storing(t, c.manifest), most)
+			if c.tooMuch {
+				NewWithT(t).Expect(err).To(MatchError(ErrTooMuch))
+			} else {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			}
+		})
+	}
+}
+
+func TestReadingAReleaseIsQuickAndCanBeInterrupted(t *testing.T) {
+	g := NewWithT(t)
+	data := storing(t, strings.Repeat("\n---", 3<<20))
+	started := time.Now()
+	_, err := Decode(t.Context(), data)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(time.Since(started)).To(BeNumerically("<", 10*time.Second))
+	_, err = Decode(t.Context(), storing(t, strings.Repeat("\n---", 6<<20)))
+	g.Expect(err).To(MatchError(ErrTooMuch))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Decode(ctx, data)
+	g.Expect(err).To(MatchError(context.Canceled))
+}
+
+// Helm builds what a list holds. What an uninstall keeps, it decides by the annotations of the document.
+func TestListsInAReleaseAreUnfolded(t *testing.T) {
+	crds := func(annotations string) string {
+		item := strings.ReplaceAll(crdManifest("listed.example.com", "  annotations: {helm.sh/resource-policy: keep}\n"), "\n", "\n    ")
+		return "apiVersion: v1\nkind: List\nmetadata: {" + annotations + "}\nitems:\n  - " + strings.TrimSpace(item) + "\n"
+	}
+	crd := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	for name, c := range map[string]struct {
+		manifest string
+		crds     map[string]bool
+		uses     map[schema.GroupVersionKind]int
+	}{
+		"an item says keep, which Helm does not read": {crds(""), map[string]bool{"listed.example.com": false}, map[schema.GroupVersionKind]int{crd: 1}},
+		"the list says keep":                          {crds("annotations: {helm.sh/resource-policy: keep}"), map[string]bool{"listed.example.com": true}, map[schema.GroupVersionKind]int{crd: 1}},
+		"items that leave out what the list says":     {"apiVersion: example.com/v1\nkind: WidgetList\nitems: [{metadata: {name: a}}, {metadata: {name: b}}, 5]", map[string]bool{}, map[schema.GroupVersionKind]int{widget: 2}},
+		"a list of nothing":                           {"apiVersion: v1\nkind: List\nitems: []", map[string]bool{}, map[schema.GroupVersionKind]int{}},
+		"items that are none":                         {"apiVersion: example.com/v1\nkind: Widget\nitems: 5", map[string]bool{}, map[schema.GroupVersionKind]int{widget: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, err := Decode(t.Context(), storing(t, c.manifest))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.CRDs).To(Equal(c.crds))
+			g.Expect(r.Uses).To(Equal(c.uses))
 		})
 	}
 }

@@ -25,6 +25,8 @@ type Delivery struct {
 	Object *unstructured.Unstructured
 	// Path is the folder, relative to the root of its repository; empty if it is none, as with a chart.
 	Path string
+	// Recurse: Argo CD takes the manifests of folders below, too.
+	Recurse bool
 	// Components, Patches and Labels are added to what lies in the folder.
 	Components              []string
 	IgnoreMissingComponents bool
@@ -89,6 +91,7 @@ func argoCD(object *unstructured.Unstructured, spec []string) []Delivery {
 		wrapped := &unstructured.Unstructured{Object: from}
 		d := Delivery{Tool: ArgoCD, Object: object, spec: spec}
 		d.Path, _ = from["path"].(string)
+		d.Recurse, _ = at(wrapped, "directory", "recurse").(bool)
 		d.Components = stringsIn(at(wrapped, "kustomize", "components"))
 		d.IgnoreMissingComponents, _ = at(wrapped, "kustomize", "ignoreMissingComponents").(bool)
 		d.Patches = patchesIn(at(wrapped, "kustomize", "patches"), under(fields[i], "kustomize", "patches"))

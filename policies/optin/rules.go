@@ -70,17 +70,21 @@ func (c check) howToOptIn() string {
 	}
 }
 
-// reachesNothing: Kustomize takes a target that matches nothing for a success.
+// reachesNothing: Kustomize takes a target that matches nothing for a success, and null for the wish to remove a label.
 func reachesNothing(c check) []Finding {
 	var findings []Finding
 	for _, patch := range c.unit.Patches {
-		if patch.Reached > 0 {
+		if patch.Reached > 0 && !patch.TakesOff {
 			continue
 		}
 		f := Finding{
 			File: patch.File, Line: patch.Line, Field: patch.Field,
 			Why:  fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.labelKey, c.unit.Name),
 			Mend: "correct its target, list it where the CRDs are built, or remove it",
+		}
+		if patch.Reached > 0 {
+			f.Why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.labelKey, c.unit.Name)
+			f.Mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.labelKey, v1alpha1.MigrateLabelValue, ExcludeValue)
 		}
 		if patch.File == "" && c.unit.Delivery != nil {
 			f.Object = c.unit.Delivery.Object

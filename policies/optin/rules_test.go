@@ -136,6 +136,15 @@ func TestAPatchThatReachesNothingIsFound(t *testing.T) {
 	g.Expect(findings).To(ConsistOf(And(HaveField("Rule", ReachesNothing), HaveField("File", "a.yaml"), HaveField("Line", 7), HaveField("Severity", Error))))
 }
 
+func TestAPatchThatTakesTheLabelOffSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	off, missed := Patch{File: "a.yaml", TakesOff: true, Reached: 1}, Patch{File: "b.yaml", TakesOff: true}
+	g.Expect(Check(Unit{Patches: []Patch{off, missed}}, key)).To(ConsistOf(
+		And(HaveField("Rule", ReachesNothing), HaveField("File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Mend", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
+		And(HaveField("Rule", ReachesNothing), HaveField("File", "b.yaml"), HaveField("Why", ContainSubstring("has none that it matches"))),
+	))
+}
+
 func TestTheOrderIsThatFromGitToTheCluster(t *testing.T) {
 	g := NewWithT(t)
 	var order []Rule

@@ -30,13 +30,15 @@ type Unit struct {
 	ArgoCDConfig []*unstructured.Unstructured
 }
 
-// Patch sets the opt-in label on what it selects.
+// Patch sets the opt-in label on what it selects, or takes it off.
 type Patch struct {
 	// File and Line are where the patch stands in a kustomization. A patch of the Delivery has none, but Field.
 	File  string
 	Line  int
 	Field []string
-	// Reached is on how many CRDs of the build the patch has set the label.
+	// TakesOff: the patch has null for the label.
+	TakesOff bool
+	// Reached is on how many CRDs of the build the patch has set the label, or from how many it has taken it off.
 	Reached int
 }
 
