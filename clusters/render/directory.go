@@ -26,7 +26,7 @@ type DirectoryOptions struct {
 // Directory reads the manifests of a folder one by one, as Argo CD does when there is neither a kustomization nor a
 // chart in it. YAML that is no manifest is passed over, unless it looks like one that is broken.
 func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
-	disk, err := confine(filesys.MakeFsOnDisk(), o.Root)
+	disk, err := confine(regular{filesys.MakeFsOnDisk()}, o.Root)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", dir, err)
 	}

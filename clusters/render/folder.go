@@ -98,7 +98,7 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 			err = gaveUp(caught)
 		}
 	}()
-	disk, err := confine(filesys.MakeFsOnDisk(), f.options.Root)
+	disk, err := confine(regular{filesys.MakeFsOnDisk()}, f.options.Root)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,6 +113,9 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	overlay.rootFile, overlay.root, err = f.kustomization(disk, root.String(), origins)
 	if err != nil {
 		return nil, nil, err
+	}
+	if s != nil {
+		s.readAhead(disk, root.String())
 	}
 	built, err = build(overlay, root.String())
 	if err != nil {

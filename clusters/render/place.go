@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -36,7 +35,7 @@ func (p Place) String() string {
 
 // placeIn looks for an object in a file.
 func placeIn(file, kind, name string, fields []string) Place {
-	content, err := os.ReadFile(file)
+	content, err := ReadRegular(file)
 	if err != nil {
 		return Place{File: file}
 	}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -32,6 +35,22 @@ func newSchemas() *schemas { return &schemas{mark: "schema-" + rand.Text() + "-"
 
 // schemaField is the field of a version that stands for its schema.
 const schemaField = "openAPIV3Schema"
+
+// readAhead parses the CRDs below a folder, which takes most of the time, while another folder is being built.
+func (s *schemas) readAhead(disk filesys.FileSystem, root string) {
+	// What cannot be read or parsed, the build will tell.
+	_ = disk.Walk(root, func(path string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() || filepath.Ext(path) != ".yaml" && filepath.Ext(path) != ".yml" {
+			return nil //nolint:nilerr // see above
+		}
+		if content, err := disk.ReadFile(path); err == nil && bytes.Contains(content, []byte(schemaField)) {
+			if parsed, err := sourceOf(content); err == nil {
+				s.sources = append(s.sources, parsed)
+			}
+		}
+		return nil
+	})
+}
 
 // takeOut is a file without the schemas of its CRDs. A file that is not as plain as those that generators write stays as
 // it is.

@@ -73,6 +73,7 @@ func (c *checkout) take(name string, entry object.TreeEntry) error {
 	case filemode.Dir:
 		return c.root.MkdirAll(name, 0o700)
 	case filemode.Submodule:
+		c.tree.addSubmodule(name, entry.Hash.String())
 		c.tree.Notes = append(c.tree.Notes, name+" is a submodule, whose content is in another repository and was left out")
 		return nil
 	}

@@ -27,6 +27,9 @@ type Tree struct {
 	// Notes are what a person should know about the tree, for example which submodules it lacks, each in a sentence
 	// without a full stop.
 	Notes []string
+	// Submodules are the commits of the repository's submodules, by their paths from the root. Their content is in other
+	// repositories, and may be missing here.
+	Submodules map[string]string
 
 	temporary string
 }
@@ -73,7 +76,9 @@ func openFolder(path string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{Root: root, Dir: dir}, nil
+	opened := &Tree{Root: root, Dir: dir}
+	opened.readSubmodules()
+	return opened, nil
 }
 
 // rootOf is the nearest folder upwards that Git keeps, or else the folder itself.

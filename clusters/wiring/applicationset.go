@@ -25,7 +25,7 @@ type parameters map[string]string
 func (f *follower) generated(p pointer) []*Unit {
 	set := p.by.Unstructured
 	unseen := &Unit{Name: unitName(p), Tool: optin.ArgoCD, By: p.by, Parent: p.parent, Deliveries: optin.DeliveriesOf(set)}
-	unseen.hidden.anywhere = true // its Applications may be of any folder
+	unseen.hidden.widen(scopeOf(set)) // its Applications may be of any folder
 	all, err := f.parametersOf(set)
 	if err != nil {
 		unseen.Unseen = err.Error()
@@ -43,7 +43,9 @@ func (f *follower) generated(p pointer) []*Unit {
 		one := pointer{by: by, parent: p.parent}
 		if !f.seen[key(one)] {
 			f.seen[key(one)] = true
-			units = append(units, f.unit(one))
+			unit := f.unit(one)
+			unit.addInput("what the generators of "+nameOf(p.by, p.parent)+" read", generatorsRead(set))
+			units = append(units, unit)
 		}
 	}
 	f.seen[key(p)] = true

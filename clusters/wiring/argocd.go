@@ -51,12 +51,12 @@ func (f *follower) argoCDSource(u *Unit, source *unstructured.Unstructured, d op
 		return
 	case strings.Contains(path, "{{"):
 		u.Unseen = "its path is a template"
-		u.hidden.anywhere = true
+		u.hidden.widen(wires)
 		return
 	case at(source, "plugin") != nil:
 		u.Unseen = "it is rendered by a plugin"
 		u.hidden.add(folder(f.tree, path))
-		u.hidden.anywhere = true // a plugin reads what it likes
+		u.hidden.widen(everything) // a plugin reads what it likes
 		return
 	}
 	if url := elsewhere(u, source); url != "" {
@@ -67,6 +67,12 @@ func (f *follower) argoCDSource(u *Unit, source *unstructured.Unstructured, d op
 	if dir := folder(f.tree, path); dir != "" && hasFile(dir, "Chart.yaml") {
 		u.Unseen = fmt.Sprintf("%s is a chart", path)
 		f.hideChart(u, source, dir)
+		return
+	}
+	if why := f.notAsItLies(u, source, path); why != "" {
+		u.Unseen = why
+		u.hidden.add(folder(f.tree, path))
+		u.hidden.widen(data)
 		return
 	}
 	if at := text(source, "targetRevision"); isPin(at) {

@@ -54,6 +54,10 @@ type Unit struct {
 	// Err is why the unit could not be built.
 	Err error
 
+	// Inputs are what else decides which objects the unit gets, and is not built into them: what a source leaves out, for
+	// example. By what a person would call it, each stands for the same as long as it is the same.
+	Inputs map[string]string
+
 	// hidden is what of this repository decides about the objects that are not seen.
 	hidden hidden
 }
@@ -65,11 +69,17 @@ type Object struct {
 	rendered *render.Object
 	tree     *tree.Tree
 	under    []string // the field of what was rendered that became this object
+	file     string   // where it stands, if it was not rendered
+	// variables: Flux puts values into it that cannot be known.
+	variables bool
 }
 
 // At is where the object stands, or its field, or the innermost one around it that is there. It is empty for what comes
 // from another repository. The first call for an object of a folder builds the folder once more.
 func (o *Object) At(fields ...string) finding.Place {
+	if o.rendered == nil {
+		return finding.Place{File: o.file}
+	}
 	place := o.rendered.Place(append(slices.Clone(o.under), fields...)...)
 	if place.Repo != "" || place.File == "" {
 		return finding.Place{}

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -49,6 +50,10 @@ func (c *Cluster) findTwice() {
 			Rule: AppliedTwice, Severity: finding.Warning, Cluster: c.Name, CRD: other.GetName(), Place: other.At(),
 			Why:  fmt.Sprintf("both %s and %s apply it, so each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
 			Mend: "leave it in one of them",
+		}
+		if !reflect.DeepEqual(one.Object.Object["spec"], other.Object.Object["spec"]) {
+			f.Severity = finding.Error // which of them counts, nobody knows, and a version may be in one of them only
+			f.Why = fmt.Sprintf("%s and %s apply it, and they differ, so it changes with every reconciliation", one.Unit.Name, other.Unit.Name)
 		}
 		if one.Unit == other.Unit {
 			f.Why, f.Mend = fmt.Sprintf("%s holds it twice, and the later one counts", one.Unit.Name), "leave one of them"

@@ -85,11 +85,21 @@ func (e *entryPoints) add(holder string, object *Object) {
 		switch {
 		case dir == "" || delivery.Path == "" || strings.Contains(delivery.Path, "{{"):
 		case inside(holder, dir):
-			e.selves = append(e.selves, dir)
+			if appliesBelow(delivery, dir) || holder == dir {
+				e.selves = append(e.selves, dir)
+			}
 		default:
 			e.targets = append(e.targets, dir)
 		}
 	}
+}
+
+// appliesBelow tells whether what lies in folders below is applied, too. Argo CD takes only the files of the folder itself
+// unless it is told to recurse, so an Application with the path of a whole repository, which may be another one, does not
+// apply itself. With a kustomization, that says what is applied.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/directory/
+func appliesBelow(d optin.Delivery, dir string) bool {
+	return d.Tool != optin.ArgoCD || d.Recurse || render.KustomizationIn(dir) != ""
 }
 
 // candidates are the outermost folders that hold something and are not applied by something else.

@@ -32,6 +32,12 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 			files{"clusters/a/app.yaml": app("a", "source: {path: apps}"), "clusters/b/app.yaml": app("a", "source: {path: apps}"), "apps/x.yaml": app("c", "source: {path: c}"), "c/x.yaml": configMap("x")},
 			".", []string{"clusters/a", "clusters/b"},
 		},
+		"an Application of another repository's root": {
+			files{"clusters/production/app.yaml": app("a", "source: {path: .}"), "1/x.yaml": configMap("x")}, ".", []string{"clusters/production"},
+		},
+		"an Application that takes all folders below, itself with them": {
+			files{"clusters/production/apps/app.yaml": app("a", "source: {path: clusters/production, directory: {recurse: true}}"), "1/x.yaml": configMap("x")}, ".", []string{"clusters/production"},
+		},
 		"one": {
 			files{"clusters/only/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/only"},
 		},

@@ -21,7 +21,7 @@ func rolloutCluster(c *wiring.Cluster) rollout.Cluster {
 	converted := rollout.Cluster{Name: c.Name}
 	for _, u := range c.Units {
 		unit := rollout.Unit{
-			Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil,
+			Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil, Inputs: u.Inputs,
 		}
 		if u.By != nil {
 			unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}

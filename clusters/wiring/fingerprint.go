@@ -1,13 +1,11 @@
 package wiring
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,8 +14,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/clusters/render"
 )
 
 // whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
@@ -38,14 +37,18 @@ func (f *follower) fingerprint(s Source, holder *Unit, h hidden) string {
 		p.write("in", holder.Name)
 	}
 	p.object(s.By)
+	p.inputs(h.inputs)
+	if s.By.variables && holder != nil {
+		p.variablesOf(holder.By)
+	}
 	for _, built := range h.built {
 		p.write("built", built)
 	}
 	for _, file := range h.files {
 		p.file(file)
 	}
-	if h.anywhere && f.tree != nil {
-		p.write("repository", f.all())
+	if h.scope != named && f.tree != nil {
+		p.write("repository", f.all(h.scope))
 	}
 	return hex.EncodeToString(p.sum.Sum(nil))
 }
@@ -63,6 +66,12 @@ func (p *fingerprint) write(what, content string) {
 	fmt.Fprintf(p.sum, "%s %d %s\n", what, len(content), content)
 }
 
+func (p *fingerprint) inputs(all map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p.write(name, all[name])
+	}
+}
+
 // object adds what an object says, and the objects that it refers to.
 func (p *fingerprint) object(o *Object) {
 	if p.objects[o.Unstructured] {
@@ -75,11 +84,23 @@ func (p *fingerprint) object(o *Object) {
 	}
 	p.write(o.GetKind()+" "+o.GetName(), string(content))
 	if o.is("source.toolkit.fluxcd.io", "HelmChart") {
-		for _, file := range p.chartOf(o).files {
+		chart := p.chartOf(o)
+		p.inputs(chart.inputs)
+		for _, file := range chart.files {
 			p.file(file)
 		}
 	}
 	p.references(o.GetNamespace(), o.Object)
+	for _, included := range p.included(o) {
+		p.object(included)
+	}
+}
+
+// variablesOf adds what a Kustomization puts into its objects, as far as it is in this repository: a Secret may be, too.
+func (p *fingerprint) variablesOf(kustomization *Object) {
+	content, err := json.Marshal(at(kustomization.Unstructured, "spec", "postBuild"))
+	p.write("postBuild", string(append(content, fmt.Sprint(err)...)))
+	p.references(kustomization.GetNamespace(), at(kustomization.Unstructured, "spec", "postBuild"))
 }
 
 // deciding is an object without what says who it is, how it is doing, and when it is looked at.
@@ -154,12 +175,12 @@ func (p *fingerprint) file(path string) {
 		}
 		return
 	}
-	content, err := os.ReadFile(resolved)
+	content, err := render.ReadRegular(resolved)
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}
 	p.write(p.tree.Relative(path), string(content))
-	if filepath.Base(path) == "Chart.yaml" {
+	if name := filepath.Base(path); name == "Chart.yaml" || name == "requirements.yaml" { // the latter with Helm 2's charts
 		for _, dependency := range dependenciesIn(content) {
 			p.file(filepath.Join(filepath.Dir(resolved), filepath.FromSlash(dependency)))
 		}
@@ -183,47 +204,4 @@ func dependenciesIn(chart []byte) []string {
 		}
 	}
 	return folders
-}
-
-// all stands for everything in the repository that may decide about CRDs, whichever folder is applied: kustomizations,
-// charts with their values, and files that speak of CRDs, of gates, or of what Flux and Argo CD apply.
-func (f *follower) all() string {
-	if f.repository != "" {
-		return f.repository
-	}
-	p := &fingerprint{follower: f, sum: sha256.New(), files: map[string]bool{}}
-	_ = filepath.WalkDir(f.tree.Root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			p.write("error", f.tree.Relative(path))
-		case entry.IsDir() && entry.Name() == ".git":
-			return filepath.SkipDir
-		case !entry.IsDir() && mayMatter(path):
-			content, err := os.ReadFile(path)
-			if err != nil || isWiring(path) || speaksOfCRDs(content) {
-				p.write(f.tree.Relative(path), string(content))
-			}
-		}
-		return nil
-	})
-	f.repository = hex.EncodeToString(p.sum.Sum(nil))
-	return f.repository
-}
-
-func mayMatter(path string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, filepath.Ext(path)) || isWiring(path)
-}
-
-func isWiring(path string) bool {
-	name := filepath.Base(path)
-	return name == "Chart.yaml" || strings.HasPrefix(name, "values") || slices.Contains(konfig.RecognizedKustomizationFileNames(), name)
-}
-
-func speaksOfCRDs(content []byte) bool {
-	for _, word := range []string{"CustomResourceDefinition", "VersionRemoval", "argoproj.io/", ".fluxcd.io/"} {
-		if bytes.Contains(content, []byte(word)) {
-			return true
-		}
-	}
-	return false
 }

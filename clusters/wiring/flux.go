@@ -20,7 +20,11 @@ func (f *follower) flux(u *Unit) {
 	if u.Unseen, u.Pinned = f.fluxSource(by); u.Unseen != "" {
 		u.hidden.addBelowRoot(f.tree, d.Path)
 		// An artifact may well be made of this repository, by whoever publishes it.
-		u.hidden.anywhere = text(by, "spec", "sourceRef", "kind") != "GitRepository" && len(u.hidden.files) > 0
+		if kind := text(by, "spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
+			u.hidden.widen(data) // made in the cluster, most likely of this repository
+		} else if kind != "GitRepository" && len(u.hidden.files) > 0 {
+			u.hidden.widen(wires)
+		}
 		return
 	}
 	f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })

@@ -57,8 +57,10 @@ type follower struct {
 	seen map[string]bool
 	// later are those that need something of a unit that may still come.
 	later []pointer
-	// repository is what all() has found, empty until somebody asks.
-	repository string
+	// repository is what all() has found, by how much was asked for.
+	repository map[scope]string
+	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
+	ignoring map[string]string
 }
 
 // pointer is an object that makes a tool apply something.
@@ -97,6 +99,7 @@ func (f *follower) follow(ctx context.Context) error {
 		}
 	}
 	f.cluster.findTwice()
+	f.findInputs()
 	f.findUnseen()
 	return nil
 }

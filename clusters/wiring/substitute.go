@@ -65,6 +65,7 @@ func (f *follower) substitute(u *Unit) error {
 		if err != nil {
 			return fmt.Errorf("variables of %s %s cannot be substituted: %w", object.GetKind(), object.GetName(), err)
 		}
+		object.variables = len(of) > 0
 		for _, name := range of {
 			unknown[name] = true
 			matters = matters || object.matters()

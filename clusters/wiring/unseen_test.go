@@ -106,7 +106,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a plugin's file":                         {plugin, "p/x.txt", "a", "b", false},
 		"a CRD that a plugin may read":            {plugin, "base/crd.yaml", "v1}", "v2}", false},
 		"a list of files that a plugin may read":  {plugin, "base/kustomization.yaml", "x.yaml", "crd.yaml", false},
-		"what is neither, beside a plugin":        {plugin, "base/x.yaml", "name: x", "name: y", true},
+		"whatever a plugin may read":              {plugin, "base/x.yaml", "name: x", "name: y", false},
 		"a CRD that an ApplicationSet may apply":  {set, "at/one/crd.yaml", "v1}", "v2}", false},
 		"what else an ApplicationSet may apply":   {set, "at/one/x.yaml", "name: x", "name: y", true},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},

@@ -42,11 +42,11 @@ Exit codes:
   0    the CRDs are printed
   1    there is nothing to bridge
   2    the question could not be answered: wrong arguments, a build failed, a stored
-       version that neither state knows`,
-		Example: a.example(`  $ moult bridge --base git:v1.2.0:config/crd --head config/crd > bridge.yaml
+       version that neither state knows, a CRD that the API server would refuse`,
+		Example: a.example(`  moult bridge --base git:v1.2.0:config/crd --head config/crd > bridge.yaml
 
   # from what a cluster has
-  $ moult bridge --live --context production --head config/crd --crd widgets.example.com`),
+  moult bridge --live --context production --head config/crd --crd widgets.example.com`),
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context(), c.InOrStdin()) },
 	}
@@ -97,8 +97,11 @@ func (b *bridgeCommand) run(ctx context.Context, stdin io.Reader) error {
 		}
 		made, err := bridge.Between(before, crd, b.labelKey)
 		if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {
-			needless = append(needless, err.Error())
+			needless = append(needless, b.needless(unneeded, before, crd))
 			continue
+		}
+		if err == nil {
+			err = b.refused(before, made.CRD)
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -27,6 +28,22 @@ func TestBridgePrintsWhatCanBeCommitted(t *testing.T) {
 	g.Expect(got.out).NotTo(ContainSubstring("creationTimestamp"))
 }
 
+// The version that is put back is served and not deprecated, so a plain rewrite would leave it alone.
+func TestBridgePrintsTheRewriteThatTurnsManifests(t *testing.T) {
+	g := inRepository(t, map[string]string{
+		"base/widgets.yaml": strings.ReplaceAll(widgetsV1, "name: v1\n", "name: v1alpha1\n"), "head/widgets.yaml": widgetsV1, "apps/rose.yaml": rose,
+	})
+	got := alone(t, newBridgeCommand, "--base", "base", "--head", "head")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(os.WriteFile("bridge.yaml", []byte(got.out), 0o600)).To(Succeed())
+	_, command, found := strings.Cut(got.out, "#        moult rewrite ")
+	g.Expect(found).To(BeTrue(), got.out)
+	command, _, _ = strings.Cut(command, "\n")
+	got = alone(t, newRewriteCommand, strings.Fields(strings.Replace(command, "FILE", "bridge.yaml", 1))...)
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(Equal("apps/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
+}
+
 func TestBridgeTakesEitherStateFromStandardInput(t *testing.T) {
 	g := inRepository(t, map[string]string{"base/widgets.yaml": strings.ReplaceAll(widgetsV1, "name: v1\n", "name: v1alpha1\n"), "head/widgets.yaml": widgetsV1})
 	got := piped(t, newBridgeCommand, read(g, "head/widgets.yaml"), "--base", "base", "--head", "-")
@@ -46,6 +63,22 @@ func TestBridgeSaysWhenThereIsNothingToBridge(t *testing.T) {
 	g.Expect(got.out).To(BeEmpty())
 	g.Expect(got.errOut).To(Equal("moult: there is nothing to bridge\n  wews.example.com is not in base: it is new\n" +
 		"  widgets.example.com needs no intermediate CRD: the new one has every version of the old one, so it can be applied as it is\n"))
+}
+
+// A CRD that no API server takes is neither printed nor called fit to be applied.
+func TestBridgeAsksWhatTheAPIServerWouldRefuse(t *testing.T) {
+	broken := strings.ReplaceAll(widgetsV1, "  scope: Namespaced\n", "  scope: Namespaced\n  conversion: {strategy: Magic}\n")
+	g := inRepository(t, map[string]string{
+		"base/widgets.yaml": widgetsV1, "older/widgets.yaml": strings.ReplaceAll(widgetsV1, "name: v1\n", "name: v1alpha1\n"), "head/widgets.yaml": broken,
+	})
+	got := alone(t, newBridgeCommand, "--base", "base", "--head", "head")
+	g.Expect(got.code).To(Equal(exitNotDone), got.errOut)
+	g.Expect(got.errOut).To(ContainSubstring("widgets.example.com needs no intermediate CRD, but the API server would refuse the new one: spec.conversion.strategy: Unsupported value"))
+	g.Expect(got.errOut).NotTo(ContainSubstring("can be applied as it is"))
+	got = alone(t, newBridgeCommand, "--base", "older", "--head", "head")
+	g.Expect(got.code).To(Equal(exitError), got.errOut)
+	g.Expect(got.errOut).To(ContainSubstring("the API server would refuse the intermediate CRD of widgets.example.com: spec.conversion.strategy: "))
+	g.Expect(got.out).To(BeEmpty())
 }
 
 func TestBridgeRefuses(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ func (a *app) config() (*rest.Config, error) {
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(a.loadingRules(), overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no cluster to talk to: the kubeconfig is empty or there is none; set --kubeconfig or KUBECONFIG")
+	}
+	if contexts := a.contexts(); err != nil && a.contextName != "" && len(contexts) > 0 && !slices.Contains(contexts, a.contextName) {
+		return nil, fmt.Errorf("no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: %w; the kubeconfig has %s", err, strings.Join(contexts, ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: %w", err)

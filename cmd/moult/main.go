@@ -21,6 +21,7 @@ func main() {
 	log.SetLogger(logr.Discard()) // what libraries log is for controllers
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // what does not end at the first signal is ended by the second, as without us
 	code := run(ctx, nameFrom(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

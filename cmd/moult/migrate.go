@@ -63,16 +63,16 @@ validation are asked about it, and nothing is written. That needs no label.
 With --dry-run 0 means that no write would be refused, and 1 that some would or
 that a CRD cannot be tried as it is, for example because it is paused.`,
 		Example: a.example(`  # which objects would be refused?
-  $ moult migrate widgets.example.com --dry-run
+  moult migrate widgets.example.com --dry-run
 
   # migrate two CRDs side by side
-  $ moult migrate widgets.example.com gadgets.example.com
+  moult migrate widgets.example.com gadgets.example.com
 
   # as Moult's own user, where policies/admission/deny is installed
-  $ moult migrate widgets.example.com --as ` + controllerUser + `
+  moult migrate widgets.example.com --as ` + controllerUser + `
 
   # from a Job, with a result for machines on standard output
-  $ moult migrate widgets.example.com -o json`),
+  moult migrate widgets.example.com -o json`),
 		Args: func(_ *cobra.Command, names []string) error {
 			if len(names) == 0 {
 				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", a.name)

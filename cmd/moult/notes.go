@@ -34,13 +34,13 @@ standard input.
 Exit codes:
   0    the notes are printed, also if nothing has changed
   2    they could not be written: wrong arguments, a build failed, a broken CRD`,
-		Example: a.example(`  $ moult notes --base git:v1.2.0:config/crd --head config/crd
+		Example: a.example(`  moult notes --base git:v1.2.0:config/crd --head config/crd
 
   # what Helm renders
-  $ helm template widgets ./chart --include-crds | moult notes --base crds-1.2.0.yaml --head -
+  helm template widgets ./chart --include-crds | moult notes --base crds-1.2.0.yaml --head -
 
   # for programs
-  $ moult notes --base git:v1.2.0:config/crd --head config/crd -o json`),
+  moult notes --base git:v1.2.0:config/crd --head config/crd -o json`),
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return n.run(c.Context(), c.InOrStdin()) },

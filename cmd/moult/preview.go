@@ -67,16 +67,16 @@ Exit codes:
        cluster gets changes, and cannot be seen
   130  interrupted`,
 		Example: a.example(`  # this branch against main, asking nobody
-  $ moult preview --base git:origin/main --head . --entry clusters/production
+  moult preview --base git:origin/main --head . --entry clusters/production
 
   # two clusters, one by a snapshot, one asked; a comment, and a page with all of it
-  $ moult preview --base git:origin/main --head git:HEAD \
+  moult preview --base git:origin/main --head git:HEAD \
       --entry clusters/production --snapshot production=snapshots/production.yaml \
       --entry clusters/staging --context staging=kind-staging \
       -o markdown=comment.md -o html=preview.html
 
   # what Helm renders
-  $ helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
+  helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
 		Args: func(c *cobra.Command, args []string) error {
 			if err := noArguments(c, args); err != nil {
 				return ended{code: previewFailed, err: err}

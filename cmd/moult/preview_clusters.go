@@ -208,10 +208,11 @@ func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifest.H
 	if whole {
 		around = s.tree.Root
 	}
-	files, _, err := manifestFiles([]string{around})
+	read, err := manifestFiles([]string{around})
 	if err != nil {
 		return nil, fmt.Errorf("--head: %w", err)
 	}
+	files := read.files
 	for i := range files {
 		files[i].Name = s.tree.Relative(files[i].Name)
 	}

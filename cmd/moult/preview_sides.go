@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/clusters/tree"
@@ -53,6 +55,9 @@ func (p *previewCommand) open(ctx context.Context, stdin io.Reader) (*sides, err
 func openSide(ctx context.Context, where string, stdin io.Reader) (side, error) {
 	if where == "-" {
 		read, err := wiring.Stream("standard input", stdin)
+		if err == nil && !slices.ContainsFunc(read.Units, func(u *wiring.Unit) bool { return len(u.Objects) > 0 }) {
+			err = errors.New("standard input holds no manifest, as if all were to be deleted; if it comes from a program, that has failed, and if there is to be none, name an empty folder")
+		}
 		return side{stream: read}, err
 	}
 	opened, err := tree.Open(ctx, where)
@@ -91,13 +96,21 @@ func (s side) has(entry string) bool {
 // delivered is what one entry point gets before and after.
 func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Delivered, error) {
 	d := preview.Delivered{Name: name}
-	head, err := s.head.follow(ctx, entry)
-	if err != nil {
-		return d, fmt.Errorf("--head: %w%s", err, nameEntry(entry))
+	var base, head *wiring.Cluster
+	var both errgroup.Group
+	follow := func(flag string, from side, to **wiring.Cluster) {
+		both.Go(func() (err error) {
+			if *to, err = from.follow(ctx, entry); err != nil {
+				return fmt.Errorf("%s: %w%s", flag, err, nameEntry(entry))
+			}
+			return nil
+		})
 	}
-	base, err := s.base.follow(ctx, entry)
+	follow("--head", s.head, &head)
+	follow("--base", s.base, &base)
+	err := both.Wait()
 	if err != nil {
-		return d, fmt.Errorf("--base: %w%s", err, nameEntry(entry))
+		return d, err
 	}
 	if base == nil && head == nil {
 		return d, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
@@ -108,7 +121,7 @@ func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Deli
 	if d.Head, err = sideOf(head, name); err != nil {
 		return d, fmt.Errorf("--head: %w", err)
 	}
-	d.Findings = append(aboutHead(head, name), brokenBase(base, name)...)
+	d.Findings = notBuilt(base, head, aboutHead(head, name), name)
 	return d, nil
 }
 
@@ -131,35 +144,59 @@ func aboutHead(head *wiring.Cluster, name string) []finding.Finding {
 	return found
 }
 
-// baseNotBuilt: a unit cannot be built before the pull request, so that nobody can tell what it changes.
-const baseNotBuilt = "BaseNotBuilt"
-
-func brokenBase(base *wiring.Cluster, name string) []finding.Finding {
-	var found []finding.Finding
+// notBuilt are findings about units that could not be built before the change, so that nobody can tell what it changes.
+// What fails in the same way before and after is no fault of the change, and may well be built where it is applied: with a
+// network, or a plug-in.
+func notBuilt(base, head *wiring.Cluster, found []finding.Finding, name string) []finding.Finding {
 	if base == nil {
-		return nil
+		return found
 	}
 	for _, unit := range base.Units {
-		if unit.Err != nil {
-			found = append(found, finding.Finding{
-				Rule: baseNotBuilt, Severity: finding.Error, Cluster: name,
-				Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, strings.Join(strings.Fields(unit.Err.Error()), " ")),
-				Mend: "repair it with a pull request of its own first",
+		if unit.Err == nil {
+			continue
+		}
+		f := finding.Finding{
+			Rule: preview.BaseNotBuilt, Severity: finding.Warning, Cluster: name,
+			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
+			Mend: "see to what it holds yourself, or repair it with a pull request of its own first",
+		}
+		if failsAlike(unit, head) {
+			f.Rule = preview.NeitherBuilt
+			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
+			f.Mend = "render it where it can be built, and give the preview that on standard input"
+			found = slices.DeleteFunc(found, func(other finding.Finding) bool {
+				return other.Rule == wiring.BuildFailed && strings.HasPrefix(other.Why, unit.Name+" cannot be built")
 			})
 		}
+		found = append(found, f)
 	}
 	return found
 }
 
+func failsAlike(unit *wiring.Unit, head *wiring.Cluster) bool {
+	return head != nil && slices.ContainsFunc(head.Units, func(other *wiring.Unit) bool {
+		return other.Name == unit.Name && other.Err != nil && kindOfFailure(other.Err) == kindOfFailure(unit.Err)
+	})
+}
+
+// kindOfFailure is an error without the folder that a revision was written to.
+func kindOfFailure(err error) string {
+	return temporary.ReplaceAllString(inOneLine(err), "")
+}
+
+var temporary = regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(os.TempDir(), "/")) + `/[^/ '"]+`)
+
+func inOneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
 // sideOf is a cluster as the preview takes it.
 func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
-	s := preview.Side{Units: rollout.Cluster{Name: name}}
+	s := preview.Side{Units: rollout.Cluster{Name: name}, Undeclared: map[string][]string{}}
 	if c == nil {
 		return s, nil
 	}
 	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, found := range c.CRDs() {
-		crd, err := crdchange.Decode(found.Unstructured)
+		crd, undeclared, err := crdchange.DecodeStrictly(found.Unstructured)
 		if err != nil {
 			at := found.At().String()
 			if at != "" {
@@ -167,7 +204,7 @@ func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
 			}
 			return s, fmt.Errorf("%s%w", at, err)
 		}
-		known[crd.Name] = crd // of two, which is a finding, the later one counts
+		known[crd.Name], s.Undeclared[crd.Name] = crd, undeclared // of two, which is a finding, the later one counts
 	}
 	for _, crd := range known {
 		s.CRDs = append(s.CRDs, crd)
@@ -183,7 +220,7 @@ func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
 }
 
 func unitOf(u *wiring.Unit) rollout.Unit {
-	unit := rollout.Unit{Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil}
+	unit := rollout.Unit{Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil, Inputs: u.Inputs}
 	if u.By != nil {
 		unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}
 	}

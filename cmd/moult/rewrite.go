@@ -37,7 +37,8 @@ patches, and the health checks of Flux. Only the version is changed; everything
 else in a file stays as it is, byte for byte.
 
 Manifests leave the versions that the CRD marks as deprecated, does not serve, or
-does not list any more, and those named by --from.
+does not list any more, and those named by --from. What stands at another version that
+is served stays there, and is counted at the end.
 
 A manifest is changed only if the API server would make the same of it at both
 versions: conversion is None, and the new schema knows every field and has the same
@@ -47,25 +48,25 @@ Helm charts, and patches whose target is in none of the files.
 A PATH is a file, or a folder with all YAML and JSON files in it and below, except
 folders called .git. A PATH that is a symbolic link stands for what it leads to. Links
 below are left out, and told if they lead out of what was named: nothing outside of it
-is written.
+is written, and what is at an old version there is left for a person.
 
 Exit codes:
   0    nothing is left at an old version; with --dry-run, nothing would be
   1    something is left for a person
   2    the question could not be answered: wrong arguments, no CRD, a file cannot be written`,
 		Example: a.example(`  # what would change?
-  $ moult rewrite . --crds config/crd --dry-run
+  moult rewrite . --crds config/crd --dry-run
 
-  $ moult rewrite clusters apps --crds config/crd
+  moult rewrite clusters apps --crds config/crd
 
   # also what is at a version that is neither deprecated nor gone yet
-  $ moult rewrite . --crds config/crd --crd widgets.example.com --from v1beta1
+  moult rewrite . --crds config/crd --crd widgets.example.com --from v1beta1
 
   # with the CRDs of another commit
-  $ moult rewrite . --crds git:origin/main:config/crd
+  moult rewrite . --crds git:origin/main:config/crd
 
   # with the CRDs of a chart
-  $ helm template widgets ./chart --include-crds | moult rewrite apps --crds -`),
+  helm template widgets ./chart --include-crds | moult rewrite apps --crds -`),
 		Args: somePaths,
 		RunE: func(c *cobra.Command, paths []string) error {
 			return r.run(c.Context(), distinct(paths), c.InOrStdin())
@@ -91,18 +92,18 @@ func (r *rewriteCommand) run(ctx context.Context, paths []string, stdin io.Reade
 	if err != nil {
 		return err
 	}
-	files, notes, err := manifestFiles(paths)
+	tree, err := manifestFiles(paths)
 	if err != nil {
 		return err
 	}
-	for _, note := range notes {
+	for _, note := range tree.notes {
 		fmt.Fprintln(r.errOut, note)
 	}
-	results := manifest.RewriteAll(files, plan)
+	results := manifest.RewriteAll(tree.files, plan)
 	if err := r.checkUnknown(crds, results); err != nil {
 		return err
 	}
-	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifest.Hit{}, Left: []manifest.Hit{}}, []error{}
+	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifest.Hit{}, Left: []manifest.Hit{}, Kept: plan.Kept(tree.files)}, []error{}
 	for _, result := range results {
 		if err := r.carryOut(result); err != nil {
 			failed = append(failed, err)
@@ -110,6 +111,7 @@ func (r *rewriteCommand) run(ctx context.Context, paths []string, stdin io.Reade
 		}
 		report.add(result.Hits)
 	}
+	report.add(tree.left(plan))
 	if err := r.tellRewritten(report); err != nil {
 		return err
 	}

@@ -18,45 +18,67 @@ var manifestExtensions = []string{".yaml", ".yml", ".json", ".tpl", ".gotmpl"}
 // mostBytes is more than any manifest in Git can have: an object in etcd has at most 1.5 MiB.
 const mostBytes = 64 << 20
 
+// manifestTree is what lies below the paths that were named.
+type manifestTree struct {
+	files []manifest.File
+	// outside are files that links lead to, and that are not below any of the paths, by name with the link.
+	outside []manifest.File
+	links   map[string]string
+	notes   []string
+}
+
 // manifestFiles reads the files of the paths, each once. A path that is a symbolic link stands for what it leads to, since
 // somebody has named it. Links below a path are not followed: what they lead to is read under its own name or is outside,
 // and nothing outside of what was named is ever written. The notes tell of both.
-func manifestFiles(paths []string) (files []manifest.File, notes []string, err error) {
+func manifestFiles(paths []string) (*manifestTree, error) {
+	t := &manifestTree{links: map[string]string{}}
 	known := map[string]bool{}
 	var roots, links []string
 	for _, path := range paths {
 		root, err := followed(path)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			notes = append(notes, fmt.Sprintf("%s is a symbolic link to %s, which is what is looked at", path, root))
+			t.notes = append(t.notes, fmt.Sprintf("%s is a symbolic link to %s, which is what is looked at", path, root))
 		}
 		roots = append(roots, root)
-		err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && entry.Name() == ".git" && name != root:
-				return filepath.SkipDir
-			case entry.Type()&fs.ModeSymlink != 0:
-				links = append(links, name)
-				return nil
-			case !entry.Type().IsRegular() || name != root && !slices.Contains(manifestExtensions, filepath.Ext(name)):
-				return nil
-			}
-			content, err := readManifest(name)
-			if absolute, _ := filepath.Abs(name); err == nil && content != nil && !known[absolute] {
-				known[absolute] = true
-				files = append(files, manifest.File{Name: filepath.ToSlash(name), Content: content})
-			}
-			return err
-		})
+		files, found, err := manifestsBelow(root, known)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+		t.files, links = append(t.files, files...), append(links, found...)
 	}
-	return files, append(notes, leadingOut(links, roots)...), nil
+	t.leadingOut(links, roots, known)
+	return t, nil
+}
+
+// manifestsBelow reads the files of a folder that are not known yet, or the one file, and names the links in it.
+func manifestsBelow(root string, known map[string]bool) (files []manifest.File, links []string, err error) {
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git" && name != root:
+			return filepath.SkipDir
+		case entry.Type()&fs.ModeSymlink != 0:
+			links = append(links, name)
+			return nil
+		case entry.IsDir() || name != root && !slices.Contains(manifestExtensions, filepath.Ext(name)):
+			return nil
+		case !entry.Type().IsRegular() && name == root:
+			return fmt.Errorf("%s is neither a file nor a folder, so nothing in it can be rewritten; name one that is", name)
+		case !entry.Type().IsRegular():
+			return nil // a named pipe, for example, which Git does not keep and which would be waited for
+		}
+		content, err := readManifest(name)
+		if absolute, _ := filepath.Abs(name); err == nil && content != nil && !known[absolute] {
+			known[absolute] = true
+			files = append(files, manifest.File{Name: filepath.ToSlash(name), Content: content})
+		}
+		return err
+	})
+	return files, links, err
 }
 
 // followed is what a path stands for.
@@ -71,9 +93,9 @@ func followed(path string) (string, error) {
 	return root, err
 }
 
-// leadingOut tells of links to manifests that none of the roots holds.
-func leadingOut(links, roots []string) []string {
-	var notes []string
+// leadingOut looks at links to manifests that none of the roots holds. What they lead to is read, so that it can be told
+// whether something there is left, unless it cannot be, or is a folder around what was named.
+func (t *manifestTree) leadingOut(links, roots []string, known map[string]bool) {
 	for _, link := range links {
 		target, err := filepath.EvalSymlinks(link)
 		if err != nil {
@@ -83,11 +105,36 @@ func leadingOut(links, roots []string) []string {
 		if err != nil || !info.IsDir() && !slices.Contains(manifestExtensions, filepath.Ext(target)) {
 			continue
 		}
-		if !slices.ContainsFunc(roots, func(root string) bool { return holds(root, target) }) {
-			notes = append(notes, fmt.Sprintf("%s is a symbolic link to %s, outside of what was named, and is left out; name that, too, if it is to be changed", link, target))
+		if slices.ContainsFunc(roots, func(root string) bool { return holds(root, target) }) {
+			continue
+		}
+		t.notes = append(t.notes, fmt.Sprintf("%s is a symbolic link to %s, outside of what was named, and is left out; name that, too, if it is to be changed", link, target))
+		if slices.ContainsFunc(roots, func(root string) bool { return holds(target, root) }) {
+			continue
+		}
+		files, _, err := manifestsBelow(target, known)
+		if err != nil {
+			continue // it has been told that it is left out
+		}
+		for _, file := range files {
+			t.links[file.Name] = link
+		}
+		t.outside = append(t.outside, files...)
+	}
+}
+
+// left are the places in files outside that are at an old version, for a person.
+func (t *manifestTree) left(plan manifest.Plan) []manifest.Hit {
+	var hits []manifest.Hit
+	for _, result := range manifest.RewriteAll(t.outside, plan) {
+		for _, hit := range result.Hits {
+			if hit.Why == "" {
+				hit.Why = fmt.Sprintf("it lies outside of what was named, and %s leads to it; name it, too", t.links[result.Name])
+			}
+			hits = append(hits, hit)
 		}
 	}
-	return notes
+	return hits
 }
 
 func holds(root, target string) bool {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	manifest "github.com/moult-dev/moult/policies/manifests"
 )
@@ -14,6 +16,9 @@ type rewritten struct {
 	Changed []manifest.Hit `json:"changed"`
 	// Left are those that a person has to look at.
 	Left []manifest.Hit `json:"left"`
+	// Kept are those at versions that are served and not deprecated, so that nothing was done about them; --from turns
+	// them.
+	Kept []manifest.Hit `json:"kept"`
 }
 
 func (r *rewritten) add(hits []manifest.Hit) {
@@ -49,7 +54,31 @@ func (r *rewriteCommand) tellRewritten(report rewritten) error {
 		done = "to change"
 	}
 	fmt.Fprintf(r.out, "%s %s, %d left for a person\n", count(len(report.Changed), "place"), done, len(report.Left))
+	for _, line := range keptLines(report.Kept) {
+		fmt.Fprintln(r.out, line)
+	}
 	return nil
+}
+
+// keptLines say for each version what --from would turn. Without them, manifests that nobody touched look done.
+func keptLines(kept []manifest.Hit) []string {
+	at := map[string][]manifest.Hit{}
+	for _, h := range kept {
+		at[h.Version] = append(at[h.Version], h)
+	}
+	var lines []string
+	for _, version := range slices.Sorted(maps.Keys(at)) {
+		what, verb, them := "manifest", "is", "it"
+		if slices.ContainsFunc(at[version], func(h manifest.Hit) bool { return h.Role != manifest.Object }) {
+			what = "place"
+		}
+		if len(at[version]) > 1 {
+			verb, them = "are", "them"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s at %s, which is served and not deprecated: --from %s turns %s, too",
+			count(len(at[version]), what), verb, version, version, them))
+	}
+	return lines
 }
 
 // described is the object, and what the place is if it is not the object itself.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -125,7 +126,14 @@ func TestRewriteLeavesVersionsThatAreAskedFor(t *testing.T) {
 	g := inRepository(t, map[string]string{"crds/widgets.yaml": both, "apps/rose.yaml": rose})
 	got := alone(t, newRewriteCommand, "apps", "--crds", "crds")
 	g.Expect(got.code).To(Equal(exitDone), got.errOut)
-	g.Expect(got.out).To(HavePrefix("0 places"), "v1alpha1 is served, and nobody has said that it is to go")
+	g.Expect(got.out).To(Equal("0 places changed, 0 left for a person\n"+
+		"1 manifest is at v1alpha1, which is served and not deprecated: --from v1alpha1 turns it, too\n"), "nobody has said that it is to go")
+	g.Expect(read(g, "apps/rose.yaml")).To(Equal(rose))
+	got = alone(t, newRewriteCommand, "apps", "--crds", "crds", "-o", "json")
+	var report rewritten
+	g.Expect(json.Unmarshal([]byte(got.out), &report)).To(Succeed())
+	g.Expect(report.Kept).To(HaveLen(1))
+	g.Expect(report.Kept[0]).To(And(HaveField("Version", "v1alpha1"), HaveField("To", "v1"), HaveField("Place.File", "apps/rose.yaml")))
 
 	got = alone(t, newRewriteCommand, "apps", "--crds", "crds", "--crd", "widgets.example.com", "--from", "v1alpha1")
 	g.Expect(got.code).To(Equal(exitDone), got.errOut)
@@ -138,17 +146,47 @@ func TestRewriteStaysInsideOfWhatItIsGiven(t *testing.T) {
 	g.Expect(os.Symlink("../outside/rose.yaml", "inside/rose.yaml")).To(Succeed())
 	g.Expect(os.Symlink("inside", "link")).To(Succeed())
 	got := alone(t, newRewriteCommand, "link", "--crds", "crds")
-	g.Expect(got.code).To(Equal(exitDone), got.errOut)
-	g.Expect(got.out).To(Equal("inside/oak.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
+	g.Expect(got.code).To(Equal(exitNotDone), got.errOut)
+	g.Expect(got.out).To(Equal(`inside/oak.yaml:2: Widget rose: v1alpha1 -> v1
+outside/rose.yaml:2: Widget rose stays at v1alpha1
+         it lies outside of what was named, and inside/folder leads to it; name it, too
+1 place changed, 1 left for a person
+`))
 	g.Expect(read(g, "outside/rose.yaml")).To(Equal(rose))
 	g.Expect(got.errOut).To(Equal(`link is a symbolic link to inside, which is what is looked at
 inside/folder is a symbolic link to outside, outside of what was named, and is left out; name that, too, if it is to be changed
 inside/rose.yaml is a symbolic link to outside/rose.yaml, outside of what was named, and is left out; name that, too, if it is to be changed
+moult: 1 place left for a person; which and why is above
 `))
 
 	got = alone(t, newRewriteCommand, ".", "--crds", "crds", "--dry-run")
 	g.Expect(got.errOut).To(BeEmpty(), "what all links lead to is inside")
 	g.Expect(got.out).To(HaveSuffix("outside/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place to change, 0 left for a person\n"))
+}
+
+// A link that leads out is told, and is no reason to fail when what it leads to is migrated already.
+func TestRewriteIsDoneWhenNothingOldLiesOutside(t *testing.T) {
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": widgetsV1, "outside/rose.yaml": strings.ReplaceAll(rose, "v1alpha1", "v1"), "inside/a.txt": ""})
+	g.Expect(os.Symlink("../outside/rose.yaml", "inside/rose.yaml")).To(Succeed())
+	got := alone(t, newRewriteCommand, "inside", "--crds", "crds")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.errOut).To(ContainSubstring("is left out"))
+}
+
+// To open a named pipe would be to wait for good.
+func TestRewriteDoesNotWaitForPipes(t *testing.T) {
+	g := inRepository(t, map[string]string{"crds/widgets.yaml": widgetsV1, "apps/rose.yaml": rose, "pipes/crds/widgets.yaml": widgetsV1})
+	g.Expect(syscall.Mkfifo("apps/pipe.yaml", 0o600)).To(Succeed())
+	g.Expect(syscall.Mkfifo("pipes/crds/pipe.yaml", 0o600)).To(Succeed())
+	for _, args := range [][]string{{"apps/pipe.yaml", "--crds", "crds"}, {"apps/rose.yaml", "--crds", "pipes/crds"}} {
+		got := alone(t, newRewriteCommand, args...)
+		g.Expect(got.code).To(Equal(exitError), args)
+		g.Expect(got.errOut).To(And(ContainSubstring("pipe.yaml is "), MatchRegexp("a named pipe|neither a file nor a folder")), args)
+		g.Expect(read(g, "apps/rose.yaml")).To(Equal(rose))
+	}
+	got := alone(t, newRewriteCommand, "apps", "--crds", "crds")
+	g.Expect(got.code).To(Equal(exitDone), got.errOut)
+	g.Expect(got.out).To(Equal("apps/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
 }
 
 func TestRewriteTakesCRDsFromStandardInput(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,5 +92,10 @@ func (a *app) checkLabelKey() error {
 	return start.Check(o)
 }
 
-// example is a help text's examples, calling the program as the user did.
-func (a *app) example(text string) string { return strings.ReplaceAll(text, "$ moult", "$ "+a.name) }
+// ourCommand is where an example calls the program: at the beginning of a line, or behind a pipe. In a comment it is a word.
+var ourCommand = regexp.MustCompile(`(?m)(^ {2}|\| )moult `)
+
+// example is a help text's examples, calling the program as the user did. They have no prompt, so that they can be pasted.
+func (a *app) example(text string) string {
+	return ourCommand.ReplaceAllString(text, "${1}"+a.name+" ")
+}

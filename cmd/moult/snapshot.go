@@ -43,14 +43,14 @@ Exit codes:
   2    there is none: wrong arguments, no cluster, CRDs cannot be read
   130  interrupted`,
 		Example: a.example(`  # all CRDs, for the repository that moult preview looks at
-  $ moult snapshot --context production -f snapshots/production.yaml
+  moult snapshot --context production -f snapshots/production.yaml
 
   # two of them, on standard output
-  $ moult snapshot --context production widgets.example.com gadgets.example.com -o json
+  moult snapshot --context production widgets.example.com gadgets.example.com -o json
 
   # a cluster with millions of objects, or one whose names are nobody's business
-  $ moult snapshot --context production --no-objects
-  $ moult snapshot --context production --no-names`),
+  moult snapshot --context production --no-objects
+  moult snapshot --context production --no-names`),
 		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), distinct(names)) },
 	}

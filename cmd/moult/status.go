@@ -46,16 +46,16 @@ condition is True and speaks of the CRD as it is now.
 If no CRD is opted in, or a named one is not, nothing is known to be migrated and
 the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
 		Example: a.example(`  # all opted-in CRDs
-  $ moult status
+  moult status
 
   # two of them, with what the controller says about each
-  $ moult status widgets.example.com gadgets.example.com -o wide
+  moult status widgets.example.com gadgets.example.com -o wide
 
   # progress bars until all are migrated
-  $ moult status --watch
+  moult status --watch
 
   # may v1alpha1 be removed? in a pipeline
-  $ moult status widgets.example.com >/dev/null && echo yes`),
+  moult status widgets.example.com >/dev/null && echo yes`),
 		ValidArgsFunction: a.completeCRDs(func() string { return "" }),
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), distinct(names)) },
 	}

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
@@ -156,6 +159,18 @@ func TestStatusSaysWhatToDoNext(t *testing.T) {
 	}
 }
 
+func TestAContextThatIsNoneIsAnsweredWithThoseThatAre(t *testing.T) {
+	g := NewWithT(t)
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	g.Expect(os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncontexts: [{name: staging, context: {}}, {name: production, context: {}}]\n"), 0o600)).To(Succeed())
+	for _, command := range [][]string{{"status"}, {"snapshot"}} {
+		var out, errOut strings.Builder
+		code := run(t.Context(), "moult", append(command, "--kubeconfig", kubeconfig, "--context", "moon"), &out, &errOut)
+		g.Expect(code).To(Equal(exitError))
+		g.Expect(errOut.String()).To(ContainSubstring(`context "moon" does not exist; the kubeconfig has production, staging`))
+	}
+}
+
 func TestStatusWatchesUntilAllAreMigrated(t *testing.T) {
 	w := newWorld(t, 30)
 	ended := make(chan answer)
@@ -199,5 +214,31 @@ func TestThePluginCallsItselfAsItsUserDoes(t *testing.T) {
 	}
 	var out, errOut strings.Builder
 	run(t.Context(), "kubectl moult", []string{"status", "--help"}, &out, &errOut)
-	g.Expect(out.String()).To(And(ContainSubstring("  kubectl moult status [CRD...]"), ContainSubstring("$ kubectl moult status --watch")))
+	g.Expect(out.String()).To(And(ContainSubstring("  kubectl moult status [CRD...]"), ContainSubstring("\n  kubectl moult status --watch")))
+	out.Reset()
+	run(t.Context(), "kubectl moult", []string{"rewrite", "--help"}, &out, &errOut)
+	g.Expect(out.String()).To(ContainSubstring("\n  helm template widgets ./chart --include-crds | kubectl moult rewrite apps --crds -\n"))
+	out.Reset()
+	run(t.Context(), "kubectl moult", []string{"snapshot", "--help"}, &out, &errOut)
+	g.Expect(out.String()).To(ContainSubstring("that moult preview looks at"), "a word in a comment stays")
+}
+
+// What stands in an example is pasted: a prompt would be a command that is not found.
+func TestExamplesCanBePasted(t *testing.T) {
+	g := NewWithT(t)
+	a := &app{name: "moult"}
+	var walk func(c *cobra.Command)
+	seen := 0
+	walk = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			seen++
+			g.Expect(line).To(Or(HavePrefix("  "), Equal("\n")), c.CommandPath())
+			g.Expect(strings.TrimSpace(line)).NotTo(HavePrefix("$"), c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk(newRoot(a))
+	g.Expect(seen).To(BeNumerically(">", 50))
 }

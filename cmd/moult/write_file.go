@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -21,7 +23,7 @@ func writeWhole(path string, content []byte) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
+		return cannotWrite(path, err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	if _, err = f.Write(content); err == nil {
@@ -37,7 +39,7 @@ func writeWhole(path string, content []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
+		return cannotWrite(path, err)
 	}
 	return nil
 }
@@ -45,14 +47,28 @@ func writeWhole(path string, content []byte) error {
 func writeInto(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
+		return cannotWrite(path, err)
 	}
 	_, err = f.Write(content)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, err)
+		return cannotWrite(path, err)
 	}
 	return nil
+}
+
+// cannotWrite names the file that was asked for, and not the one beside it that is written first.
+func cannotWrite(path string, err error) error {
+	if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s cannot be written: there is no folder %s; make it with `mkdir -p %s`", path, dir, quoted(dir))
+	}
+	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	if inner := (*os.LinkError)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return fmt.Errorf("%s cannot be written: %w", path, err)
 }

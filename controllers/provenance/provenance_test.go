@@ -2,13 +2,11 @@ package provenance_test
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,14 +30,6 @@ func kubectlApplySSALast(s *scene) {
 	})
 	s.Expect(err).NotTo(HaveOccurred())
 	s.patch(types.ApplyPatchType, annotation, "kubectl-last-applied", true)
-}
-
-// cutDown leaves what the controller's cache keeps.
-func cutDown(crd *apiextensionsv1.CustomResourceDefinition) {
-	crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return !provenance.Tells(e, v1alpha1.MigrateLabel)
-	})
-	crd.Annotations = provenance.Annotations(crd.Annotations, v1alpha1.MigrateLabel)
 }
 
 // What the verdict says is what the tool then does: the next sync is played, twice, and the label looked for.

@@ -61,7 +61,7 @@ func (r *Reconciler) denial(crd *apiextensionsv1.CustomResourceDefinition) *appl
 // in the cache, whether its status may have the condition. Without any, it may.
 func namesApproval(entries []metav1.ManagedFieldsEntry) bool {
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(v1alpha1.VersionsRemovable))
+		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(v1alpha1.VersionsRemovable))
 	})
 }
 

@@ -37,6 +37,24 @@ func put(k *kept) {
 	})).To(Succeed())
 }
 
+// putAllowed does the same with a manifest that has come to allow it.
+func putAllowed(k *kept) {
+	annotate("moult.dev/allow-opt-out", k.bare.Name)(k.bare)
+	put(k)
+}
+
+// allowOptOut annotates the live CRD and not the manifest.
+func allowOptOut(k *kept) {
+	k.patch(types.MergePatchType, `{"metadata":{"annotations":{"moult.dev/allow-opt-out":"`+k.bare.Name+`"}}}`, "kubectl-annotate")
+}
+
+func both(first, second deed) deed {
+	return func(k *kept) {
+		first(k)
+		second(k)
+	}
+}
+
 // putStatus does the same through the status.
 func putStatus(k *kept) {
 	k.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -108,6 +126,8 @@ func TestALostLabelIsPutBack(t *testing.T) {
 		"an apply by a manager that never had it":   {set: merge("kubectl-label", `"true"`), lose: apply("kustomize-controller", ""), value: "true", owners: []string{"kubectl-label"}},
 		"another value is applied, and owned":       {set: apply("helm", "true"), lose: apply("helm", "false"), value: "true", owners: []string{"helm"}},
 		"an opt-out on purpose":                     {set: merge("kubectl-label", `"true"`), lose: put, allow: "moult.dev/allow-opt-out"},
+		"an opt-out that the CRD allows":            {set: both(merge("kubectl-label", `"true"`), allowOptOut), lose: put},
+		"an opt-out that the write allows":          {set: merge("kubectl-label", `"true"`), lose: putAllowed},
 		"a CRD that never had it":                   {lose: put},
 		"a CRD that says no":                        {set: merge("kubectl-label", `"false"`), lose: apply("helm", "false"), value: "false", owners: []string{"helm", "kubectl-label"}},
 	} {

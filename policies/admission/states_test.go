@@ -196,6 +196,25 @@ func condition(kind string, status apiextensionsv1.ConditionStatus) change {
 	}
 }
 
+// sayMore and reword change nothing of a condition but its message.
+func sayMore(kind, more string) change {
+	return message(kind, func(said string) string { return said + more })
+}
+
+func reword(kind, from, to string) change {
+	return message(kind, func(said string) string { return strings.Replace(said, from, to, 1) })
+}
+
+func message(kind string, change func(string) string) change {
+	return func(c *crd) {
+		for i := range c.Status.Conditions {
+			if string(c.Status.Conditions[i].Type) == kind {
+				c.Status.Conditions[i].Message = change(c.Status.Conditions[i].Message)
+			}
+		}
+	}
+}
+
 func noConditions(c *crd) { c.Status.Conditions = nil }
 
 func storeAt(version string) change {

@@ -20,7 +20,8 @@ func (b *Bridge) Header(from, to string) string {
 	say("", "")
 	say("1. ", "Commit this in place of the CRD, without a VersionRemoval, and let it be applied.")
 	say("2. ", fmt.Sprintf("Wait until Moult has rewritten every object at %s: `moult status` says Migrated.", b.Storage))
-	say("3. ", fmt.Sprintf("Turn manifests in Git to %s with `moult rewrite`.", b.Storage))
+	say("3. ", fmt.Sprintf("Turn manifests in Git to %s, with this file in place of FILE:", b.Storage))
+	text.WriteString(b.rewriting())
 	say("4. ", fmt.Sprintf("Commit the new CRD, and a VersionRemoval for %s in an earlier wave or dependency.", back))
 	if len(b.Notes) > 0 {
 		say("", "")
@@ -29,6 +30,12 @@ func (b *Bridge) Header(from, to string) string {
 		say("- ", note+".")
 	}
 	return text.String()
+}
+
+// rewriting is the command that turns manifests, in a line that can be copied. The versions that were put back are served,
+// and nothing may have marked them as deprecated, so they have to be named.
+func (b *Bridge) rewriting() string {
+	return fmt.Sprintf("#        moult rewrite . --crds FILE --crd %s --from %s\n", b.CRD.Name, strings.Join(b.Back, ","))
 }
 
 // comment breaks a sentence into lines of a comment.

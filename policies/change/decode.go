@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 )
 
 // IsCRD tells whether an object is a CustomResourceDefinition, of whichever version of the API.
@@ -40,21 +41,29 @@ func DecodeAll(objects []*unstructured.Unstructured) ([]*apiextensionsv1.CustomR
 // the CRD and the field when the API server could make nothing of it: a value of the wrong type, a version without a
 // name or a schema, no storage version or two.
 func Decode(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd, _, err := DecodeStrictly(object)
+	return crd, err
+}
+
+// DecodeStrictly is Decode that also tells the fields that it has left out, as paths such as spec.versions[0].storag. They
+// are those that a server-side apply refuses and that strict validation of fields does: what stands in items and in
+// additionalProperties is not among them, since the API server's own types decode that leniently.
+func DecodeStrictly(object *unstructured.Unstructured) (crd *apiextensionsv1.CustomResourceDefinition, undeclared []string, err error) {
 	who := "CustomResourceDefinition " + or(object.GetName(), "without a name")
 	if version := object.GroupVersionKind().Version; version != "v1" {
-		return nil, fmt.Errorf("%s is written as %s, which no API server since Kubernetes 1.22 reads; write it as apiextensions.k8s.io/v1", who, object.GetAPIVersion())
+		return nil, nil, fmt.Errorf("%s is written as %s, which no API server since Kubernetes 1.22 reads; write it as apiextensions.k8s.io/v1", who, object.GetAPIVersion())
 	}
 	if err := shallow(object.Object); err != nil {
-		return nil, fmt.Errorf("%s: %w", who, err)
+		return nil, nil, fmt.Errorf("%s: %w", who, err)
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := into(object.Object, crd); err != nil {
-		return nil, fmt.Errorf("%s: %w", who, broken(object.Object, err))
+	crd = &apiextensionsv1.CustomResourceDefinition{}
+	if undeclared, err = strictlyInto(object.Object, crd); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", who, broken(object.Object, err))
 	}
 	if err := sound(crd); err != nil {
-		return nil, fmt.Errorf("%s: %w", who, err)
+		return nil, nil, fmt.Errorf("%s: %w", who, err)
 	}
-	return crd, nil
+	return crd, undeclared, nil
 }
 
 func into(content, target any) error {
@@ -63,6 +72,22 @@ func into(content, target any) error {
 		return err
 	}
 	return json.Unmarshal(raw, target)
+}
+
+// strictlyInto is into that returns the paths of the fields that the target does not have.
+func strictlyInto(content, target any) (undeclared []string, err error) {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	strict, err := kjson.UnmarshalStrict(raw, target, kjson.DisallowUnknownFields)
+	for _, one := range strict {
+		var at kjson.FieldError
+		if errors.As(one, &at) {
+			undeclared = append(undeclared, at.FieldPath())
+		}
+	}
+	return undeclared, err
 }
 
 // sound finds what would keep any API server from taking the CRD and us from comparing it.

@@ -94,6 +94,18 @@ func TestWhatIsUnknownIsLeftOut(t *testing.T) {
 	g.Expect(crd.Spec.Versions).To(HaveLen(2))
 }
 
+func TestWhatIsLeftOutIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	text := strings.NewReplacer("size: {type: integer}", "size: {type: integer, nullabel: true, default: {a: b}}", "storage: false", "storage: false, storag: true",
+		"additionalProperties: {type: string}", "additionalProperties: {tipe: string}").Replace(sane) + "  tomorrow: {a: b}\ntoday: 1\n"
+	_, undeclared, err := DecodeStrictly(objects(t, []byte(text))[0])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(undeclared).To(ConsistOf("today", "spec.tomorrow", "spec.versions[0].storag", "spec.versions[1].schema.openAPIV3Schema.properties.spec.properties.size.nullabel"))
+	_, undeclared, err = DecodeStrictly(objects(t, []byte(sane))[0])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(undeclared).To(BeEmpty())
+}
+
 func TestOthersAreReadWhenOneIsBroken(t *testing.T) {
 	g := NewWithT(t)
 	manifest := sane + "\n---\n" + strings.Replace(sane, "storage: true", "storage: false", 1) + "\n---\nkind: ConfigMap\napiVersion: v1\n---\n" +

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/policies/finding"
@@ -24,6 +26,21 @@ func Find(file string, content []byte, wanted map[GroupKind][]string) []Hit {
 		hits = append(hits, s.Hit)
 	}
 	return hits
+}
+
+// findAll looks at several files at once, since parsing them is what takes the time.
+func findAll(files []File, kinds []GroupKind, wants func(GroupKind, string) bool) [][]spot {
+	all := make([][]spot, len(files))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, f := range files {
+		group.Go(func() error {
+			all[i] = find(f.Name, f.Content, slices.Clone(kinds), wants)
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+	return all
 }
 
 func find(file string, content []byte, kinds []GroupKind, wants func(GroupKind, string) bool) []spot {

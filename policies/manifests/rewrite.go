@@ -38,10 +38,9 @@ func Rewrite(file string, content []byte, plan Plan) ([]byte, []Hit, error) {
 // target fits nothing is no error.
 func RewriteAll(files []File, plan Plan) []Result {
 	kinds := slices.Collect(maps.Keys(plan))
-	all := make([][]spot, len(files))
+	all := findAll(files, kinds, plan.leaves)
 	patches := patchFiles(files)
 	for i, f := range files {
-		all[i] = find(f.Name, f.Content, slices.Clone(kinds), plan.leaves)
 		for j := range all[i] {
 			s := &all[i][j]
 			if s.Role == Object && patches[f.Name] {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/change"
 )
 
 // conclude takes the worst there is for the verdict, and says it.
@@ -42,7 +44,7 @@ func (r *Report) sentence() string {
 			}
 		}
 		if len(where) > 0 {
-			decided = append(decided, crd.subject()+inClusters(where)+": "+first.Sentence)
+			decided = append(decided, crd.subject(first)+inClusters(where)+": "+first.Sentence)
 		}
 	}
 	switch {
@@ -76,9 +78,14 @@ func (r *Report) safely() string {
 	}
 }
 
-// subject is what the change is about.
-func (c CRD) subject() string {
-	if len(c.Removed) == 0 {
+// subject is what a sentence is about: the versions that leave, unless it names them itself or is about something else in
+// the CRD.
+func (c CRD) subject(decided InCluster) string {
+	names := func(version string) bool {
+		return strings.HasPrefix(decided.Sentence, version+" ") || strings.HasPrefix(decided.Sentence, version+":")
+	}
+	ofAChange := slices.ContainsFunc(c.Changes, func(one change.Change) bool { return string(one.Rule) == decided.Reason })
+	if len(c.Removed) == 0 || ofAChange || slices.ContainsFunc(c.Removed, names) {
 		return c.Name
 	}
 	return strings.Join(c.Removed, ", ") + " of " + c.Name

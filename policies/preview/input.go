@@ -43,6 +43,8 @@ type Delivered struct {
 type Side struct {
 	// CRDs have names of their own.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
+	// Undeclared are the fields of each CRD's manifest that no CRD has, by the CRD's name (change.DecodeStrictly).
+	Undeclared map[string][]string
 	// Units are what applies them.
 	Units rollout.Cluster
 }

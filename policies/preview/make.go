@@ -21,7 +21,7 @@ const (
 // Make joins all of it.
 func Make(in Input) Report {
 	r := Report{APIVersion: APIVersion, Kind: Kind, Base: in.Base, Head: in.Head, Findings: slices.Clone(in.Findings)}
-	known := validated{}
+	var known validated
 	for _, d := range in.Clusters {
 		changes := change.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
 		roll := rollout.Of(d.Base.Units, d.Head.Units, changes, in.LabelKey)

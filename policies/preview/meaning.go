@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -26,6 +25,9 @@ const (
 	ReasonAdopted = "CRDAdopted"
 	// ReasonGone: the CRD vanishes from Git.
 	ReasonGone = "CRDGone"
+	// ReasonOwnershipNotRepaired: all that is left is managedFields that name the version, and no VersionRemoval in the
+	// cluster asks for them to be moved, so nobody does.
+	ReasonOwnershipNotRepaired = "OwnershipNotRepaired"
 	// ReasonUnseen: the CRD vanishes from what can be seen, and not all can be seen.
 	ReasonUnseen = "CRDUnseen"
 )
@@ -70,7 +72,7 @@ func (m meaning) removal() InCluster {
 		return m.gone(out)
 	}
 	if m.to.Snapshot == nil {
-		if len(ask.Versions) > 0 {
+		if len(ask.Versions) > 0 || m.change.Base == nil {
 			out.Verdict, out.Reason = Unknown, ReasonClusterUnknown
 			out.Sentence = "what the cluster stores is not known: give the preview a snapshot of it, or its context"
 		}
@@ -83,7 +85,13 @@ func (m meaning) removal() InCluster {
 	}
 	out.Reason, out.Sentence = answer.Reason, strings.TrimPrefix(answer.Message, m.change.Name+": ")
 	out.Blockers, out.Warnings = answer.Blockers, slices.Concat(answer.Warnings, answer.Extra)
-	if answer.Known && answer.State == verdict.Progressing && len(out.Blockers) == 0 {
+	if answer.Known {
+		out.State = answer.State
+	}
+	switch {
+	case answer.Known && answer.RepairOnly && answer.Gate == nil:
+		m.repair(&out)
+	case answer.Known && answer.State == verdict.Progressing && len(out.Blockers) == 0:
 		out.Blockers = []v1alpha1.Blocker{{Kind: answer.Reason, Message: out.Sentence, Action: m.wait()}}
 	}
 	switch {
@@ -116,7 +124,13 @@ func warned(warnings []v1alpha1.Blocker, safe string) (reason, sentence string) 
 // adopted is the answer about a CRD that is new in Git and not in the cluster: a snapshot holds no schemas, so what the
 // objects there may lose cannot be told.
 func (m meaning) adopted(out InCluster) InCluster {
-	if present, _ := m.present(); m.change.Base == nil && present && (out.Objects == nil || *out.Objects > 0) {
+	present, known := m.present()
+	if m.change.Base == nil && !known {
+		out.Verdict, out.Reason = Unknown, ReasonClusterUnknown
+		out.Sentence = "the CRD is new in Git, and whether the cluster has it already, with other versions, is not in the snapshot: take one that knows of it"
+		return out
+	}
+	if m.change.Base == nil && present && (out.Objects == nil || *out.Objects > 0) {
 		out.Verdict, out.Reason = Warned, ReasonAdopted
 		out.Sentence = "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known"
 	}
@@ -148,14 +162,26 @@ func (m meaning) gone(out InCluster) InCluster {
 	}
 	if m.to.Snapshot == nil {
 		out.Verdict, out.Reason = Unknown, ReasonClusterUnknown
+		return out
+	}
+	present, known := m.present()
+	if !m.to.applied() && (present || !known) && (out.Objects == nil || *out.Objects > 0) {
+		out.Verdict, out.Reason = Unknown, ReasonUnseen
+		out.Sentence = "the CRD is no longer there, and nobody says what applies the rest: Helm, and whatever prunes, deletes it with all its objects"
 	}
 	return out
+}
+
+// applied tells whether the repository says what applies the head.
+func (d Delivered) applied() bool {
+	return slices.ContainsFunc(d.Head.Units.Units, func(u rollout.Unit) bool { return u.Tool != "" })
 }
 
 // ask is the question to the cluster: by the terms of the pull request's own gate, if it has one.
 func (m meaning) ask() snapshot.Ask {
 	ask := snapshot.Ask{CRD: m.change.Name, Versions: m.leaving(), LabelKey: m.in.LabelKey, MaxAge: m.in.MaxAge}
 	if m.change.Head != nil {
+		ask.Storage = m.change.Head.Storage
 		labelled := m.change.Head.Label != nil && *m.change.Head.Label == v1alpha1.MigrateLabelValue
 		ask.HeadLabel = &labelled
 	}
@@ -172,35 +198,30 @@ func (m meaning) leaving() []string {
 	if m.change.Head == nil || m.to.Snapshot == nil {
 		return versions
 	}
-	for _, crd := range m.to.Snapshot.CRDs {
-		if crd.Name != m.change.Name {
-			continue
-		}
-		has := slices.Clone(crd.StoredVersions)
-		for _, v := range crd.Versions {
-			has = append(has, v.Name)
-		}
-		for _, v := range has {
-			if _, stays := m.change.Head.Version(v); !stays && !slices.Contains(versions, v) {
-				versions = append(versions, v)
-			}
+	crd := m.crd()
+	if crd == nil {
+		return versions
+	}
+	has := slices.Clone(crd.StoredVersions)
+	for _, v := range crd.Versions {
+		has = append(has, v.Name)
+	}
+	for _, v := range has {
+		if _, stays := m.change.Head.Version(v); !stays && !slices.Contains(versions, v) {
+			versions = append(versions, v)
 		}
 	}
 	return versions
 }
 
-// wait is what to do about what clears by itself.
-func (m meaning) wait() string {
-	if m.gated() {
-		return "wait: Moult is at it; merged now, the VersionRemoval holds the removal back until it is done"
+// crd is what the snapshot shows of the CRD; nil if it does not.
+func (m meaning) crd() *snapshot.CRD {
+	for i := range m.to.Snapshot.CRDs {
+		if crd := &m.to.Snapshot.CRDs[i]; crd.Name == m.change.Name {
+			return crd
+		}
 	}
-	return "wait: Moult is at it; then take another snapshot"
-}
-
-// gated tells whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.
-func (m meaning) gated() bool {
-	_, found := m.gate()
-	return found && finding.Worst(m.found) != finding.Error
+	return nil
 }
 
 // present tells whether the cluster has the CRD.
@@ -208,10 +229,8 @@ func (m meaning) present() (present, known bool) {
 	if m.to.Snapshot == nil {
 		return false, false
 	}
-	for _, crd := range m.to.Snapshot.CRDs {
-		if crd.Name == m.change.Name {
-			return true, true
-		}
+	if m.crd() != nil {
+		return true, true
 	}
 	return false, m.to.Snapshot.Judge(snapshot.Ask{CRD: m.change.Name}, m.in.Now).Known
 }
@@ -224,25 +243,6 @@ func (m meaning) withFindings(out InCluster) InCluster {
 		}
 	}
 	return out
-}
-
-// gate is the VersionRemoval in the head that asks for all that leaves, if there is one.
-func (m meaning) gate() (v1alpha1.VersionRemovalSpec, bool) {
-	for _, unit := range m.to.Head.Units.Units {
-		for _, object := range unit.Objects {
-			if gvk := object.GroupVersionKind(); gvk.Group != v1alpha1.GroupVersion.Group || gvk.Kind != "VersionRemoval" {
-				continue
-			}
-			var gate v1alpha1.VersionRemoval
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &gate) != nil || gate.Spec.CRDName != m.change.Name {
-				continue // the API server refuses what is broken, and rollout says that there is no gate
-			}
-			if !slices.ContainsFunc(removed(m.change), func(v string) bool { return !slices.Contains(gate.Spec.Versions, v) }) {
-				return gate.Spec, true
-			}
-		}
-	}
-	return v1alpha1.VersionRemovalSpec{}, false
 }
 
 func inWords(c change.Change) string {

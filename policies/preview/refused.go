@@ -3,9 +3,12 @@ package preview
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/moult-dev/moult/policies/change/refusal"
 	"github.com/moult-dev/moult/policies/finding"
@@ -23,37 +26,45 @@ const (
 const mostRefusals = 10
 
 // validated remembers what was asked about: clusters that get the same CRD are the rule, and the rules in CEL take time.
-type validated map[[2]string][]refusal.Refusal
+type validated struct{ known sync.Map }
 
 // refused finds the CRDs that the API server would refuse, among those that differ: it has taken all others already.
-func (v validated) refused(d Delivered) []finding.Finding {
+func (v *validated) refused(d Delivered) []finding.Finding {
 	before := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, crd := range d.Base.CRDs {
 		before[crd.Name] = crd
 	}
-	var found []finding.Finding
-	for _, crd := range d.Head.CRDs {
+	differ := slices.DeleteFunc(slices.Clone(d.Head.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		base := before[crd.Name]
-		if base != nil && same(base, crd) {
-			continue
-		}
-		found = append(found, d.refusals(crd, v.of(base, crd))...)
+		return base != nil && refusal.Same(base, crd) && slices.Equal(d.Base.Undeclared[crd.Name], d.Head.Undeclared[crd.Name])
+	})
+	answers := make([][]refusal.Refusal, len(differ))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, crd := range differ {
+		group.Go(func() error {
+			base := before[crd.Name]
+			undeclared := refusal.Undeclared(base, crd, d.Base.Undeclared[crd.Name], d.Head.Undeclared[crd.Name])
+			answers[i] = slices.Concat(undeclared, v.of(base, crd))
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails
+	var found []finding.Finding
+	for i, crd := range differ {
+		found = append(found, d.refusals(crd, answers[i])...)
 	}
 	return found
 }
 
-// same tells whether there is nothing to validate: what tools write into metadata beside these is no concern of the CRD.
-func same(a, b *apiextensionsv1.CustomResourceDefinition) bool {
-	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Annotations, b.Annotations)
-}
-
-func (v validated) of(base, head *apiextensionsv1.CustomResourceDefinition) []refusal.Refusal {
+func (v *validated) of(base, head *apiextensionsv1.CustomResourceDefinition) []refusal.Refusal {
 	key := [2]string{text(base), text(head)}
-	found, known := v[key]
-	if !known {
-		found = refusal.Of(base, head)
-		v[key] = found
+	if known, ok := v.known.Load(key); ok {
+		found, _ := known.([]refusal.Refusal)
+		return found
 	}
+	found := refusal.Of(base, head)
+	v.known.Store(key, found)
 	return found
 }
 

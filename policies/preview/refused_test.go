@@ -28,6 +28,13 @@ func annotated(c *apiextensionsv1.CustomResourceDefinition, key, value string) *
 	return c
 }
 
+// undeclared is a side whose one CRD has a field in its manifest that no CRD has.
+func undeclared(path string, c *apiextensionsv1.CustomResourceDefinition) preview.Side {
+	side := crds(c)
+	side.Undeclared = map[string][]string{c.Name: {path}}
+	return side
+}
+
 // A change that nobody could find fault with is not safe if the API server does.
 func TestWhatTheAPIServerRefusesIsNeverSafe(t *testing.T) {
 	empty := stored([]string{"v1"}, "v1")
@@ -49,6 +56,15 @@ func TestWhatTheAPIServerRefusesIsNeverSafe(t *testing.T) {
 		"a CRD that was so before": {d: preview.Delivered{Base: crds(faulty(1, "v1")), Head: crds(annotated(faulty(1, "v1"), "team", "blue"))}, want: preview.Warned, refused: 1, severity: finding.Warning, rule: preview.CRDRefusedBefore,
 			why: "the CRD was like this before, and a Kubernetes API server of today refuses it: `spec.validation"},
 		"a CRD that does not change": {d: preview.Delivered{Base: crds(faulty(1, "v1")), Head: crds(faulty(1, "v1"))}, want: preview.Safe},
+		"nothing but a field that no CRD has": {d: preview.Delivered{Base: crds(crd("v1")), Head: undeclared("spec.versions[0].storag", crd("v1"))}, want: preview.Blocked, refused: 1, severity: finding.Error, rule: preview.CRDRefused,
+			why: "the API server refuses the CRD: `spec.versions[0].storag` (v1): field not declared in schema"},
+		"a field that no CRD has, as before": {d: preview.Delivered{Base: undeclared("spec.foo", crd("v1")), Head: undeclared("spec.foo", annotated(crd("v1"), "team", "blue"))}, want: preview.Warned, refused: 1, severity: finding.Warning, rule: preview.CRDRefusedBefore,
+			why: "the CRD was like this before, and a Kubernetes API server of today refuses it: `spec.foo`: field not declared in schema"},
+		"nothing but a finalizer, which is none": {d: preview.Delivered{Base: crds(crd("v1")), Head: crds(func() *apiextensionsv1.CustomResourceDefinition {
+			c := crd("v1")
+			c.Finalizers = []string{"foo bar"}
+			return c
+		}())}, want: preview.Blocked, refused: 1, severity: finding.Error, rule: preview.CRDRefused, why: "metadata.finalizers"},
 		"nothing but a label, which is none": {d: preview.Delivered{Base: crds(crd("v1")), Head: crds(func() *apiextensionsv1.CustomResourceDefinition {
 			c := crd("v1")
 			c.Labels["team"] = "blue and red"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
@@ -72,6 +73,8 @@ type InCluster struct {
 	// or one of preview's own; Sentence says it to a person.
 	Reason   string `json:"reason"`
 	Sentence string `json:"sentence"`
+	// State is what a VersionRemoval for the versions that leave would amount to; empty if that is not known, or none leaves.
+	State verdict.State `json:"state,omitempty"`
 	// Blockers and Warnings are those a VersionRemoval would show.
 	Blockers []v1alpha1.Blocker `json:"blockers,omitempty"`
 	Warnings []v1alpha1.Blocker `json:"warnings,omitempty"`

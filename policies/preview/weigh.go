@@ -63,9 +63,17 @@ var mends = map[change.Rule]string{
 	change.ScopeChanged:             "make another CRD, and move the objects to it",
 }
 
+// Rules about what could not be built before the pull request. What cannot be built after it only is wiring.BuildFailed.
+const (
+	// BaseNotBuilt: a unit could not be built before, and can be now, or fails in another way.
+	BaseNotBuilt = "BaseNotBuilt"
+	// NeitherBuilt: a unit cannot be built before or after, for the same reason.
+	NeitherBuilt = "NeitherBuilt"
+)
+
 // verdictOfFinding is what a finding does to the verdict: what cannot be seen and changes is not known, whatever it may be.
 func verdictOfFinding(f finding.Finding) Verdict {
-	if rollout.LeavesUnknown(f.Rule) {
+	if rollout.LeavesUnknown(f.Rule) || f.Rule == BaseNotBuilt || f.Rule == NeitherBuilt {
 		return Unknown
 	}
 	return verdictOf(f.Severity)

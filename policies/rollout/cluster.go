@@ -34,6 +34,8 @@ type Unit struct {
 	DependsOn []string
 	// Unseen: the unit applies more than its Objects.
 	Unseen bool
+	// Inputs are what else decides which objects the unit gets, and is not seen in them, by what a person would call it.
+	Inputs map[string]string
 }
 
 // Object is one object, as it is applied.

@@ -60,7 +60,7 @@ func unseenChanged(l *look) []finding.Finding {
 			add(s, l.head.unitBy(s), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
 		}
 	}
-	return findings
+	return append(findings, inputsChanged(l)...)
 }
 
 // fingerprints are those of sources by name. There may be several of one name, in several units.
@@ -184,7 +184,8 @@ func (c *Cluster) source(u *Unit) *Object {
 	}
 	for i := range c.Units {
 		for _, object := range c.Units[i].Objects {
-			if object.is("source.toolkit.fluxcd.io", reference.text("kind")) && object.GetName() == reference.text("name") && object.GetNamespace() == namespace {
+			if object.is("source.toolkit.fluxcd.io", reference.text("kind")) && object.GetName() == reference.text("name") &&
+				(object.GetNamespace() == namespace || object.GetNamespace() == "") {
 				return object
 			}
 		}

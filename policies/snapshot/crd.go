@@ -122,6 +122,9 @@ func (c *CRD) storage() (v Version) {
 	return v
 }
 
+// StorageVersion is the version that new objects are stored at.
+func (c *CRD) StorageVersion() string { return c.storage().Name }
+
 // subject is what a proof about this CRD has to be about.
 func (c *CRD) subject() plan.Subject {
 	return plan.Subject{UID: c.UID, Generation: c.Generation, StorageVersion: c.storage().Name}

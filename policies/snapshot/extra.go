@@ -30,10 +30,12 @@ const (
 	KindGateShut = "GateShut"
 )
 
-// extra are the warnings that a gate does not give.
-func (s *Snapshot) extra(ask Ask, crd *CRD, gate *Removal, now time.Time) []v1alpha1.Blocker {
+// extra are the warnings that a gate does not give. That a VersionRemoval has to ask for the entries in managedFields is
+// said among them only where no VersionRemoval does, and where it is not all that is left and said by the verdict.
+func (s *Snapshot) extra(ask Ask, crd *CRD, gate *Removal, now time.Time, repairOnly bool) []v1alpha1.Blocker {
+	asked := gate != nil || ask.Terms != nil || repairOnly
 	return slices.Concat(
-		s.outdated(ask, now), label(ask, crd, s.LabelKey), shut(gate), owned(ask, crd), requested(ask, crd), stuck(crd),
+		s.outdated(ask, now), label(ask, crd, s.LabelKey), shut(gate), owned(ask, crd, asked), requested(ask, crd), stuck(ask, crd),
 	)
 }
 
@@ -77,9 +79,13 @@ func shut(gate *Removal) []v1alpha1.Blocker {
 }
 
 // owned: a VersionRemoval moves these entries; without one they break server-side apply, and then are wiped.
-func owned(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
+func owned(ask Ask, crd *CRD, asked bool) (warnings []v1alpha1.Blocker) {
 	if crd.Objects == nil {
 		return nil
+	}
+	action := "let whoever still writes do so at " + ask.client(crd)
+	if !asked {
+		action = "let a VersionRemoval move the entries in managedFields before the version goes, and " + action
 	}
 	for _, version := range ask.Versions {
 		n := crd.Objects.OwnedAt[version]
@@ -96,8 +102,7 @@ func owned(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
 		if len(who) > most {
 			who = append(who[:most], fmt.Sprintf("and %d more", len(who)-most))
 		}
-		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", count(n, "object"), crd.Name, were(n), version, strings.Join(who, "; ")),
-			"let a VersionRemoval move the entries in managedFields before the version goes, and let whoever still writes do so at "+crd.storage().Name)...)
+		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", count(n, "object"), crd.Name, were(n), version, strings.Join(who, "; ")), action)...)
 	}
 	return warnings
 }
@@ -108,18 +113,27 @@ func requested(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
 		if !slices.Contains(ask.Versions, r.Version) {
 			continue
 		}
-		action := fmt.Sprintf("find the client in the API server's audit log, and let it use %s", crd.storage().Name)
+		action := fmt.Sprintf("find the client in the API server's audit log, and let it use %s", ask.client(crd))
 		if r.Watches > 0 {
 			warnings = append(warnings, warn(KindWatched, watches(r, crd), action)...)
 		}
 		switch total := r.total(); {
 		case total > 0:
-			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("an API server has counted %s of %s at %s (%s) since it was started", count(total, "request"), crd.Name, r.Version, r.verbs()), action)...)
+			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("an API server has counted %s of %s at %s (%s) since it was started%s", count(total, "request"), crd.Name, r.Version, r.verbs(), r.maybeOurs()), action)...)
 		case r.Deprecated:
 			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("%s was requested at %s, which is marked as deprecated", crd.Name, r.Version), action)...)
 		}
 	}
 	return warnings
+}
+
+// maybeOurs: Moult's checks are patches at the storage version, which may have been this one when the API server counted
+// them, and the metric does not tell clients apart.
+func (r Requests) maybeOurs() string {
+	if r.Counts["PATCH"] == 0 {
+		return ""
+	}
+	return "; a PATCH may be Moult's own check, from when it was the storage version"
 }
 
 func watches(r Requests, crd *CRD) string {
@@ -167,7 +181,7 @@ func (r Requests) verbs() string {
 	return strings.Join(words, ", ")
 }
 
-func stuck(crd *CRD) []v1alpha1.Blocker {
+func stuck(ask Ask, crd *CRD) []v1alpha1.Blocker {
 	if crd.Objects == nil || crd.Objects.Stuck == nil || crd.Objects.Stuck.Count == 0 {
 		return nil
 	}
@@ -177,7 +191,7 @@ func stuck(crd *CRD) []v1alpha1.Blocker {
 		named = ": " + strings.Join(s.Examples, ", ")
 	}
 	return warn(KindStuck, fmt.Sprintf("%s of %s %s stuck in deletion%s", count(s.Count, "object"), crd.Name, are(s.Count), named),
-		fmt.Sprintf("bring up whatever is to remove their finalizers, and see that it works at %s", crd.storage().Name))
+		fmt.Sprintf("bring up whatever is to remove their finalizers, and see that it works at %s", ask.client(crd)))
 }
 
 // unseen is what was not read and might have mattered for a CRD.

@@ -18,6 +18,9 @@ type Ask struct {
 	// CRD is the name of the CRD, and Versions are those that leave it.
 	CRD      string
 	Versions []string
+	// Storage is the storage version of the pull request's CRD, which is what clients are told to use; empty if it is not
+	// known. The cluster's may be the very version that leaves.
+	Storage string
 	// LabelKey opts CRDs in; empty for the one that the snapshot was taken with.
 	LabelKey string
 	// HeadLabel tells whether the pull request's CRD carries the opt-in label, which the cluster's gets only after the
@@ -105,8 +108,25 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	case a.Rule == "OwnershipNotRepaired":
 		a.RepairOnly = situation.Standing.Evidence.Survey.Trouble == nil
 	}
-	a.Extra = s.extra(ask, crd, gate, now)
+	a.Extra = s.extra(ask, crd, gate, now, a.RepairOnly)
 	return a
+}
+
+// client is the version that clients are told to use: one that stays.
+func (ask Ask) client(crd *CRD) string {
+	stays := func(version string) bool { return version != "" && !slices.Contains(ask.Versions, version) }
+	if stays(ask.Storage) {
+		return ask.Storage
+	}
+	if storage := crd.storage().Name; stays(storage) {
+		return storage
+	}
+	for _, v := range slices.Backward(crd.Versions) {
+		if v.Served && stays(v.Name) {
+			return v.Name
+		}
+	}
+	return "a version that stays"
 }
 
 func unknown(format string, args ...any) Answer { return Answer{Why: fmt.Sprintf(format, args...)} }

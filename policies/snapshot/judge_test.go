@@ -171,6 +171,9 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 		"requests at the version": {with(crd(func(c *CRD) {
 			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"LIST": 1, "GET": 3}}}
 		})), func(*Ask) {}, []string{KindRequested}, "4 requests of widgets.example.com at v1alpha1 (3 GET, 1 LIST)"},
+		"requests that Moult itself may have made": {with(crd(func(c *CRD) {
+			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"PATCH": 7}}}
+		})), func(*Ask) {}, []string{KindRequested}, "since it was started; a PATCH may be Moult's own check, from when it was the storage version"},
 		"deprecated requests, not counted":   {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Deprecated: true}} })), func(*Ask) {}, []string{KindRequested}, "marked as deprecated"},
 		"watches at the version":             {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Watches: 2}} })), func(*Ask) {}, []string{KindWatched}, "2 watches of widgets.example.com at v1alpha1 are open"},
 		"requests at the version that stays": {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1", Counts: map[string]int64{"GET": 3}, Watches: 1}} })), func(*Ask) {}, nil, ""},
@@ -191,6 +194,62 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 			}
 			g.Expect(kinds).To(Equal(c.kinds))
 			g.Expect(said).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// A cluster may still store at the version that leaves, and nobody must be told to use that.
+func TestClientsAreToldToUseAVersionThatStays(t *testing.T) {
+	before := func(s *Snapshot) {
+		s.CRDs[0].Versions[0].Storage, s.CRDs[0].Versions[1].Storage = true, false
+		s.CRDs[0].Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"GET": 1}, Watches: 1}}
+		s.CRDs[0].Objects.Stuck = &Stuck{Count: 1}
+	}
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		ask      Ask
+		want     string
+	}{
+		"the pull request's storage version":  {with(before), Ask{Storage: "v2"}, "v2"},
+		"one that the cluster serves":         {with(before), Ask{}, "v1"},
+		"not one that leaves as well":         {with(before), Ask{Storage: "v1alpha1"}, "v1"},
+		"not one that the cluster serves not": {with(before, crd(func(c *CRD) { c.Versions[1].Served = false })), Ask{}, "a version that stays"},
+		"the cluster's storage version": {with(before, crd(func(c *CRD) {
+			c.Versions = append(c.Versions, Version{Name: "v2", Served: true})
+			c.Versions[0].Storage, c.Versions[1].Storage = false, true
+		})), Ask{}, "v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c.ask.CRD, c.ask.Versions = widgets, []string{"v1alpha1"}
+			extra := c.snapshot.Judge(c.ask, now).Extra
+			g.Expect(extra).To(HaveLen(3))
+			for _, w := range extra {
+				g.Expect(w.Action).To(HaveSuffix(" "+c.want), w.Kind)
+			}
+		})
+	}
+}
+
+// Where a VersionRemoval asks already, or the verdict says that one has to, the warning does not say so again.
+func TestWritersAreWarnedOfAndTheVersionRemovalIsAskedForOnce(t *testing.T) {
+	const still = "let whoever still writes do so at v1"
+	writing := func(changes ...change) *Snapshot { return with(append(changes, ownedBy("old-tool", time.Hour))...) }
+	migrating := at(v1alpha1.ReasonMigrating, "rewriting")
+	for name, c := range map[string]struct {
+		snapshot *Snapshot
+		terms    *Terms
+		want     string
+	}{
+		"nobody asks, and the migration is under way": {writing(migrating), nil, "let a VersionRemoval move the entries in managedFields before the version goes, and " + still},
+		"nobody asks, and that is all that is left":   {writing(), nil, still},
+		"the pull request asks":                       {writing(migrating), &Terms{}, still},
+		"a VersionRemoval in the cluster asks":        {writing(migrating, gated(v1alpha1.ReasonMigrating, "")), nil, still},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := ask
+			asked.Terms = c.terms
+			NewWithT(t).Expect(c.snapshot.Judge(asked, now).Extra).To(ContainElement(And(HaveField("Kind", KindOwned), HaveField("Action", c.want))))
 		})
 	}
 }

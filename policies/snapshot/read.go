@@ -31,11 +31,11 @@ func Read(content []byte) (*Snapshot, error) {
 	group, version, _ := strings.Cut(head.APIVersion, "/")
 	switch {
 	case head.Kind == "" && head.APIVersion == "":
-		return nil, errors.New("the file has neither apiVersion nor kind: it is no ClusterSnapshot, or it was cut")
+		return nil, errors.New("the file has neither apiVersion nor kind: it is no ClusterSnapshot, or it was cut; write one with `moult snapshot`")
 	case head.Kind == "":
 		return nil, errors.New("the file has no kind: it was cut; take the snapshot again")
 	case head.Kind != Kind || group != Group:
-		return nil, fmt.Errorf("the file holds a %s of %s, and not a %s of %s", head.Kind, head.APIVersion, Kind, APIVersion)
+		return nil, fmt.Errorf("the file holds a %s of %s, and not a %s of %s; write one with `moult snapshot`", head.Kind, head.APIVersion, Kind, APIVersion)
 	case head.APIVersion != APIVersion:
 		return nil, fmt.Errorf("the snapshot's format is %s, and this Moult reads %s; use the Moult that took it, or a newer one, or take it again with this one", version, APIVersion)
 	}

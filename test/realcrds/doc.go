@@ -4,7 +4,7 @@
 // For each pair of releases in releases.go it prints what policies/change finds, and it fails when
 //
 //   - a CRD cannot be read, or the comparison panics;
-//   - a CRD differs from itself;
+//   - a CRD differs from itself, or is said to have a field that no CRD has;
 //   - something is lost and nobody says so: an object that has every field of the old schema is pruned with the API
 //     server's own code by the new one, and each field that goes must have been told (oracle.go);
 //   - the table in docs/previews.md is another one. -write writes it anew.

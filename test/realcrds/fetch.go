@@ -54,6 +54,12 @@ func crdsIn(dir string, folders []string) ([]*apiextensionsv1.CustomResourceDefi
 		}
 		for _, object := range rendering.Objects {
 			objects = append(objects, object.Unstructured)
+			if !change.IsCRD(object.Unstructured) {
+				continue
+			}
+			if _, undeclared, _ := change.DecodeStrictly(object.Unstructured); len(undeclared) > 0 { // DecodeAll tells errors
+				return nil, fmt.Errorf("%s is said to have fields that no CRD has: %v", object.GetName(), undeclared)
+			}
 		}
 	}
 	crds, err := change.DecodeAll(objects)

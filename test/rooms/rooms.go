@@ -39,7 +39,7 @@ var rooms = []room{
 	{folder: "policies/finding", pure: true},
 	{folder: "policies/manifests", mayImport: []string{"api", "policies/finding"}, pure: true},
 	{folder: "policies/optin", mayImport: []string{"api"}, pure: true},
-	{folder: "policies/preview", mayImport: []string{"api", "controllers/removal", "policies/change", "policies/finding", "policies/manifests", "policies/rollout", "policies/snapshot"}, pure: true},
+	{folder: "policies/preview", mayImport: []string{"api", "controllers/removal", "policies/change", "policies/finding", "policies/manifests", "policies/optin", "policies/rollout", "policies/snapshot"}, pure: true},
 	{folder: "policies/rollout", mayImport: []string{"api", "policies/change", "policies/finding", "policies/optin"}, pure: true},
 	{folder: "policies/snapshot", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/removal", "policies/finding"}, pure: true},
 	{folder: "clusters", mayImport: []string{"api", "policies/finding", "policies/optin"}},

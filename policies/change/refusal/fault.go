@@ -12,14 +12,14 @@ import (
 // fault is a refusal that can be recognized in another state of the CRD, where versions have other places.
 type fault struct{ version, path, said string }
 
-// faults are what the API server would refuse if the CRD were new.
+// faults are what the API server would refuse if the CRD were new, and of what it sets itself, if it were there.
 func faults(crd *apiextensionsv1.CustomResourceDefinition) []fault {
 	was, errs := internal(crd)
 	if errs == nil {
 		errs = validation.ValidateCustomResourceDefinition(context.Background(), was)
 	}
 	var all []fault
-	for _, r := range refusals(crd, errs) {
+	for _, r := range refusals(crd, append(errs, setByServer(crd, false)...)) {
 		all = append(all, r.in(crd)...)
 	}
 	return all

@@ -35,7 +35,7 @@ func Of(base, head *apiextensionsv1.CustomResourceDefinition) []Refusal {
 	if errs == nil {
 		errs = validated(base, now)
 	}
-	found := refusals(head, errs)
+	found := refusals(head, append(errs, setByServer(head, base == nil)...))
 	if len(found) == 0 || base == nil {
 		return found
 	}
@@ -46,18 +46,20 @@ func Of(base, head *apiextensionsv1.CustomResourceDefinition) []Refusal {
 	return found
 }
 
-// validated asks the rules for an update, or for a creation if there is nothing to update.
+// validated asks the rules for an update, or for a creation if there is nothing to update. Those for an update say less of
+// metadata; what they leave out is asked of every object (k8s.io/apiserver/pkg/registry/rest/update.go).
 func validated(base *apiextensionsv1.CustomResourceDefinition, head *apiextensions.CustomResourceDefinition) field.ErrorList {
 	if base != nil {
 		if was, errs := internal(base); errs == nil {
-			return validation.ValidateCustomResourceDefinitionUpdate(context.Background(), established(head), established(was))
+			errs := apivalidation.ValidateObjectMeta(&head.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+			return append(errs, validation.ValidateCustomResourceDefinitionUpdate(context.Background(), established(head), established(was))...)
 		}
 	}
 	return validation.ValidateCustomResourceDefinition(context.Background(), head)
 }
 
 // internal is a CRD as the API server's registry has it before it validates: with defaults, and with nothing that a client
-// cannot set. Of storedVersions it holds what the API server itself would put there, since the gate judges the rest.
+// cannot set, about which setByServer has its say. Of storedVersions it holds what the API server itself would put there, since the gate judges the rest.
 func internal(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, field.ErrorList) {
 	own := crd.DeepCopy()
 	own.Status = apiextensionsv1.CustomResourceDefinitionStatus{}

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/change/refusal"
@@ -56,6 +57,12 @@ type crd = *apiextensionsv1.CustomResourceDefinition
 func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 	unlabelled := func(c crd) { c.Labels = map[string]string{"-": "x"} }
 	preserving := func(c crd) { c.Spec.PreserveUnknownFields = true }
+	managed := func(c crd) {
+		c.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1"}}
+	}
+	numbered := func(version string) func(crd) { return func(c crd) { c.ResourceVersion = version } }
+	owned := func(c crd) { c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap"}} }
+	finalized := func(c crd) { c.Finalizers = []string{"foo bar"} }
 	webhook := func(bundle string) func(crd) {
 		return func(c crd) {
 			url := "https://example.com/"
@@ -110,8 +117,20 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		"what is stored is dropped": {base: widgets(fine, fine), head: widgets(fine)},
 		// What the API server puts aside, or in.
 		"a status from a cluster": {head: changed(widgets(fine), func(c crd) {
-			c.Status.StoredVersions, c.Namespace, c.ResourceVersion, c.UID = []string{"v0"}, "default", "x", "1"
+			c.Status.StoredVersions, c.Namespace, c.Generation = []string{"v0"}, "default", 7
 		})},
+		// What a manifest has from a cluster, and metadata for an update.
+		"managed fields":                  {base: widgets(fine), head: changed(widgets(fine), managed), path: "metadata.managedFields", said: "must be nil"},
+		"managed fields, of a new CRD":    {head: changed(widgets(fine), managed), path: "metadata.managedFields", said: "must be nil"},
+		"managed fields, as before":       {base: changed(widgets(fine), managed), head: changed(widgets(finer), managed), path: "metadata.managedFields", said: "must be nil", known: true},
+		"a uid":                           {base: widgets(fine), head: changed(widgets(fine), func(c crd) { c.UID = "abc" }), path: "metadata.uid", said: "the API server sets it"},
+		"a resource version":              {base: widgets(fine), head: changed(widgets(fine), numbered("1")), path: "metadata.resourceVersion", said: "takes no other than the last one"},
+		"a resource version of a new CRD": {head: changed(widgets(fine), numbered("1"))},
+		"a resource version, as before":   {base: changed(widgets(fine), numbered("1")), head: changed(widgets(finer), numbered("2")), path: "metadata.resourceVersion", said: "takes no other", known: true},
+		"an owner without a name":         {base: widgets(fine), head: changed(widgets(fine), owned), path: "metadata.ownerReferences.name", said: "must not be empty"},
+		"a finalizer that is no name":     {base: widgets(fine), head: changed(widgets(fine), finalized), path: "metadata.finalizers", said: "name part"},
+		"the finalizer is of a new CRD":   {head: changed(widgets(fine), finalized), path: "metadata.finalizers", said: "name part"},
+		"the finalizer was there already": {base: changed(widgets(fine), finalized), head: changed(widgets(finer), finalized), path: "metadata.finalizers", said: "name part", known: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -143,4 +162,33 @@ func TestWhatIsSaidFitsIntoALine(t *testing.T) {
 		g.Expect(r.Said).NotTo(ContainSubstring("\n"))
 		g.Expect([]rune(r.Said)).To(HaveLen(301))
 	}
+}
+
+func TestFieldsThatNobodyDeclares(t *testing.T) {
+	g := NewWithT(t)
+	one, two := widgets(fine), widgets(fine, fine)
+	in := func(i string) string {
+		return "spec.versions[" + i + "].schema.openAPIV3Schema.properties.size.nullabel"
+	}
+	g.Expect(refusal.Undeclared(one, one, nil, nil)).To(BeEmpty())
+	g.Expect(refusal.Undeclared(nil, one, nil, []string{"spec.foo", in("0")})).To(Equal([]refusal.Refusal{
+		{Path: "spec.foo", Said: "field not declared in schema"}, {Path: in("0"), Version: "v1", Said: "field not declared in schema"},
+	}))
+	g.Expect(refusal.Undeclared(one, two, []string{in("0")}, []string{in("0"), in("1")})).To(HaveExactElements(
+		And(HaveField("Version", "v1beta1"), HaveField("Known", false)), And(HaveField("Version", "v1"), HaveField("Known", true)),
+	), "a version has another place, and is the same")
+	g.Expect(refusal.Undeclared(one, one, []string{"spec.foo"}, []string{"spec.bar", "spec.foo"})).To(HaveExactElements(HaveField("Known", false), HaveField("Known", true)))
+}
+
+// Whatever could be refused makes a difference; what only a cluster counts makes none.
+func TestWhatHasToBeAskedAbout(t *testing.T) {
+	for name, change := range map[string]func(crd){
+		"spec": func(c crd) { c.Spec.Names.ShortNames = []string{"w"} }, "labels": func(c crd) { c.Labels = map[string]string{"a": "b"} },
+		"annotations": func(c crd) { c.Annotations = map[string]string{"a": "b"} }, "owners": func(c crd) { c.OwnerReferences = make([]metav1.OwnerReference, 1) },
+		"finalizers": func(c crd) { c.Finalizers = []string{"a"} }, "uid": func(c crd) { c.UID = "a" }, "resourceVersion": func(c crd) { c.ResourceVersion = "1" },
+		"managedFields": func(c crd) { c.ManagedFields = make([]metav1.ManagedFieldsEntry, 1) },
+	} {
+		NewWithT(t).Expect(refusal.Same(widgets(fine), changed(widgets(fine), change))).To(BeFalse(), name)
+	}
+	NewWithT(t).Expect(refusal.Same(widgets(fine), changed(widgets(fine), func(c crd) { c.Generation = 3 }))).To(BeTrue())
 }

@@ -89,7 +89,7 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 	if len(all) == 0 {
 		return ""
 	}
-	t := newTable(tableBytes, "CRD", "Cluster", "Removed", "Verdict", "What stands in the way", "What to do")
+	t := newTable(tableBytes, "CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why"), "What to do")
 	for _, row := range all {
 		l := row.look()
 		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), removed(row.crd),

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
+	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
@@ -59,6 +60,7 @@ func drawReport(t *rapid.T) preview.Report {
 // closed are the values of the closed sets.
 var closed = map[reflect.Type][]string{
 	reflect.TypeFor[preview.Verdict]():  {"safe", "warnings", "unknown", "blocked"},
+	reflect.TypeFor[verdict.State]():    {"Ready", "Progressing", "Stalled"},
 	reflect.TypeFor[finding.Severity](): {"error", "warning", "info"},
 	reflect.TypeFor[rollout.Role]():     {"gate", "removal", "flip", "changed"},
 }

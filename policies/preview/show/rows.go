@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 )
@@ -73,6 +74,32 @@ func inTheWay(in preview.InCluster) []string {
 		}
 	}
 	return said
+}
+
+// reasonsHeading heads the reasons: only where something blocks, or may, do they stand in the way.
+func reasonsHeading(r preview.Report, otherwise string) string {
+	if r.Verdict == preview.Blocked || r.Verdict == preview.Unknown {
+		return "What stands in the way"
+	}
+	return otherwise
+}
+
+// severities are those of the reasons, but for what is counted with the findings or with the changes.
+func (r row) severities(found []finding.Finding) []finding.Severity {
+	var all []finding.Severity
+	for i, said := range r.inTheWay {
+		elsewhere := slices.ContainsFunc(found, func(f finding.Finding) bool { return plain(f.Why) == said }) ||
+			i == 0 && slices.ContainsFunc(r.crd.Changes, func(c change.Change) bool { return string(c.Rule) == r.in.Reason })
+		blocks := slices.ContainsFunc(r.in.Blockers, func(b v1alpha1.Blocker) bool { return plain(b.Message) == said })
+		switch {
+		case elsewhere, !r.delivered, i == 0 && r.in.Verdict == preview.Safe:
+		case r.in.Verdict == preview.Blocked && (blocks || i == 0):
+			all = append(all, finding.Error)
+		default:
+			all = append(all, finding.Warning)
+		}
+	}
+	return all
 }
 
 func toDo(r preview.Report, crd preview.CRD, in preview.InCluster) []string {

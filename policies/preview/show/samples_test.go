@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/change"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/optin"
@@ -51,6 +52,7 @@ func blockedInOneOfThree() preview.Report {
 	r.Verdict, r.Sentence = preview.Blocked, "widgets.example.com v1alpha1 in clusters/production: 312 of 48,210 objects are still stored at v1alpha1"
 	production := inCluster("clusters/production", preview.Blocked, 48210)
 	production.Reason, production.Sentence, production.Proved = v1alpha1.ReasonMigrating, "312 of 48,210 objects are still stored at v1alpha1", false
+	production.State = verdict.Progressing
 	production.StoredVersions = []string{"v1alpha1", "v1"}
 	production.Blockers = []v1alpha1.Blocker{
 		{Kind: v1alpha1.ReasonMigrating, Message: "312 of 48,210 objects are still stored at v1alpha1"},
@@ -146,6 +148,7 @@ const attack = "</details><script>alert(1)</script> | a | b\n# head\n<!-- moult 
 func hostile() preview.Report {
 	r := blockedInOneOfThree()
 	in := inCluster(attack, preview.Blocked, 1)
+	in.State = verdict.Stalled
 	in.Reason, in.Sentence, in.StoredVersions, in.Gate = attack, attack, []string{attack, "v1"}, attack
 	in.Blockers = []v1alpha1.Blocker{{Kind: attack, Message: attack, Action: attack}}
 	in.Warnings = []v1alpha1.Blocker{{Kind: attack, Message: "1. " + attack}}
@@ -193,10 +196,10 @@ func flux() []rollout.Step {
 	}
 }
 
-func inCluster(name string, verdict preview.Verdict, objects int64) preview.InCluster {
+func inCluster(name string, v preview.Verdict, objects int64) preview.InCluster {
 	return preview.InCluster{
-		Cluster: name, Verdict: verdict, Reason: v1alpha1.ReasonSafeToRemove, Sentence: "nothing is stored at v1alpha1, and no managedFields name it",
-		StoredVersions: []string{"v1"}, Objects: &objects, Proved: true,
+		Cluster: name, Verdict: v, Reason: v1alpha1.ReasonSafeToRemove, Sentence: "nothing is stored at v1alpha1, and no managedFields name it",
+		State: verdict.Ready, StoredVersions: []string{"v1"}, Objects: &objects, Proved: true,
 	}
 }
 

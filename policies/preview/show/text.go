@@ -64,7 +64,7 @@ func (t *terminal) table(r preview.Report) {
 
 // reasons are below the table, since a table has no room for sentences.
 func (t *terminal) reasons(r preview.Report) {
-	t.heading("WHAT STANDS IN THE WAY")
+	t.heading(strings.ToUpper(reasonsHeading(r, "What to read before merging")))
 	for _, row := range rows(r) {
 		if row.in.Verdict == preview.Safe {
 			continue
@@ -140,7 +140,7 @@ func (h hold) color() string {
 	switch h {
 	case free, unsure:
 		return "33"
-	case shut:
+	case shut, failing:
 		return "31"
 	case opening:
 		return "32"

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/optin"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -28,6 +31,10 @@ type item struct {
 	hold hold
 	// gate is the VersionRemoval that holds it, empty if none does.
 	gate string
+	// because is why that does not let it pass: the kind of its first blocker, empty if there is none.
+	because string
+	// tool applies the gate.
+	tool optin.Tool
 	// loose says why the gate does not hold it although it is there, or may not; empty if it does.
 	loose string
 }
@@ -40,6 +47,7 @@ const (
 	free    hold = "free"
 	shut    hold = "held"
 	opening hold = "opening"
+	failing hold = "fails"
 	unsure  hold = "unsure"
 )
 
@@ -72,11 +80,19 @@ func held(r preview.Report, c preview.Cluster, order int, i rollout.Item) item {
 	}
 	shown := item{Item: i, hold: free}
 	for _, gate := range gatesBefore(c.Rollout.Steps, order, i.Name) {
-		why, severity := loose(r, c.Name, i.Name, gate)
+		why, severity := loose(r, c.Name, i.Name, gate.name)
 		if severity != finding.Error {
-			return item{Item: i, gate: gate, loose: why, hold: holds(verdictIn(r, i.Name, c.Name))}
+			in := inClusterOf(r, i.Name, c.Name)
+			shown = item{Item: i, gate: gate.name, tool: gate.tool, loose: why, hold: holds(in.State)}
+			if len(in.Blockers) > 0 {
+				shown.because = in.Blockers[0].Kind
+			}
+			if shown.hold == shut && shown.moves() {
+				shown.hold = opening
+			}
+			return shown
 		}
-		shown.gate, shown.loose = gate, why
+		shown.gate, shown.loose = gate.name, why
 	}
 	return shown
 }
@@ -95,38 +111,46 @@ func loose(r preview.Report, cluster, crd, gate string) (why string, severity fi
 	return why, severity
 }
 
-func holds(v preview.Verdict) hold {
-	switch v {
-	case preview.Safe, preview.Warned:
+// holds asks what the gate says. The verdict also weighs what no gate knows, such as a field that is lost.
+func holds(s verdict.State) hold {
+	switch s {
+	case verdict.Ready:
 		return opening
-	case preview.Blocked:
+	case verdict.Progressing:
 		return shut
-	case preview.Unknown:
+	case verdict.Stalled:
+		return failing
 	}
 	return unsure
 }
 
+// gateBefore is a gate in an earlier step, and the tool that applies it.
+type gateBefore struct {
+	name string
+	tool optin.Tool
+}
+
 // gatesBefore are the gates for a CRD in earlier steps.
-func gatesBefore(steps []rollout.Step, order int, crd string) (names []string) {
+func gatesBefore(steps []rollout.Step, order int, crd string) (gates []gateBefore) {
 	for _, s := range steps {
 		for _, i := range s.Items {
 			if s.Order < order && i.Role == rollout.Gate && i.CRD == crd {
-				names = append(names, i.Name)
+				gates = append(gates, gateBefore{name: i.Name, tool: s.Tool})
 			}
 		}
 	}
-	return names
+	return gates
 }
 
-func verdictIn(r preview.Report, crd, cluster string) preview.Verdict {
+func inClusterOf(r preview.Report, crd, cluster string) (none preview.InCluster) {
 	for _, c := range r.CRDs {
 		for _, in := range c.Clusters {
 			if c.Name == crd && in.Cluster == cluster {
-				return in.Verdict
+				return in
 			}
 		}
 	}
-	return preview.Unknown
+	return none
 }
 
 // title names a step: an Application's wave, or a Kustomization.
@@ -192,15 +216,41 @@ func (i item) waitsFor() string {
 	switch i.hold {
 	case free:
 		return "nothing holds it back"
+	case failing:
+		return "fails here: " + i.fails()
 	case shut:
 		return "held here until " + plain(i.gate) + " is Ready"
 	case opening:
+		if i.moves() {
+			return "waits for " + plain(i.gate) + ", which opens once managedFields are moved"
+		}
 		return "waits for " + plain(i.gate) + ", which would be Ready now"
 	case unsure:
 		return "waits for " + plain(i.gate) + "; whether that gets Ready is not known"
 	case notHeld:
 	}
 	return ""
+}
+
+// moves tells whether the gate has nothing left to wait for but that managedFields are moved, which it asks for itself.
+func (i item) moves() bool {
+	return i.because == v1alpha1.ReasonRepairingOwnership || i.because == preview.ReasonOwnershipNotRepaired
+}
+
+// fails is what the tools make of a gate that is Stalled: kstatus calls it failed, which ends Flux's wait at once, and
+// Argo CD's health check calls it Degraded, which fails the sync.
+func (i item) fails() string {
+	why := ""
+	if i.because != "" {
+		why = " (" + plain(i.because) + ")"
+	}
+	switch i.tool {
+	case optin.Flux:
+		return plain(i.gate) + " is Stalled" + why + ", so its Kustomization fails at once"
+	case optin.ArgoCD:
+		return plain(i.gate) + " is Degraded" + why + ", so the sync fails"
+	}
+	return plain(i.gate) + " is Stalled" + why + ", and stays so until something else is committed"
 }
 
 // versions lists versions, or says that there is none.

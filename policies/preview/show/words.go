@@ -167,21 +167,33 @@ func clusterName(name string) string {
 	return name
 }
 
-// scope says what was looked at, for example "2 CRDs change, seen from 3 clusters; 1 error".
+// scope says what was looked at and counts all that is shown, for example
+// "2 changed CRDs, seen from 3 clusters; changes: 2 warnings; all else: 1 error". All else are the findings and what stands
+// in the way in clusters.
 func scope(r preview.Report) string {
 	if len(r.CRDs) == 0 && len(r.Findings) == 0 {
 		return "no CRD changes"
 	}
-	verb := "change"
-	if len(r.CRDs) == 1 {
-		verb = "changes"
+	said := "no CRD changes"
+	if len(r.CRDs) > 0 {
+		said = count(len(r.CRDs), "changed CRD")
 	}
-	said := count(len(r.CRDs), "CRD") + " " + verb
 	if n := len(columns(r)); n > 0 {
 		said += ", seen from " + count(n, "cluster")
 	}
-	if len(r.Findings) > 0 {
-		said += "; " + tally(severitiesOf(r.Findings))
+	var changes []finding.Severity
+	for _, crd := range r.CRDs {
+		changes = append(changes, severitiesOfChanges(crd.Changes)...)
+	}
+	others := severitiesOf(r.Findings)
+	for _, row := range rows(r) {
+		others = append(others, row.severities(r.Findings)...)
+	}
+	if len(changes) > 0 {
+		said += "; changes: " + tally(changes)
+	}
+	if len(others) > 0 {
+		said += "; all else: " + tally(others)
 	}
 	return said
 }

@@ -1,0 +1,35 @@
+package refusal
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// setByServer are fields of metadata that a manifest has from a cluster, and that a server-side apply does not take:
+// managedFields never (k8s.io/apimachinery/pkg/util/managedfields), a uid or a resourceVersion unless it is that of the
+// object as it is, which cannot stay so in a file. A resourceVersion is passed over when the object is new. What they say is
+// not repeated, so that the same field of another state of the CRD is the same fault.
+func setByServer(crd *apiextensionsv1.CustomResourceDefinition, isNew bool) field.ErrorList {
+	var errs field.ErrorList
+	metadata := field.NewPath("metadata")
+	if len(crd.ManagedFields) > 0 {
+		errs = append(errs, field.Forbidden(metadata.Child("managedFields"), "must be nil in what is applied"))
+	}
+	if crd.UID != "" {
+		errs = append(errs, field.Forbidden(metadata.Child("uid"), "the API server sets it, and takes no other than its own"))
+	}
+	if crd.ResourceVersion != "" && !isNew {
+		errs = append(errs, field.Forbidden(metadata.Child("resourceVersion"), "the API server sets it with every write, and takes no other than the last one"))
+	}
+	return errs
+}
+
+// Same tells whether head says nothing that base did not, so that there is nothing to refuse: what tools write into the
+// rest of metadata is no concern of the API server's rules.
+func Same(base, head *apiextensionsv1.CustomResourceDefinition) bool {
+	same := equality.Semantic.DeepEqual
+	return same(base.Spec, head.Spec) && same(base.Labels, head.Labels) && same(base.Annotations, head.Annotations) &&
+		same(base.OwnerReferences, head.OwnerReferences) && same(base.Finalizers, head.Finalizers) &&
+		same(setByServer(base, false), setByServer(head, false))
+}
