@@ -121,8 +121,18 @@ func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Deli
 	if d.Head, err = sideOf(head, name); err != nil {
 		return d, fmt.Errorf("--head: %w", err)
 	}
+	d.Base.CRDs = slices.DeleteFunc(d.Base.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return resumed(base, head, crd.Name) })
 	d.Findings = notBuilt(base, head, aboutHead(head, name), name)
 	return d, nil
+}
+
+// resumed tells whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
+// it need not have reached the cluster, so it is asked about as if it were new in Git.
+func resumed(base, head *wiring.Cluster, crd string) bool {
+	rests := func(c *wiring.Cluster) bool {
+		return c != nil && slices.ContainsFunc(c.CRDs(), func(found wiring.CRD) bool { return found.GetName() == crd && found.Unit.Suspended })
+	}
+	return rests(base) && !rests(head)
 }
 
 // nameEntry is what to do about a build of everything that there is.

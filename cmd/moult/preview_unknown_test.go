@@ -56,6 +56,35 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 	}
 }
 
+// While its Kustomization was suspended, a cluster may have stayed behind what Git says.
+func TestWhatIsResumedIsAskedAboutAnew(t *testing.T) {
+	rests := strings.Replace(previewKustomization, "prune: false", "prune: false\n  suspend: true", 1)
+	for name, c := range map[string]struct {
+		base, head string
+		code       int
+	}{
+		"rests before and after": {rests, rests, previewSafe},
+		"is resumed":             {rests, previewKustomization, previewUnknown},
+		"goes on":                {previewKustomization, previewKustomization, previewSafe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			args := []string{"--entry", "clusters/production"}
+			for flag, wiring := range map[string]string{"--base": c.base, "--head": c.head} {
+				dir := t.TempDir()
+				for file, content := range map[string]string{"clusters/production/apps.yaml": wiring, "apps/crd.yaml": previewCRD} {
+					at := filepath.Join(dir, file)
+					g.Expect(os.MkdirAll(filepath.Dir(at), 0o700)).To(Succeed())
+					g.Expect(os.WriteFile(at, []byte(content), 0o600)).To(Succeed())
+				}
+				args = append(args, flag, dir)
+			}
+			code, out, errOut := previewed(t, args...)
+			g.Expect(code).To(Equal(c.code), out+errOut)
+		})
+	}
+}
+
 const previewKustomization = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: apps, namespace: flux-system}
