@@ -21,9 +21,9 @@ const StorageMigrating = "StorageMigrating"
 // them, for example "generation 7: v1alpha1, v1beta1".
 const VersionsRemovable = "VersionsRemovable"
 
-// ReasonNotFoundSafe: VersionsRemovable was written by somebody else, and no
+// VersionsNotFoundSafe: VersionsRemovable was written by somebody else, and no
 // VersionRemoval has found anything safe.
-const ReasonNotFoundSafe = "NotFoundSafe"
+const VersionsNotFoundSafe = "NotFoundSafe"
 
 // Reasons of the StorageMigrated condition. They are part of the API: scripts
 // and health checks may compare them.

@@ -52,7 +52,7 @@ func saysApproved(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // denial says in the place of somebody else's condition that nothing is safe.
 func (r *Reconciler) denial(crd *apiextensionsv1.CustomResourceDefinition) *applyv1.CustomResourceDefinitionStatusApplyConfiguration {
 	return applyv1.CustomResourceDefinitionStatus().WithConditions(applyv1.CustomResourceDefinitionCondition().
-		WithType(v1alpha1.VersionsRemovable).WithStatus(apiextensionsv1.ConditionFalse).WithReason(v1alpha1.ReasonNotFoundSafe).
+		WithType(v1alpha1.VersionsRemovable).WithStatus(apiextensionsv1.ConditionFalse).WithReason(v1alpha1.VersionsNotFoundSafe).
 		WithMessage(v1alpha1.Message(crd.Generation, "no VersionRemoval has found a version safe to remove")).
 		WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())).WithObservedGeneration(crd.Generation))
 }
