@@ -98,28 +98,24 @@ func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Deli
 	d := preview.Delivered{Name: name}
 	var base, head *wiring.Cluster
 	var both errgroup.Group
-	follow := func(flag string, from side, to **wiring.Cluster) {
+	look := func(flag string, from side, to **wiring.Cluster, taken *preview.Side) {
 		both.Go(func() (err error) {
 			if *to, err = from.follow(ctx, entry); err != nil {
 				return fmt.Errorf("%s: %w%s", flag, err, nameEntry(entry))
 			}
+			if *taken, err = sideOf(*to, name); err != nil {
+				return fmt.Errorf("%s: %w", flag, err)
+			}
 			return nil
 		})
 	}
-	follow("--head", s.head, &head)
-	follow("--base", s.base, &base)
-	err := both.Wait()
-	if err != nil {
+	look("--head", s.head, &head, &d.Head)
+	look("--base", s.base, &base, &d.Base)
+	if err := both.Wait(); err != nil {
 		return d, err
 	}
 	if base == nil && head == nil {
 		return d, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
-	}
-	if d.Base, err = sideOf(base, name); err != nil {
-		return d, fmt.Errorf("--base: %w", err)
-	}
-	if d.Head, err = sideOf(head, name); err != nil {
-		return d, fmt.Errorf("--head: %w", err)
 	}
 	d.Base.CRDs = slices.DeleteFunc(d.Base.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return resumed(base, head, crd.Name) })
 	d.Findings = notBuilt(base, head, aboutHead(head, name), name)
