@@ -30,10 +30,17 @@ func (c *Cluster) find(rule string, severity finding.Severity, by *Object, field
 	c.Findings = append(c.Findings, f)
 }
 
+func (u *Unit) whyNotBuilt() string { return fmt.Sprintf("%s cannot be built: %s", u.Name, u.Err) }
+
+// Blames tells whether a finding is that the unit cannot be built.
+func (u *Unit) Blames(f finding.Finding) bool {
+	return u.Err != nil && f.Rule == BuildFailed && f.Why == u.whyNotBuilt()
+}
+
 // report says what a person should know of a unit that was just made.
 func (c *Cluster) report(u *Unit) {
 	if u.Err != nil {
-		c.find(BuildFailed, finding.Error, u.By, []string{"spec"}, fmt.Sprintf("%s cannot be built: %s", u.Name, u.Err), "")
+		c.find(BuildFailed, finding.Error, u.By, []string{"spec"}, u.whyNotBuilt(), "")
 	}
 	if u.Pinned != "" {
 		c.find(Pinned, finding.Info, u.By, []string{"spec"}, fmt.Sprintf("%s is taken from %s, and was read as it is in this tree", u.Name, u.Pinned), "")

@@ -166,23 +166,28 @@ func notBuilt(base, head *wiring.Cluster, found []finding.Finding, name string) 
 			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
 			Mend: "see to what it holds yourself, or repair it with a pull request of its own first",
 		}
-		if failsAlike(unit, head) {
+		if still := failsAlike(unit, head); still != nil {
 			f.Rule = preview.NeitherBuilt
 			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
 			f.Mend = "render it where it can be built, and give the preview that on standard input"
-			found = slices.DeleteFunc(found, func(other finding.Finding) bool {
-				return other.Rule == wiring.BuildFailed && strings.HasPrefix(other.Why, unit.Name+" cannot be built")
-			})
+			found = slices.DeleteFunc(found, still.Blames)
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-func failsAlike(unit *wiring.Unit, head *wiring.Cluster) bool {
-	return head != nil && slices.ContainsFunc(head.Units, func(other *wiring.Unit) bool {
-		return other.Name == unit.Name && other.Err != nil && kindOfFailure(other.Err) == kindOfFailure(unit.Err)
-	})
+// failsAlike is the unit of the head that cannot be built for the same reason; nil if there is none.
+func failsAlike(unit *wiring.Unit, head *wiring.Cluster) *wiring.Unit {
+	if head == nil {
+		return nil
+	}
+	for _, other := range head.Units {
+		if other.Name == unit.Name && other.Err != nil && kindOfFailure(other.Err) == kindOfFailure(unit.Err) {
+			return other
+		}
+	}
+	return nil
 }
 
 // kindOfFailure is an error without the folder that a revision was written to.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,20 +34,11 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 		"in different ways": {broken, "resources: [crd.yaml, other.yaml]\n", previewBlocked, "cannot be built before this change"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			args := []string{"--entry", "clusters/production"}
-			for flag, content := range map[string]string{"--base": c.base, "--head": c.head} {
-				dir := t.TempDir()
-				for file, content := range map[string]string{
-					"clusters/production/apps.yaml": previewKustomization, "apps/crd.yaml": previewCRD, "apps/kustomization.yaml": content,
-				} {
-					at := filepath.Join(dir, file)
-					g.Expect(os.MkdirAll(filepath.Dir(at), 0o700)).To(Succeed())
-					g.Expect(os.WriteFile(at, []byte(content), 0o600)).To(Succeed())
-				}
-				args = append(args, flag, dir)
-			}
-			code, out, errOut := previewed(t, args...)
+			g := inRepository(t, map[string]string{
+				"base/clusters/production/apps.yaml": previewKustomization, "base/apps/crd.yaml": previewCRD, "base/apps/kustomization.yaml": c.base,
+				"head/clusters/production/apps.yaml": previewKustomization, "head/apps/crd.yaml": previewCRD, "head/apps/kustomization.yaml": c.head,
+			})
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
 			g.Expect(code).To(Equal(c.code), out+errOut)
 			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
 		})
@@ -68,18 +57,11 @@ func TestWhatIsResumedIsAskedAboutAnew(t *testing.T) {
 		"goes on":                {previewKustomization, previewKustomization, previewSafe},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			args := []string{"--entry", "clusters/production"}
-			for flag, wiring := range map[string]string{"--base": c.base, "--head": c.head} {
-				dir := t.TempDir()
-				for file, content := range map[string]string{"clusters/production/apps.yaml": wiring, "apps/crd.yaml": previewCRD} {
-					at := filepath.Join(dir, file)
-					g.Expect(os.MkdirAll(filepath.Dir(at), 0o700)).To(Succeed())
-					g.Expect(os.WriteFile(at, []byte(content), 0o600)).To(Succeed())
-				}
-				args = append(args, flag, dir)
-			}
-			code, out, errOut := previewed(t, args...)
+			g := inRepository(t, map[string]string{
+				"base/clusters/production/apps.yaml": c.base, "base/apps/crd.yaml": previewCRD,
+				"head/clusters/production/apps.yaml": c.head, "head/apps/crd.yaml": previewCRD,
+			})
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
 			g.Expect(code).To(Equal(c.code), out+errOut)
 		})
 	}
