@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,6 +46,32 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
 		})
 	}
+}
+
+// Each revision is written to a temporary folder of its own.
+func TestTheSameFailureIsTheSameInEveryFolder(t *testing.T) {
+	failure := func(folder, what string) error {
+		return fmt.Errorf("reading %s: %s", filepath.Join(os.TempDir(), folder, "apps", "crd.yaml"), what)
+	}
+	g := NewWithT(t)
+	g.Expect(kindOfFailure(failure("moult-1", "not found"))).To(Equal(kindOfFailure(failure("moult-2", "not found"))))
+	g.Expect(kindOfFailure(failure("moult-1", "not found"))).NotTo(Equal(kindOfFailure(failure("moult-2", "forbidden"))))
+}
+
+// Which of two units has the last word nobody knows, and one of them still has the version.
+func TestACRDThatTwoUnitsApplyDifferentlyIsBlocked(t *testing.T) {
+	second := strings.NewReplacer("name: apps", "name: more", "path: apps", "path: more").Replace(previewKustomization)
+	less := strings.Replace(previewCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
+	files := map[string]string{}
+	for _, side := range []string{"base", "head"} {
+		files[side+"/clusters/production/apps.yaml"], files[side+"/clusters/production/more.yaml"] = previewKustomization, second
+		files[side+"/apps/crd.yaml"], files[side+"/more/crd.yaml"] = previewCRD, previewCRD
+	}
+	files["head/apps/crd.yaml"] = less
+	g := inRepository(t, files)
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+	g.Expect(code).To(Equal(previewBlocked), out+errOut)
+	g.Expect(out).To(ContainSubstring("they differ"))
 }
 
 // While its Kustomization was suspended, a cluster may have stayed behind what Git says.
