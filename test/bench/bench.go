@@ -17,7 +17,7 @@ type bench struct {
 // runTable is the benchmark itself: every contender at every round-trip time, in rounds, and then those that trim with
 // an API server that lags.
 func runTable(ctx context.Context, o *options) error {
-	entrants, err := contendersNamed(o.Only)
+	entrants, err := o.entrants()
 	if err != nil {
 		return err
 	}

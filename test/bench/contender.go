@@ -47,6 +47,12 @@ func (e *entry) resource() schema.GroupVersionResource { return e.set.gr.WithVer
 // contenders in the order of the table.
 var contenders = []*contender{&ceiling, &moult, &moultFull, &clusterAPI, &inTree, &listPut, &listGetPut}
 
+// entrants are the contenders that are asked for.
+func (o *options) entrants() ([]*contender, error) {
+	named, err := contendersNamed(o.Only)
+	return append(named, besides(o.Beside)...), err
+}
+
 func contendersNamed(names []string) ([]*contender, error) {
 	var found []*contender
 	for _, name := range names {

@@ -36,7 +36,7 @@ type lagged struct {
 
 // runLag is only that, for as many runs as one likes.
 func runLag(ctx context.Context, o *options) error {
-	entrants, err := contendersNamed(o.Only)
+	entrants, err := o.entrants()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,15 +39,34 @@ var moultFull = contender{
 	end:     optOut,
 }
 
+// besides are other builds of moult-controller, for a comparison of two commits in the same rounds.
+func besides(binaries map[string]string) (found []*contender) {
+	for _, name := range slices.Sorted(maps.Keys(binaries)) {
+		found = append(found, &contender{
+			name:    name,
+			trims:   true,
+			proves:  true,
+			release: optIn,
+			start: func(_ context.Context, e *entry) (*process, error) {
+				return e.startController(binaries[name])
+			},
+			end: optOut,
+		})
+	}
+	return found
+}
+
 func optIn(crd *apiextensionsv1.CustomResourceDefinition) {
 	metav1.SetMetaDataLabel(&crd.ObjectMeta, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue)
 }
 
 func startMoult(flags ...string) func(context.Context, *entry) (*process, error) {
-	return func(_ context.Context, e *entry) (*process, error) {
-		args := slices.Concat([]string{"--metrics-addr=0", "--health-addr=0", "--settle=" + e.options.Settle.String()}, flags, e.options.MoultFlags)
-		return e.stage.start("moult", e.kubeconfig, e.stage.moult, args...)
-	}
+	return func(_ context.Context, e *entry) (*process, error) { return e.startController(e.stage.moult, flags...) }
+}
+
+func (e *entry) startController(binary string, flags ...string) (*process, error) {
+	args := slices.Concat([]string{"--metrics-addr=0", "--health-addr=0", "--settle=" + e.options.Settle.String()}, flags, e.options.MoultFlags)
+	return e.stage.start("moult", e.kubeconfig, binary, args...)
 }
 
 // optOut takes the label away and waits until the controller has taken its condition back: what it knows of this run

@@ -22,6 +22,8 @@ type options struct {
 	LagRuns    int
 	LagObjects int
 	MoultFlags []string
+	// Beside are other builds of moult-controller, by the name they get in the table.
+	Beside map[string]string `json:",omitempty"`
 
 	Moult, ControllerManager string // binaries
 	json                     string
@@ -78,6 +80,7 @@ func parse(mode string, args []string) (*options, error) {
 
 func bindTable(fs *pflag.FlagSet, o *options) {
 	fs.BoolVar(&o.short, "short", false, "Fewer objects, delays and rounds: five minutes.")
+	fs.StringToStringVar(&o.Beside, "beside", nil, "Other builds of moult-controller to run in the same rounds, as name=file: what a change has brought is their ratio.")
 	fs.StringSliceVar(&o.Only, "only", contenderNames(), "Contenders to run.")
 	fs.IntSliceVar(&o.RTT, "rtt", []int{0, 5, 20}, "Extra round-trip times in milliseconds.")
 	fs.IntVar(&o.Rounds, "rounds", 3, "Rounds, each in another order.")
