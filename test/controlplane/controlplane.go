@@ -20,10 +20,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -38,6 +40,8 @@ const patience = 2 * time.Minute
 type ControlPlane struct {
 	// Config reaches the first API server as a cluster admin, without any client-side rate limit. Copy it to change it.
 	Config *rest.Config
+	// Minor is the minor version of the API servers, 36 for Kubernetes 1.36: what they lack, a test asserts too.
+	Minor int
 
 	options options
 	files   *files
@@ -107,6 +111,9 @@ func (cp *ControlPlane) start() error {
 
 	cp.first = &APIServer{Config: rest.CopyConfig(config), server: env.ControlPlane.APIServer, pidFile: cp.files.pid(apiServerName)}
 	if err := waitReady(cp.first.Config); err != nil {
+		return err
+	}
+	if cp.Minor, err = minorOf(cp.Config); err != nil {
 		return err
 	}
 	cp.etcd, err = newEtcd(env.ControlPlane.Etcd.URL.String())
@@ -218,6 +225,23 @@ func waitReady(config *rest.Config) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// minorOf asks the server for its version.
+func minorOf(config *rest.Config) (int, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return 0, err
+	}
+	info, err := client.ServerVersion()
+	if err != nil {
+		return 0, err
+	}
+	minor, err := strconv.Atoi(info.Minor)
+	if err != nil {
+		return 0, fmt.Errorf("version %s of the API server: %w", info.GitVersion, err)
+	}
+	return minor, nil
 }
 
 // stopAll stops the servers side by side.

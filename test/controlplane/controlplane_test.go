@@ -80,6 +80,7 @@ func TestMissingProgramsNameTheCommandThatBuildsThem(t *testing.T) {
 	_, err := controlplane.Start()
 	g.Expect(err).To(MatchError(ContainSubstring("make control-plane")))
 
+	t.Setenv("MOULT_KUBERNETES", "")
 	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
 	_, err = controlplane.Start()
 	g.Expect(err).To(MatchError(ContainSubstring("unset KUBEBUILDER_ASSETS")))

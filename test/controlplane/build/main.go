@@ -1,7 +1,8 @@
 // Command build makes sure that kube-apiserver and etcd are there for the tests and the demo, and builds what is missing.
 //
 // Run it as `make control-plane`. It needs only Go, prints nothing when there is nothing to do, and may run in several
-// clones at once: a lock lets the first one build and the others wait. With -clean it removes what it has built.
+// clones at once: a lock lets the first one build and the others wait. MOULT_KUBERNETES=1.34 asks for an older
+// kube-apiserver. With -clean it removes what it has built, of all versions; with -minors it lists those there are.
 package main
 
 import (
@@ -24,10 +25,11 @@ import (
 
 func main() {
 	clean := flag.Bool("clean", false, "remove the built programs of the pinned versions")
+	minors := flag.Bool("minors", false, "print the minor versions of Kubernetes there are modules for, the oldest first")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *clean)
+	err := run(ctx, *clean, *minors)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "control plane:", err)
@@ -35,35 +37,62 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, clean bool) error {
+func run(ctx context.Context, clean, list bool) error {
+	if clean || list {
+		return ofAll(ctx, clean)
+	}
 	found, err := assets.Locate()
-	if err != nil {
+	if err != nil || found.Check() == nil {
 		return err
 	}
-	if found.ModuleDir == "" { // the programs are the user's own: neither built nor removed
-		if clean {
-			return nil
-		}
+	if found.Given { // the programs are the user's own, and are not built
 		return found.Check()
 	}
-	if !clean && found.Check() == nil {
-		return nil
-	}
-
 	unlock, err := lock(ctx, found.Dir+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if clean {
-		return os.RemoveAll(found.Dir)
-	}
 	for _, p := range found.Missing() { // asked again under the lock: another make may have built them meanwhile
 		if err := build(ctx, found, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofAll removes what was built of every minor version, or lists them.
+func ofAll(ctx context.Context, clean bool) error {
+	minors, err := assets.Minors()
+	if err != nil {
+		return err
+	}
+	for _, minor := range minors {
+		if !clean {
+			fmt.Println(minor)
+			continue
+		}
+		if err := remove(ctx, minor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func remove(ctx context.Context, minor string) error {
+	found, err := assets.Of(minor)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(found.Dir); err != nil {
+		return nil //nolint:nilerr // what was never built need not be removed
+	}
+	unlock, err := lock(ctx, found.Dir+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return os.RemoveAll(found.Dir)
 }
 
 // lock holds the file until unlock is called or the process dies, so that a killed build leaves no stale lock.
@@ -115,7 +144,7 @@ func build(ctx context.Context, a assets.Assets, p assets.Program) error {
 
 	var log bytes.Buffer // Go's download lines matter only when it fails
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", ldflags(p), "-o", output, p.Package)
-	cmd.Dir = a.ModuleDir
+	cmd.Dir = p.ModuleDir
 	cmd.Env = buildEnv()
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
