@@ -71,8 +71,8 @@ func (c content) is(conditionType, status string) bool {
 }
 
 // speaksOf tells whether the condition is about that object's generation as it
-// is now. API servers before 1.36 drop observedGeneration from a CRD's
-// conditions; then the message tells (v1alpha1.Message).
+// is now. Moult says that in the message alone (v1alpha1.Message), and earlier
+// versions of it in observedGeneration, too, which API servers before 1.36 drop.
 func (c content) speaksOf(object content) bool {
 	generation, ok := object.part("metadata").number("generation")
 	if !ok {

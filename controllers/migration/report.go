@@ -72,7 +72,6 @@ func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition,
 		Type: v1alpha1.StorageMigrated, Status: status, Reason: d.Reason,
 		Message:            v1alpha1.Message(crd.Generation, d.Sentence),
 		LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
-		ObservedGeneration: crd.Generation,
 	}
 }
 
@@ -99,13 +98,15 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 
 // applyCondition makes c our condition on the CRD; nil takes it back. It is
 // applied server-side, so other conditions and storedVersions, which we do not
-// own this way, stay as they are.
+// own this way, stay as they are. It has no observedGeneration: API servers
+// before 1.35 refuse an apply that names this field, and the message tells the
+// generation.
 func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, c *apiextensionsv1.CustomResourceDefinitionCondition) error {
 	status := applyv1.CustomResourceDefinitionStatus()
 	if c != nil {
 		condition := applyv1.CustomResourceDefinitionCondition().
 			WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
-			WithLastTransitionTime(c.LastTransitionTime).WithObservedGeneration(c.ObservedGeneration)
+			WithLastTransitionTime(c.LastTransitionTime)
 		status = status.WithConditions(condition)
 	}
 	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))

@@ -107,8 +107,7 @@ func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.Cus
 	if len(versions) > 0 {
 		status = status.WithConditions(applyv1.CustomResourceDefinitionCondition().
 			WithType(v1alpha1.VersionsRemovable).WithStatus(apiextensionsv1.ConditionTrue).WithReason(v1alpha1.ReasonSafeToRemove).
-			WithMessage(approvalMessage(crd, versions)).WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())).
-			WithObservedGeneration(crd.Generation))
+			WithMessage(approvalMessage(crd, versions)).WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())))
 	}
 	after, err := r.applyStatus(ctx, crd, status)
 	if err == nil && len(versions) == 0 && saysApproved(after) {

@@ -54,7 +54,7 @@ func (r *Reconciler) denial(crd *apiextensionsv1.CustomResourceDefinition) *appl
 	return applyv1.CustomResourceDefinitionStatus().WithConditions(applyv1.CustomResourceDefinitionCondition().
 		WithType(v1alpha1.VersionsRemovable).WithStatus(apiextensionsv1.ConditionFalse).WithReason(v1alpha1.VersionsNotFoundSafe).
 		WithMessage(v1alpha1.Message(crd.Generation, "no VersionRemoval has found a version safe to remove")).
-		WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())).WithObservedGeneration(crd.Generation))
+		WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())))
 }
 
 // namesApproval tells by the field managers, which is all that is known of a CRD

@@ -68,9 +68,9 @@ local function builtin()
   return verdict("Healthy", "CRD is healthy")
 end
 
--- Is the condition about this generation of the CRD? API servers before 1.36 drop its observedGeneration; then its
--- message tells, which begins with "generation 7: ". Texts that begin so are those from there up to "generation 7:!",
--- as "!" follows the space.
+-- Is the condition about this generation of the CRD? Earlier versions of Moult wrote observedGeneration; now the message
+-- alone tells, which begins with "generation 7: ". Texts that begin so are those from there up to "generation 7:!", as "!"
+-- follows the space.
 local function current(condition)
   local generation = metadata.generation
   if type(generation) ~= "number" then return false end
