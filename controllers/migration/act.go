@@ -54,7 +54,7 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 		}
 		crd = live
 	}
-	written := condition(crd) != nil && r.ownsCondition(crd.ManagedFields)
+	written := condition(crd) != nil && r.applied(crd.ManagedFields)
 	r.metrics.forget(name)
 	r.opts.Board.forget(name)
 	if written {

@@ -3,7 +3,6 @@ package migration
 import (
 	"context"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/provenance"
@@ -72,8 +72,8 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		OptedIn:        crd.Labels[r.opts.LabelKey] == v1alpha1.MigrateLabelValue,
 		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
 		Paused:         crd.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
-		Established:    isTrue(crd, string(apiextensionsv1.Established)),
-		InTree:         isTrue(crd, v1alpha1.StorageMigrating),
+		Established:    crds.IsTrue(crd, string(apiextensionsv1.Established)),
+		InTree:         crds.IsTrue(crd, v1alpha1.StorageMigrating),
 		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation},
 		StoredVersions: crd.Status.StoredVersions,
 	}
@@ -86,41 +86,22 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 }
 
 // said is our condition on a CRD; nil if there is none, or if somebody else
-// wrote it: then it proves nothing.
+// wrote any of what it says: then it proves nothing.
 func (r *Reconciler) said(crd *apiextensionsv1.CustomResourceDefinition) *plan.Said {
 	c := condition(crd)
-	if c == nil || !r.ownsCondition(crd.ManagedFields) {
+	if c == nil || !crds.Says(crd.ManagedFields, r.opts.FieldManager, v1alpha1.StorageMigrated) {
 		return nil
 	}
 	return &plan.Said{True: c.Status == apiextensionsv1.ConditionTrue, Reason: c.Reason, Message: c.Message}
 }
 
-// ownsCondition tells from a CRD's managedFields whether the condition on it was
-// written by our own field manager.
-func (r *Reconciler) ownsCondition(entries []metav1.ManagedFieldsEntry) bool {
-	for _, entry := range entries {
-		if entry.Manager == r.opts.FieldManager && entry.Subresource == "status" && entry.FieldsV1 != nil &&
-			strings.Contains(entry.FieldsV1.GetRawString(), conditionKey) {
-			return true
-		}
-	}
-	return false
-}
-
-// conditionKey is how our condition is spelled in managedFields.
-const conditionKey = `k:{\"type\":\"` + v1alpha1.StorageMigrated + `\"}`
-
+// condition is our condition on a CRD, by whomever it was written.
 func condition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
-	for i := range crd.Status.Conditions {
-		if crd.Status.Conditions[i].Type == v1alpha1.StorageMigrated {
-			return &crd.Status.Conditions[i]
-		}
-	}
-	return nil
+	return crds.Condition(crd, v1alpha1.StorageMigrated)
 }
 
-func isTrue(crd *apiextensionsv1.CustomResourceDefinition, conditionType string) bool {
-	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return string(c.Type) == conditionType && c.Status == apiextensionsv1.ConditionTrue
-	})
+// applied tells whether there is anything of our condition on a CRD that we can
+// take back.
+func (r *Reconciler) applied(entries []metav1.ManagedFieldsEntry) bool {
+	return crds.HasApplied(entries, r.opts.FieldManager, v1alpha1.StorageMigrated)
 }

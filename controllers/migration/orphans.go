@@ -46,7 +46,7 @@ func (r *Reconciler) findOrphans(ctx context.Context, crds lister) (names []stri
 			return names, fmt.Errorf("listing CRDs: %w", err)
 		}
 		for _, crd := range page.Items {
-			if crd.Labels[r.opts.LabelKey] != v1alpha1.MigrateLabelValue && r.ownsCondition(crd.ManagedFields) {
+			if crd.Labels[r.opts.LabelKey] != v1alpha1.MigrateLabelValue && r.applied(crd.ManagedFields) {
 				names = append(names, crd.Name)
 			}
 		}

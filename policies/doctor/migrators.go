@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
@@ -46,7 +46,7 @@ func otherMigrators(p Patient) Result {
 func (p Patient) otherMoults(crd CRD) (findings []Finding) {
 	for _, entry := range crd.ManagedFields {
 		name, label, _ := strings.Cut(entry.Manager, ":")
-		if name != v1alpha1.FieldManager || entry.Manager == p.FieldManager || !writesCondition(entry) {
+		if name != v1alpha1.FieldManager || entry.Manager == p.FieldManager || !crds.Owns(entry, v1alpha1.StorageMigrated) {
 			continue
 		}
 		if label == "" {
@@ -57,10 +57,6 @@ func (p Patient) otherMoults(crd CRD) (findings []Finding) {
 			Mend:     fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, p.LabelKey)})
 	}
 	return findings
-}
-
-func writesCondition(entry metav1.ManagedFieldsEntry) bool {
-	return entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `k:{\"type\":\"`+v1alpha1.StorageMigrated+`\"}`)
 }
 
 func (p Patient) migrations(crd CRD) (findings []Finding) {

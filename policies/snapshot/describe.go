@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/provenance"
 )
@@ -33,7 +34,7 @@ func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CR
 		if slices.Contains(keptConditions, string(c.Type)) {
 			d.Conditions = append(d.Conditions, Condition{
 				Type: string(c.Type), Status: string(c.Status), Reason: c.Reason, Message: s.discreet("", c.Reason, c.Message),
-				Ours: c.Type == v1alpha1.StorageMigrated && s.wroteCondition(crd.ManagedFields),
+				Ours: c.Type == v1alpha1.StorageMigrated && crds.Says(crd.ManagedFields, s.FieldManager, v1alpha1.StorageMigrated),
 			})
 		}
 	}
@@ -47,14 +48,6 @@ func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CR
 var keptConditions = []string{
 	string(apiextensionsv1.Established), string(apiextensionsv1.NamesAccepted),
 	v1alpha1.StorageMigrated, v1alpha1.StorageMigrating, v1alpha1.VersionsRemovable,
-}
-
-// wroteCondition tells from a CRD's managedFields whether the Moult in question wrote the condition StorageMigrated.
-func (s *Snapshot) wroteCondition(entries []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == s.FieldManager && e.Subresource == "status" && e.FieldsV1 != nil &&
-			strings.Contains(e.FieldsV1.GetRawString(), `k:{\"type\":\"`+v1alpha1.StorageMigrated+`\"}`)
-	})
 }
 
 // keptLabels are the beginnings of labels that delivery tools leave.

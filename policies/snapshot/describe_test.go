@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ const (
 	ownsLabel     = `{"f:metadata":{"f:labels":{"f:moult.dev/migrate":{}}},"f:spec":{"f:versions":{}}}`
 	ownsLabels    = `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}},"f:labels":{".":{},"f:moult.dev/migrate":{}}}}`
 	ownsApplied   = `{"f:metadata":{"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
-	ownsCondition = `{"f:status":{"f:conditions":{"k:{\"type\":\"StorageMigrated\"}":{".":{},"f:type":{}}}}}`
+	ownsCondition = `{"f:status":{"f:conditions":{"k:{\"type\":\"StorageMigrated\"}":{".":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
 	ownsNothing   = `{"f:spec":{"f:versions":{}}}`
 )
 
@@ -103,6 +104,7 @@ func TestWhatIsKeptOfACRD(t *testing.T) {
 	for name, e := range map[string]metav1.ManagedFieldsEntry{
 		"another manager":      entry("another", "Apply", "status", ownsCondition, taken),
 		"the main resource":    entry(v1alpha1.FieldManager, "Apply", "", ownsCondition, taken),
+		"another's text":       entry(v1alpha1.FieldManager, "Apply", "status", strings.Replace(ownsCondition, `"f:message":{},`, "", 1), taken),
 		"another field":        entry(v1alpha1.FieldManager, "Apply", "status", `{"f:status":{"f:storedVersions":{}}}`, taken),
 		"another installation": entry("moult:example.com/migrate", "Apply", "status", ownsCondition, taken),
 	} {

@@ -128,7 +128,7 @@ func own(crd *apiextensionsv1.CustomResourceDefinition, manager string, conditio
 		crd.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: "status",
 			APIVersion: "apiextensions.k8s.io/v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"` + v1alpha1.StorageMigrated + `\"}":{}}}}`),
+			FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"` + v1alpha1.StorageMigrated + `\"}":{".":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`),
 		}}
 	}
 }

@@ -1,0 +1,80 @@
+package crd
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	apply  = metav1.ManagedFieldsOperationApply
+	update = metav1.ManagedFieldsOperationUpdate
+
+	// As the API server writes them: with Apply the item's own dot and all that was sent; after another manager has changed the
+	// message, what is left.
+	whole         = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
+	older         = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
+	withoutText   = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:lastTransitionTime":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
+	withoutReason = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:message":{},"f:status":{},"f:type":{}}}}}`
+	withoutStatus = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:message":{},"f:reason":{},"f:type":{}}}}}`
+	keyOnly       = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{}}}}}`
+	textOnly      = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{"f:message":{}}}}}`
+	another       = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odder\"}":{".":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
+	elsewhere     = `{"f:spec":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
+	inAValue      = `{"f:status":{"f:conditions":{"k:{\"type\":\"k:{\\\"type\\\":\\\"Odd\\\"}\"}":{".":{},"f:message":{},"f:reason":{},"f:status":{}}}}}`
+)
+
+func entry(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+func TestWhoseConditionItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry                  metav1.ManagedFieldsEntry
+		says, hasApplied, owns bool
+	}{
+		"all of it":                             {entry("us", apply, "status", whole), true, true, true},
+		"on a server without its generation":    {entry("us", apply, "status", older), true, true, true},
+		"another has changed the message":       {entry("us", apply, "status", withoutText), false, true, true},
+		"another has changed the reason":        {entry("us", apply, "status", withoutReason), false, true, true},
+		"another has changed the status":        {entry("us", apply, "status", withoutStatus), false, true, true},
+		"the key is all that is left":           {entry("us", apply, "status", keyOnly), false, true, true},
+		"one field is all that is left":         {entry("us", apply, "status", textOnly), false, true, true},
+		"another manager's":                     {entry("them", apply, "status", whole), false, false, true},
+		"written, and not applied, in our name": {entry("us", update, "status", whole), false, false, true},
+		"applied to the main resource":          {entry("us", apply, "", whole), false, false, true},
+		"another condition":                     {entry("us", apply, "status", another), false, false, false},
+		"another list":                          {entry("us", apply, "status", elsewhere), false, false, false},
+		"a condition whose name spells the key": {entry("us", apply, "status", inAValue), false, false, false},
+		"garbage":                               {entry("us", apply, "status", `{"f:status"`), false, false, false},
+		"nothing":                               {metav1.ManagedFieldsEntry{Manager: "us", Operation: apply, Subresource: "status"}, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			entries := []metav1.ManagedFieldsEntry{entry("them", update, "", `{"f:spec":{"f:versions":{}}}`), c.entry}
+			g.Expect(Says(entries, "us", "Odd")).To(Equal(c.says))
+			g.Expect(HasApplied(entries, "us", "Odd")).To(Equal(c.hasApplied))
+			g.Expect(Owns(c.entry, "Odd")).To(Equal(c.owns))
+		})
+	}
+}
+
+func TestTwoEntriesDoNotMakeOne(t *testing.T) {
+	entries := []metav1.ManagedFieldsEntry{entry("us", apply, "status", withoutText), entry("us", update, "status", textOnly)}
+	NewWithT(t).Expect(Says(entries, "us", "Odd")).To(BeFalse(), "the message was not applied")
+}
+
+func TestWhichConditionACRDHas(t *testing.T) {
+	g := NewWithT(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: "Even", Status: apiextensionsv1.ConditionTrue}, {Type: "Odd", Status: apiextensionsv1.ConditionFalse},
+	}
+	g.Expect(Condition(crd, "Odd")).To(BeIdenticalTo(&crd.Status.Conditions[1]))
+	g.Expect(Condition(crd, "Prime")).To(BeNil())
+	g.Expect(IsTrue(crd, "Even")).To(BeTrue())
+	g.Expect(IsTrue(crd, "Odd")).To(BeFalse())
+	g.Expect(IsTrue(crd, "Prime")).To(BeFalse())
+}

@@ -1,0 +1,63 @@
+package crd
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Says tells whether a condition says what a field manager has applied: the manager
+// owns its status, its reason and its message. Only then may the condition be
+// believed. When another manager changes one of them, the API server takes that field
+// from the first one and leaves it the rest, the item's key among them.
+func Says(entries []metav1.ManagedFieldsEntry, manager, conditionType string) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return applied(e, manager) && owns(e, conditionType, "status", "reason", "message")
+	})
+}
+
+// HasApplied tells whether a field manager has applied a condition and holds any part of
+// it still. That part goes away when the manager applies a status without the condition.
+func HasApplied(entries []metav1.ManagedFieldsEntry, manager, conditionType string) bool {
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return applied(e, manager) && Owns(e, conditionType)
+	})
+}
+
+// Owns tells whether an entry holds any part of a condition.
+func Owns(entry metav1.ManagedFieldsEntry, conditionType string) bool {
+	item := itemOf(entry, conditionType)
+	return item != nil && (item.itself || !item.fields.Empty())
+}
+
+func applied(entry metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "status"
+}
+
+func owns(entry metav1.ManagedFieldsEntry, conditionType string, fields ...string) bool {
+	item := itemOf(entry, conditionType)
+	return item != nil && !slices.ContainsFunc(fields, func(field string) bool {
+		return !item.fields.Has(fieldpath.MakePathOrDie(field))
+	})
+}
+
+// item is what an entry holds of one condition: the item of the list itself, and fields in it.
+type item struct {
+	itself bool
+	fields *fieldpath.Set
+}
+
+// itemOf is nil if the entry cannot be read.
+func itemOf(entry metav1.ManagedFieldsEntry, conditionType string) *item {
+	all := fieldpath.NewSet()
+	if entry.FieldsV1 == nil || all.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+		return nil
+	}
+	path := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
+	found := &item{itself: all.Has(path), fields: all}
+	for _, element := range path {
+		found.fields = found.fields.WithPrefix(element)
+	}
+	return found
+}
