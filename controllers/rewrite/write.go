@@ -29,39 +29,6 @@ func (p write) perhapsRaced(err error) bool {
 	return apierrors.IsConflict(err) || p.kind == types.JSONPatchType && apierrors.IsInvalid(err)
 }
 
-// next is the cheapest write that brings the object to the storage version and
-// loses nothing. It is nil if the walk has nothing to write to the object.
-func (v *visitor) next() (*write, error) {
-	switch {
-	case v.mustRepair():
-		ownership, err := v.known()
-		if err != nil {
-			return nil, err
-		}
-		moved, err := ownership.Move(v.item.ManagedFields)
-		if err != nil {
-			return nil, err
-		}
-		return replaceEntries(v.item, moved)
-	case v.Mode == Survey:
-		return nil, nil
-	case v.Mode == Check && v.races <= maxRaces:
-		return guardedPatch(v.item.ResourceVersion), nil
-	default:
-		return &emptyPatch, nil
-	}
-}
-
-// mustRepair tells whether the next write has to move entries. A repair stores
-// the object whether it was stale or not, so a check looks first, where a plain
-// write does no harm.
-func (v *visitor) mustRepair() bool {
-	if v.Mode == Check && !v.checked && !slices.ContainsFunc(v.item.ManagedFields, v.Ownership.lost) {
-		return false
-	}
-	return slices.ContainsFunc(v.item.ManagedFields, v.Ownership.affects)
-}
-
 // guardedPatch changes nothing either, but is refused with a conflict if
 // somebody else has written the object since it was listed.
 func guardedPatch(resourceVersion string) *write {
