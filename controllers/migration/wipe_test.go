@@ -124,3 +124,35 @@ func TestARepairingWalkCannotBeMadeToForgetOwners(t *testing.T) {
 	w.eventuallyMigrated(3)
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 }
+
+// isPlain tells a write that changes nothing.
+func (w *world) isPlain(req *http.Request) bool {
+	return w.isObjectWrite(req) && req.Header.Get("Content-Type") == string(types.MergePatchType)
+}
+
+// Another tool applies after Moult has listed the objects, and then the webhook
+// begins to fail. What is put back is what there was then.
+func TestOwnersArePutBackAsTheyWereWhenTheyWereForgotten(t *testing.T) {
+	t.Parallel()
+	hook := newOneWay(t)
+	w := ownedWorld(t, widgets(t).WithStatus().ConversionWebhook(hook.URL, hook.ca()).Build(), 1)
+	plain, restores := w.valve(0, w.isPlain), w.valve(0, isRestore)
+	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		return plain.intercept(req, roundTripper(func(req *http.Request) (*http.Response, error) { return restores.intercept(req, next) }))
+	}), w.quick())
+	w.Eventually(plain.held.Load, soon, "5ms").Should(BeNumerically(">", 0), "listed, and about to be written")
+	w.Expect(w.applySpec("v1alpha1", "late-tool", "owned-0", spec{"payload": "late"})).To(Succeed())
+	fewer := wholeSpec()
+	delete(fewer, "color")
+	w.Expect(w.applySpec("v1alpha1", "old-tool", "owned-0", fewer)).To(Succeed())
+	before := w.owners()
+
+	hook.shut.Store(true)
+	plain.open()
+	w.Eventually(w.wiped, soon, "5ms").ShouldNot(BeEmpty(), "the API server must have forgotten owners, or nothing is shown")
+	hook.shut.Store(false)
+	restores.open()
+	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(before))
+	w.eventuallyMigrated(1)
+	w.Expect(w.owners()).To(ConsistOf(before))
+}

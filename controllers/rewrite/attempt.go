@@ -26,17 +26,9 @@ func (v *visitor) write(ctx context.Context, w *write, accepted func(answer)) er
 		return v.refused(ctx, objects, w, err)
 	}
 	moved, now := after.ResourceVersion != v.item.ResourceVersion, after
-	if wiped(v.item, after) {
-		if now, err = v.restore(ctx, v.item, after); err != nil {
-			v.fail(reasonOwnership, err)
-			return nil
-		}
+	if now, err = v.unwiped(ctx, after); err == nil && now != nil {
+		accepted(answer{moved, now})
 	}
-	if now == nil {
-		v.end(Gone)
-		return nil
-	}
-	accepted(answer{moved, now})
 	return nil
 }
 
@@ -91,6 +83,11 @@ func (v *visitor) raced(ctx context.Context, err error) error {
 	if c, reason := classify(err); c != conflict && !written {
 		v.fail(reason, err)
 		return nil
+	}
+	if v.unsure {
+		if fresh, err = v.unwiped(ctx, fresh); err != nil || fresh == nil {
+			return nil
+		}
 	}
 	if v.unsure && written { // what may be our own doing counts as such
 		v.found = Rewritten

@@ -28,6 +28,22 @@ func wiped(before, after *metav1.PartialObjectMetadata) bool {
 	return len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0
 }
 
+// unwiped is the object as it is after a write of ours, with its owners. If it is
+// gone, or they are, it has its outcome.
+func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	if !wiped(v.item, after) {
+		return after, nil
+	}
+	restored, err := v.restore(ctx, v.item, after)
+	switch {
+	case err != nil:
+		v.fail(reasonOwnership, err)
+	case restored == nil:
+		v.end(Gone)
+	}
+	return restored, err
+}
+
 // restore puts the entries of before back on an object that has lost them and
 // returns the object, or nil if it is gone. Nobody but this walk knows them any
 // more, so it goes on although the walk is told to stop.

@@ -170,3 +170,60 @@ func TestARepairWithoutEffectFailsTheObject(t *testing.T) {
 	g.Expect(tally.By).To(Equal(map[Outcome]int64{Failed: 1}))
 	g.Expect(tally.Failures[0].String()).To(ContainSubstring("OwnershipLost: the API server accepted the object's new managedFields and kept the old ones"))
 }
+
+// What an object had when it was listed may be minutes old.
+func TestEntriesThatAWriteWipedArePutBackAsTheyWereRightBeforeIt(t *testing.T) {
+	for name, now := range map[string][]metav1.ManagedFieldsEntry{
+		"another manager applied":         append(before(), entry("late", apply, "example.com/v1alpha1", ownsColor, lately)),
+		"a manager applied something new": {entry("tool", apply, "example.com/v1alpha1", ownsBoth, lately), before()[1]},
+		"an owner was removed on purpose": before()[1:],
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			s := shelfOf(1, before()...)
+			s.meanwhile = func(s *shelf, name string, try int) {
+				if try == 0 { // after the list, before the first write, and through an API server that lags
+					s.rv++
+					s.objects[name].rv, s.objects[name].managed = s.rv, now
+				}
+			}
+			wiped := 0
+			s.wipes = func(int, []metav1.ManagedFieldsEntry) bool { wiped++; return wiped == 1 }
+			_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(tally.By[Failed]).To(BeZero())
+			g.Expect(wiped).To(BeNumerically(">", 0), "or nothing is shown")
+			g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(now)))
+		})
+	}
+}
+
+func TestEntriesThatAWriteWipedArePutBackAlthoughItsAnswerIsLost(t *testing.T) {
+	for name, mode := range map[string]Mode{"in a rewrite": Rewrite, "in a check": Check} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := shelfOf(1, before()...)
+			s.wipes = func(try int, _ []metav1.ManagedFieldsEntry) bool { return try == 0 }
+			_, tally, err := walkOver(s, func(w *Walk) {
+				resting(w)
+				w.Mode, w.Objects, w.Clock = mode, &mute{shelf: s, asked: map[string]bool{}}, swiftClock{}
+			})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
+			g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(before())))
+		})
+	}
+}
+
+// A guard costs a busy object nothing but a few tries.
+func TestAnObjectThatIsWrittenAllTheTimeIsRewrittenInTheEnd(t *testing.T) {
+	g := NewWithT(t)
+	s := shelfOf(1, before()...)
+	s.meanwhile = func(s *shelf, name string, _ int) { s.rv++; s.objects[name].rv = s.rv }
+	_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
+	g.Expect(s.stale()).To(BeZero())
+	g.Expect(s.bodies).To(HaveLen(maxRaces + 2))
+}

@@ -79,7 +79,7 @@ func (v *visitor) step(ctx context.Context) error {
 	case toAskAgain:
 		return v.write(ctx, v.question(), v.askedAgain)
 	case toRewrite:
-		return v.write(ctx, &emptyPatch, v.rewritten)
+		return v.write(ctx, v.statement(), v.rewritten)
 	case toRepair:
 		return v.repair(ctx)
 	case ended:
@@ -92,6 +92,16 @@ func (v *visitor) step(ctx context.Context) error {
 // all the time gets one that cannot lose a race.
 func (v *visitor) question() *write {
 	if v.races > maxRaces {
+		return &emptyPatch
+	}
+	return guardedPatch(v.item.ResourceVersion)
+}
+
+// statement is the write of a rewrite. If it may make the API server forget the
+// owners, it is guarded, so that those that are known are those that are forgotten:
+// they may have changed since the object was listed.
+func (v *visitor) statement() *write {
+	if v.races > maxRaces || !slices.ContainsFunc(v.item.ManagedFields, v.Ownership.elsewhere) {
 		return &emptyPatch
 	}
 	return guardedPatch(v.item.ResourceVersion)

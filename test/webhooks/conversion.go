@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Conversion is a conversion webhook whose versions differ in nothing but the apiVersion. Give URL and CABundle to
-// builders.CRDBuilder.ConversionWebhook. Faults add up; Heal ends them all.
+// Conversion is a conversion webhook whose versions differ in nothing but the apiVersion, unless Rename or Change says
+// otherwise. Give URL and CABundle to builders.CRDBuilder.ConversionWebhook. Faults add up; Heal ends them all.
 type Conversion struct {
 	*server
 
@@ -23,7 +25,12 @@ type Conversion struct {
 	delay    time.Duration
 	garbage  bool
 	rejected map[string]bool
+	changes  []Change
+	refuses  func(*http.Request) bool
 }
+
+// Change is what a conversion does to an object, beside its apiVersion; from and to are versions without their group.
+type Change func(object *unstructured.Unstructured, from, to string)
 
 // NewConversion starts a healthy conversion webhook.
 func NewConversion() (*Conversion, error) {
@@ -31,6 +38,38 @@ func NewConversion() (*Conversion, error) {
 	var err error
 	c.server, err = startServer(c)
 	return c, err
+}
+
+// Change has every conversion do this, too.
+func (c *Conversion) Change(change Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, change)
+}
+
+// Rename has the version call spec.<before> of all other versions spec.<after>.
+func (c *Conversion) Rename(version, before, after string) {
+	move := func(object *unstructured.Unstructured, from, to string) {
+		if value, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", from); found {
+			unstructured.RemoveNestedField(object.Object, "spec", from)
+			_ = unstructured.SetNestedField(object.Object, value, "spec", to)
+		}
+	}
+	c.Change(func(object *unstructured.Unstructured, from, to string) {
+		switch version {
+		case to:
+			move(object, before, after)
+		case from:
+			move(object, after, before)
+		}
+	})
+}
+
+// Refuse has the webhook answer some requests as a firewall would, while others still get through.
+func (c *Conversion) Refuse(some func(*http.Request) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuses = some
 }
 
 // Slow delays every answer from now on.
@@ -58,7 +97,7 @@ func (c *Conversion) RejectObject(name string) {
 // Heal ends all faults and brings the webhook up again. Its error is that of Up.
 func (c *Conversion) Heal() error {
 	c.mu.Lock()
-	c.delay, c.garbage, c.rejected = 0, false, map[string]bool{}
+	c.delay, c.garbage, c.rejected, c.refuses = 0, false, map[string]bool{}, nil
 	c.mu.Unlock()
 	return c.Up()
 }
@@ -79,8 +118,12 @@ func (c *Conversion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	c.calls++
-	delay, garbage := c.delay, c.garbage
+	delay, garbage, refuses := c.delay, c.garbage, c.refuses
 	c.mu.Unlock()
+	if refuses != nil && refuses(r) {
+		http.Error(w, "not for you, as this test wants it", http.StatusForbidden)
+		return
+	}
 
 	select {
 	case <-time.After(delay): // at once when healthy
@@ -109,10 +152,20 @@ func (c *Conversion) convert(request *apiextensionsv1.ConversionRequest) *apiext
 			response.ConvertedObjects = nil
 			return response
 		}
+		from, to := object.GroupVersionKind().Version, path.Base(request.DesiredAPIVersion)
 		object.SetAPIVersion(request.DesiredAPIVersion)
+		for _, change := range c.changed() {
+			change(object, from, to)
+		}
 		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Object: object})
 	}
 	return response
+}
+
+func (c *Conversion) changed() []Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.changes)
 }
 
 func (c *Conversion) rejects(name string) bool {
