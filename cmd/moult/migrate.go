@@ -93,7 +93,7 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
 
 func (m *migrateCommand) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
-	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one")
+	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still")
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")

@@ -24,9 +24,9 @@ type Options struct {
 	Groups []string
 
 	// Settle is how long after a storage flip a write may still land at an
-	// older version. It must be longer than the slowest API server takes to
-	// notice a CRD change plus the longest request (34 s by default). 0 means
-	// the default, 60 s.
+	// older version: the longest of 34 s and the API servers' --request-timeout,
+	// plus how long the slowest of them takes to notice a CRD change, standing
+	// still included. 0 means the default, 90 s.
 	Settle time.Duration
 
 	// FieldManager names us in managedFields, and so tells our condition from
@@ -70,10 +70,12 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// DefaultSettle is longer than what is known to delay a write after a storage
-// flip: requests in flight live for up to 34 s, and API servers learn of a CRD
-// change through a watch.
-const DefaultSettle = 60 * time.Second
+// DefaultSettle covers the longest request and leaves 30 s for an API server
+// that hears of a flip late. Creates, updates, patches and deletes are cut off
+// after 34 s, but the deletion of a collection, which writes deletionTimestamp at
+// the version of its start, only after --request-timeout, 60 s by default
+// (k8s.io/apiserver pkg/endpoints/handlers/delete.go).
+const DefaultSettle = 90 * time.Second
 
 // DefaultMaxInFlight keeps API servers busy that answer a write in 20 ms and take
 // 1,500 of them a second. It is a bound: what a smaller one can take is found out.

@@ -111,7 +111,7 @@ func retriesOldCommit(l *look) []finding.Finding {
 	return findings
 }
 
-// shortest is what a gate takes at least: a minute in which old API servers may still write, and the walk after it.
+// shortest is what a gate takes at least: the settle time of 90 seconds, and the walk after it.
 const shortest = 2 * time.Minute
 
 // timeoutTooShort: each time it runs out the Kustomization fails, and is tried again after its retryInterval.
@@ -125,7 +125,7 @@ func timeoutTooShort(l *look) []finding.Finding {
 		}
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, CRD: g.crd.Name, Place: u.By.place("spec", field),
-			Why:  fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s), which takes a minute after the storage version has changed and then as long as the objects take; until then it fails again and again", u.Name, length, g.gate.name(), field),
+			Why:  fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s), which takes 90 seconds after the storage version has changed and then as long as the objects take; until then it fails again and again", u.Name, length, g.gate.name(), field),
 			Mend: "set spec.timeout to 10m or more, and spec.retryInterval to what you would wait after that",
 		})
 	}

@@ -51,7 +51,7 @@ func parse(args []string) (options, error) {
 	fs := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	fs.IntVar(&o.objects, "objects", 1000, "How many objects to migrate.")
 	fs.BoolVar(&o.keep, "keep", false, "Leave everything running at the end, until Ctrl-C.")
-	fs.DurationVar(&o.settle, "settle", 5*time.Second, "Settle time of the controller; in a real cluster it is 60s.")
+	fs.DurationVar(&o.settle, "settle", 5*time.Second, "Settle time of the controller; in a real cluster it is 90s.")
 	fs.StringVar(&o.controller, "controller", "bin/moult-controller", "The moult-controller binary to run.")
 	if err := fs.Parse(args); err != nil {
 		return o, err

@@ -25,6 +25,8 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 			Migrator{5 * time.Second, ConflictsAreFresh}, Migrator{Settle: 5 * time.Second}},
 		"if what the check finds is no sign of more, and the settle time is too short": {calm,
 			Migrator{5 * time.Second, FoundIsFine}, Migrator{Settle: 5 * time.Second}},
+		"if a deletion of a collection is taken for a request like any other": {Limits{Lag: 29 * time.Second, Collection: 60 * time.Second},
+			Migrator{Settle: 60 * time.Second}, moult},
 		"if API servers lag for longer than the settle time": {Limits{Lag: 3 * settle},
 			moult, Migrator{Settle: 4 * settle}},
 		"if a request is under way for longer than the settle time": {Limits{Hold: 3 * settle},

@@ -8,12 +8,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Limits bound what a schedule may hold. What a write may be late by in all is Lag + Hold, and a list may show what is
-// Age old: as long as the three together stay below the settle time, Moult's assumption holds.
+// Limits bound what a schedule may hold. What a write may be late by in all is Lag and the longest of Hold and
+// Collection, and a list may show what is Age old: as long as they together stay below the settle time, Moult's
+// assumption holds.
 type Limits struct {
 	Lag  time.Duration
 	Hold time.Duration
-	Age  time.Duration
+	// Collection is how long a deletion of all objects may take, which may be longer than other requests.
+	Collection time.Duration
+	Age        time.Duration
 	// Report is how long a write to the CRD's status may be under way. Nothing is assumed of it.
 	Report time.Duration
 	// Faults are kills, lost answers, servers that are down.
@@ -21,7 +24,7 @@ type Limits struct {
 }
 
 // Late is the latest that the world may be.
-func (l Limits) Late() time.Duration { return l.Lag + l.Hold + l.Age }
+func (l Limits) Late() time.Duration { return l.Lag + max(l.Hold, l.Collection) + l.Age }
 
 // horizon is about when the last event begins.
 const horizon = 300 * time.Second
@@ -144,27 +147,39 @@ func (d drawer) change(t *rapid.T) Event {
 
 // moment is near a change of the CRD more often than not: just before, so that what begins then is still under way at
 // the change, or while servers lag.
-func (d drawer) moment(t *rapid.T) time.Duration {
+func (d drawer) moment(t *rapid.T, underWay time.Duration) time.Duration {
 	if rapid.IntRange(0, 3).Draw(t, "apart") == 0 {
 		return upTo(t, horizon, "at")
 	}
 	change := rapid.SampledFrom(d.near).Draw(t, "near")
 	if rapid.Bool().Draw(t, "before") {
-		return max(0, change-upTo(t, d.Hold, "by"))
+		return max(0, change-upTo(t, underWay, "by"))
 	}
 	return change + upTo(t, d.Lag+time.Second, "by")
 }
 
 func (d drawer) write(t *rapid.T) Event {
-	e := Event{At: d.moment(t), Kind: rapid.SampledFrom([]Kind{Update, Update, Update, Put, Touch, Delete}).Draw(t, "write")}
-	e.Object = rapid.SampledFrom(objectNames).Draw(t, "object")
+	kinds, longest := []Kind{Update, Update, Update, Put, Touch, Delete}, d.Hold
+	if d.Collection > 0 {
+		kinds = append(kinds, DeleteAll, DeleteAll)
+	}
+	e := Event{Kind: rapid.SampledFrom(kinds).Draw(t, "write")}
+	if e.Kind == DeleteAll {
+		longest = d.Collection
+	} else {
+		e.Object = rapid.SampledFrom(objectNames).Draw(t, "object")
+	}
+	e.At = d.moment(t, longest)
 	e.Server = rapid.IntRange(0, d.servers-1).Draw(t, "server")
-	e.Hold = upTo(t, d.Hold, "hold")
+	e.Hold = upTo(t, longest, "hold")
+	if e.Kind == DeleteAll && rapid.Bool().Draw(t, "to the end") {
+		e.Hold = longest
+	}
 	return e
 }
 
 func (d drawer) fault(t *rapid.T) Event {
-	e := Event{At: d.moment(t), Kind: rapid.SampledFrom([]Kind{Down, Lose, Blind}).Draw(t, "fault")}
+	e := Event{At: d.moment(t, d.Hold), Kind: rapid.SampledFrom([]Kind{Down, Lose, Blind}).Draw(t, "fault")}
 	if e.Kind == Blind {
 		e.For = upTo(t, overlap, "for")
 	} else {

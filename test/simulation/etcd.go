@@ -21,8 +21,17 @@ type etcd struct {
 type record struct {
 	rv      int64
 	version string // that its bytes are encoded at
-	data    int    // stands for all else in it
+	content
 }
+
+// content is all else in an object's bytes.
+type content struct {
+	data        int // stands for what clients write
+	terminating bool
+}
+
+// stays tells whether an object has a finalizer, which nobody ever removes: a deletion only marks it.
+func stays(name string) bool { return name == "a" || name == "d" }
 
 // change is one write of an object; a nil record is its deletion.
 type change struct {

@@ -148,6 +148,8 @@ func (w *world) happens(e Event) {
 	switch e.Kind {
 	case Update, Put, Touch, Delete:
 		w.running.Go(func() { w.clientWrites(e) })
+	case DeleteAll:
+		w.running.Go(func() { w.clientDeletesAll(e) })
 	case Recreate:
 		w.recreate(e.Version)
 	case Flip, Edit, Trick, Doubt:
@@ -196,29 +198,6 @@ func (w *world) recreate(storage string) {
 	defer w.etcd.mu.Unlock()
 	w.etcd.install(storage, uid)
 	w.flipped = w.etcd.revision
-}
-
-// clientWrites is a write of somebody else.
-func (w *world) clientWrites(e Event) {
-	c := call{server: e.Server, hold: e.Hold, who: "a client's " + string(e.Kind)}
-	w.etcd.mu.Lock()
-	read := w.etcd.objects[e.Object].rv
-	w.etcd.mu.Unlock()
-	_, _ = w.write(c, e.Object, func(r *record) (*record, error) {
-		switch {
-		case e.Kind == Delete && r != nil:
-			return nil, nil
-		case r == nil && e.Kind == Update:
-			return &record{}, nil
-		case r == nil:
-			return nil, apierrors.NewNotFound(resource, e.Object)
-		case e.Kind == Put && r.rv != read:
-			return nil, apierrors.NewConflict(resource, e.Object, fmt.Errorf("the object has been modified"))
-		case e.Kind != Touch:
-			r.data++
-		}
-		return r, nil
-	})
 }
 
 func (w *world) broken() string {

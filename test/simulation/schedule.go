@@ -66,6 +66,8 @@ const (
 	Touch Kind = "touch"
 	// Delete deletes Object.
 	Delete Kind = "delete"
+	// DeleteAll deletes all objects in one request, one after the other. Those with a finalizer stay and are marked.
+	DeleteAll Kind = "deletion of all objects"
 	// Blind interrupts the watches of all processes; they miss what happens meanwhile and see only what has come of it.
 	Blind Kind = "blind"
 	// Down makes Server answer no request of Moult's for a while.

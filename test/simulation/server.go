@@ -31,24 +31,28 @@ func (e *etcd) crdSeenAfter(lag time.Duration) *apiextensionsv1.CustomResourceDe
 	return e.crds[0].crd
 }
 
-// call is one request for a write: which server takes it, how long after it was decided it commits, and on whose behalf.
+// call is one request for a write: which server takes it and on whose behalf, and what the server decided when it began:
+// the CRD that it goes by to the end.
 type call struct {
-	server int
-	hold   time.Duration
-	who    string
+	server  int
+	who     string
+	crd     *apiextensionsv1.CustomResourceDefinition
+	decided time.Time
 }
 
-// write is what an API server does to store an object (k8s.io/apiserver pkg/storage/etcd3/store.go, GuaranteedUpdate):
-// it decides on the version to encode at when the request begins, and when the moment of the commit comes, it applies
-// the change to what etcd holds by then, and writes nothing if the bytes are the same. modify is given nil if there is no
-// such object, and deletes by returning nil.
-func (w *world) write(c call, name string, modify func(*record) (*record, error)) (record, error) {
-	crd, decided := w.view(c.server), time.Now()
-	if crd == nil {
-		return record{}, errNotServed
+// begin has a server decide on the version to encode at.
+func (w *world) begin(server int, who string) (call, error) {
+	c := call{server: server, who: who, crd: w.view(server), decided: time.Now()}
+	if c.crd == nil {
+		return c, errNotServed
 	}
-	time.Sleep(c.hold)
+	return c, nil
+}
 
+// commit is what an API server does to store an object (k8s.io/apiserver pkg/storage/etcd3/store.go, GuaranteedUpdate):
+// it applies the change to what etcd holds by now, and writes nothing if the bytes are the same. modify is given nil if
+// there is no such object, and deletes by returning nil.
+func (w *world) commit(c call, name string, modify func(*record) (*record, error)) (record, error) {
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()
 	before := w.etcd.get(name)
@@ -62,22 +66,28 @@ func (w *world) write(c call, name string, modify func(*record) (*record, error)
 		w.tell("%s is deleted", name)
 		return record{}, nil
 	}
-	after.version = storageVersion(crd)
-	if before != nil && before.data == after.data && before.version == after.version {
+	after.version = storageVersion(c.crd)
+	if before != nil && before.content == after.content && before.version == after.version {
 		w.seeElided(after.version)
-		w.tell("server %d finds %s at %s already (%s%s)", c.server, name, after.version, c.who, w.ago(decided))
+		w.tell("server %d finds %s at %s already (%s%s)", c.server, name, after.version, c.who, w.ago(c.decided))
 		return *before, nil
 	}
 	w.seeWrite(before, after.version)
 	stored := w.etcd.put(name, *after)
-	w.tell("server %d stores %s at %s (%s%s)", c.server, name, after.version, c.who, w.ago(decided))
+	w.tell("server %d stores %s at %s (%s%s)", c.server, name, after.version, c.who, w.ago(c.decided))
 	w.claims.check()
 	return stored, nil
 }
 
-// patch changes nothing of an object, under the precondition of a resourceVersion if there is one.
-func (w *world) patch(c call, name, resourceVersion string) (record, error) {
-	return w.write(c, name, func(r *record) (*record, error) {
+// patch changes nothing of an object, under the precondition of a resourceVersion if there is one. It commits after the
+// time that the request is under way.
+func (w *world) patch(r Route, who, name, resourceVersion string) (record, error) {
+	c, err := w.begin(r.Server, who)
+	if err != nil {
+		return record{}, err
+	}
+	time.Sleep(r.Hold)
+	return w.commit(c, name, func(r *record) (*record, error) {
 		if r == nil {
 			return nil, apierrors.NewNotFound(resource, name)
 		}

@@ -206,7 +206,7 @@ func (w *wire) patchObject(a *asked, name string) (any, error) {
 		w.tell("process %d believes that %s is current and does not ask", w.process, name)
 		return asListed(name, guard), nil
 	}
-	r, err := w.patch(call{server: a.route.Server, hold: a.route.Hold, who: who}, name, guard)
+	r, err := w.patch(a.route, who, name, guard)
 	moved := err == nil && strconv.FormatInt(r.rv, 10) != guard
 	switch {
 	case guard != "" && w.belief == ConflictsAreFresh && apierrors.IsConflict(err):

@@ -78,6 +78,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("server %d answers nothing to Moult for %s", e.Server, e.For)
 	case Lose:
 		return fmt.Sprintf("server %d's answers to Moult are lost for %s", e.Server, e.For)
+	case DeleteAll:
+		return fmt.Sprintf("a client's %s begins on server %d, to be over %s later", e.Kind, e.Server, e.Hold)
 	case Update, Put, Touch, Delete:
 		says := fmt.Sprintf("a client's %s of %s begins on server %d", e.Kind, e.Object, e.Server)
 		if e.Hold > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/moult-dev/moult/test/e2e/process"
 )
 
-// Settle is the settle time of every Moult here. 60 s, the default, are for several API servers.
+// Settle is the settle time of every Moult here. 90 s, the default, are for several API servers.
 const Settle = 3 * time.Second
 
 // Moult is a running moult-controller.
