@@ -4,7 +4,7 @@
 // Find says where versions stand, in any file of YAML or JSON: in objects, inside of Lists, in strategic merge patches,
 // in the targets of Kustomize's patches, in the health checks of Flux, and in the templates of Helm charts, which are
 // read as text. Rewrite changes what it can, and says of the rest why a person has to. What decides that is in target.go
-// and keeps.go: a manifest is rewritten when conversion is None and the API server would make the same of it at both
+// and objection.go: a manifest is rewritten when conversion is None and the API server would make the same of it at both
 // versions; a field that the new schema does not know would be pruned without a word.
 //
 // Start with visit.go, which walks a document. A file that is no YAML, or that SOPS has encrypted, is never an error.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -56,13 +57,14 @@ func misfitInside(value map[string]any, schema *structural.Structural, path stri
 	return ""
 }
 
-func sortedKeys(value map[string]any) []string {
-	keys := make([]string, 0, len(value))
-	for key := range value {
-		keys = append(keys, key)
+// sortedKeys are those that any of the values has, each once.
+func sortedKeys(values ...map[string]any) []string {
+	var keys []string
+	for _, value := range values {
+		keys = slices.AppendSeq(keys, maps.Keys(value))
 	}
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }
 
 func typeFits(value any, schema *structural.Structural) bool {

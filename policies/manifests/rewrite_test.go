@@ -25,12 +25,16 @@ spec:
       deprecated: true
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
         size: {type: integer}, color: {type: string}, old: {type: string}, parts: {type: array, items: {type: string}},
+        owner: {type: string, nullable: true}, shelves: {type: array, items: {type: string, default: low}},
+        notes: {type: object, additionalProperties: {type: string, default: a}},
         limits: {type: object, properties: {mode: {type: string, default: soft}, most: {type: integer}}}}}}}}
     - name: v1
       served: true
       storage: true
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
         size: {type: integer}, color: {type: string, enum: [green, red]}, young: {type: string}, parts: {type: array, items: {type: string}},
+        owner: {type: string}, shelves: {type: array, items: {type: string, default: high}},
+        notes: {type: object, additionalProperties: {type: string, default: b}},
         limits: {type: object, properties: {mode: {type: string, default: hard}, most: {type: integer}}}}}}}}
 `
 
@@ -149,8 +153,24 @@ func TestRewriteLeavesToAPersonWhatItCannotKnow(t *testing.T) {
 		change  func(*apiextensionsv1.CustomResourceDefinition)
 		says    string
 	}{
-		"a field that would be dropped":  {content: garden + "spec: {old: x}\n", says: "f.yaml:1 object Widget garden: v1 does not know spec.old, and would drop it without a word"},
-		"another default":                {content: garden + "spec: {limits: {most: 1}}\n", says: `f.yaml:1 object Widget garden: spec.limits.mode is left out, which means "soft" at v1alpha1 and "hard" at v1; write down which is meant`},
+		"a field that would be dropped": {content: garden + "spec: {old: x}\n", says: "f.yaml:1 object Widget garden: v1 does not know spec.old, and would drop it without a word"},
+		"another default":               {content: garden + "spec: {limits: {most: 1}}\n", says: `f.yaml:1 object Widget garden: spec.limits.mode is left out, which means "soft" at v1alpha1 and "hard" at v1; write down which is meant`},
+		"null, for which the API server puts in another default": {
+			content: garden + "spec: {limits: {mode: null}}\n",
+			says:    `f.yaml:1 object Widget garden: spec.limits.mode is null, which means "soft" at v1alpha1 and "hard" at v1; write down which is meant`,
+		},
+		"null in a list, for which the API server puts in another default": {
+			content: garden + "spec: {shelves: [null]}\n",
+			says:    `f.yaml:1 object Widget garden: spec.shelves[0] is null, which means "low" at v1alpha1 and "high" at v1; write down which is meant`,
+		},
+		"null in a map, for which the API server puts in another default": {
+			content: garden + "spec: {notes: {door: null}}\n",
+			says:    `f.yaml:1 object Widget garden: spec.notes.door is null, which means "a" at v1alpha1 and "b" at v1; write down which is meant`,
+		},
+		"null that only the old version keeps": {
+			content: garden + "spec: {owner: null}\n",
+			says:    `f.yaml:1 object Widget garden: spec.owner is null, which means null at v1alpha1 and nothing at v1; write down which is meant`,
+		},
 		"a word that is not allowed now": {content: garden + "spec: {color: blue}\n", says: `f.yaml:1 object Widget garden: spec.color is "blue", which is not allowed at v1`},
 		"another type": {
 			content: garden + "spec: {size: 3}\n", says: "f.yaml:1 object Widget garden: spec.size is 3, and has to be of type string at v1",

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -91,37 +92,27 @@ func withoutDirectives(value any) any {
 	return value
 }
 
-// otherDefaults tells when a field that the manifest leaves out would mean something else.
+// otherDefaults tells when a field that the manifest leaves out, or writes as null, means something else at the new version.
 func (t *Target) otherDefaults(object map[string]any, old, to *structural.Structural, from string) string {
-	before, after := runtime.DeepCopyJSON(object), runtime.DeepCopyJSON(object)
-	fill(before, old)
-	fill(after, to)
-	if path, was, is := differ(before, after, ""); path != "" {
-		return fmt.Sprintf("%s is left out, which means %s at %s and %s at %s; write down which is meant", path, was, from, is, t.To)
+	d, differs := differ(defaulted(object, old), defaulted(object, to), object, "")
+	if !differs {
+		return ""
 	}
-	return ""
+	written := "left out"
+	if d.written == nil {
+		written = "null"
+	}
+	return fmt.Sprintf("%s is %s, which means %s at %s and %s at %s; write down which is meant", d.path, written, said(d.before), from, said(d.after), t.To)
 }
 
-// fill puts in the defaults, as the API server does it.
-func fill(value any, schema *structural.Structural) {
-	if schema == nil {
-		return
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		for name, property := range schema.Properties {
-			if _, there := value[name]; !there && property.Default.Object != nil {
-				value[name] = runtime.DeepCopyJSONValue(property.Default.Object)
-			}
-		}
-		for name, inner := range value {
-			fill(inner, propertyOf(schema, name))
-		}
-	case []any:
-		for _, inner := range value {
-			fill(inner, schema.Items)
-		}
-	}
+// defaulted is an object as the API server takes it: with the defaults of the schema, also in place of null where null is
+// not allowed, and without null where there is no default, either.
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
+func defaulted(object map[string]any, schema *structural.Structural) map[string]any {
+	filled := runtime.DeepCopyJSON(object)
+	defaulting.Default(filled, schema)
+	defaulting.PruneNonNullableNullsWithoutDefaults(filled, schema)
+	return filled
 }
 
 func propertyOf(schema *structural.Structural, name string) *structural.Structural {
@@ -134,41 +125,57 @@ func propertyOf(schema *structural.Structural, name string) *structural.Structur
 	return nil
 }
 
-// differ is the first path at which two values are not the same, and what they are there.
-func differ(a, b any, path string) (where, inA, inB string) {
-	if reflect.DeepEqual(a, b) {
-		return "", "", ""
+// difference is where two values are not the same, and what a manifest has written there. Each may be absent.
+type difference struct {
+	path                   string
+	before, after, written any
+}
+
+// absent is what a map has under a key that it does not have; null is nil.
+type absent struct{}
+
+// differ finds the first difference between two values that were made of what is written.
+func differ(before, after, written any, path string) (difference, bool) {
+	if reflect.DeepEqual(before, after) {
+		return difference{}, false
 	}
-	first, isMap := a.(map[string]any)
-	second, alsoMap := b.(map[string]any)
+	first, isMap := before.(map[string]any)
+	second, alsoMap := after.(map[string]any)
 	if isMap && alsoMap {
-		keys := slices.Sorted(maps.Keys(first))
-		for key := range second {
-			if _, there := first[key]; !there {
-				keys = append(keys, key)
-			}
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			if where, inA, inB = differ(first[key], second[key], strings.TrimPrefix(path+"."+key, ".")); where != "" {
-				return where, inA, inB
+		for _, key := range sortedKeys(first, second) {
+			d, differs := differ(under(first, key), under(second, key), under(written, key), strings.TrimPrefix(path+"."+key, "."))
+			if differs {
+				return d, true
 			}
 		}
 	}
-	list, isList := a.([]any)
-	other, alsoList := b.([]any)
+	list, isList := before.([]any)
+	other, alsoList := after.([]any)
+	original, writtenAsList := written.([]any)
 	if isList && alsoList && len(list) == len(other) {
 		for i := range list {
-			if where, inA, inB = differ(list[i], other[i], fmt.Sprintf("%s[%d]", path, i)); where != "" {
-				return where, inA, inB
+			var item any = absent{}
+			if writtenAsList && i < len(original) {
+				item = original[i]
+			}
+			if d, differs := differ(list[i], other[i], item, fmt.Sprintf("%s[%d]", path, i)); differs {
+				return d, true
 			}
 		}
 	}
-	return path, said(a), said(b)
+	return difference{path: path, before: before, after: after, written: written}, true
+}
+
+func under(value any, key string) any {
+	object, _ := value.(map[string]any)
+	if inner, there := object[key]; there {
+		return inner
+	}
+	return absent{}
 }
 
 func said(value any) string {
-	if value == nil {
+	if value == (absent{}) {
 		return "nothing"
 	}
 	raw, err := json.Marshal(value)
