@@ -192,7 +192,7 @@ func (s *optInSurvey) resolve(path string, by *render.Object) string {
 	}
 	for _, root := range roots {
 		dir := filepath.Join(root, path)
-		if info, err := os.Stat(dir); root == "" || err != nil || !info.IsDir() {
+		if info, err := os.Stat(dir); root == "" || err != nil || !info.IsDir() || !holdsFolder(dir, root) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(dir, "Chart.yaml")); errors.Is(err, fs.ErrNotExist) {
@@ -202,9 +202,24 @@ func (s *optInSurvey) resolve(path string, by *render.Object) string {
 	return ""
 }
 
+// holdsFolder tells whether a folder is in the repository around another one, or in that folder if no repository holds it.
+// Flux and Argo CD have nothing else to read.
+func holdsFolder(dir, root string) bool {
+	around := absolute(repositoryOf(root))
+	if around == "" {
+		around = absolute(root)
+	}
+	short, err := filepath.Rel(around, absolute(dir))
+	return err == nil && filepath.IsLocal(short)
+}
+
 // repositoryOf is the folder around a file that Git keeps, empty if there is none.
 func repositoryOf(file string) string {
-	for dir := filepath.Dir(absolute(file)); ; dir = filepath.Dir(dir) {
+	dir := absolute(file)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
 			return relative(dir)
 		}

@@ -155,3 +155,43 @@ func TestCheckOptInTakesOverlappingPathsOnce(t *testing.T) {
 	g.Expect(code).To(Equal(exitDone), errOut)
 	g.Expect(out).To(HavePrefix("1 CRD: 1 opted in"))
 }
+
+// What Flux and Argo CD apply is in the repository: a path that leads out of it is not followed, be it a link.
+func TestCheckOptInStaysInTheRepository(t *testing.T) {
+	const crd = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec: {versions: [{name: v1alpha1}, {name: v1}]}
+`
+	const delivers = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: crds, namespace: flux-system}
+spec: {path: %s, force: true}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: crds, namespace: argocd}
+spec: {source: {path: %[1]s}}
+`
+	for name, path := range map[string]string{
+		"a path beside it":                    "../outside",
+		"a path that leads out further below": "clusters/../../outside",
+		"a link":                              "linked",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			around := t.TempDir()
+			for file, content := range map[string]string{
+				"outside/crd.yaml": crd, "repository/.git/HEAD": "", "repository/clusters/crds.yaml": fmt.Sprintf(delivers, path),
+			} {
+				file = filepath.Join(around, file)
+				g.Expect(os.MkdirAll(filepath.Dir(file), 0o750)).To(Succeed())
+				g.Expect(os.WriteFile(file, []byte(content), 0o600)).To(Succeed())
+			}
+			g.Expect(os.Symlink("../outside", filepath.Join(around, "repository/linked"))).To(Succeed())
+			t.Chdir(filepath.Join(around, "repository"))
+			out, errOut, _ := checkOptIn(t, "", ".")
+			g.Expect(out+errOut).NotTo(ContainSubstring("widgets.example.com"), "it is in no file of the repository")
+		})
+	}
+}
