@@ -6,7 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/policies/bridge"
-	crdrefusal "github.com/moult-dev/moult/policies/change/refusal"
+	crdrefusal "github.com/moult-dev/moult/policies/crddiff/refusal"
 )
 
 // refused is the error for an intermediate CRD that the API server would not take in place of the old one. What the old one

@@ -25,7 +25,7 @@ func TestCheckOptIn(t *testing.T) {
 			g := NewWithT(t)
 			golden, err := filepath.Abs(filepath.Join(folder, "expected.golden"))
 			g.Expect(err).NotTo(HaveOccurred())
-			t.Chdir(repository(t, folder))
+			t.Chdir(newRepository(t, folder))
 			var out, errOut strings.Builder
 			code := run(t.Context(), "moult", []string{"check", "opt-in", "."}, &out, &errOut)
 			got := fmt.Sprintf("%s%sexit code %d\n", out.String(), errOut.String(), code)
@@ -39,8 +39,8 @@ func TestCheckOptIn(t *testing.T) {
 	}
 }
 
-// repository is a copy of a folder that lies in no other repository.
-func repository(t *testing.T, folder string) string {
+// newRepository is a copy of a folder that lies in no other repository.
+func newRepository(t *testing.T, folder string) string {
 	t.Helper()
 	dir := t.TempDir()
 	NewWithT(t).Expect(os.CopyFS(dir, os.DirFS(folder))).To(Succeed())
@@ -77,7 +77,7 @@ func TestCheckOptInReadsWhatHelmRenders(t *testing.T) {
 
 func TestCheckOptInTellsPrograms(t *testing.T) {
 	g := NewWithT(t)
-	t.Chdir(repository(t, "testdata/check-opt-in/a-label-is-missing"))
+	t.Chdir(newRepository(t, "testdata/check-opt-in/a-label-is-missing"))
 	out, _, code := checkOptIn(t, "", ".", "-o", "json")
 	g.Expect(code).To(Equal(exitNotDone))
 	var report optInReport
@@ -130,7 +130,7 @@ func TestCheckOptInKnowsWhenItCannotTell(t *testing.T) {
 // A build that fails does not hide what the others show.
 func TestCheckOptInGoesOnAfterABuildThatFails(t *testing.T) {
 	g := NewWithT(t)
-	t.Chdir(repository(t, "testdata/check-opt-in/a-label-is-missing"))
+	t.Chdir(newRepository(t, "testdata/check-opt-in/a-label-is-missing"))
 	g.Expect(os.MkdirAll("broken", 0o750)).To(Succeed())
 	g.Expect(os.WriteFile("broken/kustomization.yaml", []byte("resources: [missing.yaml]\n"), 0o600)).To(Succeed())
 	out, errOut, code := checkOptIn(t, "", ".")
@@ -142,7 +142,7 @@ func TestCheckOptInGoesOnAfterABuildThatFails(t *testing.T) {
 
 func TestCheckOptInLooksForAnotherLabel(t *testing.T) {
 	g := NewWithT(t)
-	t.Chdir(repository(t, "testdata/check-opt-in/the-component-is-listed"))
+	t.Chdir(newRepository(t, "testdata/check-opt-in/the-component-is-listed"))
 	out, _, code := checkOptIn(t, "", ".", "--label-key", "widgets.example.com/migrate")
 	g.Expect(code).To(Equal(exitNotDone))
 	g.Expect(out).To(ContainSubstring("not the label widgets.example.com/migrate"))
@@ -150,7 +150,7 @@ func TestCheckOptInLooksForAnotherLabel(t *testing.T) {
 
 func TestCheckOptInTakesOverlappingPathsOnce(t *testing.T) {
 	g := NewWithT(t)
-	t.Chdir(repository(t, "testdata/check-opt-in/the-component-is-listed"))
+	t.Chdir(newRepository(t, "testdata/check-opt-in/the-component-is-listed"))
 	out, errOut, code := checkOptIn(t, "", ".", "kustomization.yaml", "crds", "crds/widgets.yaml")
 	g.Expect(code).To(Equal(exitDone), errOut)
 	g.Expect(out).To(HavePrefix("1 CRD: 1 opted in"))

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	crdchange "github.com/moult-dev/moult/policies/change" // change is what opt-in does
-	"github.com/moult-dev/moult/policies/change/notes"
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/releasenotes"
 )
 
 // notesCommand writes release notes.
@@ -81,7 +81,7 @@ func (n *notesCommand) run(ctx context.Context, stdin io.Reader) error {
 	if len(base)+len(head) == 0 {
 		return fmt.Errorf("there is no CustomResourceDefinition in %s or %s; name the folders that hold some", n.base, n.head)
 	}
-	written := notes.Make(n.base, n.head, crdchange.Sets(base, head, n.labelKey), n.labelKey)
+	written := releasenotes.Make(n.base, n.head, crddiff.Sets(base, head, n.labelKey), n.labelKey)
 	if n.output == "json" {
 		return printDocument(n.out, n.output, written)
 	}

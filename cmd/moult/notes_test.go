@@ -11,7 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/moult-dev/moult/policies/change/notes"
+	"github.com/moult-dev/moult/policies/releasenotes"
 )
 
 // writeNotes runs the command, with something on standard input.
@@ -27,8 +27,8 @@ func writeNotes(t *testing.T, stdin string, args ...string) (out string, err err
 	return written.String(), err
 }
 
-// changed is a folder of policies/change with two states of a CRD.
-const changed = "../../policies/change/testdata/"
+// changed is a folder of policies/crddiff with two states of a CRD.
+const changed = "../../policies/crddiff/testdata/"
 
 func TestNotesOfTwoReleases(t *testing.T) {
 	for _, name := range []string{"the-storage-version-flips", "an-unserved-version-is-removed", "the-storage-version-flips-and-the-old-one-is-removed", "fields-are-added"} {
@@ -51,7 +51,7 @@ func TestNotesForPrograms(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	out, err := writeNotes(t, string(head), "--base", filepath.Join(changed, name, "base.yaml"), "--head", "-", "-o", "json")
 	g.Expect(err).NotTo(HaveOccurred())
-	var n notes.Notes
+	var n releasenotes.Notes
 	g.Expect(json.Unmarshal([]byte(out), &n)).To(Succeed())
 	g.Expect(n.Kind).To(Equal("ReleaseNotes"))
 	g.Expect(n.Head).To(Equal("-"))

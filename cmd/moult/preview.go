@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/policies/preview"
-	"github.com/moult-dev/moult/policies/preview/show"
+	"github.com/moult-dev/moult/policies/preview/output"
 )
 
 // The exit codes of moult preview, which a pipeline decides by.
@@ -182,6 +182,6 @@ func (p *previewCommand) ending(v preview.Verdict) error {
 	return nil
 }
 
-func (p *previewCommand) markdownOptions() show.MarkdownOptions {
-	return show.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: show.Links(p.links)}
+func (p *previewCommand) markdownOptions() output.MarkdownOptions {
+	return output.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: output.Links(p.links)}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	clustersnapshot "github.com/moult-dev/moult/clusters/snapshot"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	manifest "github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/preview"
@@ -161,7 +161,7 @@ func (p *previewCommand) look(ctx context.Context, k knowledge) (*snapshot.Snaps
 		if err != nil {
 			return nil, "", fmt.Errorf("--context %s: %w", k.place, err)
 		}
-		taken, err := clustersnapshot.Take(ctx, cfg, clustersnapshot.Options{
+		taken, err := inspect.Take(ctx, cfg, inspect.Options{
 			Cluster: k.place, LabelKey: p.labelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, p.labelKey),
 			MoultVersion: start.Version(), Tell: p.newTakingBoard().tell,
 		})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/wiring"
+	"github.com/moult-dev/moult/clusters/desired"
 )
 
 // askForEntries refuses to take a whole repository for one cluster: built as one, what several clusters get would be mixed
@@ -19,7 +19,7 @@ func (p *previewCommand) askForEntries(s *sides) error {
 		if one.tree == nil {
 			continue
 		}
-		entries, err := wiring.EntryPoints(one.tree)
+		entries, err := desired.EntryPoints(one.tree)
 		if err != nil {
 			return fmt.Errorf("%s: %w", one.tree.Name, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/moult-dev/moult/policies/preview"
-	"github.com/moult-dev/moult/policies/preview/show"
+	"github.com/moult-dev/moult/policies/preview/output"
 )
 
 // previewOutput is a format, and where it goes.
@@ -20,16 +20,16 @@ type previewOutput struct{ format, file string }
 // previewFormats are all formats but text, whose looks depend on where it goes.
 var previewFormats = map[string]func(*previewCommand, preview.Report) ([]byte, error){
 	"markdown": func(p *previewCommand, r preview.Report) ([]byte, error) {
-		return []byte(show.Markdown(r, p.markdownOptions())), nil
+		return []byte(output.Markdown(r, p.markdownOptions())), nil
 	},
-	"json": func(_ *previewCommand, r preview.Report) ([]byte, error) { return show.JSON(r) },
+	"json": func(_ *previewCommand, r preview.Report) ([]byte, error) { return output.JSON(r) },
 	"html": func(p *previewCommand, r preview.Report) ([]byte, error) {
 		var page bytes.Buffer
-		err := show.HTML(&page, r, show.PageOptions{Links: show.Links(p.links)})
+		err := output.HTML(&page, r, output.PageOptions{Links: output.Links(p.links)})
 		return page.Bytes(), err
 	},
-	"annotations": func(_ *previewCommand, r preview.Report) ([]byte, error) { return []byte(show.Annotations(r)), nil },
-	"codequality": func(_ *previewCommand, r preview.Report) ([]byte, error) { return show.CodeQuality(r) },
+	"annotations": func(_ *previewCommand, r preview.Report) ([]byte, error) { return []byte(output.Annotations(r)), nil },
+	"codequality": func(_ *previewCommand, r preview.Report) ([]byte, error) { return output.CodeQuality(r) },
 }
 
 func formatNames() []string {
@@ -103,7 +103,7 @@ func (p *previewCommand) text(r preview.Report, toFile bool) ([]byte, error) {
 	if !toFile {
 		color, width = looksOf(p.out)
 	}
-	err := show.Text(&text, r, color, width)
+	err := output.Text(&text, r, color, width)
 	return text.Bytes(), err
 }
 

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/moult-dev/moult/clusters/tree"
-	"github.com/moult-dev/moult/clusters/wiring"
-	crdchange "github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
@@ -28,8 +28,8 @@ type sides struct{ base, head side }
 
 // side is a tree or, if that is nil, what standard input held.
 type side struct {
-	tree   *tree.Tree
-	stream *wiring.Cluster
+	tree   *repository.Tree
+	stream *desired.Cluster
 }
 
 func (p *previewCommand) open(ctx context.Context, stdin io.Reader) (*sides, error) {
@@ -54,13 +54,13 @@ func (p *previewCommand) open(ctx context.Context, stdin io.Reader) (*sides, err
 
 func openSide(ctx context.Context, where string, stdin io.Reader) (side, error) {
 	if where == "-" {
-		read, err := wiring.Stream("standard input", stdin)
-		if err == nil && !slices.ContainsFunc(read.Units, func(u *wiring.Unit) bool { return len(u.Objects) > 0 }) {
+		read, err := desired.Stream("standard input", stdin)
+		if err == nil && !slices.ContainsFunc(read.Units, func(u *desired.Unit) bool { return len(u.Objects) > 0 }) {
 			err = errors.New("standard input holds no manifest, as if all were to be deleted; if it comes from a program, that has failed, and if there is to be none, name an empty folder")
 		}
 		return side{stream: read}, err
 	}
-	opened, err := tree.Open(ctx, where)
+	opened, err := repository.Open(ctx, where)
 	return side{tree: opened}, err
 }
 
@@ -73,14 +73,14 @@ func (s *sides) close() {
 }
 
 // follow is what an entry point amounts to; empty is what was named itself. One that is not there is nil.
-func (s side) follow(ctx context.Context, entry string) (*wiring.Cluster, error) {
+func (s side) follow(ctx context.Context, entry string) (*desired.Cluster, error) {
 	if s.stream != nil {
 		return s.stream, nil
 	}
 	if entry != "" && !s.has(entry) {
 		return nil, nil
 	}
-	return wiring.Follow(ctx, s.tree, entry)
+	return desired.Follow(ctx, s.tree, entry)
 }
 
 // has tells whether there is such an entry point.
@@ -96,9 +96,9 @@ func (s side) has(entry string) bool {
 // delivered is what one entry point gets before and after.
 func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Delivered, error) {
 	d := preview.Delivered{Name: name}
-	var base, head *wiring.Cluster
+	var base, head *desired.Cluster
 	var both errgroup.Group
-	look := func(flag string, from side, to **wiring.Cluster, taken *preview.Side) {
+	look := func(flag string, from side, to **desired.Cluster, taken *preview.Side) {
 		both.Go(func() (err error) {
 			if *to, err = from.follow(ctx, entry); err != nil {
 				return fmt.Errorf("%s: %w%s", flag, err, nameEntry(entry))
@@ -124,9 +124,9 @@ func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Deli
 
 // resumed tells whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
 // it need not have reached the cluster, so it is asked about as if it were new in Git.
-func resumed(base, head *wiring.Cluster, crd string) bool {
-	rests := func(c *wiring.Cluster) bool {
-		return c != nil && slices.ContainsFunc(c.CRDs(), func(found wiring.CRD) bool { return found.GetName() == crd && found.Unit.Suspended })
+func resumed(base, head *desired.Cluster, crd string) bool {
+	rests := func(c *desired.Cluster) bool {
+		return c != nil && slices.ContainsFunc(c.CRDs(), func(found desired.CRD) bool { return found.GetName() == crd && found.Unit.Suspended })
 	}
 	return rests(base) && !rests(head)
 }
@@ -139,7 +139,7 @@ func nameEntry(entry string) string {
 	return "; in a repository with several clusters, name an entry point with --entry"
 }
 
-func aboutHead(head *wiring.Cluster, name string) []finding.Finding {
+func aboutHead(head *desired.Cluster, name string) []finding.Finding {
 	if head == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func aboutHead(head *wiring.Cluster, name string) []finding.Finding {
 // notBuilt are findings about units that could not be built before the change, so that nobody can tell what it changes.
 // What fails in the same way before and after is no fault of the change, and may well be built where it is applied: with a
 // network, or a plug-in.
-func notBuilt(base, head *wiring.Cluster, found []finding.Finding, name string) []finding.Finding {
+func notBuilt(base, head *desired.Cluster, found []finding.Finding, name string) []finding.Finding {
 	if base == nil {
 		return found
 	}
@@ -178,7 +178,7 @@ func notBuilt(base, head *wiring.Cluster, found []finding.Finding, name string) 
 }
 
 // failsAlike is the unit of the head that cannot be built for the same reason; nil if there is none.
-func failsAlike(unit *wiring.Unit, head *wiring.Cluster) *wiring.Unit {
+func failsAlike(unit *desired.Unit, head *desired.Cluster) *desired.Unit {
 	if head == nil {
 		return nil
 	}
@@ -200,14 +200,14 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(os.TempDi
 func inOneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // sideOf is a cluster as the preview takes it.
-func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
+func sideOf(c *desired.Cluster, name string) (preview.Side, error) {
 	s := preview.Side{Units: rollout.Cluster{Name: name}, Undeclared: map[string][]string{}}
 	if c == nil {
 		return s, nil
 	}
 	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, found := range c.CRDs() {
-		crd, undeclared, err := crdchange.DecodeStrictly(found.Unstructured)
+		crd, undeclared, err := crddiff.DecodeStrictly(found.Unstructured)
 		if err != nil {
 			at := found.At().String()
 			if at != "" {
@@ -230,7 +230,7 @@ func sideOf(c *wiring.Cluster, name string) (preview.Side, error) {
 	return s, nil
 }
 
-func unitOf(u *wiring.Unit) rollout.Unit {
+func unitOf(u *desired.Unit) rollout.Unit {
 	unit := rollout.Unit{Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil, Inputs: u.Inputs}
 	if u.By != nil {
 		unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}

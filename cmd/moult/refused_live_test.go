@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
-	crdchange "github.com/moult-dev/moult/policies/change"
-	crdrefusal "github.com/moult-dev/moult/policies/change/refusal"
+	"github.com/moult-dev/moult/policies/crddiff"
+	crdrefusal "github.com/moult-dev/moult/policies/crddiff/refusal"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -30,7 +30,7 @@ func TestARefusalIsThatOfTheAPIServer(t *testing.T) {
 		return &unstructured.Unstructured{Object: content}
 	}
 	decoded := func(object *unstructured.Unstructured) *apiextensionsv1.CustomResourceDefinition {
-		crd, err := crdchange.Decode(object)
+		crd, err := crddiff.Decode(object)
 		w.Expect(err).NotTo(HaveOccurred())
 		return crd
 	}
@@ -103,7 +103,7 @@ func TestARefusalIsThatOfTheAPIServer(t *testing.T) {
 				_, err := crds.Apply(t.Context(), head.GetName(), head, metav1.ApplyOptions{FieldManager: "kustomize-controller", Force: true, DryRun: []string{metav1.DryRunAll}})
 				refused := c.refused && (name != "a resource version" || before != nil) // only the next apply meets with it
 				g.Expect(err != nil).To(Equal(refused), "the API server says %v", err)
-				is, undeclared, err := crdchange.DecodeStrictly(head)
+				is, undeclared, err := crddiff.DecodeStrictly(head)
 				g.Expect(err).NotTo(HaveOccurred())
 				said := append(crdrefusal.Of(base, is), crdrefusal.Undeclared(base, is, nil, undeclared)...)
 				g.Expect(len(said) > 0).To(Equal(refused), "%v", said)

@@ -13,8 +13,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/clusters/tree"
-	crdchange "github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/crddiff"
 )
 
 // crdsFrom reads the CRDs that a place holds, which has to be at least one: a folder, which is built as Flux builds it, a
@@ -36,7 +36,7 @@ func releasedCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiext
 		}
 		return decoded(rendering, path.Clean)
 	}
-	opened, err := tree.Open(ctx, place)
+	opened, err := repository.Open(ctx, place)
 	if err != nil {
 		return nil, err
 	}
@@ -48,16 +48,16 @@ func releasedCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiext
 	return decoded(rendering, opened.Relative)
 }
 
-// decoded are the CRDs of a rendering, as policies/change reads them. All that are broken are named, where they stand in the
+// decoded are the CRDs of a rendering, as policies/crddiff reads them. All that are broken are named, where they stand in the
 // repository; where a revision was written to is nobody's concern.
 func decoded(rendering *render.Rendering, relative func(file string) string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	var broken []error
 	for _, object := range rendering.Objects {
-		if !crdchange.IsCRD(object.Unstructured) {
+		if !crddiff.IsCRD(object.Unstructured) {
 			continue
 		}
-		crd, err := crdchange.Decode(object.Unstructured)
+		crd, err := crddiff.Decode(object.Unstructured)
 		if err != nil {
 			at := object.Place()
 			at.File = relative(at.File)
@@ -77,7 +77,7 @@ func calledPlace(place string) string {
 	return place
 }
 
-func renderingAt(t *tree.Tree) (*render.Rendering, error) {
+func renderingAt(t *repository.Tree) (*render.Rendering, error) {
 	info, err := os.Stat(t.Dir)
 	if err != nil {
 		return nil, err

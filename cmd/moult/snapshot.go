@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	clustersnapshot "github.com/moult-dev/moult/clusters/snapshot"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
@@ -115,7 +115,7 @@ func (s *snapshotCommand) take(ctx context.Context, names []string) (*snapshot.S
 		cluster = s.contextName
 	}
 	board := s.newTakingBoard()
-	taken, err := clustersnapshot.Take(ctx, cfg, clustersnapshot.Options{
+	taken, err := inspect.Take(ctx, cfg, inspect.Options{
 		Cluster: cluster, CRDs: names, LabelKey: s.labelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, s.labelKey),
 		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames, Tell: board.tell,
 	})

@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	clustersnapshot "github.com/moult-dev/moult/clusters/snapshot"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -20,7 +20,7 @@ func (a *app) newTakingBoard() *takingBoard {
 }
 
 // tell says nothing of lists that fit on one page.
-func (b *takingBoard) tell(p clustersnapshot.Progress) {
+func (b *takingBoard) tell(p inspect.Progress) {
 	if p.Total <= 0 {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	clustersnapshot "github.com/moult-dev/moult/clusters/snapshot"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/policies/snapshot"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
@@ -162,6 +162,6 @@ func TestASnapshotOfLongListsTellsHowFarItIs(t *testing.T) {
 	g.Expect(errOut.String()).To(And(HavePrefix("widgets.example.com  read 500 of 5000 objects\n"), HaveSuffix("widgets.example.com  read 5000 of 5000 objects\n")))
 }
 
-func progressTold(crd string, done, total int64) clustersnapshot.Progress {
-	return clustersnapshot.Progress{CRD: crd, Done: done, Total: total}
+func progressTold(crd string, done, total int64) inspect.Progress {
+	return inspect.Progress{CRD: crd, Done: done, Total: total}
 }

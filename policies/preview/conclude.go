@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 )
 
 // conclude takes the worst there is for the verdict, and says it.
@@ -84,7 +84,7 @@ func (c CRD) subject(decided InCluster) string {
 	names := func(version string) bool {
 		return strings.HasPrefix(decided.Sentence, version+" ") || strings.HasPrefix(decided.Sentence, version+":")
 	}
-	ofAChange := slices.ContainsFunc(c.Changes, func(one change.Change) bool { return string(one.Rule) == decided.Reason })
+	ofAChange := slices.ContainsFunc(c.Changes, func(one crddiff.Change) bool { return string(one.Rule) == decided.Reason })
 	if len(c.Removed) == 0 || ofAChange || slices.ContainsFunc(c.Removed, names) {
 		return c.Name
 	}

@@ -1,7 +1,7 @@
-// Package preview joins what a pull request changes in CRDs (policies/change), in which order each cluster takes it
+// Package preview joins what a pull request changes in CRDs (policies/crddiff), in which order each cluster takes it
 // (policies/rollout) and what each cluster stores (policies/snapshot) into one Report with one Verdict.
 //
-// It is pure: `moult preview` renders, reads and asks, and policies/preview/show turns the Report into Markdown, JSON,
+// It is pure: `moult preview` renders, reads and asks, and policies/preview/output turns the Report into Markdown, JSON,
 // annotations, text and a page. What may be removed is decided by the code that the gate asks, too; nothing here decides
 // it a second time.
 //

@@ -32,7 +32,7 @@ type Delivered struct {
 	// Name is the entry point, or what the caller calls the cluster.
 	Name       string
 	Base, Head Side
-	// Findings are about the wiring of the head.
+	// Findings are about what Flux and Argo CD apply of the head.
 	Findings []finding.Finding
 	// Snapshot is nil if nothing is known about the cluster, and Source says where it comes from.
 	Snapshot *snapshot.Snapshot

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -23,7 +23,7 @@ func Make(in Input) Report {
 	r := Report{APIVersion: APIVersion, Kind: Kind, Base: in.Base, Head: in.Head, Findings: slices.Clone(in.Findings)}
 	var known validated
 	for _, d := range in.Clusters {
-		changes := change.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
+		changes := crddiff.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
 		roll := rollout.Of(d.Base.Units, d.Head.Units, changes, in.LabelKey)
 		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes), namesRefused(d), known.refused(d))
 		r.Findings = append(r.Findings, found...)
@@ -71,7 +71,7 @@ func isCRD(object *unstructured.Unstructured) bool {
 }
 
 // add puts clusters that get the very same change together.
-func (r *Report) add(c change.CRD, at finding.Place, meant InCluster) {
+func (r *Report) add(c crddiff.CRD, at finding.Place, meant InCluster) {
 	for i := range r.CRDs {
 		if same := r.CRDs[i]; same.Name == c.Name && reflect.DeepEqual(same.CRD, c) {
 			r.CRDs[i].Clusters = append(r.CRDs[i].Clusters, meant)
@@ -82,7 +82,7 @@ func (r *Report) add(c change.CRD, at finding.Place, meant InCluster) {
 }
 
 // removed are the versions that leave a CRD that stays.
-func removed(c change.CRD) []string {
+func removed(c crddiff.CRD) []string {
 	if c.Head == nil {
 		return nil
 	}

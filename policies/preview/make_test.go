@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/optin"
@@ -115,9 +115,9 @@ func TestTheVerdictOnAChangeInOneCluster(t *testing.T) {
 		"a version leaves a CRD that the cluster does not have":   {base: crds(crd("v1alpha1", "v1")), head: crds(crd("v1")), snapshot: absent, want: preview.Safe, reason: v1alpha1.ReasonNothingStored},
 		"a release was skipped, so more leaves than Git shows":    {base: crds(crd("v1beta1", "v1")), head: crds(crd("v1beta1", "v1")), snapshot: ahead, want: preview.Safe},
 		"a skipped version leaves with a change of something":     {base: crds(crd("v1")), head: crds(crd("v1beta1", "v1")), snapshot: ahead, want: preview.Unknown},
-		"a field goes that is stored":                             {base: crds(crd("v1alpha1", "v1")), head: crds(lostField), want: preview.Blocked, reason: string(change.FieldRemoved)},
+		"a field goes that is stored":                             {base: crds(crd("v1alpha1", "v1")), head: crds(lostField), want: preview.Blocked, reason: string(crddiff.FieldRemoved)},
 		"a field goes, and there are no objects to lose it":       {base: crds(crd("v1alpha1", "v1")), head: crds(lostField), snapshot: empty, want: preview.Warned},
-		"a field is required that was not":                        {base: crds(crd("v1")), head: crds(tightened), want: preview.Warned, reason: string(change.FieldRequired)},
+		"a field is required that was not":                        {base: crds(crd("v1")), head: crds(tightened), want: preview.Warned, reason: string(crddiff.FieldRequired)},
 		"a field goes from a CRD that the cluster does not have":  {base: crds(crd("v1alpha1", "v1")), head: crds(lostField), snapshot: absent, want: preview.Safe},
 		"the CRD goes, and nobody knows the cluster":              {base: crds(crd("v1")), want: preview.Unknown, reason: preview.ReasonClusterUnknown},
 		"the CRD goes, and nobody says what applies the rest":     {base: crds(crd("v1")), snapshot: proved("v1"), want: preview.Unknown, reason: preview.ReasonUnseen},

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
 )
@@ -21,7 +21,7 @@ const (
 )
 
 // leftBehind finds the manifests that a cluster gets and that the API server will not know any more.
-func leftBehind(d Delivered, changes []change.CRD) []finding.Finding {
+func leftBehind(d Delivered, changes []crddiff.CRD) []finding.Finding {
 	var found []finding.Finding
 	for _, c := range changes {
 		versions := removed(c)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -36,7 +36,7 @@ const (
 type meaning struct {
 	in     Input
 	to     Delivered
-	change change.CRD
+	change crddiff.CRD
 	// found are the findings about the CRD in this cluster.
 	found []finding.Finding
 }
@@ -245,7 +245,7 @@ func (m meaning) withFindings(out InCluster) InCluster {
 	return out
 }
 
-func inWords(c change.Change) string {
+func inWords(c crddiff.Change) string {
 	at := strings.TrimSpace(c.Version + " " + c.Field)
 	if at == "" {
 		return c.Why

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/moult-dev/moult/policies/change/refusal"
+	"github.com/moult-dev/moult/policies/crddiff/refusal"
 	"github.com/moult-dev/moult/policies/finding"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -58,7 +58,7 @@ type Cluster struct {
 
 // CRD is what changes in one CRD, and what that means in each cluster that gets the change.
 type CRD struct {
-	change.CRD `json:",inline"`
+	crddiff.CRD `json:",inline"`
 	// Removed are the versions that leave spec.versions.
 	Removed  []string      `json:"removed,omitempty"`
 	Place    finding.Place `json:"place,omitzero"`

@@ -3,26 +3,26 @@ package preview
 import (
 	"slices"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
 // judgedElsewhere are changes that the gate or the roll-out judges, with more knowledge.
-var judgedElsewhere = []change.Rule{change.VersionRemoved, change.CRDRemoved}
+var judgedElsewhere = []crddiff.Rule{crddiff.VersionRemoved, crddiff.CRDRemoved}
 
 // asksMore are changes after which objects that were fine are refused, or clients have to change, while nothing that is
 // stored is lost. An owner of the API may want them.
-var asksMore = []change.Rule{
-	change.ServedOff, change.OptInLabelLost,
-	change.FieldRequired, change.DefaultRemoved, change.DefaultChanged, change.EnumAdded, change.EnumValuesRemoved, change.PatternAdded,
-	change.PatternChanged, change.LimitTightened, change.NullForbidden, change.ValidationAdded, change.CombinationChanged, change.FormatChanged,
-	change.FieldTypeChanged, change.StatusSubresourceRemoved, change.ScaleSubresourceRemoved, change.ConversionCAChanged,
-	change.ReviewVersionsNarrowed, change.SchemaTooLarge, change.SchemaChanged, change.EmbeddedResourceChanged, change.ListTypeChanged, change.MapTypeChanged,
+var asksMore = []crddiff.Rule{
+	crddiff.ServedOff, crddiff.OptInLabelLost,
+	crddiff.FieldRequired, crddiff.DefaultRemoved, crddiff.DefaultChanged, crddiff.EnumAdded, crddiff.EnumValuesRemoved, crddiff.PatternAdded,
+	crddiff.PatternChanged, crddiff.LimitTightened, crddiff.NullForbidden, crddiff.ValidationAdded, crddiff.CombinationChanged, crddiff.FormatChanged,
+	crddiff.FieldTypeChanged, crddiff.StatusSubresourceRemoved, crddiff.ScaleSubresourceRemoved, crddiff.ConversionCAChanged,
+	crddiff.ReviewVersionsNarrowed, crddiff.SchemaTooLarge, crddiff.SchemaChanged, crddiff.EmbeddedResourceChanged, crddiff.ListTypeChanged, crddiff.MapTypeChanged,
 }
 
 // weigh is what a change does to the verdict by itself; false if that is judged elsewhere.
-func weigh(c change.Change) (Verdict, bool) {
+func weigh(c crddiff.Change) (Verdict, bool) {
 	switch {
 	case slices.Contains(judgedElsewhere, c.Rule):
 		return Safe, false
@@ -34,10 +34,10 @@ func weigh(c change.Change) (Verdict, bool) {
 }
 
 // losses are findings about changes that block by themselves, so that they stand beside the line of the diff.
-func (d Delivered) losses(c change.CRD) []finding.Finding {
+func (d Delivered) losses(c crddiff.CRD) []finding.Finding {
 	var found []finding.Finding
 	for _, one := range c.Changes {
-		if v, counts := weigh(one); !counts || v != Blocked || one.Rule == change.StorageFlippedAndRemoved {
+		if v, counts := weigh(one); !counts || v != Blocked || one.Rule == crddiff.StorageFlippedAndRemoved {
 			continue // of the latter, rollout says more
 		}
 		found = append(found, finding.Finding{
@@ -48,22 +48,22 @@ func (d Delivered) losses(c change.CRD) []finding.Finding {
 }
 
 // mends are what to do about changes that lose something.
-var mends = map[change.Rule]string{
-	change.FieldRemoved:             "keep the field in this version, or leave it out of a new one that a webhook converts to",
-	change.FieldLost:                "give the field a place in the storage version, or convert with a webhook",
-	change.UnknownFieldsPruned:      "name the fields that are in use in the schema first",
-	change.PruningOn:                "name the fields that are in use in the schema first",
-	change.ConversionWebhookAdded:   "roll the webhook out first, and refer to it in a later commit",
-	change.ConversionWebhookMoved:   "roll the webhook out at the new address first, and refer to it in a later commit",
-	change.ConversionWebhookRemoved: "keep the webhook as long as the versions differ",
-	change.StorageFlipped:           "serve the version first, and store at it in a later commit",
-	change.GroupChanged:             "make another CRD, and move the objects to it",
-	change.KindChanged:              "make another CRD, and move the objects to it",
-	change.PluralChanged:            "make another CRD, and move the objects to it",
-	change.ScopeChanged:             "make another CRD, and move the objects to it",
+var mends = map[crddiff.Rule]string{
+	crddiff.FieldRemoved:             "keep the field in this version, or leave it out of a new one that a webhook converts to",
+	crddiff.FieldLost:                "give the field a place in the storage version, or convert with a webhook",
+	crddiff.UnknownFieldsPruned:      "name the fields that are in use in the schema first",
+	crddiff.PruningOn:                "name the fields that are in use in the schema first",
+	crddiff.ConversionWebhookAdded:   "roll the webhook out first, and refer to it in a later commit",
+	crddiff.ConversionWebhookMoved:   "roll the webhook out at the new address first, and refer to it in a later commit",
+	crddiff.ConversionWebhookRemoved: "keep the webhook as long as the versions differ",
+	crddiff.StorageFlipped:           "serve the version first, and store at it in a later commit",
+	crddiff.GroupChanged:             "make another CRD, and move the objects to it",
+	crddiff.KindChanged:              "make another CRD, and move the objects to it",
+	crddiff.PluralChanged:            "make another CRD, and move the objects to it",
+	crddiff.ScopeChanged:             "make another CRD, and move the objects to it",
 }
 
-// Rules about what could not be built before the pull request. What cannot be built after it only is wiring.BuildFailed.
+// Rules about what could not be built before the pull request. What cannot be built after it only is desired.BuildFailed.
 const (
 	// BaseNotBuilt: a unit could not be built before, and can be now, or fails in another way.
 	BaseNotBuilt = "BaseNotBuilt"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -33,7 +33,7 @@ func flipWithRemoval(l *look) []finding.Finding {
 func flipNotServed(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.changed {
-		if !d.flips() || !hasVersion(d.Head, d.Base.Storage) || slices.ContainsFunc(d.Base.Versions, func(v change.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
+		if !d.flips() || !hasVersion(d.Head, d.Base.Storage) || slices.ContainsFunc(d.Base.Versions, func(v crddiff.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
 			continue
 		}
 		allowed := d.object.annotation(allowStorage)

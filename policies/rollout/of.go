@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Of puts in order how a cluster takes a pull request, and says what would go wrong. base is the cluster before it and
 // may have no units; changes are those of the CRDs that this cluster gets; labelKey is the key of the opt-in label.
-func Of(base, head Cluster, changes []change.CRD, labelKey string) Rollout {
+func Of(base, head Cluster, changes []crddiff.CRD, labelKey string) Rollout {
 	l := lookAt(base, head, changes, labelKey)
 	r := Rollout{Cluster: head.Name, Steps: l.steps()}
 	for _, rule := range rules {
@@ -31,7 +31,7 @@ func Of(base, head Cluster, changes []change.CRD, labelKey string) Rollout {
 // look is what a rule is asked about.
 type look struct {
 	base, head *Cluster
-	changes    map[string]change.CRD
+	changes    map[string]crddiff.CRD
 	labelKey   string
 	order      *order
 	// changed are the CRDs of the head that differ, one for each unit that applies them.
@@ -42,7 +42,7 @@ type look struct {
 
 // delivered is a CRD in a unit.
 type delivered struct {
-	change.CRD
+	crddiff.CRD
 
 	object *Object
 	node   *node
@@ -55,8 +55,8 @@ type gate struct {
 	nodes  []*node
 }
 
-func lookAt(base, head Cluster, changes []change.CRD, labelKey string) *look {
-	l := &look{base: &base, head: &head, changes: map[string]change.CRD{}, labelKey: labelKey, order: orderOf(&head)}
+func lookAt(base, head Cluster, changes []crddiff.CRD, labelKey string) *look {
+	l := &look{base: &base, head: &head, changes: map[string]crddiff.CRD{}, labelKey: labelKey, order: orderOf(&head)}
 	for _, c := range changes {
 		l.changes[c.Name] = c
 	}
@@ -131,11 +131,11 @@ func (d delivered) flips() bool {
 	return d.Base != nil && d.Head != nil && d.Base.Storage != d.Head.Storage
 }
 
-func hasVersion(s *change.Shape, name string) bool {
-	return slices.ContainsFunc(s.Versions, func(v change.Version) bool { return v.Name == name })
+func hasVersion(s *crddiff.Shape, name string) bool {
+	return slices.ContainsFunc(s.Versions, func(v crddiff.Version) bool { return v.Name == name })
 }
 
-func optedIn(s *change.Shape) bool {
+func optedIn(s *crddiff.Shape) bool {
 	return s != nil && s.Label != nil && *s.Label == v1alpha1.MigrateLabelValue
 }
 

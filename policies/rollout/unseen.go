@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -116,7 +116,7 @@ func notFollowed(l *look) []finding.Finding {
 // leaves tells whether a version or a whole CRD leaves.
 func (l *look) leaves() bool {
 	for _, c := range l.changes {
-		if c.Head == nil || c.Base != nil && slices.ContainsFunc(c.Base.Versions, func(v change.Version) bool { return !hasVersion(c.Head, v.Name) }) {
+		if c.Head == nil || c.Base != nil && slices.ContainsFunc(c.Base.Versions, func(v crddiff.Version) bool { return !hasVersion(c.Head, v.Name) }) {
 			return true
 		}
 	}

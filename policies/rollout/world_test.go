@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -223,7 +223,7 @@ func clusterOf(t *testing.T, text string) Cluster {
 	return c
 }
 
-// unseenOf is what clusters/wiring says of what cannot be seen.
+// unseenOf is what clusters/desired says of what cannot be seen.
 func unseenOf(t *testing.T, by *Object) Source {
 	t.Helper()
 	content, err := yaml.Marshal(by.Object)
@@ -231,7 +231,7 @@ func unseenOf(t *testing.T, by *Object) Source {
 	return Source{Name: by.GetKind() + " " + by.GetNamespace() + "/" + by.GetName(), By: by, Why: "it is elsewhere", Fingerprint: string(content)}
 }
 
-// wire finds out who applies a unit, as clusters/wiring does.
+// wire finds out who applies a unit, as clusters/desired does.
 func wire(c *Cluster, u *Unit) {
 	for _, around := range c.Units {
 		for _, object := range around.Objects {
@@ -247,16 +247,16 @@ func wire(c *Cluster, u *Unit) {
 	}
 }
 
-func shapeOf(crd *Object) *change.Shape {
+func shapeOf(crd *Object) *crddiff.Shape {
 	if crd == nil {
 		return nil
 	}
-	s := &change.Shape{Conversion: crd.text("spec", "conversion", "strategy")}
+	s := &crddiff.Shape{Conversion: crd.text("spec", "conversion", "strategy")}
 	if label, ok := crd.GetLabels()[key]; ok {
 		s.Label = &label
 	}
 	for _, v := range crd.entries("spec", "versions") {
-		version := change.Version{Name: v.text("name"), Served: v.truth("served"), Storage: v.truth("storage")}
+		version := crddiff.Version{Name: v.text("name"), Served: v.truth("served"), Storage: v.truth("storage")}
 		if version.Storage {
 			s.Storage = version.Name
 		}
@@ -266,10 +266,10 @@ func shapeOf(crd *Object) *change.Shape {
 }
 
 // changesOf are the CRDs that differ.
-func changesOf(base, head *Cluster) []change.CRD {
-	var changes []change.CRD
+func changesOf(base, head *Cluster) []crddiff.CRD {
+	var changes []crddiff.CRD
 	for _, name := range []string{"widgets.example.com", "gadgets.example.com"} {
-		c := change.CRD{Name: name, Base: shapeOf(base.crd(name)), Head: shapeOf(head.crd(name))}
+		c := crddiff.CRD{Name: name, Base: shapeOf(base.crd(name)), Head: shapeOf(head.crd(name))}
 		if before, after := base.crd(name), head.crd(name); (before != nil || after != nil) &&
 			(before == nil || after == nil || !equality.Semantic.DeepEqual(before.Object, after.Object)) {
 			changes = append(changes, c)
@@ -281,7 +281,7 @@ func changesOf(base, head *Cluster) []change.CRD {
 // pullRequest is what Of is asked about.
 type pullRequest struct {
 	base, head Cluster
-	changes    []change.CRD
+	changes    []crddiff.CRD
 }
 
 func (p pullRequest) rollout() Rollout { return Of(p.base, p.head, p.changes, key) }

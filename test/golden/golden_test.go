@@ -49,7 +49,7 @@ var codes = map[int]string{0: "safe", 2: "warnings", 3: "blocked", 4: "unknown"}
 // expects of it.
 func TestWhatAReviewerIsTold(t *testing.T) {
 	all := pulls(t)
-	dir := repository(t, all)
+	dir := newRepository(t, all)
 	for _, p := range all {
 		t.Run(p.name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -70,7 +70,7 @@ func exists(file string) bool {
 }
 
 // repository makes a Git repository with the branch main, and one for each pull request.
-func repository(t *testing.T, all []pull) (dir string) {
+func newRepository(t *testing.T, all []pull) (dir string) {
 	t.Helper()
 	g := NewWithT(t)
 	dir = t.TempDir()

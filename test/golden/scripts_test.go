@@ -12,7 +12,7 @@ import (
 // What examples/ci runs in pipelines gives the same verdicts and the same comments.
 func TestThePipelinesScriptPassesOnTheVerdict(t *testing.T) {
 	all := pulls(t)
-	dir := repository(t, all)
+	dir := newRepository(t, all)
 	script, err := filepath.Abs("../../examples/ci/scripts/preview.sh")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, p := range all {
@@ -47,7 +47,7 @@ func TestThePipelinesScriptPassesOnTheVerdict(t *testing.T) {
 // A preview that cannot be made is told with the marker that moult itself would write.
 func TestThePipelinesScriptTellsAnError(t *testing.T) {
 	g := NewWithT(t)
-	dir, out := repository(t, nil), t.TempDir()
+	dir, out := newRepository(t, nil), t.TempDir()
 	command := exec.CommandContext(t.Context(), "sh", "-c", `"$SCRIPT"; cat "$OUT/exit-code"`)
 	script, err := filepath.Abs("../../examples/ci/scripts/preview.sh")
 	g.Expect(err).NotTo(HaveOccurred())

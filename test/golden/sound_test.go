@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
-	"github.com/moult-dev/moult/clusters/tree"
-	"github.com/moult-dev/moult/clusters/wiring"
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -17,15 +17,15 @@ import (
 // the snapshots can be read.
 func TestTheGoldenRepositoryIsSound(t *testing.T) {
 	all := pulls(t)
-	t.Chdir(repository(t, all))
+	t.Chdir(newRepository(t, all))
 	for _, p := range append(all, pull{name: "main"}) {
 		t.Run(p.name, func(t *testing.T) {
 			g := NewWithT(t)
-			opened, err := tree.Open(t.Context(), "git:"+p.name)
+			opened, err := repository.Open(t.Context(), "git:"+p.name)
 			g.Expect(err).NotTo(HaveOccurred())
 			defer opened.Close()
 			for _, cluster := range clusters {
-				followed, err := wiring.Follow(t.Context(), opened, "clusters/"+cluster)
+				followed, err := desired.Follow(t.Context(), opened, "clusters/"+cluster)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(followed.Findings).To(BeEmpty(), cluster)
 				g.Expect(len(followed.CRDs())).To(BeNumerically(">=", 3), cluster)

@@ -1,7 +1,7 @@
 // Package page looks at the preview's HTML page in a real browser, headless Chromium: does it need nothing but itself,
 // can it be read in light and dark, on a phone and on paper, and do its links go where they say.
 //
-// The pages are those of policies/preview/show/testdata, of which that folder's own tests say that they are what is
+// The pages are those of policies/preview/output/testdata, of which that folder's own tests say that they are what is
 // written today. `make test-page` runs the tests and needs a Chromium; with PAGE_FLAGS="-screenshots DIR" it also takes
 // pictures to look at.
 package page

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	samples     = flag.String("samples", "../../policies/preview/show/testdata", "a folder of folders with a page.html and its report.json")
+	samples     = flag.String("samples", "../../policies/preview/output/testdata", "a folder of folders with a page.html and its report.json")
 	screenshots = flag.String("screenshots", "", "a folder for pictures of every page, in light and dark")
 )
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 )
 
 // fetch has the go command download a release and check it against the sum, and returns its folder.
@@ -54,15 +54,15 @@ func crdsIn(dir string, folders []string) ([]*apiextensionsv1.CustomResourceDefi
 		}
 		for _, object := range rendering.Objects {
 			objects = append(objects, object.Unstructured)
-			if !change.IsCRD(object.Unstructured) {
+			if !crddiff.IsCRD(object.Unstructured) {
 				continue
 			}
-			if _, undeclared, _ := change.DecodeStrictly(object.Unstructured); len(undeclared) > 0 { // DecodeAll tells errors
+			if _, undeclared, _ := crddiff.DecodeStrictly(object.Unstructured); len(undeclared) > 0 { // DecodeAll tells errors
 				return nil, fmt.Errorf("%s is said to have fields that no CRD has: %v", object.GetName(), undeclared)
 			}
 		}
 	}
-	crds, err := change.DecodeAll(objects)
+	crds, err := crddiff.DecodeAll(objects)
 	if err == nil && len(crds) == 0 {
 		err = fmt.Errorf("%s has no CRDs in %v", dir, folders)
 	}

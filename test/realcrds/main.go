@@ -13,7 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -61,7 +61,7 @@ func run(ctx context.Context, o options) error {
 		}
 		r := row{pair: p, crds: len(head)}
 		started := time.Now()
-		differ := change.Sets(base, head, v1alpha1.MigrateLabel)
+		differ := crddiff.Sets(base, head, v1alpha1.MigrateLabel)
 		took += time.Since(started)
 		crds += len(head)
 		for _, crd := range differ {
@@ -96,10 +96,10 @@ func releases(ctx context.Context, p pair) (base, head []*apiextensionsv1.Custom
 }
 
 // check finds what is wrong with what was found.
-func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []change.CRD) []error {
+func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crddiff.CRD) []error {
 	var wrong []error
 	for _, crds := range [][]*apiextensionsv1.CustomResourceDefinition{base, head} {
-		if same := change.Sets(crds, crds, v1alpha1.MigrateLabel); len(same) > 0 {
+		if same := crddiff.Sets(crds, crds, v1alpha1.MigrateLabel); len(same) > 0 {
 			wrong = append(wrong, fmt.Errorf("%s differs from itself", same[0].Name))
 		}
 	}
@@ -107,7 +107,7 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []chan
 	for _, crd := range head {
 		after[crd.Name] = crd
 	}
-	found := map[string]change.CRD{}
+	found := map[string]crddiff.CRD{}
 	for _, crd := range differ {
 		found[crd.Name] = crd
 	}
@@ -117,7 +117,7 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []chan
 			continue
 		}
 		if crd.Head == nil {
-			crd = change.Compare(was, is, v1alpha1.MigrateLabel) // for its shape: nothing has changed
+			crd = crddiff.Compare(was, is, v1alpha1.MigrateLabel) // for its shape: nothing has changed
 		}
 		missing, err := untold(was, is, crd)
 		if err != nil {
@@ -131,7 +131,7 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []chan
 }
 
 // tell prints what somebody should look at.
-func tell(out io.Writer, p pair, crd change.CRD) {
+func tell(out io.Writer, p pair, crd crddiff.CRD) {
 	fmt.Fprintf(out, "%s %s → %s: %s\n", p.project, p.from.version, p.to.version, crd.Name)
 	for _, c := range crd.Changes {
 		if c.Severity == finding.Info && c.Field != "" {

@@ -10,12 +10,12 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 )
 
 // untold are the losses that nobody told: for each version that stays, and for each that is stored or goes against the
 // new storage version, an object with every field is pruned as the API server would.
-func untold(base, head *apiextensionsv1.CustomResourceDefinition, crd change.CRD) ([]string, error) {
+func untold(base, head *apiextensionsv1.CustomResourceDefinition, crd crddiff.CRD) ([]string, error) {
 	var missing []string
 	for i := range base.Spec.Versions {
 		was := &base.Spec.Versions[i]
@@ -97,18 +97,18 @@ func full(s *structural.Structural) any {
 }
 
 // told tells whether a change says that the field, or one around it, is lost. Pruning calls the members of lists [0].
-func told(crd change.CRD, version, to, path string) bool {
+func told(crd crddiff.CRD, version, to, path string) bool {
 	path = strings.NewReplacer("[0]", "[*]", ".any-key", "{*}").Replace(path)
-	return slices.ContainsFunc(crd.Changes, func(c change.Change) bool {
+	return slices.ContainsFunc(crd.Changes, func(c crddiff.Change) bool {
 		if c.Field != path && !strings.HasPrefix(path, c.Field+".") && !strings.HasPrefix(path, c.Field+"[") && !strings.HasPrefix(path, c.Field+"{") {
 			return false
 		}
 		switch c.Rule { //nolint:exhaustive // the others do not say that anything is lost
-		case change.FieldRemoved:
+		case crddiff.FieldRemoved:
 			return c.Version == version && to == version
-		case change.FieldLost:
+		case crddiff.FieldLost:
 			return c.Version == version && c.Against == to
-		case change.FieldTypeChanged, change.UnknownFieldsPruned:
+		case crddiff.FieldTypeChanged, crddiff.UnknownFieldsPruned:
 			return c.Version == version
 		default:
 			return false

@@ -9,11 +9,11 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 )
 
-// cases are those of policies/change: two states of a CRD each.
-const cases = "../../policies/change/testdata/"
+// cases are those of policies/crddiff: two states of a CRD each.
+const cases = "../../policies/crddiff/testdata/"
 
 // states reads the two states of a case.
 func states(t *testing.T, name string) (base, head *apiextensionsv1.CustomResourceDefinition) {
@@ -35,20 +35,20 @@ func states(t *testing.T, name string) (base, head *apiextensionsv1.CustomResour
 func TestALossThatNobodyTellsIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		folder string
-		rule   change.Rule
+		rule   crddiff.Rule
 		says   string
 	}{
-		"a field that goes":                 {"a-field-is-removed", change.FieldRemoved, "v1: spec.engine is lost in v1"},
-		"a field that only the old one has": {"the-storage-version-flips-and-a-field-is-lost", change.FieldLost, "v1alpha1: spec.legacy is lost in v1"},
-		"a field of a version that goes":    {"a-removed-version-has-a-field-that-the-storage-version-lacks", change.FieldLost, "v1alpha1: spec.legacy is lost in v1"},
-		"what the schema does not name":     {"a-map-becomes-an-object", change.FieldRemoved, "v1: spec.labels.any-key is lost in v1"},
+		"a field that goes":                 {"a-field-is-removed", crddiff.FieldRemoved, "v1: spec.engine is lost in v1"},
+		"a field that only the old one has": {"the-storage-version-flips-and-a-field-is-lost", crddiff.FieldLost, "v1alpha1: spec.legacy is lost in v1"},
+		"a field of a version that goes":    {"a-removed-version-has-a-field-that-the-storage-version-lacks", crddiff.FieldLost, "v1alpha1: spec.legacy is lost in v1"},
+		"what the schema does not name":     {"a-map-becomes-an-object", crddiff.FieldRemoved, "v1: spec.labels.any-key is lost in v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			base, head := states(t, c.folder)
-			crd := change.Compare(base, head, "")
+			crd := crddiff.Compare(base, head, "")
 			g.Expect(untold(base, head, crd)).To(BeEmpty())
-			var others []change.Change
+			var others []crddiff.Change
 			for _, told := range crd.Changes {
 				if told.Rule != c.rule {
 					others = append(others, told)
@@ -67,17 +67,17 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 	crds := func(crd *apiextensionsv1.CustomResourceDefinition) []*apiextensionsv1.CustomResourceDefinition {
 		return []*apiextensionsv1.CustomResourceDefinition{crd}
 	}
-	g.Expect(check(crds(base), crds(head), change.Sets(crds(base), crds(head), ""))).To(BeEmpty())
-	silent := change.Compare(base, head, "")
+	g.Expect(check(crds(base), crds(head), crddiff.Sets(crds(base), crds(head), ""))).To(BeEmpty())
+	silent := crddiff.Compare(base, head, "")
 	silent.Changes = nil
-	g.Expect(check(crds(base), crds(head), []change.CRD{silent})).To(ContainElement(MatchError(ContainSubstring("nobody says so"))))
+	g.Expect(check(crds(base), crds(head), []crddiff.CRD{silent})).To(ContainElement(MatchError(ContainSubstring("nobody says so"))))
 }
 
 func TestTheTableOfThePage(t *testing.T) {
 	g := NewWithT(t)
 	base, head := states(t, "the-storage-version-flips")
 	r := row{pair: pair{project: "Widgets", from: release{version: "v1"}, to: release{version: "v2"}}, crds: 1}
-	r.count(change.Compare(base, head, ""))
+	r.count(crddiff.Compare(base, head, ""))
 	written := table([]row{r})
 	g.Expect(written).To(HaveSuffix("| Widgets | v1 → v2 | 1 | 1 | 0 / 0 / 1 | 0 / 0 | 0 | 0 | 0 | 1 |\n"))
 
@@ -97,6 +97,6 @@ func TestWhatIsToldIsReadable(t *testing.T) {
 	g := NewWithT(t)
 	base, head := states(t, "the-storage-version-flips-and-a-field-is-lost")
 	var out strings.Builder
-	tell(&out, pair{project: "Widgets", from: release{version: "v1"}, to: release{version: "v2"}}, change.Compare(base, head, ""))
+	tell(&out, pair{project: "Widgets", from: release{version: "v1"}, to: release{version: "v2"}}, crddiff.Compare(base, head, ""))
 	g.Expect(out.String()).To(ContainSubstring("  error   FieldLost v1alpha1 against v1 spec.legacy: \"string\" → \"\"\n"))
 }

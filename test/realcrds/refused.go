@@ -5,7 +5,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/moult-dev/moult/policies/change/refusal"
+	"github.com/moult-dev/moult/policies/crddiff/refusal"
 )
 
 // refused are objections to CRDs that API servers take every day, as new ones and as updates of the release before: a

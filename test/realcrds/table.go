@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/change"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -18,7 +18,7 @@ type row struct {
 }
 
 // count adds what one CRD has.
-func (r *row) count(crd change.CRD) {
+func (r *row) count(crd crddiff.CRD) {
 	r.differ++
 	for _, c := range crd.Changes {
 		switch c.Severity {
@@ -30,17 +30,17 @@ func (r *row) count(crd change.CRD) {
 			r.infos++
 		}
 		switch c.Rule { //nolint:exhaustive // the others are only counted
-		case change.VersionAdded:
+		case crddiff.VersionAdded:
 			r.added++
-		case change.VersionRemoved:
+		case crddiff.VersionRemoved:
 			r.removed++
-		case change.StorageFlipped:
+		case crddiff.StorageFlipped:
 			r.flipped++
-		case change.FieldAdded:
+		case crddiff.FieldAdded:
 			r.fieldsAdded++
-		case change.FieldRemoved, change.FieldLost:
+		case crddiff.FieldRemoved, crddiff.FieldLost:
 			r.fieldsGone++
-		case change.DefaultAdded, change.DefaultChanged, change.DefaultRemoved:
+		case crddiff.DefaultAdded, crddiff.DefaultChanged, crddiff.DefaultRemoved:
 			r.defaulted++
 		}
 	}

@@ -1,0 +1,15 @@
+// Package desired finds out what a cluster gets from a repository. Follow renders an entry point, for example
+// clusters/production, and goes where its Flux Kustomizations and Argo CD Applications point, then where the ones found
+// there point, until there is nothing new. What comes out is a Cluster: units, each of which is what one Kustomization or
+// Application applies, with the place in the repository of every object.
+//
+// What lies elsewhere (a chart, an OCI artifact, another repository) or cannot be built is not left out silently: the unit
+// is there and says so, a HelmRelease or whatever else installs something is among the Cluster's Unseen, and each of these
+// has a fingerprint of all in this repository that decides what it brings. Two of the same name and fingerprint, before
+// and after a pull request, bring the same; policies/rollout says what follows from that. Nothing is fetched, and no
+// cluster is asked.
+//
+// Start with Follow in follow.go; flux.go and argocd.go read the tools' settings, source.go decides what is in this
+// repository, unseen.go and fingerprint.go are about what is not, crds.go lists the CRDs a cluster would get, and
+// entries.go finds the entry points that nobody has named.
+package desired

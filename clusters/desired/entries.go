@@ -1,0 +1,129 @@
+package desired
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// EntryPoints are the folders below what a tree was opened for that look like entry points of clusters: those that hold
+// Flux Kustomizations or Argo CD Applications and that none of these applies, except for itself as flux bootstrap has it.
+// They are relative to what the tree was opened for, which is what Follow takes.
+//
+// There are none if that is a file, a kustomization, or an entry point itself: then it says what is applied. It is a guess
+// from the files as they lie there, good enough to ask for a name and not to decide by.
+func EntryPoints(t *repository.Tree) ([]string, error) {
+	info, err := os.Stat(t.Dir)
+	if err != nil || !info.IsDir() || render.KustomizationIn(t.Dir) != "" {
+		return nil, err
+	}
+	e := &entryPoints{tree: t}
+	if err := filepath.WalkDir(t.Dir, e.visit); err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, dir := range e.candidates() {
+		if dir == t.Dir {
+			return nil, nil
+		}
+		short, err := filepath.Rel(t.Dir, dir)
+		if err != nil || !filepath.IsLocal(short) {
+			return nil, nil //nolint:nilerr // it is inside of one
+		}
+		found = append(found, filepath.ToSlash(short))
+	}
+	return found, nil
+}
+
+// entryPoints is a search under way. All folders are absolute.
+type entryPoints struct {
+	tree *repository.Tree
+	// holders are folders with Kustomizations or Applications, selves those that a Kustomization in them applies, and targets
+	// the others that are applied.
+	holders, selves, targets []string
+}
+
+func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && file != e.tree.Dir:
+		return filepath.SkipDir
+	case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(filepath.ToSlash(file))):
+		return nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil || !bytes.Contains(content, []byte("kustomize.toolkit.fluxcd.io")) && !bytes.Contains(content, []byte("argoproj.io")) {
+		return err
+	}
+	read, err := render.Stream(file, bytes.NewReader(content))
+	if err != nil {
+		return nil //nolint:nilerr // a template, for example; whoever builds it says what is wrong
+	}
+	for _, object := range objectsOf(read, e.tree) {
+		if delivers(object) {
+			e.add(filepath.Dir(file), object)
+		}
+	}
+	return nil
+}
+
+func (e *entryPoints) add(holder string, object *Object) {
+	if !slices.Contains(e.holders, holder) {
+		e.holders = append(e.holders, holder)
+	}
+	for _, delivery := range optin.DeliveriesOf(object.Unstructured) {
+		dir := folder(e.tree, delivery.Path)
+		switch {
+		case dir == "" || delivery.Path == "" || strings.Contains(delivery.Path, "{{"):
+		case inside(holder, dir):
+			if appliesBelow(delivery, dir) || holder == dir {
+				e.selves = append(e.selves, dir)
+			}
+		default:
+			e.targets = append(e.targets, dir)
+		}
+	}
+}
+
+// appliesBelow tells whether what lies in folders below is applied, too. Argo CD takes only the files of the folder itself
+// unless it is told to recurse, so an Application with the path of a whole repository, which may be another one, does not
+// apply itself. With a kustomization, that says what is applied.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/directory/
+func appliesBelow(d optin.Delivery, dir string) bool {
+	return d.Tool != optin.ArgoCD || d.Recurse || render.KustomizationIn(dir) != ""
+}
+
+// candidates are the outermost folders that hold something and are not applied by something else.
+func (e *entryPoints) candidates() []string {
+	all := slices.Clone(e.selves)
+	for _, holder := range e.holders {
+		if !slices.ContainsFunc(e.targets, func(target string) bool { return inside(holder, target) }) {
+			all = append(all, holder)
+		}
+	}
+	if len(all) == 0 {
+		all = e.holders // all of them apply one another; somebody has to say where it begins
+	}
+	slices.Sort(all)
+	var outermost []string
+	for _, dir := range slices.Compact(all) {
+		if !slices.ContainsFunc(outermost, func(around string) bool { return inside(dir, around) }) {
+			outermost = append(outermost, dir)
+		}
+	}
+	return outermost
+}
+
+func inside(path, folder string) bool {
+	short, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(short)
+}

@@ -1,0 +1,70 @@
+package desired_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/repository"
+)
+
+func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
+	const kustomization = "resources: []\n"
+	bootstrap := func(path string) string { return flux("flux-system", "path: ./"+path) }
+	for name, c := range map[string]struct {
+		files files
+		at    string
+		want  []string
+	}{
+		"several clusters of Flux": {
+			files{
+				"clusters/production/flux-system/sync.yaml": bootstrap("clusters/production"), "clusters/production/apps.yaml": flux("apps", "path: ./apps"),
+				"clusters/staging/flux-system/sync.yaml": bootstrap("clusters/staging"), "apps/more.yaml": flux("more", "path: ./more"), "more/x.yaml": configMap("x"),
+			}, ".", []string{"clusters/production", "clusters/staging"},
+		},
+		"one opened at the folder around them": {
+			files{".git/HEAD": "", "clusters/production/a.yaml": flux("a", "path: ./apps"), "clusters/staging/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")},
+			"clusters", []string{"production", "staging"},
+		},
+		"clusters of Argo CD": {
+			files{"clusters/a/app.yaml": app("a", "source: {path: apps}"), "clusters/b/app.yaml": app("a", "source: {path: apps}"), "apps/x.yaml": app("c", "source: {path: c}"), "c/x.yaml": configMap("x")},
+			".", []string{"clusters/a", "clusters/b"},
+		},
+		"an Application of another repository's root": {
+			files{"clusters/production/app.yaml": app("a", "source: {path: .}"), "1/x.yaml": configMap("x")}, ".", []string{"clusters/production"},
+		},
+		"an Application that takes all folders below, itself with them": {
+			files{"clusters/production/apps/app.yaml": app("a", "source: {path: clusters/production, directory: {recurse: true}}"), "1/x.yaml": configMap("x")}, ".", []string{"clusters/production"},
+		},
+		"one": {
+			files{"clusters/only/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/only"},
+		},
+		"one that is bootstrapped, with nothing beside flux-system": {
+			files{"clusters/only/flux-system/sync.yaml": bootstrap("clusters/only"), "clusters/only/apps/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/only"},
+		},
+		"ones that apply one another": {
+			files{"a/a.yaml": flux("a", "path: ./b"), "b/b.yaml": flux("b", "path: ./a")}, ".", []string{"a", "b"},
+		},
+		"what was opened is one":             {files{".git/HEAD": "", "clusters/only/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, "clusters/only", nil},
+		"what was opened is inside of one":   {files{".git/HEAD": "", "only/flux-system/sync.yaml": bootstrap("only"), "only/more/x.yaml": configMap("x"), "only/more/below/a.yaml": flux("a", "path: ./x")}, "only/more", []string{"below"}},
+		"what was opened is a kustomization": {files{"kustomization.yaml": kustomization, "clusters/only/a.yaml": flux("a", "path: ./apps")}, ".", nil},
+		"what was opened is a file":          {files{"a.yaml": flux("a", "path: ./apps")}, "a.yaml", nil},
+		"none":                               {files{"crds/x.yaml": crd("x"), "chart/templates/a.yaml": "{{ x }}\n" + app("a", "source: {path: x}")}, ".", nil},
+		"none but in a hidden folder":        {files{"crds/x.yaml": crd("x"), ".old/a.yaml": flux("a", "path: ./x")}, ".", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			place, err := repository.Open(t.Context(), filepath.Join(opened(t, c.files).Dir, c.at))
+			g.Expect(err).NotTo(HaveOccurred())
+			found, err := desired.EntryPoints(place)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(Equal(c.want))
+			for _, entry := range found {
+				_, err := desired.Follow(t.Context(), place, entry)
+				g.Expect(err).NotTo(HaveOccurred(), "it can be named as it is")
+			}
+		})
+	}
+}

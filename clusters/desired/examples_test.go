@@ -1,0 +1,188 @@
+package desired_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/rollout"
+)
+
+const root = "../.."
+
+// rolloutCluster is what rollout.Of takes of a cluster, as cmd/moult does it.
+func rolloutCluster(c *desired.Cluster) rollout.Cluster {
+	converted := rollout.Cluster{Name: c.Name}
+	for _, u := range c.Units {
+		unit := rollout.Unit{
+			Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil, Inputs: u.Inputs,
+		}
+		if u.By != nil {
+			unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}
+		}
+		if u.Parent != nil {
+			unit.Parent = u.Parent.Name
+		}
+		for _, object := range u.Objects {
+			unit.Objects = append(unit.Objects, &rollout.Object{Unstructured: object.Unstructured, At: object.At})
+		}
+		converted.Units = append(converted.Units, unit)
+	}
+	for _, u := range c.Unseen {
+		converted.Unseen = append(converted.Unseen, rollout.Source{Name: u.Name, By: &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}, Why: u.Why, Fingerprint: u.Fingerprint})
+	}
+	return converted
+}
+
+// shape is what policies/crddiff says of a CRD, as far as a rollout cares.
+func shape(crd *desired.Object) *crddiff.Shape {
+	s := &crddiff.Shape{}
+	if label, ok := crd.GetLabels()["moult.dev/migrate"]; ok {
+		s.Label = &label
+	}
+	spec := crd.Object["spec"].(map[string]any)
+	for _, item := range spec["versions"].([]any) {
+		v := item.(map[string]any)
+		version := crddiff.Version{Name: v["name"].(string), Served: v["served"] == true, Storage: v["storage"] == true}
+		if version.Storage {
+			s.Storage = version.Name
+		}
+		s.Versions = append(s.Versions, version)
+	}
+	return s
+}
+
+func changesBetween(base, head *desired.Cluster) []crddiff.CRD {
+	changes := map[string]*crddiff.CRD{}
+	var names []string
+	take := func(c *desired.Cluster, set func(*crddiff.CRD, *crddiff.Shape)) {
+		for _, crd := range c.CRDs() {
+			name := crd.GetName()
+			if changes[name] == nil {
+				changes[name] = &crddiff.CRD{Name: name}
+				names = append(names, name)
+			}
+			set(changes[name], shape(crd.Object))
+		}
+	}
+	take(base, func(c *crddiff.CRD, s *crddiff.Shape) { c.Base = s })
+	take(head, func(c *crddiff.CRD, s *crddiff.Shape) { c.Head = s })
+	var all []crddiff.CRD
+	for _, name := range names {
+		all = append(all, *changes[name])
+	}
+	return all
+}
+
+// story is one of the examples as a repository after one of its commits: what is made once, and the commit's folder.
+func story(t *testing.T, once []string, commit string) *desired.Cluster {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	g.Expect(os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", commit)))).To(Succeed())
+	for _, path := range once {
+		from, to := filepath.Join(root, "examples", path), filepath.Join(dir, "entry", filepath.Base(path))
+		g.Expect(os.MkdirAll(filepath.Dir(to), 0o750)).To(Succeed())
+		if info, err := os.Stat(from); err == nil && info.IsDir() {
+			g.Expect(os.CopyFS(to, os.DirFS(from))).To(Succeed())
+			continue
+		}
+		content, err := os.ReadFile(from)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(to, content, 0o600)).To(Succeed())
+	}
+	opened, err := repository.Open(t.Context(), dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := desired.Follow(t.Context(), opened, "entry")
+	g.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func stepsOf(r rollout.Rollout) []string {
+	var found []string
+	for _, s := range r.Steps {
+		text := fmt.Sprintf("%d %s", s.Order, s.Unit)
+		for _, item := range s.Items {
+			text += fmt.Sprintf(" %s %s %s", item.Role, item.Name, item.Place)
+		}
+		found = append(found, text)
+	}
+	return found
+}
+
+func rulesOf(r rollout.Rollout) []string {
+	var found []string
+	for _, f := range r.Findings {
+		found = append(found, f.Rule+" "+string(f.Severity))
+	}
+	return found
+}
+
+func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
+	g := NewWithT(t)
+	once := []string{"flux/flux-system"}
+	base, head := story(t, once, "flux/2-storage-flip"), story(t, once, "flux/3-removal")
+	names := map[string]string{}
+	for _, u := range head.Units {
+		names[u.Name] = u.Unseen
+	}
+	g.Expect(names).To(Equal(map[string]string{
+		"entry": "", "flux-system/crd-gate": "", "flux-system/crds": "", "flux-system/widgets": "",
+		"flux-system/moult": "there is no folder ./clusters/base/crds in this repository",
+	}))
+	r := rollout.Of(rolloutCluster(base), rolloutCluster(head), changesBetween(base, head), "moult.dev/migrate")
+	g.Expect(rulesOf(r)).To(Equal([]string{rollout.NotFollowed + " warning"}), "that folder is in another repository")
+	g.Expect(stepsOf(r)).To(Equal([]string{
+		"1 entry", "2 flux-system/moult", "3 flux-system/crd-gate gate widgets-system/widgets-v1alpha1 crd-gate/version-removal.yaml:1",
+		"4 flux-system/crds removal widgets.example.com crds/crd.yaml:1", "5 flux-system/widgets",
+	}))
+	g.Expect(head.Findings).To(BeEmpty())
+}
+
+func TestTheArgoCDExampleIsRolledOutBehindItsGate(t *testing.T) {
+	g := NewWithT(t)
+	base, head := story(t, []string{"argocd/application.yaml"}, "argocd/2-storage-flip"), story(t, []string{"argocd/application.yaml"}, "argocd/3-removal")
+	r := rollout.Of(rolloutCluster(base), rolloutCluster(head), changesBetween(base, head), "moult.dev/migrate")
+	g.Expect(rulesOf(r)).To(Equal([]string{"SyncWaitsForever info", "GateHealthUnseen info"}))
+	g.Expect(stepsOf(r)).To(Equal([]string{
+		"1 entry", "2 argocd/widgets gate widgets-system/widgets-v1alpha1 version-removal.yaml:1",
+		"3 argocd/widgets removal widgets.example.com crd.yaml:1", "4 argocd/widgets",
+	}))
+}
+
+func TestTheProductionClustersAreFollowed(t *testing.T) {
+	for entry, want := range map[string]map[string][]string{
+		"clusters/flux-production": {"clusters/flux-production": {"clusters/flux-production"}, "flux-system/moult": {"clusters/flux-production/moult"}},
+		"clusters/argocd-production": {
+			"clusters/argocd-production": {"clusters/argocd-production"}, "argocd/moult": {"clusters/argocd-production/moult"},
+			"argocd/moult-health": {"clusters/argocd-production/argocd"},
+		},
+	} {
+		t.Run(entry, func(t *testing.T) {
+			g := NewWithT(t)
+			opened, err := repository.Open(t.Context(), root)
+			g.Expect(err).NotTo(HaveOccurred())
+			c, err := desired.Follow(t.Context(), opened, entry)
+			g.Expect(err).NotTo(HaveOccurred())
+			dirs := map[string][]string{}
+			for _, u := range c.Units {
+				g.Expect(u.Err).NotTo(HaveOccurred())
+				g.Expect(u.Unseen).To(BeEmpty())
+				dirs[u.Name] = u.Dirs
+			}
+			g.Expect(dirs).To(Equal(want))
+			g.Expect(c.Findings).To(HaveEach(HaveField("Rule", desired.Pinned)), "they are taken from a tag")
+			crds := c.CRDs()
+			g.Expect(crds).To(HaveLen(1))
+			g.Expect(crds[0].GetName()).To(Equal("versionremovals.moult.dev"))
+			g.Expect(crds[0].Unit.Name).To(HaveSuffix("/moult"))
+			g.Expect(crds[0].At().String()).To(HavePrefix("clusters/base/crds/moult.dev_versionremovals.yaml:"))
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/clusters/render"
+)
+
+// whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
+// listed counts, so that a field that we do not know is a change.
+var whenNotWhat = []string{
+	"interval", "retryInterval", "timeout", "wait", "dependsOn", "healthChecks", "healthCheckExprs", "maxHistory", "revisionHistoryLimit",
+}
+
+// decisive are the kinds of objects that decide what a unit or a HelmRelease brings when it refers to them.
+var decisive = []string{"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact", "ConfigMap", "Secret"}
+
+// fingerprint stands for all in the repository that decides what a source brings: its own spec and the unit that applies
+// it, the sources and the values that it refers to, and files that are used without being built.
+func (f *follower) fingerprint(s Source, holder *Unit, h hidden) string {
+	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}, files: map[string]bool{}}
+	p.write("why", s.Why)
+	if holder != nil && holder.By != nil {
+		p.write("in", holder.Name)
+	}
+	p.object(s.By)
+	p.inputs(h.inputs)
+	if s.By.variables && holder != nil {
+		p.variablesOf(holder.By)
+	}
+	for _, built := range h.built {
+		p.write("built", built)
+	}
+	for _, file := range h.files {
+		p.file(file)
+	}
+	if h.scope != named && f.tree != nil {
+		p.write("repository", f.all(h.scope))
+	}
+	return hex.EncodeToString(p.sum.Sum(nil))
+}
+
+type fingerprint struct {
+	*follower
+
+	sum     hash.Hash
+	objects map[*unstructured.Unstructured]bool
+	files   map[string]bool
+}
+
+// write adds a text in such a way that no other two make the same.
+func (p *fingerprint) write(what, content string) {
+	fmt.Fprintf(p.sum, "%s %d %s\n", what, len(content), content)
+}
+
+func (p *fingerprint) inputs(all map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p.write(name, all[name])
+	}
+}
+
+// object adds what an object says, and the objects that it refers to.
+func (p *fingerprint) object(o *Object) {
+	if p.objects[o.Unstructured] {
+		return
+	}
+	p.objects[o.Unstructured] = true
+	content, err := json.Marshal(deciding(o.Unstructured))
+	if err != nil {
+		content = fmt.Append(nil, err)
+	}
+	p.write(o.GetKind()+" "+o.GetName(), string(content))
+	if o.is("source.toolkit.fluxcd.io", "HelmChart") {
+		chart := p.chartOf(o)
+		p.inputs(chart.inputs)
+		for _, file := range chart.files {
+			p.file(file)
+		}
+	}
+	p.references(o.GetNamespace(), o.Object)
+	for _, included := range p.included(o) {
+		p.object(included)
+	}
+}
+
+// variablesOf adds what a Kustomization puts into its objects, as far as it is in this repository: a Secret may be, too.
+func (p *fingerprint) variablesOf(kustomization *Object) {
+	content, err := json.Marshal(at(kustomization.Unstructured, "spec", "postBuild"))
+	p.write("postBuild", string(append(content, fmt.Sprint(err)...)))
+	p.references(kustomization.GetNamespace(), at(kustomization.Unstructured, "spec", "postBuild"))
+}
+
+// deciding is an object without what says who it is, how it is doing, and when it is looked at.
+func deciding(object *unstructured.Unstructured) map[string]any {
+	content := runtime.DeepCopyJSON(object.Object)
+	delete(content, "metadata")
+	delete(content, "status")
+	for _, field := range whenNotWhat {
+		unstructured.RemoveNestedField(content, "spec", field)
+	}
+	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
+	return content
+}
+
+// references adds the objects of decisive kinds that a value names, wherever it does.
+func (p *fingerprint) references(namespace string, value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			p.references(namespace, item)
+		}
+	case map[string]any:
+		reference := &unstructured.Unstructured{Object: v}
+		if kind, name := text(reference, "kind"), text(reference, "name"); name != "" && slices.Contains(decisive, kind) {
+			in := namespace
+			if own := text(reference, "namespace"); own != "" {
+				in = own
+			}
+			for _, found := range p.named(kind, in, name) {
+				p.object(found)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			p.references(namespace, v[key])
+		}
+	}
+}
+
+// named are the objects of a kind that a reference may mean, in the order of the units.
+func (f *follower) named(kind, namespace, name string) []*Object {
+	var found []*Object
+	for _, u := range f.cluster.Units {
+		for _, object := range u.Objects {
+			if object.GetKind() == kind && object.GetName() == name &&
+				(namespace == "" || object.GetNamespace() == "" || object.GetNamespace() == namespace) {
+				found = append(found, object)
+			}
+		}
+	}
+	return found
+}
+
+// file adds a file or a folder with all below, and what a chart there takes from beside it. A link counts for what it leads
+// to inside of the repository.
+func (p *fingerprint) file(path string) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		p.write("none", p.tree.Relative(path))
+		return
+	}
+	if short, err := filepath.Rel(p.tree.Root, resolved); err != nil || !filepath.IsLocal(short) || p.files[resolved] {
+		return
+	}
+	p.files[resolved] = true
+	info, err := os.Stat(resolved)
+	if err != nil || info.IsDir() {
+		entries, _ := os.ReadDir(resolved) // sorted
+		for _, entry := range entries {
+			if entry.Name() != ".git" {
+				p.file(filepath.Join(path, entry.Name()))
+			}
+		}
+		return
+	}
+	content, err := render.ReadRegular(resolved)
+	if err != nil {
+		content = fmt.Append(nil, err)
+	}
+	p.write(p.tree.Relative(path), string(content))
+	if name := filepath.Base(path); name == "Chart.yaml" || name == "requirements.yaml" { // the latter with Helm 2's charts
+		for _, dependency := range dependenciesIn(content) {
+			p.file(filepath.Join(filepath.Dir(resolved), filepath.FromSlash(dependency)))
+		}
+	}
+}
+
+// dependenciesIn are the folders that a chart names as file://….
+func dependenciesIn(chart []byte) []string {
+	var read struct {
+		Dependencies []struct {
+			Repository string `json:"repository"`
+		} `json:"dependencies"`
+	}
+	if yaml.Unmarshal(chart, &read) != nil {
+		return nil
+	}
+	var folders []string
+	for _, dependency := range read.Dependencies {
+		if folder, found := strings.CutPrefix(dependency.Repository, "file://"); found {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}

@@ -1,0 +1,253 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// Follow builds an entry point and everything that is applied because of it. The entry point is a folder of the tree,
+// from what the tree was opened for or from its root; empty is what the tree was opened for. A tree of a file is one unit
+// of the manifests in it, and what they point at.
+//
+// The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there.
+func Follow(ctx context.Context, t *repository.Tree, entry string) (*Cluster, error) {
+	f := &follower{tree: t, seen: map[string]bool{}, cluster: &Cluster{Name: entry, tree: t}}
+	if entry == "" {
+		f.cluster.Name = t.Name
+	}
+	first, err := f.entry(entry)
+	if err != nil {
+		return nil, err
+	}
+	f.add(first)
+	return f.cluster, f.follow(ctx)
+}
+
+// Stream takes manifests that are rendered already, by Helm or whatever else, for what a cluster gets. Nothing that they
+// point at is followed: it is unseen.
+func Stream(name string, r io.Reader) (*Cluster, error) {
+	rendering, err := render.Stream(name, r)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Name: name, Units: []*Unit{{Name: name, Objects: objectsOf(rendering, nil)}}}
+	c.findTwice()
+	(&follower{cluster: c}).findUnseen()
+	return c, nil
+}
+
+// follower is one Follow under way.
+type follower struct {
+	tree    *repository.Tree
+	cluster *Cluster
+	// seen are the Kustomizations and Applications that have become units, so that no circle is walked twice.
+	seen map[string]bool
+	// later are those that need something of a unit that may still come.
+	later []pointer
+	// repository is what all() has found, by how much was asked for.
+	repository map[scope]string
+	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
+	ignoring map[string]string
+}
+
+// pointer is an object that makes a tool apply something.
+type pointer struct {
+	by     *Object
+	parent *Unit
+	last   bool // what it needs will not come any more
+}
+
+// most is how many units there may be: more than any cluster has, and an end to manifests that make ever new ones.
+const most = 10_000
+
+// follow goes through the units while more are being added.
+func (f *follower) follow(ctx context.Context) error {
+	for next := 0; ; next++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if next == len(f.cluster.Units) {
+			if len(f.later) == 0 {
+				break
+			}
+			late := f.later[0]
+			f.later = f.later[1:]
+			late.last = true
+			f.take(late)
+			next--
+			continue
+		}
+		unit := f.cluster.Units[next]
+		for _, object := range unit.Objects {
+			if len(f.cluster.Units) > most {
+				return fmt.Errorf("%s leads to more than %d Kustomizations and Applications; name an entry point of one cluster", f.cluster.Name, most)
+			}
+			f.take(pointer{by: object, parent: unit})
+		}
+	}
+	f.cluster.findTwice()
+	f.findInputs()
+	f.findUnseen()
+	return nil
+}
+
+// entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
+// that is the unit.
+func (f *follower) entry(entry string) (*Unit, error) {
+	path := f.entryPath(entry)
+	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
+		return nil, fmt.Errorf("the entry point %s is outside of %s", entry, f.tree.Name)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("there is no entry point %s in %s; name a folder in it", entry, f.tree.Name)
+	}
+	unit := &Unit{Name: f.cluster.Name}
+	if !info.IsDir() && render.KustomizationIn(filepath.Dir(path)) != path {
+		return unit, f.readFile(unit, path)
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	if err := f.buildEntry(unit, path, entry != ""); err != nil {
+		return nil, f.inTree(err)
+	}
+	for _, object := range unit.Objects {
+		deliveries := optin.DeliveriesOf(object.Unstructured)
+		if len(deliveries) == 1 && folder(f.tree, deliveries[0].Path) == path && deliveries[0].Path != "" {
+			if unit := f.unit(pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
+				return unit, nil
+			}
+		}
+	}
+	return unit, nil
+}
+
+func (f *follower) entryPath(entry string) string {
+	if entry == "" {
+		return f.tree.Dir
+	}
+	if filepath.IsAbs(entry) {
+		return entry
+	}
+	path := filepath.Join(f.tree.Dir, entry)
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join(f.tree.Root, entry)
+	}
+	return path
+}
+
+func (f *follower) readFile(unit *Unit, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	rendering, err := render.Stream(path, file)
+	if err != nil {
+		return f.inTree(err)
+	}
+	unit.Objects = objectsOf(rendering, f.tree)
+	return nil
+}
+
+// buildEntry builds as Flux does; a folder that has no kustomization, and files beside its manifests that Flux would not
+// bear, is read as Argo CD does.
+//
+// A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
+// the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
+func (f *follower) buildEntry(unit *Unit, dir string, named bool) error {
+	var snapshots []string
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, LeaveOut: func(file string, content []byte) bool {
+		if !isSnapshot(content) {
+			return false
+		}
+		if !slices.Contains(snapshots, file) {
+			snapshots = append(snapshots, file)
+		}
+		return true
+	}})
+	if err != nil && render.KustomizationIn(dir) == "" {
+		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root}); plainErr == nil && len(plain.Objects) > 0 {
+			rendering, err = plain, nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	unit.Dirs = []string{f.tree.Relative(dir)}
+	unit.Objects = objectsOf(rendering, f.tree)
+	if named {
+		f.cluster.reportSnapshots(f.tree, snapshots)
+	}
+	return nil
+}
+
+// isSnapshot tells whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets
+// it.
+func isSnapshot(content []byte) bool {
+	if !bytes.Contains(content, []byte(snapshotKind)) {
+		return false
+	}
+	var head metav1.TypeMeta
+	return yaml.Unmarshal(content, &head) == nil && head.Kind == snapshotKind && strings.HasPrefix(head.APIVersion, "preview.moult.dev/")
+}
+
+const snapshotKind = "ClusterSnapshot"
+
+// take makes a unit of an object that makes a tool apply something, once.
+func (f *follower) take(p pointer) {
+	if !delivers(p.by) || f.seen[key(p)] {
+		return
+	}
+	if !p.last && f.waits(p) {
+		f.later = append(f.later, p)
+		return
+	}
+	for _, unit := range f.units(p) {
+		f.add(unit)
+	}
+}
+
+func (f *follower) add(unit *Unit) {
+	if unit.By != nil {
+		f.seen[key(pointer{by: unit.By, parent: unit.Parent})] = true
+	}
+	f.cluster.Units = append(f.cluster.Units, unit)
+	f.cluster.report(unit)
+}
+
+// key is the same for the same object, whichever unit it was found in.
+func key(p pointer) string {
+	return p.by.GetKind() + " " + unitName(p)
+}
+
+// unitName is the namespace/name of a Kustomization or Application.
+func unitName(p pointer) string {
+	namespace := p.by.GetNamespace()
+	if namespace == "" && p.parent != nil && p.parent.Tool == optin.ArgoCD && p.parent.By != nil {
+		namespace = text(p.parent.By.Unstructured, "spec", "destination", "namespace")
+	}
+	if namespace == "" {
+		return p.by.GetName()
+	}
+	return namespace + "/" + p.by.GetName()
+}
+
+// delivers tells whether an object makes a tool apply something.
+func delivers(object *Object) bool {
+	return object.is("kustomize.toolkit.fluxcd.io", "Kustomization") || object.is("argoproj.io", "Application") || object.is("argoproj.io", "ApplicationSet")
+}

@@ -1,0 +1,137 @@
+package desired
+
+import (
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// hidden is what of this repository decides about objects that are not seen.
+type hidden struct {
+	// files are files and folders, absolute; built are objects that were built, and are not the cluster's own.
+	files, built []string
+	// inputs are those of the unit.
+	inputs map[string]string
+	// scope is how much of the repository decides, beside files.
+	scope scope
+}
+
+func (h *hidden) widen(to scope) { h.scope = max(h.scope, to) }
+
+func (h *hidden) add(path string) {
+	if path != "" {
+		h.files = append(h.files, path)
+	}
+}
+
+// addBelowRoot adds a folder that is said to be in another repository, if this one has it, too: the other may be a mirror of
+// this one.
+func (h *hidden) addBelowRoot(t *repository.Tree, path string) {
+	if dir := folder(t, path); dir != t.Root && dir != t.Dir {
+		h.add(dir)
+	}
+}
+
+// chartOf is the chart of a HelmRelease, or of Flux's HelmChart, that lies in this repository, and the values beside it.
+func (f *follower) chartOf(object *Object) hidden {
+	fields := []string{"spec"}
+	if object.is("helm.toolkit.fluxcd.io", "HelmRelease") {
+		fields = []string{"spec", "chart", "spec"}
+	}
+	var h hidden
+	spec := func(more ...string) string {
+		return text(object.Unstructured, append(fields[:len(fields):len(fields)], more...)...)
+	}
+	if f.tree == nil || spec("chart") == "" || spec("sourceRef", "kind") == "HelmRepository" {
+		return h
+	}
+	h.add(folder(f.tree, spec("chart")))
+	h.inputs = f.ignoringFiles()
+	values, _ := at(object.Unstructured, append(fields[:len(fields):len(fields)], "valuesFiles")...).([]any)
+	for _, file := range values {
+		if file, ok := file.(string); ok {
+			h.add(f.inRoot(strings.TrimPrefix(file, "/")))
+		}
+	}
+	return h
+}
+
+// hideChart remembers the chart of an Application and the files of values and parameters that it takes: from the chart's
+// folder, from the root of the repository if they begin with a slash, or with $name/ from another source, which may be this
+// repository. Of patterns and variables of the build, any file may be meant.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
+func (f *follower) hideChart(u *Unit, source *unstructured.Unstructured, dir string) {
+	u.hidden.add(dir)
+	var files []string
+	values, _ := at(source, "helm", "valueFiles").([]any)
+	for _, file := range values {
+		file, _ := file.(string)
+		files = append(files, file)
+	}
+	for _, parameter := range entries(source, "helm", "fileParameters") {
+		files = append(files, text(parameter, "path"))
+	}
+	for _, file := range files {
+		inside, below := file, dir
+		if elsewhere, found := strings.CutPrefix(file, "$"); found {
+			_, inside, _ = strings.Cut(elsewhere, "/")
+			below = f.tree.Root
+		} else if absolute, found := strings.CutPrefix(file, "/"); found {
+			inside, below = absolute, f.tree.Root
+		}
+		switch {
+		case inside == "" || strings.ContainsAny(inside, "*?[{$"):
+			u.hidden.widen(mayBe(inside))
+		case below == f.tree.Root:
+			u.hidden.add(f.inRoot(inside))
+		case below != "":
+			u.hidden.add(filepath.Join(below, filepath.FromSlash(inside)))
+		}
+	}
+	if dir != "" && len(overrides(u, dir)) > 0 {
+		u.hidden.widen(data) // they may name other files of values
+	}
+}
+
+// mayBe is how much of the repository a pattern of files may mean.
+func mayBe(pattern string) scope {
+	if pattern == "" || isData(pattern) {
+		return data
+	}
+	return everything
+}
+
+// inRoot is a path of the repository, empty if it leads out.
+func (f *follower) inRoot(path string) string {
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return ""
+	}
+	return filepath.Join(f.tree.Root, filepath.FromSlash(path))
+}
+
+// hideBuild builds what goes to another cluster, to tell whether what matters in it changes.
+func (f *follower) hideBuild(u *Unit, d optin.Delivery) {
+	dir := folder(f.tree, d.Path)
+	if dir == "" {
+		return
+	}
+	rendering, err := render.Folder(dir, f.fluxOptions(u, d))
+	if err != nil {
+		u.hidden.add(dir)
+		u.hidden.widen(wires)
+		return
+	}
+	for _, object := range objectsOf(rendering, f.tree) {
+		if raw, err := object.MarshalJSON(); err == nil && (object.matters() || installs(object)) {
+			u.hidden.built = append(u.hidden.built, string(raw))
+		}
+		if delivers(object) {
+			u.hidden.widen(wires)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package desired
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// addInput remembers something that decides about a unit; what is empty is as if it were not there.
+func (u *Unit) addInput(name, content string) {
+	if content == "" {
+		return
+	}
+	if u.Inputs == nil {
+		u.Inputs = map[string]string{}
+	}
+	u.Inputs[name] = content
+}
+
+// findInputs finds what decides about units and is not built into them. It comes late, as a source or a Secret may stand in
+// any unit. What nobody is known to apply may be Flux's.
+func (f *follower) findInputs() {
+	for _, u := range f.cluster.Units {
+		if u.Tool == optin.ArgoCD {
+			continue
+		}
+		if u.By != nil {
+			kind := text(u.By.Unstructured, "spec", "sourceRef", "kind")
+			if kind != "" && kind != "GitRepository" {
+				continue
+			}
+			f.inputsOfSource(u)
+			f.inputsOfVariables(u)
+		}
+		for name, content := range f.ignoringFiles() {
+			u.addInput(name, content)
+		}
+	}
+}
+
+// leavingOut are the fields of a GitRepository that decide which files arrive, and so what is pruned for want of them.
+// https://fluxcd.io/flux/components/source/gitrepositories/#ignore
+var leavingOut = []string{"ignore", "sparseCheckout", "recurseSubmodules"}
+
+// inputsOfSource adds what a Kustomization's GitRepository leaves out, and the repositories that it includes.
+func (f *follower) inputsOfSource(u *Unit) {
+	namespace := text(u.By.Unstructured, "spec", "sourceRef", "namespace")
+	if namespace == "" {
+		namespace = u.By.GetNamespace()
+	}
+	sources := f.named("GitRepository", namespace, text(u.By.Unstructured, "spec", "sourceRef", "name"))
+	for _, source := range sources {
+		for _, field := range leavingOut {
+			u.addInput(fmt.Sprintf("spec.%s of GitRepository %s", field, source.GetName()), jsonOf(at(source.Unstructured, "spec", field)))
+		}
+	}
+	seen := map[*Object]bool{}
+	for len(sources) > 0 {
+		source := sources[0]
+		sources = sources[1:]
+		if seen[source] {
+			continue
+		}
+		seen[source] = true
+		for _, included := range f.included(source) {
+			u.addInput("GitRepository "+included.GetName()+", which is included,", jsonOf(deciding(included.Unstructured)))
+			sources = append(sources, included)
+		}
+	}
+}
+
+// included are the repositories that a GitRepository puts into its own.
+// https://fluxcd.io/flux/components/source/gitrepositories/#include
+func (f *follower) included(source *Object) []*Object {
+	var found []*Object
+	if source.is("source.toolkit.fluxcd.io", "GitRepository") {
+		for _, include := range entries(source.Unstructured, "spec", "include") {
+			found = append(found, f.named("GitRepository", source.GetNamespace(), text(include, "repository", "name"))...)
+		}
+	}
+	return found
+}
+
+// inputsOfVariables adds where the values of variables come from that could not be put in, if these stand in something that
+// matters. What could be put in is seen in the objects.
+func (f *follower) inputsOfVariables(u *Unit) {
+	if !slices.ContainsFunc(u.Objects, func(o *Object) bool { return o.variables && o.matters() }) {
+		return
+	}
+	u.addInput("spec.postBuild of Kustomization "+u.Name, jsonOf(at(u.By.Unstructured, "spec", "postBuild")))
+	for _, from := range entries(u.By.Unstructured, "spec", "postBuild", "substituteFrom") {
+		kind, name := text(from, "kind"), text(from, "name")
+		for _, object := range f.named(kind, u.By.GetNamespace(), name) {
+			u.addInput(kind+" "+name, jsonOf(deciding(object.Unstructured)))
+		}
+	}
+}
+
+// ignoringFiles are the files that tell Flux's source-controller what to leave out of a repository; it reads those of all
+// folders, where git is concerned.
+func (f *follower) ignoringFiles() map[string]string {
+	if f.ignoring != nil || f.tree == nil {
+		return f.ignoring
+	}
+	f.ignoring = map[string]string{}
+	_ = filepath.WalkDir(f.tree.Root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && entry.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if err == nil && entry.Name() == ".sourceignore" {
+			content, err := render.ReadRegular(path)
+			f.ignoring[f.tree.Relative(path)] = fmt.Sprintf("%s %v", content, err != nil)
+		}
+		return nil
+	})
+	return f.ignoring
+}
+
+// notAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
+func (f *follower) notAsItLies(u *Unit, source *unstructured.Unstructured, path string) string {
+	dir := folder(f.tree, path)
+	if dir == "" {
+		return ""
+	}
+	if files := overrides(u, dir); len(files) > 0 {
+		return "its source is overridden by " + f.tree.Relative(files[0])
+	}
+	if render.KustomizationIn(dir) != "" {
+		return ""
+	}
+	if options, _ := at(source, "directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, truth(source, "directory", "recurse")) {
+		return "it is rendered by jsonnet"
+	}
+	return ""
+}
+
+// overrides are the files beside what an Application applies that change its source.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git
+func overrides(u *Unit, dir string) []string {
+	var found []string
+	// Outside of Argo CD's own namespace, an Application is called by its namespace, too.
+	for _, name := range []string{"", "-" + u.By.GetName(), "-" + u.By.GetNamespace() + "_" + u.By.GetName()} {
+		name = ".argocd-source" + name + ".yaml"
+		if hasFile(dir, name) {
+			found = append(found, filepath.Join(dir, name))
+		}
+	}
+	return found
+}
+
+func holdsJsonnet(dir string, recurse bool) bool {
+	found := false
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be read is not there
+		case entry.IsDir() && path != dir && !recurse:
+			return filepath.SkipDir
+		case !entry.IsDir() && filepath.Ext(path) == ".jsonnet":
+			found = true
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// generatorsRead is where git generators look, empty if an ApplicationSet has none that says.
+func generatorsRead(set *unstructured.Unstructured) string {
+	var read []string
+	for _, generator := range entries(set, "spec", "generators") {
+		if url, revision := text(generator, "git", "repoURL"), text(generator, "git", "revision"); url+revision != "" {
+			read = append(read, normalURL(url)+" "+revision)
+		}
+	}
+	return strings.Join(read, "\n")
+}
+
+// scopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
+// run: with those that read files, or values for charts, any that holds data; with a plug-in, everything.
+func scopeOf(set *unstructured.Unstructured) scope {
+	switch spec := at(set, "spec"); {
+	case holdsKey(at(set, "spec", "template"), "plugin"):
+		return everything
+	case holdsKey(spec, "files"), holdsKey(spec, "valueFiles"), holdsKey(spec, "fileParameters"), holdsKey(spec, "templatePatch"):
+		return data
+	}
+	return wires
+}
+
+// holdsKey tells whether there is a field of that name anywhere in a value.
+func holdsKey(value any, name string) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return holdsKey(item, name) })
+	case map[string]any:
+		if _, there := v[name]; there {
+			return true
+		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(item any) bool { return holdsKey(item, name) })
+	}
+	return false
+}
+
+// jsonOf is empty for what is not there, and for what is as if it were not.
+func jsonOf(value any) string {
+	if value == nil || value == false || value == "" {
+		return ""
+	}
+	content, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}

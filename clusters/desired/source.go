@@ -1,0 +1,86 @@
+package desired
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/repository"
+)
+
+// folder finds a path of a delivery in the tree: from the root of the repository, as the tools do, or else from the
+// folder that the tree was opened for, since examples and tests hold whole repositories in folders. Empty if there is
+// none.
+func folder(t *repository.Tree, path string) string {
+	for _, root := range []string{t.Root, t.Dir} {
+		dir := filepath.Join(root, filepath.FromSlash(path))
+		short, err := filepath.Rel(t.Root, dir)
+		if err != nil || !filepath.IsLocal(short) {
+			continue
+		}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// fluxSource says why what a Kustomization applies is not in this repository, empty if it is or may be; and the tag or
+// commit it is pinned to.
+func (f *follower) fluxSource(kustomization *unstructured.Unstructured) (elsewhere, pinned string) {
+	kind, name := text(kustomization, "spec", "sourceRef", "kind"), text(kustomization, "spec", "sourceRef", "name")
+	if kind != "GitRepository" && kind != "" {
+		return fmt.Sprintf("it comes from %s %s", kind, name), ""
+	}
+	namespace := text(kustomization, "spec", "sourceRef", "namespace")
+	if namespace == "" {
+		namespace = kustomization.GetNamespace()
+	}
+	source := f.gitRepository(namespace, name)
+	if source == nil {
+		return "", ""
+	}
+	if ours := f.gitRepository("", "flux-system"); ours != nil && normalURL(text(source, "spec", "url")) != normalURL(text(ours, "spec", "url")) {
+		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", text(source, "spec", "url"), name), ""
+	}
+	for _, how := range []string{"commit", "tag", "semver"} {
+		if at := text(source, "spec", "ref", how); at != "" {
+			return "", fmt.Sprintf("%s %s (GitRepository %s)", how, at, name)
+		}
+	}
+	return "", ""
+}
+
+// gitRepository is a source among the objects seen so far; without a namespace it may be in any.
+func (f *follower) gitRepository(namespace, name string) *unstructured.Unstructured {
+	for _, unit := range f.cluster.Units {
+		for _, object := range unit.Objects {
+			if object.is("source.toolkit.fluxcd.io", "GitRepository") && object.GetName() == name &&
+				(namespace == "" || object.GetNamespace() == "" || object.GetNamespace() == namespace) {
+				return object.Unstructured
+			}
+		}
+	}
+	return nil
+}
+
+// normalURL makes the ways to write a repository's address alike.
+func normalURL(url string) string {
+	url = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(url), "/"), ".git")
+	if _, after, found := strings.Cut(url, "://"); found {
+		url = after
+	} else {
+		url = strings.Replace(url, ":", "/", 1) // git@host:path
+	}
+	if _, after, found := strings.Cut(url, "@"); found {
+		url = after
+	}
+	return url
+}
+
+func noSuchFolder(path string) string {
+	return fmt.Sprintf("there is no folder %s in this repository", path)
+}

@@ -1,0 +1,174 @@
+package desired_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/desired"
+)
+
+// object is one in the namespace flux-system; the spec is in flow style, without braces.
+func object(apiVersion, kind, name, spec string) string {
+	return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: flux-system}\nspec: {" + spec + "}\n---\n"
+}
+
+func source(kind, name, spec string) string {
+	return object("source.toolkit.fluxcd.io/v1", kind, name, spec)
+}
+
+func helm(spec string) string {
+	return object("helm.toolkit.fluxcd.io/v2", "HelmRelease", "h", spec)
+}
+
+// unseen are the sources with why they cannot be seen.
+func unseen(c *desired.Cluster) []string {
+	var found []string
+	for _, s := range c.Unseen {
+		found = append(found, s.Name+": "+s.Why)
+	}
+	return found
+}
+
+func TestWhatCannotBeSeenIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		files files
+		want  []string
+	}{
+		"a HelmRelease":                        {files{"entry/h.yaml": helm("chart: {spec: {chart: c, version: 1.x, sourceRef: {kind: HelmRepository, name: r}}}")}, []string{"HelmRelease flux-system/h: it installs the chart c 1.x of HelmRepository r"}},
+		"one that skips the chart's CRDs":      {files{"entry/h.yaml": helm("chart: {spec: {chart: c}}, install: {crds: Skip}, upgrade: {crds: Skip}")}, []string{"HelmRelease flux-system/h: it installs the chart c"}},
+		"one with a reference":                 {files{"entry/h.yaml": helm("chartRef: {kind: OCIRepository, name: r}")}, []string{"HelmRelease flux-system/h: it installs the chart of OCIRepository r"}},
+		"one of a Kustomization":               {files{"entry/a.yaml": flux("a", "path: ./apps"), "apps/h.yaml": helm("chart: {}")}, []string{"HelmRelease flux-system/h: what it installs is not among these manifests"}},
+		"other installers":                     {files{"entry/h.yaml": object("helm.cattle.io/v1", "HelmChart", "h", "") + object("operators.coreos.com/v1alpha1", "Subscription", "s", "")}, []string{"HelmChart flux-system/h: what it installs is not among these manifests", "Subscription flux-system/s: what it installs is not among these manifests"}},
+		"a Kustomization of an artifact":       {files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: OCIRepository, name: x}")}, []string{"Kustomization flux-system/a: it comes from OCIRepository x"}},
+		"an Application of a chart":            {files{"entry/a.yaml": app("a", "source: {chart: c, repoURL: x, targetRevision: 1.2.3}")}, []string{"Application argocd/a: it comes from the chart c 1.2.3"}},
+		"an Application of another repository": {files{"entry/a.yaml": app("a", "source: {path: apps, repoURL: 'https://one/x'}"), "apps/b.yaml": app("b", "source: {path: b, repoURL: 'https://two/x'}") + app("c", "source: {path: b, repoURL: 'git@one:x.git'}"), "b/x.yaml": configMap("x")}, []string{"Application argocd/b: it comes from another repository, https://two/x"}},
+		"a folder that is not there":           {files{"entry/a.yaml": flux("a", "path: ./missing")}, []string{"Kustomization flux-system/a: there is no folder ./missing in this repository"}},
+		"nothing":                              {files{"entry/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			cluster := followed(t, c.files)
+			g.Expect(unseen(cluster)).To(Equal(c.want))
+			g.Expect(cluster.Findings).To(BeEmpty(), "what follows from it depends on the pull request")
+			for _, s := range cluster.Unseen {
+				g.Expect(s.By.At("spec").String()).NotTo(BeEmpty())
+			}
+		})
+	}
+}
+
+// A fingerprint is the same unless something in the repository decides otherwise about what cannot be seen.
+func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
+	const (
+		fromRepository = "chart: {spec: {chart: c, version: 1.0.0, interval: 1h, sourceRef: {kind: HelmRepository, name: r}}}, interval: 1h, valuesFrom: [{kind: ConfigMap, name: v}]"
+		inGit          = "chart: {spec: {chart: ./charts/c, valuesFiles: [env/one.yaml], sourceRef: {kind: GitRepository, name: flux-system}}}"
+	)
+	values := strings.Replace(configMap("v", "crds: 'false'"), "name: v", "name: v, namespace: flux-system", 1)
+	release := files{"entry/h.yaml": helm(fromRepository), "entry/r.yaml": source("HelmRepository", "r", "url: https://one, interval: 1h"), "entry/v.yaml": values, "entry/x.yaml": configMap("x", "a: b")}
+	chart := files{
+		"entry/h.yaml": helm(inGit), "charts/c/Chart.yaml": "name: c\ndependencies: [{name: d, repository: file://../d}]\n", "charts/c/templates/x.yaml": "{{ x }}",
+		"charts/d/Chart.yaml": "name: d\n", "charts/d/crds/x.yaml": crd("x"), "env/one.yaml": "a: b", "env/two.yaml": "a: b",
+	}
+	ofChart := files{
+		"entry/a.yaml": app("a", "sources: [{path: charts/c, helm: {valueFiles: [own.yaml, $here/env/one.yaml]}}, {ref: here}]"), "charts/c/Chart.yaml": "name: c\n",
+		"charts/c/own.yaml": "a: b", "env/one.yaml": "a: b", "env/two.yaml": "a: b",
+	}
+	plugin := files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x.txt": "a", "base/kustomization.yaml": "resources: [x.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
+	set := files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {path: 'at/{{name}}'}}}"), "at/one/crd.yaml": crd("x"), "at/one/x.yaml": configMap("x")}
+	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
+	artifact := files{"entry/a.yaml": flux("a", "path: ./p, sourceRef: {kind: OCIRepository, name: o}"), "entry/o.yaml": source("OCIRepository", "o", "url: oci://one, ref: {tag: v1}"), "p/crd.yaml": crd("x"), "p/x.yaml": configMap("x"), "entry/x.yaml": configMap("x")}
+	mirror := files{"entry/a.yaml": app("a", "source: {path: apps, repoURL: 'https://one/x'}"), "apps/b.yaml": app("b", "source: {path: b, repoURL: 'https://two/x'}"), "b/x.yaml": configMap("x"), "c/x.yaml": configMap("x")}
+	other := files{"entry/a.yaml": flux("a", "path: ./p, interval: 1m, sourceRef: {kind: GitRepository, name: g}"), "entry/g.yaml": source("GitRepository", "flux-system", "url: https://one/x") + source("GitRepository", "g", "url: https://two/x, ref: {tag: v1}, interval: 1h")}
+	for name, c := range map[string]struct {
+		before   files
+		file     string
+		from, to string
+		same     bool
+	}{
+		"nothing":                                 {release, "entry/h.yaml", "", "", true},
+		"how often it is looked at":               {release, "entry/h.yaml", "interval: 1h", "interval: 2h", true},
+		"the chart's version":                     {release, "entry/h.yaml", "1.0.0", "2.0.0", false},
+		"a field that nobody knows":               {release, "entry/h.yaml", "valuesFrom", "other: x, valuesFrom", false},
+		"where the chart comes from":              {release, "entry/r.yaml", "https://one", "https://two", false},
+		"how often that is looked at":             {release, "entry/r.yaml", "interval: 1h", "interval: 2h", true},
+		"a value of the chart":                    {release, "entry/v.yaml", "false", "true", false},
+		"something else":                          {release, "entry/x.yaml", "a: b", "a: c", true},
+		"a template of a chart in Git":            {chart, "charts/c/templates/x.yaml", "x", "y", false},
+		"what that chart depends on":              {chart, "charts/d/crds/x.yaml", "v1}", "v2}", false},
+		"its values":                              {chart, "env/one.yaml", "a: b", "a: c", false},
+		"values of others":                        {chart, "env/two.yaml", "a: b", "a: c", true},
+		"the values of an Application's chart":    {ofChart, "charts/c/own.yaml", "a: b", "a: c", false},
+		"its values of another source":            {ofChart, "env/one.yaml", "a: b", "a: c", false},
+		"other values, for Argo CD":               {ofChart, "env/two.yaml", "a: b", "a: c", true},
+		"a plugin's file":                         {plugin, "p/x.txt", "a", "b", false},
+		"a CRD that a plugin may read":            {plugin, "base/crd.yaml", "v1}", "v2}", false},
+		"a list of files that a plugin may read":  {plugin, "base/kustomization.yaml", "x.yaml", "crd.yaml", false},
+		"whatever a plugin may read":              {plugin, "base/x.yaml", "name: x", "name: y", false},
+		"a CRD that an ApplicationSet may apply":  {set, "at/one/crd.yaml", "v1}", "v2}", false},
+		"what else an ApplicationSet may apply":   {set, "at/one/x.yaml", "name: x", "name: y", true},
+		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
+		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
+		"an artifact's tag":                       {artifact, "entry/o.yaml", "v1}", "v2}", false},
+		"a CRD that may be in the artifact":       {artifact, "p/crd.yaml", "v1}", "v2}", false},
+		"a file that may be in the artifact":      {artifact, "p/x.yaml", "name: x", "name: y", false},
+		"a file that is not in the artifact":      {artifact, "entry/x.yaml", "name: x", "name: y", true},
+		"a folder of a mirror, perhaps":           {mirror, "b/x.yaml", "name: x", "name: y", false},
+		"what is not in that folder":              {mirror, "c/x.yaml", "name: x", "name: y", true},
+		"another repository's tag":                {other, "entry/g.yaml", "tag: v1", "tag: v2", false},
+		"how often another repository is fetched": {other, "entry/g.yaml", "interval: 1h", "interval: 2h", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(c.before[c.file]).To(ContainSubstring(c.from))
+			after := maps.Clone(c.before)
+			after[c.file] = strings.ReplaceAll(after[c.file], c.from, c.to)
+			if c.from == "" {
+				after = c.before
+			}
+			one, two := followed(t, c.before).Unseen, followed(t, after).Unseen
+			g.Expect(one).To(HaveLen(1))
+			g.Expect(two).To(HaveLen(1))
+			if c.same {
+				g.Expect(two[0].Fingerprint).To(Equal(one[0].Fingerprint), "wherever the repository lies")
+			} else {
+				g.Expect(two[0].Fingerprint).NotTo(Equal(one[0].Fingerprint))
+			}
+		})
+	}
+}
+
+func TestWhatMovesToAnotherUnitIsNotTheSame(t *testing.T) {
+	g := NewWithT(t)
+	both := flux("a", "path: ./a") + flux("b", "path: ./b")
+	one := followed(t, files{"entry/a.yaml": both, "a/h.yaml": helm("chart: {}"), "b/x.yaml": configMap("x")}).Unseen
+	two := followed(t, files{"entry/a.yaml": both, "a/x.yaml": configMap("x"), "b/h.yaml": helm("chart: {}")}).Unseen
+	g.Expect(two[0].Name).To(Equal(one[0].Name))
+	g.Expect(two[0].Fingerprint).NotTo(Equal(one[0].Fingerprint), "the one may be pruned before the other comes")
+}
+
+func TestWhatAStreamPointsAtIsUnseen(t *testing.T) {
+	g := NewWithT(t)
+	c, err := desired.Stream("standard input", strings.NewReader(flux("a", "path: ./a")+app("b", "source: {path: b}")+helm("chart: {spec: {chart: ./c}}")+configMap("x")))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unseen(c)).To(Equal([]string{
+		"Kustomization flux-system/a: nothing is followed from standard input", "Application argocd/b: nothing is followed from standard input",
+		"HelmRelease flux-system/h: it installs the chart ./c",
+	}))
+}
+
+func TestASnapshotAmongTheManifestsBreaksNothing(t *testing.T) {
+	g := NewWithT(t)
+	const snapshot = "apiVersion: preview.moult.dev/v1alpha1\nkind: ClusterSnapshot\ncluster: production\n"
+	repository := opened(t, files{"crds/x.yaml": crd("x.example.com"), "entry/y.yaml": configMap("y"), "entry/production.yaml": snapshot, "snapshots/production.yaml": snapshot})
+	all, err := desired.Follow(t.Context(), repository, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(units(all)).To(Equal([]string{repository.Name + ": x.example.com y"}))
+	g.Expect(all.Findings).To(BeEmpty())
+	one, err := desired.Follow(t.Context(), repository, "entry")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(units(one)).To(Equal([]string{"entry: y"}))
+	g.Expect(findings(one)).To(Equal([]string{"SnapshotAmongManifests warning entry/production.yaml"}), "Flux would not pass it over")
+}

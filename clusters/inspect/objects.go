@@ -1,0 +1,115 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// takeObjects looks through the metadata of all objects of a CRD; nil if that cannot be done.
+func (t *taker) takeObjects(ctx context.Context, crd seen) *snapshot.Objects {
+	words := "the objects of " + crd.Name
+	if t.opts.NoObjects {
+		t.leaveOut(snapshot.ObjectsOfCRD, crd.Name, words+" were left out of the snapshot on purpose")
+		return nil
+	}
+	versions := readable(crd.CRD)
+	if len(versions) == 0 {
+		t.leaveOut(snapshot.ObjectsOfCRD, crd.Name, words+" could not be read: no version of it is served")
+		return nil
+	}
+	var failure error
+	for _, version := range versions {
+		count := t.newCount(crd)
+		err := t.walk(ctx, schema.GroupVersionResource{Group: crd.group, Version: version, Resource: crd.plural}, count)
+		if err == nil {
+			return count.objects()
+		}
+		if failure == nil {
+			failure = err
+		}
+		if apierrors.IsForbidden(err) || ctx.Err() != nil {
+			break // no other version would be better; where one object cannot be converted to a version, another may be
+		}
+	}
+	t.miss(snapshot.ObjectsOfCRD, crd.Name, words, allow(crd.group, crd.plural, "list"), failure)
+	return nil
+}
+
+// readable are the versions to read objects at: the storage version first, since most need no conversion then.
+func readable(crd snapshot.CRD) (versions []string) {
+	for _, v := range crd.Versions {
+		switch {
+		case !v.Served:
+		case v.Storage:
+			versions = append([]string{v.Name}, versions...)
+		default:
+			versions = append(versions, v.Name)
+		}
+	}
+	return versions
+}
+
+// walk counts all objects, a page at a time. A list that has expired goes on from the token in the error: what was
+// written since then is seen as it is now, or was seen.
+func (t *taker) walk(ctx context.Context, resource schema.GroupVersionResource, count *count) error {
+	opts := metav1.ListOptions{Limit: t.opts.PageSize}
+	for renewals := 0; ; {
+		var page *metav1.PartialObjectMetadataList
+		err := t.patiently(ctx, func(ctx context.Context) (err error) {
+			page, err = t.objects.Resource(resource).List(ctx, opts)
+			return err
+		})
+		if apierrors.IsResourceExpired(err) && renewals < tries {
+			renewals++
+			if opts.Continue = continueToken(err); opts.Continue == "" {
+				count.reset()
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			count.add(&page.Items[i])
+		}
+		total := count.n
+		if page.RemainingItemCount != nil {
+			total += *page.RemainingItemCount
+		}
+		t.opts.Tell(Progress{CRD: count.crd.Name, Done: count.n, Total: total})
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return nil
+		}
+		renewals = 0
+	}
+}
+
+func continueToken(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return status.Status().Continue
+	}
+	return ""
+}
+
+// stuckAfter is how long a deletion may take without being remarkable.
+const stuckAfter = 5 * time.Minute
+
+// stuckExample is what is told of an object that is stuck.
+func stuckExample(item *metav1.PartialObjectMetadata) string {
+	return fmt.Sprintf("%s since %s", nameOf(item), item.DeletionTimestamp.UTC().Format(time.RFC3339))
+}
+
+func nameOf(item *metav1.PartialObjectMetadata) string {
+	if item.Namespace == "" {
+		return item.Name
+	}
+	return item.Namespace + "/" + item.Name
+}

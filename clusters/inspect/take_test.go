@@ -1,0 +1,310 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+// Whatever is missing is told with the rule that grants it: the rules that a snapshot names are all that the next one
+// needs.
+func TestEveryRightThatIsMissingIsToldWithTheRuleThatGrantsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets().OptedIn(), 12)
+	user := "reader-" + w.GR.Group
+	crds := running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get")
+	cfg := running.User(t, cp.Config, user, crds)
+
+	taken := w.take(cfg)
+	w.Expect(whats(taken)).To(Equal([]snapshot.What{snapshot.APIServerMetrics, snapshot.ObjectsOfCRD, snapshot.Removals}))
+	w.Expect(taken.CRDs).To(ConsistOf(And(HaveField("Name", w.GR.String()), HaveField("Objects", BeNil()))))
+	w.Expect(taken.Metrics).To(BeNil())
+	w.Expect(w.judge(taken).Unseen).To(HaveLen(3))
+	rules := []rbacv1.PolicyRule{crds}
+	for _, n := range taken.NotRead {
+		w.Expect(n.Why).To(And(ContainSubstring("may not be read; it takes "), Not(ContainSubstring(user))))
+		w.Expect(n.Rule).NotTo(BeNil())
+		rules = append(rules, *n.Rule)
+	}
+
+	running.Allow(t, cp.Config, user, rules...)
+	w.Eventually(func() []snapshot.What { return whats(w.take(cfg)) }, soon, "100ms").Should(BeEmpty())
+	taken = w.take(cfg)
+	w.Expect(*taken.CRDs[0].Objects).To(HaveField("Count", int64(12)))
+	w.Expect(taken.Metrics).NotTo(BeNil())
+}
+
+func whats(s *snapshot.Snapshot) (all []snapshot.What) {
+	for _, n := range s.NotRead {
+		all = append(all, n.What)
+	}
+	return all
+}
+
+func TestWithoutTheCRDsNothingIsCalledAbsent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets(), 0)
+	cfg := running.User(t, cp.Config, "nobody-"+w.GR.Group, running.Rule("", "pods", "get"))
+	for name, all := range map[string]bool{"one is asked for": false, "all are": true} {
+		t.Run(name, func(t *testing.T) {
+			taken := w.take(cfg, func(o *Options) {
+				if all {
+					o.CRDs = nil
+				}
+			})
+			a := w.judge(taken)
+			NewWithT(t).Expect(a.Known).To(BeFalse())
+			NewWithT(t).Expect(a.Why).To(ContainSubstring("on customresourcedefinitions in apiextensions.k8s.io"))
+		})
+	}
+}
+
+func TestAllCRDsAreTakenAndOnlyThoseThatMatterLookedThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	single := builders.CRD(w.GR.Group, "gadgets").Build()
+	w.install(w.widgets(), 3)
+	running.Install(t, cp, single)
+	taken := w.take(cp.Config, func(o *Options) { o.CRDs = nil })
+	w.Expect(taken.CRDs).To(ContainElements(
+		And(HaveField("Name", w.GR.String()), HaveField("Objects", Not(BeNil())), HaveField("OptedIn", false)),
+		And(HaveField("Name", single.Name), HaveField("Objects", BeNil())),
+	))
+	w.Expect(taken.CRDs).To(ContainElement(HaveField("Name", "versionremovals.moult.dev")))
+	w.Expect(taken.Named).To(BeEmpty())
+	w.Expect(taken.ServerVersion).To(HavePrefix("v1."))
+
+	taken = w.take(cp.Config, func(o *Options) { o.CRDs = []string{single.Name, "absent." + w.GR.Group} })
+	w.Expect(taken.CRDs).To(ConsistOf(And(HaveField("Name", single.Name), HaveField("Objects", HaveField("Count", int64(0))))))
+	w.Expect(taken.NotRead).To(BeEmpty())
+	taken = w.take(cp.Config, func(o *Options) { o.NoObjects = true })
+	w.Expect(taken.CRDs[0].Objects).To(BeNil())
+	w.Expect(whats(taken)).To(Equal([]snapshot.What{snapshot.ObjectsOfCRD}))
+}
+
+func TestRequestsAndWatchesAtAVersionShow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	crd := w.widgets().Storage("v1").OptedIn().Build()
+	crd.Spec.Versions[0].Deprecated = true
+	running.Install(t, cp, crd).Create(3)
+	_, err := w.Objects("v1alpha1").List(t.Context(), metav1.ListOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	var old snapshot.Requests
+	w.Eventually(func(g Gomega) {
+		watch, err := w.Objects("v1alpha1").Watch(t.Context(), metav1.ListOptions{}) // the API server ends those that began before it knew the CRD well
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(watch.Stop)
+		requests := w.take(cp.Config).CRDs[0].Requests
+		at := slices.IndexFunc(requests, func(r snapshot.Requests) bool { return r.Version == "v1alpha1" })
+		g.Expect(at).NotTo(BeNumerically("<", 0))
+		old = requests[at]
+		g.Expect(old.Watches).To(BeNumerically(">=", 1))
+	}, soon, "100ms").Should(Succeed())
+	w.Expect(old.Deprecated).To(BeTrue())
+	w.Expect(old.Counts).To(And(HaveKeyWithValue("LIST", BeNumerically(">=", 1)), HaveKeyWithValue("POST", BeNumerically(">=", 3))))
+	kinds := []string{}
+	for _, warning := range w.judge(w.take(cp.Config)).Extra {
+		kinds = append(kinds, warning.Kind)
+	}
+	w.Expect(kinds).To(ContainElements(snapshot.KindWatched, snapshot.KindRequested))
+}
+
+// Memory does not grow with the number of objects, and nothing is written.
+func TestObjectsAreReadByTheirMetadataAPageAtATime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets().OptedIn(), 30)
+	var lists atomic.Int64
+	cfg := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.Method != http.MethodGet {
+			return nil, fmt.Errorf("a snapshot writes: %s %s", req.Method, req.URL)
+		}
+		if w.isObjects(req) {
+			lists.Add(1)
+			if req.URL.Query().Get("limit") != "7" || !strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadataList") {
+				return nil, fmt.Errorf("objects are listed at once, or whole: %s %s", req.URL, req.Header)
+			}
+		}
+		return next.RoundTrip(req)
+	})
+	var told []Progress
+	taken := w.take(cfg, func(o *Options) { o.Tell = func(p Progress) { told = append(told, p) } })
+	w.Expect(*taken.CRDs[0].Objects).To(HaveField("Count", int64(30)))
+	w.Expect(lists.Load()).To(BeEquivalentTo(5))
+	w.Expect(told).To(HaveLen(5))
+	w.Expect(told[1]).To(Equal(Progress{CRD: w.GR.String(), Done: 14, Total: 30}))
+	w.Expect(taken.NotRead).To(BeEmpty())
+}
+
+const failure = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"fault","reason":%q,"code":%d,"metadata":{"continue":%q}}`
+
+// failing answers the nth of the requests that match, and so many after it, with a Status.
+func failing(match func(*http.Request) bool, nth, times int64, reason string, code int, token string) *rest.Config {
+	var seen atomic.Int64
+	return intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !match(req) {
+			return next.RoundTrip(req)
+		}
+		if n := seen.Add(1); n < nth || n >= nth+times {
+			return next.RoundTrip(req)
+		}
+		if token != "" {
+			token = req.URL.Query().Get("continue")
+		}
+		return &http.Response{
+			StatusCode: code, Request: req, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"0"}},
+			Body:   io.NopCloser(bytes.NewBufferString(fmt.Sprintf(failure, reason, code, token))),
+		}, nil
+	})
+}
+
+func TestFaultsOfTheAPIServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets().OptedIn(), 30)
+	for name, c := range map[string]struct {
+		cfg   *rest.Config
+		known bool
+	}{
+		"a list expires and says how to go on":  {failing(w.isObjects, 3, 1, "Expired", 410, "a token"), true},
+		"a list expires and has to start anew":  {failing(w.isObjects, 3, 1, "Expired", 410, ""), true},
+		"the API server is busy for a while":    {failing(w.isObjects, 2, 2, "TooManyRequests", 429, ""), true},
+		"the API server is busy for too long":   {failing(w.isObjects, 2, 1000, "TooManyRequests", 429, ""), false},
+		"a list that always expires":            {failing(w.isObjects, 1, 1000, "Expired", 410, ""), false},
+		"an error at the storage version alone": {failing(w.isObjects, 1, 1, "InternalError", 500, ""), true},
+		"an error at every version":             {failing(w.isObjects, 2, 1000, "InternalError", 500, ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			taken := w.take(c.cfg, func(o *Options) { o.Clock = hasty{} })
+			if !c.known {
+				g.Expect(taken.CRDs[0].Objects).To(BeNil())
+				g.Expect(taken.NotRead).To(ConsistOf(And(HaveField("What", snapshot.ObjectsOfCRD), HaveField("CRD", w.GR.String()), HaveField("Why", ContainSubstring("fault")), HaveField("Rule", BeNil()))))
+				return
+			}
+			g.Expect(taken.NotRead).To(BeEmpty())
+			g.Expect(*taken.CRDs[0].Objects).To(And(HaveField("Count", int64(30)), HaveField("Writers", HaveLen(0))))
+		})
+	}
+}
+
+// oneByOne makes lists of CRDs come in pages of one.
+func oneByOne(cfg *rest.Config) *rest.Config {
+	return intercepted(cfg, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCRDs(req) {
+			return next.RoundTrip(req)
+		}
+		req = req.Clone(req.Context())
+		query := req.URL.Query()
+		query.Set("limit", "1")
+		req.URL.RawQuery = query.Encode()
+		return next.RoundTrip(req)
+	})
+}
+
+func isCRDs(req *http.Request) bool {
+	return strings.HasSuffix(req.URL.Path, "/customresourcedefinitions")
+}
+
+func TestAListOfCRDsThatBreaksOffLeavesTheRestUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets(), 0)
+	all := func(o *Options) { o.CRDs, o.Clock = nil, hasty{} }
+	for name, c := range map[string]struct {
+		cfg  *rest.Config
+		rule bool
+	}{
+		"by an error":            {failing(isCRDs, 2, 1000, "InternalError", 500, ""), false},
+		"by a right that ends":   {failing(isCRDs, 2, 1000, "Forbidden", 403, ""), true},
+		"because it has expired": {failing(isCRDs, 2, 1000, "Expired", 410, ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			taken := w.take(oneByOne(c.cfg), all)
+			g.Expect(taken.CRDs).To(Or(HaveLen(1), BeEmpty()))
+			g.Expect(whats(taken)).To(ContainElement(snapshot.CRDs))
+			for _, n := range taken.NotRead {
+				g.Expect(n.Rule != nil).To(Equal(c.rule && n.What == snapshot.CRDs), n.Why)
+			}
+			a := taken.Judge(snapshot.Ask{CRD: "absent." + w.GR.Group, Versions: []string{"v1alpha1"}}, now)
+			g.Expect(a.Known).To(BeFalse())
+		})
+	}
+	t.Run("and goes on after it has expired once, with no CRD twice", func(t *testing.T) {
+		g := NewWithT(t)
+		taken := w.take(oneByOne(failing(isCRDs, 2, 1, "Expired", 410, "")), all)
+		g.Expect(taken.NotRead).To(BeEmpty())
+		g.Expect(taken.CRDs).To(ContainElement(HaveField("Name", w.GR.String())))
+	})
+}
+
+func TestWhereMoultIsNotInstalledThereAreNoVersionRemovals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets(), 0)
+	w.Ask()
+	newWorld(t).Ask() // about another CRD
+	removals := func(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/versionremovals") }
+	for name, c := range map[string]struct {
+		cfg      *rest.Config
+		removals int
+		notRead  []snapshot.What
+	}{
+		"it is installed":     {cp.Config, 1, nil},
+		"it is not installed": {failing(removals, 1, 1000, "NotFound", 404, ""), 0, nil},
+		"a list expires":      {failing(removals, 1, 1, "Expired", 410, ""), 1, nil},
+		"a list fails":        {failing(removals, 1, 1000, "InternalError", 500, ""), 0, []snapshot.What{snapshot.Removals}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			taken := w.take(c.cfg)
+			g.Expect(taken.Removals).To(HaveLen(c.removals), "those of other CRDs are left out")
+			g.Expect(whats(taken)).To(Equal(c.notRead))
+		})
+	}
+}
+
+func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	away := rest.CopyConfig(cp.Config)
+	away.Host = "https://127.0.0.1:1"
+	_, err := Take(t.Context(), away, Options{})
+	g.Expect(err).To(HaveOccurred())
+
+	stranger := rest.AnonymousClientConfig(cp.Config)
+	stranger.BearerToken = "not one"
+	_, err = Take(t.Context(), stranger, Options{})
+	g.Expect(err).To(HaveOccurred())
+
+	for _, path := range []string{"/version", "/customresourcedefinitions", "/versionremovals", "/metrics"} {
+		over, end := context.WithCancel(t.Context())
+		_, err = Take(over, intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if strings.HasSuffix(req.URL.Path, path) {
+				end()
+			}
+			return next.RoundTrip(req)
+		}), Options{NoObjects: true})
+		g.Expect(err).To(MatchError(context.Canceled), "interrupted at %s", path)
+	}
+}

@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// miss notes what could not be read. Who asked is left out: the API server would name them.
+func (t *taker) miss(what snapshot.What, crd, words string, rule rbacv1.PolicyRule, err error) {
+	n := snapshot.NotRead{What: what, CRD: crd}
+	if apierrors.IsForbidden(err) {
+		n.Why, n.Rule = words+" may not be read; it takes "+inWords(rule), &rule
+	} else {
+		n.Why = fmt.Sprintf("%s could not be read: %s", words, plain(err))
+	}
+	t.NotRead = append(t.NotRead, n)
+}
+
+// leaveOut notes what was not asked for, or cannot be there to be read.
+func (t *taker) leaveOut(what snapshot.What, crd, why string) {
+	t.NotRead = append(t.NotRead, snapshot.NotRead{What: what, CRD: crd, Why: why})
+}
+
+// inWords is "list on widgets in example.com".
+func inWords(rule rbacv1.PolicyRule) string {
+	verbs := strings.Join(rule.Verbs, " and ")
+	if len(rule.NonResourceURLs) > 0 {
+		return verbs + " on the path " + strings.Join(rule.NonResourceURLs, ", ")
+	}
+	return fmt.Sprintf("%s on %s in %s", verbs, strings.Join(rule.Resources, ", "), strings.Join(rule.APIGroups, ", "))
+}
+
+func allow(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// plain is an error in one line, without the address of the API server.
+func plain(err error) string {
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		err = request.Err
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// answered tells an error that the API server has given.
+func answered(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
+
+const (
+	// requestTime is how long one request may take; the API server itself gives up after 60 s.
+	requestTime = 65 * time.Second
+	tries       = 6
+	firstPause  = 250 * time.Millisecond
+)
+
+// patiently asks again as long as the API server is busy.
+func (t *taker) patiently(ctx context.Context, ask func(context.Context) error) error {
+	for try := 0; ; try++ {
+		err := func() error {
+			ctx, cancel := context.WithTimeout(ctx, requestTime)
+			defer cancel()
+			return ask(ctx)
+		}()
+		if err == nil || try == tries-1 || !busy(err) {
+			return err
+		}
+		pause := firstPause << try
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			pause = max(pause, time.Duration(seconds)*time.Second)
+		}
+		select {
+		case <-t.opts.Clock.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func busy(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
+}

@@ -1,0 +1,214 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// openRevision writes a revision of the repository around the working directory.
+func openRevision(ctx context.Context, name, path string) (*Tree, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if here, err = filepath.EvalSymlinks(here); err != nil {
+		return nil, err
+	}
+	repository, err := repositoryAround(here)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := commitOf(repository, name)
+	if err != nil {
+		return nil, err
+	}
+	inside, err := pathInside(here, path)
+	if err != nil {
+		return nil, err
+	}
+	files, err := commit.Tree()
+	if err != nil {
+		return nil, missingObject(repository, name, err)
+	}
+	if inside != "." {
+		if _, err := files.FindEntry(inside); err != nil {
+			return nil, notInRevision(files, name, commit, inside)
+		}
+	}
+	written := &Tree{Revision: commit.Hash.String()}
+	if err := written.checkOut(ctx, repository, files); err != nil {
+		return nil, errors.Join(missingObject(repository, name, err), written.Close())
+	}
+	written.Dir = filepath.Join(written.Root, filepath.FromSlash(inside))
+	if _, err := os.Stat(written.Dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s leads nowhere: %s", inside, strings.Join(written.Notes, "; ")), written.Close())
+	}
+	return written, nil
+}
+
+// repositoryAround opens the nearest repository upwards; a linked worktree shares the objects of its main one.
+func repositoryAround(dir string) (*git.Repository, error) {
+	repository, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
+	if errors.Is(err, git.ErrRepositoryNotExists) {
+		repository, err = git.PlainOpen(dir) // a bare one has no .git
+	}
+	if errors.Is(err, git.ErrRepositoryNotExists) {
+		return nil, fmt.Errorf("%s is in no Git repository; run this in one, or name folders in place of revisions", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the Git repository around %s cannot be read: %w", dir, err)
+	}
+	return repository, nil
+}
+
+// commitOf finds a revision as Git does.
+func commitOf(repository *git.Repository, name string) (*object.Commit, error) {
+	if name == "" {
+		return nil, errors.New("it names no revision; write " + Prefix + "REVISION:PATH, for example " + Prefix + "origin/main:deploy")
+	}
+	hash, err := repository.ResolveRevision(plumbing.Revision(name))
+	if err == nil {
+		var commit *object.Commit
+		if commit, err = repository.CommitObject(*hash); err == nil {
+			return commit, nil
+		}
+	}
+	return nil, unknownRevision(repository, name)
+}
+
+// unknownRevision names what may be meant, and what a clone may lack.
+func unknownRevision(repository *git.Repository, name string) error {
+	says := fmt.Sprintf("revision %s is not in this clone", name)
+	if near := nearNames(repository, name); len(near) > 0 {
+		says += "; there is " + strings.Join(near, ", ")
+	}
+	if isShallow(repository) {
+		says += "; the clone is shallow: fetch the rest with `git fetch --unshallow`, in GitHub Actions with fetch-depth: 0, in GitLab with GIT_DEPTH: 0"
+	} else {
+		says += "; fetch it first, for example `git fetch origin " + strings.TrimPrefix(name, "origin/") + "`; in GitHub Actions check out with fetch-depth: 0"
+	}
+	return errors.New(says)
+}
+
+// missingObject explains why something that a revision consists of is not there.
+func missingObject(repository *git.Repository, name string, err error) error {
+	if !errors.Is(err, plumbing.ErrObjectNotFound) {
+		return err
+	}
+	if isShallow(repository) {
+		return unknownRevision(repository, name)
+	}
+	return fmt.Errorf("a part of revision %s is not in this clone (%w); a partial clone lacks files until they are asked for: clone without --filter, or run `git checkout %s` once elsewhere", name, err, name)
+}
+
+func isShallow(repository *git.Repository) bool {
+	ends, err := repository.Storer.Shallow()
+	return err == nil && len(ends) > 0
+}
+
+// nearNames are branches and tags that are called nearly so, the nearest first.
+func nearNames(repository *git.Repository, name string) []string {
+	const most, farthest = 3, 3
+	references, err := repository.References()
+	if err != nil {
+		return nil
+	}
+	distances := map[string]int{}
+	_ = references.ForEach(func(reference *plumbing.Reference) error {
+		known := reference.Name()
+		if !known.IsBranch() && !known.IsTag() && !known.IsRemote() {
+			return nil
+		}
+		distance := editDistance(name, known.Short())
+		if path.Base(name) == path.Base(known.Short()) {
+			distance = 0 // main is origin/main in many a clone
+		}
+		if distance <= min(farthest, len(name)/2) {
+			distances[known.Short()] = distance
+		}
+		return nil
+	})
+	near := make([]string, 0, len(distances))
+	for known := range distances {
+		near = append(near, known)
+	}
+	slices.SortFunc(near, func(a, b string) int {
+		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
+	})
+	return near[:min(most, len(near))]
+}
+
+// editDistance counts the characters that have to be added, removed or exchanged (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			exchanged := diagonal
+			if a[i] != b[j] {
+				exchanged++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(exchanged, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// pathInside is a path from the root of the repository, with slashes.
+func pathInside(here, given string) (string, error) {
+	if strings.HasPrefix(given, "./") || strings.HasPrefix(given, "../") || given == ".." {
+		root, err := rootOf(here)
+		if err != nil {
+			return "", err
+		}
+		if given, err = filepath.Rel(root, filepath.Join(here, filepath.FromSlash(given))); err != nil {
+			return "", err
+		}
+	}
+	inside := path.Clean(filepath.ToSlash(given))
+	if !filepath.IsLocal(inside) {
+		return "", fmt.Errorf("%s is outside of the repository", given)
+	}
+	return inside, nil
+}
+
+// notInRevision says what there is instead.
+func notInRevision(files *object.Tree, name string, commit *object.Commit, inside string) error {
+	const few, short = 8, 7
+	around := path.Dir(inside)
+	for around != "." {
+		if below, err := files.Tree(around); err == nil {
+			files = below
+			break
+		}
+		around = path.Dir(around)
+	}
+	var there []string
+	for _, entry := range files.Entries {
+		there = append(there, entry.Name)
+	}
+	if len(there) > few {
+		there = append(there[:few], "…")
+	}
+	where := "its root"
+	if around != "." {
+		where = around
+	}
+	return fmt.Errorf("revision %s (%s) has no %s; in %s there is %s", name, commit.Hash.String()[:short], inside, where, strings.Join(there, ", "))
+}

@@ -1,0 +1,123 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Prefix of what Open takes for a revision. A folder whose name begins so is written ./git:….
+const Prefix = "git:"
+
+// Tree is one state of a repository, on disk.
+type Tree struct {
+	// Name is what Open was called with.
+	Name string
+	// Root is the folder of the whole repository, absolute and without symbolic links. For a folder that no repository
+	// holds it is the folder itself.
+	Root string
+	// Dir is what is to be built: Root, or a folder or file in it.
+	Dir string
+	// Revision is the full hash of the commit; empty for what was on disk already.
+	Revision string
+	// Notes are what a person should know about the tree, for example which submodules it lacks, each in a sentence
+	// without a full stop.
+	Notes []string
+	// Submodules are the commits of the repository's submodules, by their paths from the root. Their content is in other
+	// repositories, and may be missing here.
+	Submodules map[string]string
+
+	temporary string
+}
+
+// Open finds or writes a tree. spec is a folder, a file, or git:REVISION[:PATH], where the revision is whatever Git would
+// take (a branch, a tag, origin/main, a hash, HEAD~1) in the repository around the working directory, and the path is
+// relative to the root of the repository, or to the working directory if it begins with ./ or ../, as with `git show`.
+//
+// The error says what to do: it names revisions that are called nearly so, and how to fetch what a shallow clone lacks.
+func Open(ctx context.Context, spec string) (*Tree, error) {
+	opened, err := open(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", spec, err)
+	}
+	opened.Name = spec
+	return opened, nil
+}
+
+func open(ctx context.Context, spec string) (*Tree, error) {
+	if revision, isRevision := strings.CutPrefix(spec, Prefix); isRevision {
+		name, path, _ := strings.Cut(revision, ":")
+		return openRevision(ctx, name, path)
+	}
+	if spec == "" {
+		return nil, errors.New("there is no folder without a name; write . for this one")
+	}
+	return openFolder(spec)
+}
+
+// openFolder takes what is on disk.
+func openFolder(path string) (*Tree, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.EvalSymlinks(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no such file or folder; for a revision write " + Prefix + "REVISION:PATH")
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := rootOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened := &Tree{Root: root, Dir: dir}
+	opened.readSubmodules()
+	return opened, nil
+}
+
+// rootOf is the nearest folder upwards that Git keeps, or else the folder itself.
+func rootOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	folder := path
+	if !info.IsDir() {
+		folder = filepath.Dir(path)
+	}
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return folder, nil
+		}
+	}
+}
+
+// Relative is how a path is shown to people: from the root of the repository, with slashes. A path outside of it, or the
+// name of something that is no file, stays as it is.
+func (t *Tree) Relative(path string) string {
+	if !filepath.IsAbs(path) {
+		return path
+	}
+	short, err := filepath.Rel(t.Root, path)
+	if err != nil || !filepath.IsLocal(short) {
+		return path
+	}
+	return filepath.ToSlash(short)
+}
+
+// Close removes what Open has written. Calling it twice does no harm.
+func (t *Tree) Close() error {
+	if t.temporary == "" {
+		return nil
+	}
+	return os.RemoveAll(t.temporary)
+}

@@ -1,0 +1,120 @@
+package crddiff
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// conversion: who turns an object of one version into one of another.
+func conversion(c *comparison) {
+	from, to := strategyOf(c.base), strategyOf(c.head)
+	was, is := webhookOf(c.base), webhookOf(c.head)
+	switch {
+	case from != to && to == apiextensionsv1.WebhookConverter:
+		c.add(Change{
+			Rule: ConversionWebhookAdded, Severity: finding.Warning, From: string(from), To: string(to) + " " + address(is),
+			Why: "while the webhook does not answer, objects stored at another version can be neither read nor written: it has to run before the CRD is applied",
+		})
+	case from != to && from == apiextensionsv1.WebhookConverter:
+		c.add(Change{
+			Rule: ConversionWebhookRemoved, Severity: c.withoutWebhook(), From: string(from) + " " + address(was), To: string(to),
+			Why: "only apiVersion is rewritten from now on, and fields that a version does not have under the same name are dropped",
+		})
+	case from != to:
+		c.add(Change{Rule: ConversionWebhookRemoved, Severity: finding.Error, From: string(from), To: string(to), Why: "the API server knows only None and Webhook"})
+	case to == apiextensionsv1.WebhookConverter:
+		c.webhook(was, is)
+	}
+}
+
+// withoutWebhook: nothing is converted when one version is all there is.
+func (c *comparison) withoutWebhook() finding.Severity {
+	if len(c.to.Versions) < 2 && !c.flips() {
+		return finding.Warning
+	}
+	return finding.Error
+}
+
+// webhook compares two webhooks.
+func (c *comparison) webhook(was, is *apiextensionsv1.WebhookConversion) {
+	if from, to := address(was), address(is); from != to {
+		c.add(Change{
+			Rule: ConversionWebhookMoved, Severity: finding.Warning, From: from, To: to,
+			Why: "while nothing answers at the new address, objects stored at another version can be neither read nor written",
+		})
+	}
+	if !bytes.Equal(authority(was), authority(is)) {
+		c.add(Change{
+			Rule: ConversionCAChanged, Severity: finding.Info, From: size(authority(was)), To: size(authority(is)),
+			Why: "the webhook's certificate has to be signed by the new authority, unless something injects the authority in the cluster",
+		})
+	}
+	from, to := reviews(was), reviews(is)
+	if gone := missing(from, to); len(gone) > 0 {
+		severity, why := finding.Warning, "the webhook takes "+strings.Join(to, ", ")+" alone"
+		if !slices.Contains(to, "v1") && !slices.Contains(to, "v1beta1") {
+			severity, why = finding.Error, "API servers speak v1 and v1beta1 of ConversionReview, and the webhook takes neither"
+		}
+		c.add(Change{Rule: ReviewVersionsNarrowed, Severity: severity, From: strings.Join(from, ", "), To: strings.Join(to, ", "), Why: why})
+	}
+	if more := missing(to, from); len(more) > 0 {
+		c.add(Change{
+			Rule: ReviewVersionsWidened, Severity: finding.Info, From: strings.Join(from, ", "), To: strings.Join(to, ", "),
+			Why: "the webhook has to take " + strings.Join(more, ", "),
+		})
+	}
+}
+
+func webhookOf(crd *definition) *apiextensionsv1.WebhookConversion {
+	if crd.Spec.Conversion == nil {
+		return nil
+	}
+	return crd.Spec.Conversion.Webhook
+}
+
+func clientOf(w *apiextensionsv1.WebhookConversion) *webhookClient {
+	if w == nil || w.ClientConfig == nil {
+		return &webhookClient{}
+	}
+	return w.ClientConfig
+}
+
+// address is where the webhook is asked.
+func address(w *apiextensionsv1.WebhookConversion) string {
+	client := clientOf(w)
+	switch {
+	case client.URL != nil:
+		return *client.URL
+	case client.Service != nil:
+		port := int32(443)
+		if client.Service.Port != nil {
+			port = *client.Service.Port
+		}
+		return fmt.Sprintf("service %s/%s:%d%s", client.Service.Namespace, client.Service.Name, port, text(client.Service.Path))
+	default:
+		return "nowhere"
+	}
+}
+
+func authority(w *apiextensionsv1.WebhookConversion) []byte { return clientOf(w).CABundle }
+
+func reviews(w *apiextensionsv1.WebhookConversion) []string {
+	if w == nil {
+		return nil
+	}
+	return w.ConversionReviewVersions
+}
+
+// size stands for bytes that nobody wants to read.
+func size(b []byte) string {
+	if len(b) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d bytes", len(b))
+}

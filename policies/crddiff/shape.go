@@ -1,0 +1,97 @@
+package crddiff
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+type (
+	definition    = apiextensionsv1.CustomResourceDefinition
+	versionOf     = apiextensionsv1.CustomResourceDefinitionVersion
+	schema        = apiextensionsv1.JSONSchemaProps
+	webhookClient = apiextensionsv1.WebhookClientConfig
+)
+
+// shapeOf is nil for no CRD.
+func shapeOf(crd *definition, labelKey string) *Shape {
+	if crd == nil {
+		return nil
+	}
+	shape := &Shape{
+		Group: crd.Spec.Group, Scope: string(crd.Spec.Scope), Versions: []Version{}, Conversion: string(strategyOf(crd)),
+	}
+	if value, ok := crd.Labels[labelKey]; ok {
+		shape.Label = &value
+	}
+	for _, v := range distinct(crd) {
+		version := Version{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated}
+		if v.DeprecationWarning != nil {
+			version.DeprecationWarning = *v.DeprecationWarning
+		}
+		shape.Versions = append(shape.Versions, version)
+		if v.Storage && shape.Storage == "" {
+			shape.Storage = v.Name
+		}
+	}
+	return shape
+}
+
+// Version finds one by its name.
+func (s *Shape) Version(name string) (Version, bool) {
+	if s == nil {
+		return Version{}, false
+	}
+	i := slices.IndexFunc(s.Versions, func(v Version) bool { return v.Name == name })
+	if i < 0 {
+		return Version{}, false
+	}
+	return s.Versions[i], true
+}
+
+func (s *Shape) has(name string) bool {
+	_, ok := s.Version(name)
+	return ok
+}
+
+// optedIn tells whether Moult may migrate the CRD.
+func (s *Shape) optedIn() bool { return s.Label != nil && *s.Label == v1alpha1.MigrateLabelValue }
+
+// strategyOf is None where nothing is said, as the API server defaults it.
+func strategyOf(crd *definition) apiextensionsv1.ConversionStrategyType {
+	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy == "" {
+		return apiextensionsv1.NoneConverter
+	}
+	return crd.Spec.Conversion.Strategy
+}
+
+// distinct leaves out versions that are there a second time, which no API server takes.
+func distinct(crd *definition) []*versionOf {
+	var firsts []*versionOf
+	for i := range crd.Spec.Versions {
+		if v := &crd.Spec.Versions[i]; v == versionNamed(crd, v.Name) {
+			firsts = append(firsts, v)
+		}
+	}
+	return firsts
+}
+
+// versionNamed is the first of the name; nil if there is none.
+func versionNamed(crd *definition, name string) *versionOf {
+	for i := range crd.Spec.Versions {
+		if crd.Spec.Versions[i].Name == name {
+			return &crd.Spec.Versions[i]
+		}
+	}
+	return nil
+}
+
+// schemaOf is nil when the version has none.
+func schemaOf(v *versionOf) *schema {
+	if v == nil || v.Schema == nil {
+		return nil
+	}
+	return v.Schema.OpenAPIV3Schema
+}

@@ -1,0 +1,116 @@
+package crddiff
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Schemas beyond these are not compared field by field. The deepest and the largest in the field have 30 levels and
+// 20,000 schemas; what no API server would store cannot exhaust us either.
+const (
+	mostLevels  = 100
+	mostSchemas = 200_000
+)
+
+// whole is the path of the object itself.
+const whole = "."
+
+// tree is the structural part of a schema, by path.
+type tree map[string]node
+
+type node struct {
+	*schema
+	parent string // a path; empty for the object itself
+	// required tells whether the parent asks for it.
+	required bool
+}
+
+// treeOf is empty for no schema. The schema has to be within bounds.
+func treeOf(s *schema) tree {
+	t := tree{}
+	if s != nil {
+		t.grow(s, whole, "")
+	}
+	return t
+}
+
+func (t tree) grow(s *schema, path, parent string) {
+	t[path] = node{schema: s, parent: parent}
+	for name, property := range s.Properties {
+		at := join(path, name)
+		t.grow(&property, at, path)
+		if slices.Contains(s.Required, name) {
+			grown := t[at]
+			grown.required = true
+			t[at] = grown
+		}
+	}
+	if items := s.Items; items != nil {
+		if items.Schema != nil {
+			t.grow(items.Schema, each(path, "[*]"), path)
+		}
+		for i := range items.JSONSchemas {
+			t.grow(&items.JSONSchemas[i], each(path, "["+strconv.Itoa(i)+"]"), path)
+		}
+	}
+	if values := s.AdditionalProperties; values != nil && (values.Allows || values.Schema != nil) {
+		if values.Schema == nil {
+			t[each(path, "{*}")] = node{schema: &schema{XPreserveUnknownFields: new(true)}, parent: path}
+			return
+		}
+		t.grow(values.Schema, each(path, "{*}"), path)
+	}
+}
+
+// below counts, for each path, the fields under it, each with all that is under it.
+func (t tree) below() map[string]int {
+	count := map[string]int{}
+	for _, n := range t {
+		for ; n.parent != ""; n = t[n.parent] {
+			count[n.parent]++
+		}
+	}
+	return count
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
+
+// join is the path of a field in an object. Names that a path could not be read with are put in quotation marks.
+func join(path, name string) string {
+	if !plain.MatchString(name) {
+		return each(path, "["+strconv.Quote(name)+"]")
+	}
+	if path == whole {
+		return name
+	}
+	return path + "." + name
+}
+
+func each(path, items string) string {
+	if path == whole {
+		return items
+	}
+	return path + items
+}
+
+// within tells whether a schema is small enough to be compared.
+func within(s *schema) bool {
+	left := mostSchemas
+	return fits(s, mostLevels, &left)
+}
+
+func fits(s *schema, levels int, left *int) bool {
+	if s == nil {
+		return true
+	}
+	if *left--; levels == 0 || *left < 0 {
+		return false
+	}
+	for part := range parts(s) {
+		if !fits(part, levels-1, left) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,129 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/preview"
+)
+
+// remark is something to say at a place in the repository.
+type remark struct {
+	severity finding.Severity
+	place    finding.Place
+	title    string
+	said     string
+	// crd and cluster are what it is about, empty if there is no single one.
+	crd, cluster string
+	// same tells it from others about the same, in words that stay as they are while time passes: what a cluster stores
+	// and how old a snapshot is are told in said alone.
+	same string
+}
+
+// remarks are the findings, then the verdicts that keep a version from going, then the manifests that no finding is
+// about, each kind with the gravest first.
+func remarks(r preview.Report) []remark {
+	var all []remark
+	for _, f := range r.Findings {
+		said := clean(f.Why)
+		if f.Mend != "" {
+			said += ". To mend it: " + clean(f.Mend)
+		}
+		all = append(all, remark{severity: f.Severity, place: f.Place, title: f.Rule, said: said, crd: f.CRD, cluster: f.Cluster, same: f.Why})
+	}
+	all = append(all, verdictRemarks(r)...)
+	for _, m := range r.Manifests {
+		if !foundAt(r, m.Place) {
+			all = append(all, manifestRemark(m))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b remark) int {
+		return lookOfSeverity(b.severity).weight - lookOfSeverity(a.severity).weight
+	})
+	return all
+}
+
+func verdictRemarks(r preview.Report) []remark {
+	var all []remark
+	for _, row := range rows(r) {
+		severity := finding.Warning
+		switch {
+		case !row.delivered, row.in.Verdict == preview.Safe:
+			continue
+		case row.in.Verdict == preview.Blocked:
+			severity = finding.Error
+		}
+		said := strings.Join(row.inTheWay, "; ")
+		if asked := actions(slices.Concat(row.in.Blockers, row.in.Warnings)); len(asked) > 0 {
+			said += ". What to do: " + strings.Join(asked, "; ")
+		}
+		all = append(all, remark{
+			severity: severity, place: row.crd.Place, said: said, crd: row.crd.Name, cluster: row.in.Cluster, same: string(row.in.Verdict),
+			title: fmt.Sprintf("%s %s in %s", row.crd.Name, predicate(row.in.Verdict), row.cluster()),
+		})
+	}
+	return all
+}
+
+// predicate is what a title says of a CRD in a cluster.
+func predicate(v preview.Verdict) string {
+	switch v {
+	case preview.Safe:
+		return "is safe"
+	case preview.Warned:
+		return "has warnings"
+	case preview.Blocked:
+		return "is blocked"
+	case preview.Unknown:
+	}
+	return "is not known to be safe"
+}
+
+func manifestRemark(m preview.Manifest) remark {
+	said := fmt.Sprintf("%s is written at %s, which leaves %s", m.Object, m.Version, m.CRD)
+	if m.Rewritable {
+		said += ". To mend it: `moult rewrite`"
+	}
+	return remark{severity: finding.Warning, place: m.Place, title: "Written at a version that leaves", said: clean(said), crd: m.CRD, same: m.Object + " " + m.Version}
+}
+
+// Annotations are GitHub workflow commands, a line each: printed by a step of a workflow, they stand beside the lines of
+// the diff. GitHub shows ten errors and ten warnings of a step, so the gravest come first.
+func Annotations(r preview.Report) string {
+	var out strings.Builder
+	for _, m := range remarks(r) {
+		properties := []string{}
+		if m.place.File != "" {
+			properties = append(properties, "file="+escapeProperty(clean(m.place.File)))
+			if m.place.Line > 0 {
+				properties = append(properties, "line="+strconv.Itoa(m.place.Line))
+			}
+		}
+		properties = append(properties, "title="+escapeProperty(plain(m.title)))
+		fmt.Fprintf(&out, "::%s %s::%s\n", command(m.severity), strings.Join(properties, ","), escapeMessage(m.said))
+	}
+	return out.String()
+}
+
+func command(s finding.Severity) string {
+	switch s {
+	case finding.Error:
+		return "error"
+	case finding.Warning:
+		return "warning"
+	case finding.Info:
+	}
+	return "notice"
+}
+
+// escapeMessage and escapeProperty are what GitHub's runner takes back.
+func escapeMessage(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func escapeProperty(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(escapeMessage(s))
+}

@@ -1,0 +1,201 @@
+package output
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/preview"
+)
+
+// MarkdownOptions are what a comment needs to know beyond the Report.
+type MarkdownOptions struct {
+	// Name tells this comment from those of other previews on the same pull request; empty is "default".
+	Name string
+	// Full is where the whole report is to be found, an address or the name of an artifact.
+	Full string
+	// Links is where files can be read; without it, they are only named.
+	Links Links
+}
+
+// CommentLimit is what a comment stays below, in bytes: GitHub takes 65,536 characters, and no count of characters is
+// greater than that of bytes.
+const CommentLimit = 65_000
+
+// How much of the comment its parts may take at most, so that together they leave room for details.
+const (
+	tableBytes   = 24_000
+	taskBytes    = 8_000
+	sectionBytes = 12_000
+
+	nameWidth     = 120 // characters of a name
+	placeWidth    = 200
+	linkBytes     = 1_000
+	sentenceWidth = 300
+	valueWidth    = 160
+)
+
+// Markdown is the comment on a pull request: the verdict, a table of what stands in the way where, what to do next, and
+// details to unfold. Its first line, a comment, is Marker, by which it is found again to be updated. If it gets too long,
+// details are left out, the least important first, and the comment says which.
+func Markdown(r preview.Report, o MarkdownOptions) string {
+	head := Marker(o.Name) + "\n" + headline(r) + "\n" + verdictTable(r, o) + "\n" + nextSteps(r, o)
+	foot := o.footer(r)
+	left := CommentLimit - len(head) - len(foot) - leftOutBytes - 1
+	all := o.sections(r)
+	kept := 0
+	var details strings.Builder
+	for _, s := range all {
+		if details.Len()+len(s.body)+1 > left {
+			break
+		}
+		details.WriteString("\n" + s.body)
+		kept++
+	}
+	return head + details.String() + o.leftOut(all[kept:]) + foot
+}
+
+// Marker is the first line of the comment of that name.
+func Marker(name string) string {
+	name = notInMarker.ReplaceAllString(clip(plain(name), nameWidth), "-")
+	name = severalDashes.ReplaceAllString(name, "-")
+	if name == "" {
+		name = "default"
+	}
+	return "<!-- moult preview: " + name + " -->"
+}
+
+// notInMarker is what might be read as something else, and severalDashes what might end the comment.
+var notInMarker, severalDashes = regexp.MustCompile(`[^A-Za-z0-9._/ -]+`), regexp.MustCompile(`-{2,}`)
+
+func headline(r preview.Report) string {
+	l := lookOfVerdict(r.Verdict)
+	said := fmt.Sprintf("## %s %s", l.symbol, capital(l.word))
+	if sentence := plain(r.Sentence); sentence != "" {
+		said += ": " + text(sentence, sentenceWidth)
+	}
+	return fmt.Sprintf("%s\n\n%s → %s: %s.\n", said, revision(r.Base), revision(r.Head), scope(r))
+}
+
+func revision(s string) string {
+	if plain(s) == "" {
+		return "(nothing)"
+	}
+	return span(s, nameWidth)
+}
+
+func verdictTable(r preview.Report, o MarkdownOptions) string {
+	all := rows(r)
+	if len(all) == 0 {
+		return ""
+	}
+	t := newTable(tableBytes, "CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why"), "What to do")
+	for _, row := range all {
+		l := row.look()
+		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), removed(row.crd),
+			l.symbol+" "+l.word, sentences(row.standing()), sentences(row.asked()))
+	}
+	return t.String() + t.more("row", o)
+}
+
+// standing is the table's word on what stands in the way.
+func (r row) standing() []string {
+	if !r.delivered || r.in.Verdict != preview.Safe {
+		return r.inTheWay
+	}
+	if len(r.inTheWay) == 0 {
+		return []string{"nothing"}
+	}
+	return r.inTheWay
+}
+
+// asked is the table's word on what to do.
+func (r row) asked() []string {
+	if len(r.toDo) == 0 && r.delivered {
+		return []string{"nothing"}
+	}
+	return r.toDo
+}
+
+func removed(crd preview.CRD) string {
+	if len(crd.Removed) == 0 {
+		return "–"
+	}
+	return codes(crd.Removed, 6)
+}
+
+// sentences are at most three, in one cell.
+func sentences(said []string) string {
+	if len(said) == 0 {
+		return "–"
+	}
+	const most = 3
+	shown := make([]string, 0, most)
+	for _, s := range said[:min(most, len(said))] {
+		shown = append(shown, text(s, sentenceWidth))
+	}
+	joined := strings.Join(shown, "; ")
+	if beyond := len(said) - most; beyond > 0 {
+		joined += fmt.Sprintf("; and %d more", beyond)
+	}
+	return joined
+}
+
+func nextSteps(r preview.Report, o MarkdownOptions) string {
+	all := tasks(r)
+	if len(all) == 0 {
+		return "**What to do next:** " + nothingToDo(r) + "\n"
+	}
+	said := newItems(taskBytes)
+	for i, t := range all {
+		line := fmt.Sprintf("%d. %s", i+1, text(capital(t.what), sentenceWidth))
+		if whose := t.whose(); whose != "" {
+			line += " (" + text(whose, sentenceWidth) + ")"
+		}
+		for i, p := range t.places[:min(3, len(t.places))] {
+			line += []string{": ", ", ", ", "}[i] + o.place(p)
+		}
+		if beyond := len(t.places) - 3; beyond > 0 {
+			line += fmt.Sprintf(" and %d more", beyond)
+		}
+		said.add(line)
+	}
+	return "**What to do next**\n\n" + said.String() + said.more("task", o)
+}
+
+func (o MarkdownOptions) footer(r preview.Report) string {
+	said := "\n<sub>moult preview"
+	if full := o.full(); full != "" {
+		said += " · the full report: " + full
+	}
+	for _, c := range r.Clusters {
+		if c.Source == "" {
+			continue
+		}
+		next := " · " + text(clusterName(c.Name), nameWidth) + ": " + text(c.Source, nameWidth) + taken(c)
+		if len(said)+len(next) > 2_000 {
+			said += " · …"
+			break
+		}
+		said += next
+	}
+	return said + "</sub>\n"
+}
+
+func taken(c preview.Cluster) string {
+	if c.TakenAt == nil {
+		return ""
+	}
+	return c.TakenAt.UTC().Format(", 2006-01-02 15:04 UTC")
+}
+
+// full points to the whole report.
+func (o MarkdownOptions) full() string {
+	full := plain(o.Full)
+	if len(full) <= linkBytes && linkable.MatchString(full) {
+		return "<" + full + ">"
+	}
+	return span(full, placeWidth)
+}
+
+var linkable = regexp.MustCompile(`^https?://[^\s<>]+$`)

@@ -1,0 +1,137 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/preview"
+)
+
+// task is one thing for a person to do, with all the places where it has to be done.
+type task struct {
+	what           string
+	crds, clusters []string
+	places         []finding.Place
+}
+
+// tasks are what to do next, in order: first what the pull request itself lacks, then what the clusters wait for, then
+// what somebody should look at. Tasks in the same words are one.
+func tasks(r preview.Report) []task {
+	var all list
+	everywhere := rows(r)
+	all.mend(r, finding.Error)
+	all.rewrite(r)
+	all.unblock(everywhere)
+	all.learn(r, everywhere)
+	all.mend(r, finding.Warning)
+	all.heed(everywhere)
+	return all.tasks
+}
+
+type list struct{ tasks []task }
+
+func (l *list) add(what, crd, cluster string, places ...finding.Place) {
+	if what = plain(what); what == "" {
+		return
+	}
+	i := slices.IndexFunc(l.tasks, func(t task) bool { return t.what == what })
+	if i < 0 {
+		l.tasks, i = append(l.tasks, task{what: what}), len(l.tasks)
+	}
+	t := &l.tasks[i]
+	t.crds, t.clusters = appendNew(t.crds, plain(crd)), appendNew(t.clusters, plain(cluster))
+	for _, p := range places {
+		if p.File != "" {
+			t.places = appendOnce(t.places, p)
+		}
+	}
+}
+
+func (l *list) mend(r preview.Report, severity finding.Severity) {
+	for _, f := range r.Findings {
+		if f.Severity != severity {
+			continue
+		}
+		what := f.Mend
+		if what == "" {
+			what = "look at this: " + f.Why
+		}
+		l.add(what, f.CRD, f.Cluster, f.Place)
+	}
+}
+
+// rewrite is about manifests that no finding tells how to mend: first those that the command can rewrite.
+func (l *list) rewrite(r preview.Report) {
+	const (
+		byCommand = "run `moult rewrite` on the manifests that are still written at a version that leaves"
+		byHand    = "rewrite by hand the manifests that are still written at a version that leaves: a webhook converts these, and only it knows how"
+	)
+	for _, what := range []string{byCommand, byHand} {
+		for _, m := range r.Manifests {
+			if m.Rewritable == (what == byCommand) && !foundAt(r, m.Place) {
+				l.add(what, m.CRD, "", m.Place)
+			}
+		}
+	}
+}
+
+// foundAt tells whether there is a finding at a place.
+func foundAt(r preview.Report, place finding.Place) bool {
+	return place.File != "" && slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Place == place })
+}
+
+func (l *list) unblock(everywhere []row) {
+	for _, row := range everywhere {
+		for _, what := range actions(row.in.Blockers) {
+			l.add(what, row.crd.Name, row.in.Cluster)
+		}
+	}
+	for _, row := range everywhere {
+		if row.in.Verdict == preview.Blocked && slices.Equal(row.toDo, []string{waitForIt}) {
+			l.add(waitForIt, row.crd.Name, row.in.Cluster)
+		}
+	}
+}
+
+// learn is about clusters of which nothing is known.
+func (l *list) learn(r preview.Report, everywhere []row) {
+	for _, row := range everywhere {
+		if row.in.Verdict == preview.Unknown && row.delivered && !known(r, row.in.Cluster) {
+			l.add(lookAtIt, row.crd.Name, row.in.Cluster)
+		}
+	}
+}
+
+func (l *list) heed(everywhere []row) {
+	for _, row := range everywhere {
+		for _, what := range actions(row.in.Warnings) {
+			l.add(what, row.crd.Name, row.in.Cluster)
+		}
+	}
+}
+
+// whose says, after a task, which CRDs and clusters it is about.
+func (t task) whose() string {
+	var parts []string
+	if len(t.crds) > 0 {
+		parts = append(parts, few(t.crds, 3))
+	}
+	if len(t.clusters) > 0 {
+		parts = append(parts, "in "+few(t.clusters, 5))
+	}
+	return strings.Join(parts, " ")
+}
+
+// nothingToDo is said in place of tasks.
+func nothingToDo(r preview.Report) string {
+	switch r.Verdict {
+	case preview.Safe:
+		return "Nothing stands in the way of merging."
+	case preview.Warned:
+		return "Nothing has to be done; read the warnings before merging."
+	case preview.Unknown, preview.Blocked:
+	}
+	return fmt.Sprintf("Nobody has said what to do; the verdict is %s.", lookOfVerdict(r.Verdict).word)
+}

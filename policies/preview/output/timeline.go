@@ -1,0 +1,266 @@
+package output
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/rollout"
+)
+
+// wave is all that one cluster applies at the same time.
+type wave struct {
+	order int
+	steps []step
+}
+
+type step struct {
+	rollout.Step
+	items []item
+}
+
+// item is one object of a step, and for a removal what holds it.
+type item struct {
+	rollout.Item
+	hold hold
+	// gate is the VersionRemoval that holds it, empty if none does.
+	gate string
+	// because is why that does not let it pass: the kind of its first blocker, empty if there is none.
+	because string
+	// tool applies the gate.
+	tool optin.Tool
+	// loose says why the gate does not hold it although it is there, or may not; empty if it does.
+	loose string
+}
+
+// hold tells whether a wave waits. The set is closed.
+type hold string
+
+const (
+	notHeld hold = "" // it is not a removal
+	free    hold = "free"
+	shut    hold = "held"
+	opening hold = "opening"
+	failing hold = "fails"
+	unsure  hold = "unsure"
+)
+
+// timeline is a cluster's rollout, in order.
+func timeline(r preview.Report, c preview.Cluster) []wave {
+	if c.Rollout == nil {
+		return nil
+	}
+	steps := slices.Clone(c.Rollout.Steps)
+	slices.SortStableFunc(steps, func(a, b rollout.Step) int { return cmp.Compare(a.Order, b.Order) })
+	var waves []wave
+	for _, s := range steps {
+		shown := step{Step: s}
+		for _, i := range s.Items {
+			shown.items = append(shown.items, held(r, c, s.Order, i))
+		}
+		if n := len(waves); n > 0 && waves[n-1].order == s.Order {
+			waves[n-1].steps = append(waves[n-1].steps, shown)
+			continue
+		}
+		waves = append(waves, wave{order: s.Order, steps: []step{shown}})
+	}
+	return waves
+}
+
+// held says what holds an item at its place in the order.
+func held(r preview.Report, c preview.Cluster, order int, i rollout.Item) item {
+	if i.Role != rollout.Removal {
+		return item{Item: i}
+	}
+	shown := item{Item: i, hold: free}
+	for _, gate := range gatesBefore(c.Rollout.Steps, order, i.Name) {
+		why, severity := loose(r, c.Name, i.Name, gate.name)
+		if severity != finding.Error {
+			in := inClusterOf(r, i.Name, c.Name)
+			shown = item{Item: i, gate: gate.name, tool: gate.tool, loose: why, hold: holds(in.State)}
+			if len(in.Blockers) > 0 {
+				shown.because = in.Blockers[0].Kind
+			}
+			if shown.hold == shut && shown.moves() {
+				shown.hold = opening
+			}
+			return shown
+		}
+		shown.gate, shown.loose = gate.name, why
+	}
+	return shown
+}
+
+// looseGates are the rules by which a gate that stands in the right place does not hold, or may not.
+var looseGates = []string{rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
+
+// loose is why a gate does not hold a removal, in the words of the gravest finding about it.
+func loose(r preview.Report, cluster, crd, gate string) (why string, severity finding.Severity) {
+	for _, f := range r.Findings {
+		if f.CRD == crd && (f.Cluster == cluster || f.Cluster == "") && slices.Contains(looseGates, f.Rule) && strings.Contains(f.Why, gate) &&
+			lookOfSeverity(f.Severity).weight > lookOfSeverity(severity).weight {
+			why, severity = f.Why, f.Severity
+		}
+	}
+	return why, severity
+}
+
+// holds asks what the gate says. The verdict also weighs what no gate knows, such as a field that is lost.
+func holds(s verdict.State) hold {
+	switch s {
+	case verdict.Ready:
+		return opening
+	case verdict.Progressing:
+		return shut
+	case verdict.Stalled:
+		return failing
+	}
+	return unsure
+}
+
+// gateBefore is a gate in an earlier step, and the tool that applies it.
+type gateBefore struct {
+	name string
+	tool optin.Tool
+}
+
+// gatesBefore are the gates for a CRD in earlier steps.
+func gatesBefore(steps []rollout.Step, order int, crd string) (gates []gateBefore) {
+	for _, s := range steps {
+		for _, i := range s.Items {
+			if s.Order < order && i.Role == rollout.Gate && i.CRD == crd {
+				gates = append(gates, gateBefore{name: i.Name, tool: s.Tool})
+			}
+		}
+	}
+	return gates
+}
+
+func inClusterOf(r preview.Report, crd, cluster string) (none preview.InCluster) {
+	for _, c := range r.CRDs {
+		for _, in := range c.Clusters {
+			if c.Name == crd && in.Cluster == cluster {
+				return in
+			}
+		}
+	}
+	return none
+}
+
+// title names a step: an Application's wave, or a Kustomization.
+func (s step) title() string {
+	title := plain(string(s.Tool) + " " + s.Unit)
+	if phase := plain(s.Phase); phase != "" {
+		title += ", " + phase
+	}
+	if s.Wave != nil {
+		title += fmt.Sprintf(", wave %d", *s.Wave)
+	}
+	return title
+}
+
+// after says what a step waits for besides its place in the order.
+func (s step) after() string {
+	names := make([]string, len(s.After))
+	for i, name := range s.After {
+		names[i] = plain(name)
+	}
+	return few(names, 5)
+}
+
+// label says what kind of thing happens, about what happens to the object that is named between the two.
+func (i item) label() string {
+	switch i.Role {
+	case rollout.Gate:
+		return "Gate"
+	case rollout.Removal:
+		return "Removal"
+	case rollout.Flip:
+		return "Flip"
+	case rollout.Changed:
+	}
+	return "Change"
+}
+
+func (i item) about() string {
+	switch i.Role {
+	case rollout.Gate:
+		return "for " + versions(i.Versions) + " of " + plain(i.CRD)
+	case rollout.Removal:
+		return "loses " + versions(i.Versions)
+	case rollout.Flip:
+		return "gets another storage version"
+	case rollout.Changed:
+	}
+	return ""
+}
+
+// waits says what a removal waits for, empty for everything else.
+func (i item) waits() string {
+	switch loose := plain(i.loose); {
+	case loose != "" && i.hold == free:
+		return "not held back: " + loose
+	case loose != "":
+		return i.waitsFor() + "; but " + loose
+	}
+	return i.waitsFor()
+}
+
+func (i item) waitsFor() string {
+	switch i.hold {
+	case free:
+		return "nothing holds it back"
+	case failing:
+		return "fails here: " + i.fails()
+	case shut:
+		return "held here until " + plain(i.gate) + " is Ready"
+	case opening:
+		if i.moves() {
+			return "waits for " + plain(i.gate) + ", which opens once managedFields are moved"
+		}
+		return "waits for " + plain(i.gate) + ", which would be Ready now"
+	case unsure:
+		return "waits for " + plain(i.gate) + "; whether that gets Ready is not known"
+	case notHeld:
+	}
+	return ""
+}
+
+// moves tells whether the gate has nothing left to wait for but that managedFields are moved, which it asks for itself.
+func (i item) moves() bool {
+	return i.because == v1alpha1.ReasonRepairingOwnership || i.because == preview.ReasonOwnershipNotRepaired
+}
+
+// fails is what the tools make of a gate that is Stalled: kstatus calls it failed, which ends Flux's wait at once, and
+// Argo CD's health check calls it Degraded, which fails the sync.
+func (i item) fails() string {
+	why := ""
+	if i.because != "" {
+		why = " (" + plain(i.because) + ")"
+	}
+	switch i.tool {
+	case optin.Flux:
+		return plain(i.gate) + " is Stalled" + why + ", so its Kustomization fails at once"
+	case optin.ArgoCD:
+		return plain(i.gate) + " is Degraded" + why + ", so the sync fails"
+	}
+	return plain(i.gate) + " is Stalled" + why + ", and stays so until something else is committed"
+}
+
+// versions lists versions, or says that there is none.
+func versions(names []string) string {
+	if len(names) == 0 {
+		return "no version"
+	}
+	cleaned := make([]string, len(names))
+	for i, name := range names {
+		cleaned[i] = plain(name)
+	}
+	return few(cleaned, 6)
+}

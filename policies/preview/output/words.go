@@ -1,0 +1,199 @@
+package output
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/preview"
+)
+
+// look is how a verdict or a severity is shown. The symbol never stands without the word; mark is the symbol where its
+// colour is ours to choose.
+type look struct {
+	symbol, mark, word string
+	// class is the same in CSS.
+	class string
+	// color is the parameter of a terminal's SGR sequence.
+	color string
+	// weight orders the gravest first.
+	weight int
+}
+
+func lookOfVerdict(v preview.Verdict) look {
+	switch v {
+	case preview.Safe:
+		return look{symbol: "✅", mark: "✓", word: "safe", class: "safe", color: "32", weight: 0}
+	case preview.Warned:
+		return look{symbol: "⚠️", mark: "!", word: "warnings", class: "warned", color: "33", weight: 1}
+	case preview.Blocked:
+		return look{symbol: "⛔", mark: "✕", word: "blocked", class: "blocked", color: "31", weight: 3}
+	case preview.Unknown:
+	}
+	return look{symbol: "❔", mark: "?", word: "unknown", class: "unknown", color: "35", weight: 2} // what nobody understands is not safe
+}
+
+func lookOfSeverity(s finding.Severity) look {
+	switch s {
+	case finding.Error:
+		return look{symbol: "⛔", mark: "✕", word: "error", class: "blocked", color: "31", weight: 2}
+	case finding.Warning:
+		return look{symbol: "⚠️", mark: "!", word: "warning", class: "warned", color: "33", weight: 1}
+	case finding.Info:
+	}
+	return look{symbol: "ℹ️", mark: "i", word: "info", class: "info", color: "36", weight: 0}
+}
+
+// plain is text of somebody else's in one line: no control characters, and none that change the direction of what follows
+// or have no width.
+func plain(s string) string {
+	if isPlain(s) {
+		return s // nearly always, and reports can be long
+	}
+	return strings.Join(strings.Fields(clean(s)), " ")
+}
+
+// isPlain tells whether text is printable ASCII with single spaces between words.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		edge := i == 0 || i == len(s)-1 || s[i-1] == ' '
+		if s[i] < ' ' || s[i] > '~' || s[i] == ' ' && edge {
+			return false
+		}
+	}
+	return true
+}
+
+// clean is plain with its line breaks.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= ' ' && r <= '~', r == '\n', r == '\r', r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+			return ' '
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// clip cuts a line to at most so many characters.
+func clip(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:most-1])) + "…"
+}
+
+// capital is a sentence with a capital letter at its beginning, unless it begins with a name such as widgets.example.com.
+func capital(s string) string {
+	if s == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(s)
+	word, _, _ := strings.Cut(s, " ")
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && r != ',' && r != ':' }) {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// count is "1 cluster" or "3 clusters".
+func count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(int64(n)) + " " + noun + "s"
+}
+
+// grouped writes 1204 as 1,204.
+func grouped(n int64) string {
+	digits, sign := strconv.FormatInt(n, 10), ""
+	if n < 0 {
+		digits, sign = digits[1:], "-"
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// few lists names, and counts those beyond the first so many.
+func few(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// tally counts severities, for example "2 errors, 1 warning".
+func tally(severities []finding.Severity) string {
+	var parts []string
+	for _, s := range []finding.Severity{finding.Error, finding.Warning, finding.Info} {
+		n := 0
+		for _, other := range severities {
+			if lookOfSeverity(other).word == lookOfSeverity(s).word {
+				n++
+			}
+		}
+		switch {
+		case n > 0 && s == finding.Info:
+			parts = append(parts, fmt.Sprintf("%d for information", n))
+		case n > 0:
+			parts = append(parts, count(n, string(s)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func severitiesOf(findings []finding.Finding) []finding.Severity {
+	severities := make([]finding.Severity, len(findings))
+	for i, f := range findings {
+		severities[i] = f.Severity
+	}
+	return severities
+}
+
+// clusterName is how a cluster is called; there is one without a name when no entry point was given.
+func clusterName(name string) string {
+	if name = plain(name); name == "" {
+		return "(no cluster named)"
+	}
+	return name
+}
+
+// scope says what was looked at and counts all that is shown, for example
+// "2 changed CRDs, seen from 3 clusters; changes: 2 warnings; all else: 1 error". All else are the findings and what stands
+// in the way in clusters.
+func scope(r preview.Report) string {
+	if len(r.CRDs) == 0 && len(r.Findings) == 0 {
+		return "no CRD changes"
+	}
+	said := "no CRD changes"
+	if len(r.CRDs) > 0 {
+		said = count(len(r.CRDs), "changed CRD")
+	}
+	if n := len(columns(r)); n > 0 {
+		said += ", seen from " + count(n, "cluster")
+	}
+	var changes []finding.Severity
+	for _, crd := range r.CRDs {
+		changes = append(changes, severitiesOfChanges(crd.Changes)...)
+	}
+	others := severitiesOf(r.Findings)
+	for _, row := range rows(r) {
+		others = append(others, row.severities(r.Findings)...)
+	}
+	if len(changes) > 0 {
+		said += "; changes: " + tally(changes)
+	}
+	if len(others) > 0 {
+		said += "; all else: " + tally(others)
+	}
+	return said
+}

@@ -1,0 +1,109 @@
+package releasenotes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/crddiff"
+)
+
+// migration are the steps from objects stored at an old version to a CRD without it: opt in, store at the new version
+// and wait, remove behind a gate. A release may ask for any part of them.
+func migration(crd crddiff.CRD, base, head, labelKey string) []Step {
+	removed, flipped := crd.Removed(), flips(crd)
+	stored := flipped && slices.Contains(removed, crd.Base.Storage)
+	switch {
+	case stored:
+		return slices.Concat([]Step{bridge(crd, base, head)}, []Step{wait(crd)}, []Step{gate(crd, removed)})
+	case len(removed) > 0 && flipped:
+		return []Step{optIn(crd, labelKey, true), wait(crd), gate(crd, removed), {Text: fmt.Sprintf("Apply this release. It stores at %s; wait once more before a later release removes %s.", code(crd.Head.Storage), code(crd.Base.Storage))}}
+	case len(removed) > 0:
+		return []Step{optIn(crd, labelKey, true), wait(crd), gate(crd, removed)}
+	case flipped:
+		return []Step{optIn(crd, labelKey, false), {Text: "Apply this release."}, wait(crd), {
+			Text: fmt.Sprintf("From then on a release may remove %s, in a commit that adds a VersionRemoval in an earlier wave.", code(crd.Base.Storage)),
+		}}
+	default:
+		return nil
+	}
+}
+
+// optIn: before is about the CRD as it was, else about the one of this release.
+func optIn(crd crddiff.CRD, labelKey string, before bool) Step {
+	shape, whose := crd.Head, "The CRD of this release carries"
+	if before {
+		shape, whose = crd.Base, "The CRD of the release before carries"
+	}
+	if shape.Label != nil && *shape.Label == v1alpha1.MigrateLabelValue {
+		return Step{Text: whose + " the opt-in label, so that Moult migrates its objects."}
+	}
+	return Step{
+		Text: "Opt in, in Git: add the label to the CRD.", Language: "yaml",
+		Code: fmt.Sprintf("metadata:\n  name: %s\n  labels:\n    %s: %q", crd.Name, labelKey, v1alpha1.MigrateLabelValue),
+	}
+}
+
+func wait(crd crddiff.CRD) Step {
+	return Step{
+		Text:     fmt.Sprintf("Wait until %s is True for the CRD; without Moult's controller in the cluster, `moult migrate` does the work.", code(v1alpha1.StorageMigrated)),
+		Language: "sh", Code: "moult status --watch " + crd.Name,
+	}
+}
+
+func gate(crd crddiff.CRD, removed []string) Step {
+	plural, _, _ := strings.Cut(crd.Name, ".")
+	return Step{
+		Text: "Apply this release in a commit that adds a VersionRemoval in an earlier sync wave (Argo CD), or in a Kustomization that the one with the CRD lists under `dependsOn` (Flux). " +
+			"It becomes Ready when nothing breaks, and the wave behind it goes on by itself.",
+		Language: "yaml",
+		Code: fmt.Sprintf(`apiVersion: moult.dev/v1alpha1
+kind: VersionRemoval
+metadata:
+  name: %s-%s
+  namespace: YOUR-NAMESPACE
+  annotations:
+    argocd.argoproj.io/sync-wave: "-1" # the CRD is in wave 0
+spec:
+  crdName: %s
+  versions: [%s]`, plural, strings.Join(removed, "-"), crd.Name, strings.Join(removed, ", ")),
+	}
+}
+
+// bridge: the release cannot be applied to a cluster that has the one before.
+func bridge(crd crddiff.CRD, base, head string) Step {
+	return Step{
+		Text: fmt.Sprintf("This release cannot be applied to a cluster that has the one before: apply a CRD that has %s and stores at %s first. It carries the opt-in label.",
+			list(append(crd.Removed(), crd.Head.Storage), "and"), code(crd.Head.Storage)),
+		Language: "sh", Code: fmt.Sprintf("moult bridge --base %s --head %s --crd %s > bridge.yaml\nkubectl apply --server-side -f bridge.yaml", quoted(base), quoted(head), crd.Name),
+	}
+}
+
+// quoted is an argument of a shell.
+func quoted(argument string) string {
+	if argument != "" && strings.Trim(argument, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:~^@") == "" {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}
+
+// dryRun are what to try.
+func dryRun(crds []crddiff.CRD) []Command {
+	var migrated []string
+	applied := false
+	for _, crd := range crds {
+		applied = applied || crd.Head != nil
+		if flips(crd) || len(crd.Removed()) > 0 {
+			migrated = append(migrated, crd.Name)
+		}
+	}
+	var commands []Command
+	if applied {
+		commands = append(commands, Command{"kubectl apply --server-side --dry-run=server -f CRDS", "whether the API server would take the CRDs of this release; CRDS is the file or folder that holds them"})
+	}
+	if len(migrated) > 0 {
+		commands = append(commands, Command{"moult migrate --dry-run " + strings.Join(migrated, " "), "whether every stored object could be rewritten, and which webhook or rule would refuse one"})
+	}
+	return commands
+}
