@@ -71,6 +71,11 @@ const (
 	// example because its names conflict with another CRD's.
 	ReasonNotEstablished = "NotEstablished"
 
+	// ReasonAggregatedAPIServer: an APIService hands the requests for the CRD's
+	// group on to an aggregated API server, which hides the objects that are
+	// stored under the CRD.
+	ReasonAggregatedAPIServer = "AggregatedAPIServer"
+
 	// ReasonStandingBack: the in-tree migrator is at work on the CRD
 	// (condition StorageMigrating is True).
 	ReasonStandingBack = "StandingBack"

@@ -29,7 +29,7 @@ func explain(name string, err error, otherwise string) error {
 	case rewrite.IsDenied(err):
 		return fmt.Errorf("%s: %w; %s", name, err, cmp.Or(whoMayWrite(err.Error()), "let the policy or webhook pass what Moult writes, or name a user that it lets pass with --as"))
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: %w; migrating needs get on customresourcedefinitions, patch on customresourcedefinitions/status, and get, list and patch on the objects", name, err)
+		return fmt.Errorf("%s: %w; migrating needs get on customresourcedefinitions, patch on customresourcedefinitions/status, get on apiservices, and get, list and patch on the objects", name, err)
 	default:
 		return fmt.Errorf("%s: %w%s", name, readError(err), otherwise)
 	}

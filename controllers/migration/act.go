@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // act carries out a decision. It returns a trouble for what a person has to
@@ -81,6 +82,9 @@ func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1
 	})
 	if err != nil {
 		return nil, err
+	}
+	if _, err := r.routes(ctx, crd, o.StorageVersion); err != nil {
+		return troubleOf(crd, rewrite.Tally{}, err), ctx.Err()
 	}
 	err = r.status.Status().Patch(ctx, metadataOf(name), client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
 	if trouble := statusTrouble(err); trouble != nil {

@@ -24,10 +24,10 @@ const cacheSyncTimeout = 10 * time.Minute
 
 // SetupWithManager adds the migration reconciler to a manager. The manager's
 // identity needs get, list and watch on customresourcedefinitions, patch on
-// customresourcedefinitions/status, create and patch on events, get, list and
-// patch on the custom resources themselves, and patch on their status: without
-// the last, objects are written to at the main resource, which costs the API
-// server more and asks admission webhooks.
+// customresourcedefinitions/status, get on apiservices, create and patch on
+// events, get, list and patch on the custom resources themselves, and patch on
+// their status: without the last, objects are written to at the main resource,
+// which costs the API server more and asks admission webhooks.
 func SetupWithManager(mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if opts.Recorder == nil {

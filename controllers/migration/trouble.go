@@ -20,6 +20,9 @@ const maxFailureText = 240
 
 // troubleOf says why a walk did not do all it should have; nil if it did.
 func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, err error) *plan.Trouble {
+	if held := (*troubled)(nil); errors.As(err, &held) {
+		return &held.trouble
+	}
 	if stopped := (*rewrite.Stopped)(nil); errors.As(err, &stopped) {
 		return stoppedTrouble(crd, stopped)
 	}

@@ -37,12 +37,25 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 	})
 }
 
-// walk carries a walk out, once it is known that it can work at all.
+// walk carries a walk out, once it is known that it can work at all. What it has
+// seen counts only if it was the API server itself that answered.
 func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Tally, error) {
-	if err := r.probe(ctx, crd, walk.Ownership.StorageVersion); err != nil {
+	storageVersion := walk.Ownership.StorageVersion
+	routes, err := r.routes(ctx, crd, storageVersion)
+	if err != nil {
 		return rewrite.Tally{}, err
 	}
-	return walk.Run(ctx)
+	if err := r.probe(ctx, crd, storageVersion); err != nil {
+		return rewrite.Tally{}, err
+	}
+	tally, err := walk.Run(ctx)
+	if err != nil {
+		return tally, err
+	}
+	if err := r.stillOn(ctx, routes, crd, storageVersion); err != nil {
+		return rewrite.Tally{}, err
+	}
+	return tally, nil
 }
 
 // schema reads a version's schema from the API server, since the cache holds

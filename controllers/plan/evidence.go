@@ -121,6 +121,9 @@ func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence
 
 // After is the evidence once a walk has ended.
 func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence {
+	if w.blind() {
+		return e.blinded(w, now, settle)
+	}
 	if w.Mode == Surveying {
 		e.Survey = e.Survey.after(w, now)
 		return e

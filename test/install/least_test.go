@@ -22,6 +22,7 @@ func mayDoNothingElse(t *testing.T, moult *Installation, group string) {
 		"get,list,patch gadgets." + group, "patch gadgets/status." + group,
 		"get,list,patch widgets." + group, "patch widgets/status." + group,
 		"get,list,watch customresourcedefinitions.apiextensions.k8s.io", "patch customresourcedefinitions/status.apiextensions.k8s.io",
+		"get apiservices.apiregistration.k8s.io",
 		"get,list,patch,watch versionremovals.moult.dev", "patch versionremovals/status.moult.dev",
 		"create,patch events.", "create,patch events.events.k8s.io",
 	}
@@ -60,6 +61,8 @@ func mayDoNothingElse(t *testing.T, moult *Installation, group string) {
 		"bind a role":                             {"POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", false},
 		"take another component's lease":          {"PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler", false},
 		"delete a lease":                          {"DELETE", "/apis/coordination.k8s.io/v1/namespaces/" + moult.Deployment.Namespace + "/leases/x", false},
+		"read an APIService":                      {"GET", "/apis/apiregistration.k8s.io/v1/apiservices/v1." + group, true},
+		"hand a group over to another server":     {"PATCH", "/apis/apiregistration.k8s.io/v1/apiservices/v1." + group, false},
 		"remove the policies that guard CRDs":     {"DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/x", false},
 		"make the lane wider":                     {"PATCH", "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/moult-objects", false},
 	} {

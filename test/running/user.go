@@ -73,6 +73,7 @@ func MigrationRules(more ...rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return append([]rbacv1.PolicyRule{
 		Rule(apiextensionsv1.GroupName, "customresourcedefinitions", "get", "list", "watch"),
 		Rule(apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch"),
+		Rule("apiregistration.k8s.io", "apiservices", "get"),
 		Rule("events.k8s.io", "events", "create", "patch"),
 	}, more...)
 }

@@ -104,6 +104,10 @@ func TestEachRule(t *testing.T) {
 			with(at(v1alpha1.ReasonConversionUnavailable, "the conversion webhook cannot be used")),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonConversionUnavailable, says: []string{"webhook cannot be used"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonConversionUnavailable, "webhook", "bring the conversion webhook up")}}},
+		"an aggregated API server in front of the objects": {
+			with(at(v1alpha1.ReasonAggregatedAPIServer, "APIService v1.example.com hands the requests on")),
+			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonAggregatedAPIServer, says: []string{"APIService"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonAggregatedAPIServer, "hands the requests on", "delete the APIService")}}},
 		"a CRD that is paused": {
 			with(at(v1alpha1.ReasonPaused, "paused; remove the annotation moult.dev/paused to go on")),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonPaused, says: []string{"paused"},

@@ -37,6 +37,7 @@ var actions = map[string]string{
 	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
 	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
 	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult, or let it pass the policy",
+	v1alpha1.ReasonAggregatedAPIServer:     "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay",
 	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",
 }
 

@@ -1,0 +1,69 @@
+package rewrite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Route tells who answers the requests for one version of an API group.
+type Route struct {
+	// APIService decides it; there need not be one.
+	APIService string
+	// Service, as namespace/name, leads to the aggregated API server that answers; it is empty if the API server
+	// answers by itself.
+	Service string
+	// Revision is another one whenever the APIService has been written; empty if there is none.
+	Revision string
+}
+
+// Aggregated tells whether an aggregated API server answers. Then nothing that is stored under a CRD can be seen.
+func (r Route) Aggregated() bool { return r.Service != "" }
+
+// Routes looks at who answers for each of the versions. Without the aggregator, or without an APIService, it is the API
+// server itself (k8s.io/kube-aggregator pkg/apiserver, handler_proxy.go: one without a service is local).
+func (c *Client) Routes(ctx context.Context, group string, versions ...string) ([]Route, error) {
+	routes := make([]Route, 0, len(versions))
+	for _, version := range versions {
+		route, err := c.route(ctx, version+"."+group)
+		if err != nil {
+			return nil, err
+		}
+		routes = append(routes, route)
+	}
+	return routes, nil
+}
+
+func (c *Client) route(ctx context.Context, name string) (Route, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	route := Route{APIService: name}
+	answer := c.rest.Get().AbsPath("apis", "apiregistration.k8s.io", "v1", "apiservices", name).
+		SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx)
+	if err := answer.Error(); apierrors.IsNotFound(err) {
+		return route, nil
+	} else if err != nil {
+		return route, fmt.Errorf("reading APIService %s: %w", name, err)
+	}
+	body, err := answer.Raw()
+	if err != nil {
+		return route, fmt.Errorf("reading APIService %s: %w", name, err)
+	}
+	var found struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			Service *struct{ Namespace, Name string } `json:"service"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(body, &found); err != nil {
+		return route, fmt.Errorf("reading APIService %s: %w", name, err)
+	}
+	route.Revision = string(found.Metadata.UID) + "/" + found.Metadata.ResourceVersion
+	if s := found.Spec.Service; s != nil {
+		route.Service = s.Namespace + "/" + s.Name
+	}
+	return route, nil
+}
