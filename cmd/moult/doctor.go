@@ -31,6 +31,8 @@ is written. Problems come first, each with what was seen and how to mend it.
   label-in-git     the opt-in label is in what a tool applies, not only on the live
                    object, where the next sync or the next cluster loses it
   migration        no person has to act before the objects are migrated
+  aggregation      no APIService hands the requests for a CRD on to an aggregated API server,
+                   which hides the CRD's objects
   status-writes    the controller may write the status of the CRDs: none of its writes has
                    been refused, and neither RBAC nor Moult's policies keep its user out
   other-migrators  no other Moult, Kubernetes' own migrator or
@@ -42,6 +44,8 @@ is written. Problems come first, each with what was seen and how to mend it.
   helm-crds        no CRD depends on a chart's folder crds, which Helm never upgrades
   helm-history     no stored revision uses a version that is to go; if no
                    VersionRemoval says which, all but the storage version
+  kubernetes       Moult is tested with the API server's version, and that has what Moult's
+                   policies use
 
 Read-only rights are enough: a check that lacks a permission says which, and is no
 failure. Helm keeps its releases, values and all, in Secrets; they are read only
@@ -134,11 +138,12 @@ func (d *doctorCommand) look(ctx context.Context, eyes *eyes, names []string) (d
 			incomplete = err
 			break
 		}
-		p.CRDs = append(p.CRDs, doctor.CRD{CustomResourceDefinition: cutDown(crd), Dying: eyes.dying(ctx, crd)})
+		p.CRDs = append(p.CRDs, doctor.CRD{CustomResourceDefinition: cutDown(crd), Dying: eyes.dying(ctx, crd), Aggregated: eyes.aggregated(ctx, crd)})
 	}
 	if incomplete != nil && len(p.CRDs) == 0 {
 		return p, incomplete
 	}
+	p.Server = eyes.server()
 	d.lookAtWrites(ctx, eyes, &p)
 	p.Gates = eyes.gates(ctx, names)
 	p.Migrations = eyes.migrations(ctx)

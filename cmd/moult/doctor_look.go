@@ -29,6 +29,7 @@ type eyes struct {
 	core     kubernetes.Interface
 	metadata metadata.Interface
 	objects  dynamic.Interface
+	routes   routes
 }
 
 func (a *app) newEyes() (*eyes, error) {
@@ -46,7 +47,10 @@ func (a *app) newEyes() (*eyes, error) {
 	if e.metadata, err = metadata.NewForConfig(cfg); err != nil {
 		return nil, err
 	}
-	e.objects, err = dynamic.NewForConfig(cfg)
+	if e.objects, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, err
+	}
+	e.routes, err = newRoutes(cfg)
 	return e, err
 }
 

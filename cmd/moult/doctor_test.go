@@ -72,16 +72,17 @@ func (w *world) check(id doctor.ID, args ...string) (doctor.Result, int) {
 
 func TestTheDoctorHasALineForEachCheckOfAHealthyPatient(t *testing.T) {
 	w := patient(t)
-	got := w.moult("doctor", w.crd.Name, "--helm")
+	got := w.moult("doctor", w.crd.Name, "--helm").without(aside)
 	w.Expect(got.code).To(Equal(exitDone), got.errOut)
 	w.Expect(got.errOut).To(BeEmpty())
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
 	w.Expect(lines[0]).To(Equal("ok       label-in-git     the label is in what is applied by Flux (Kustomization flux-system/crds)"))
 	w.Expect(lines[1]).To(Equal("ok       migration        1 CRD migrated, 0 CRDs on the way, and nobody has to act"))
-	w.Expect(lines[2]).To(Equal("ok       status-writes    no refused write has been recorded"))
-	w.Expect(lines).To(HaveLen(11))
-	w.Expect(lines[9]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
-	w.Expect(lines[10]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
+	w.Expect(lines[2]).To(Equal("ok       aggregation      no APIService hands the requests for the CRDs on to another API server"))
+	w.Expect(lines[3]).To(Equal("ok       status-writes    no refused write has been recorded"))
+	w.Expect(lines).To(HaveLen(13))
+	w.Expect(lines[11]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
+	w.Expect(lines[12]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
 	w.Expect(w.moult("doctor").code).To(Equal(exitDone), "all that are opted in, which is this one")
 }
 
@@ -89,7 +90,7 @@ func TestTheDoctorTellsProblemsFirst(t *testing.T) {
 	w := patient(t)
 	w.merges("kubectl-edit", `{"metadata":{"labels":{"`+w.label+`":null}}}`)
 	w.merges("kubectl-label", `{"metadata":{"labels":{"`+w.label+`":"true"}}}`)
-	got := w.moult("doctor", w.crd.Name)
+	got := w.moult("doctor", w.crd.Name).without(aside)
 	w.Expect(got.code).To(Equal(exitNotDone))
 	w.Expect(got.errOut).To(Equal("moult: 1 error; what was seen and how to mend it is above\n"))
 	w.Expect(got.out).To(HavePrefix("error    label-in-git  " + w.crd.Name + "\n         the label " + w.label))
@@ -108,7 +109,7 @@ func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 	w := patient(t)
 	w.gate()
 	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
-	got := w.moult("doctor", w.crd.Name, "--helm", "--kubeconfig", reader)
+	got := w.moult("doctor", w.crd.Name, "--helm", "--kubeconfig", reader).without(aside)
 	w.Expect(got.code).To(Equal(exitDone), got.errOut)
 	w.Expect(got.out).To(HavePrefix("ok       label-in-git"))
 	for _, line := range []string{
@@ -116,6 +117,7 @@ func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 			"it needs get on serviceaccounts in namespace moult-system, or the controller's user with --controller\n",
 		"not run  gates            VersionRemovals may not be read; it needs list on versionremovals in moult.dev\n",
 		"not run  argocd-health    ConfigMap argocd-cm may not be read; it needs get on configmaps in namespace argocd\n",
+		"not run  aggregation      the APIServices of " + w.crd.Name + " may not be read; it needs get on apiservices in apiregistration.k8s.io\n",
 		"not run  stuck-objects    the objects of " + w.crd.Name + " may not be read; it needs list on widgets in " + w.GR.Group + "\n",
 		"not run  helm-keep        the Secrets of Helm's releases may not be read; it needs list on secrets in all namespaces; --helm-namespace asks for less\n",
 	} {

@@ -10,11 +10,13 @@ type check struct {
 
 // The checks.
 const (
+	Kubernetes     ID = "kubernetes"
 	LabelInGit     ID = "label-in-git"
 	Migrating      ID = "migration"
 	Gates          ID = "gates"
 	StatusWrites   ID = "status-writes"
 	OtherMigrators ID = "other-migrators"
+	Aggregation    ID = "aggregation"
 	StuckObjects   ID = "stuck-objects"
 	ArgoCDHealth   ID = "argocd-health"
 	HelmKeep       ID = "helm-keep"
@@ -26,6 +28,7 @@ const (
 var checks = []check{
 	{LabelInGit, labelInGit},
 	{Migrating, migrating},
+	{Aggregation, aggregation},
 	{StatusWrites, statusWrites},
 	{OtherMigrators, otherMigrators},
 	{Gates, gates},
@@ -34,6 +37,7 @@ var checks = []check{
 	{HelmKeep, helmKeep},
 	{HelmCRDs, helmCRDs},
 	{HelmHistory, helmHistory},
+	{Kubernetes, kubernetes},
 }
 
 // count is a number and what is counted.

@@ -34,8 +34,12 @@ func healthy() Patient {
 	says(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "every object is proved to be stored at v1")
 	owned(crd, "kustomize-controller", "", labelField(v1alpha1.MigrateLabel))
 	owned(crd, "moult", "status", conditionField)
-	return Patient{Now: now, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", Controller: Controller{User: controller},
+	return Patient{Now: now, Server: Known[string]{Value: "v1.36.3"}, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", Controller: Controller{User: controller},
 		CRDs: []CRD{{CustomResourceDefinition: crd, Writable: Known[bool]{Value: true}}}}
+}
+
+func serverIs(version string) func(*Patient) {
+	return func(p *Patient) { p.Server.Value = version }
 }
 
 func labelField(key string) string {
@@ -188,6 +192,14 @@ func TestEachCheckFinds(t *testing.T) {
 			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}}))(p)
 		}, ArgoCDHealth, Error, "k is missing", ""},
 
+		"an aggregated API server in front of the objects": {func(p *Patient) {
+			p.CRDs[0].Aggregated.Value = []Aggregated{{APIService: "v1.example.com", Service: "apps/widgets"}}
+		}, Aggregation, Error, "APIService v1.example.com hands the requests for this version on to the aggregated API server behind Service apps/widgets", "delete the APIService"},
+
+		"a Kubernetes newer than what is tested": {serverIs("v1.37.0-rc.1"), Kubernetes, Warning, "the newest is 1.36", "newer Moult"},
+		"a Kubernetes without MutatingAdmissionPolicy": {serverIs("v1.35.4-gke.100"), Kubernetes, Info,
+			"policies/admission/keep-label cannot be installed", "have the label in Git"},
+
 		"objects that cannot die": {dying(time.Hour, 7), StuckObjects, Warning,
 			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
 
@@ -287,6 +299,12 @@ func TestAMissingPermissionIsNoFailure(t *testing.T) {
 			p.CRDs = append(p.CRDs, p.CRDs[0])
 			p.CRDs[1].Dying.Not = why
 		}, nil, StuckObjects},
+		"the server's version": {func(p *Patient) { p.Server = Known[string]{Not: why} }, []ID{Kubernetes}, ""},
+		"the APIServices":      {func(p *Patient) { p.CRDs[0].Aggregated.Not = why }, []ID{Aggregation}, ""},
+		"the APIServices of one CRD": {func(p *Patient) {
+			p.CRDs = append(p.CRDs, p.CRDs[0])
+			p.CRDs[1].Aggregated.Not = why
+		}, nil, Aggregation},
 		"releases":                  {func(p *Patient) { p.Releases.Not = why }, []ID{HelmKeep, HelmCRDs, HelmHistory}, ""},
 		"other migrators' objects":  {func(p *Patient) { p.Migrations = []Known[[]Migration]{{Not: why}} }, nil, OtherMigrators},
 		"a release that is not one": {func(p *Patient) { p.ReleasesNotSeen = []string{why} }, nil, HelmKeep},
@@ -323,4 +341,23 @@ func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
 		}
 	}
 	g.Expect(Examine(unknown).Checks[0].Evidence).To(Equal("nothing says that the label is only on the live objects, nor that it is in Git"))
+}
+
+func TestAnOldKubernetesIsToldWithAllThatItLacks(t *testing.T) {
+	g := NewWithT(t)
+	p := healthy()
+	serverIs("v1.31.9")(&p)
+	g.Expect(kubernetes(p).Findings).To(HaveExactElements(
+		And(HaveField("Severity", Warning), HaveField("Evidence", ContainSubstring("the oldest is 1.32"))),
+		And(HaveField("Severity", Info), HaveField("Evidence", ContainSubstring("MutatingAdmissionPolicy")))))
+}
+
+func TestAVersionThatIsNoneIsNotJudged(t *testing.T) {
+	for _, version := range []string{"", "v2.0.0", "unknown"} {
+		p := healthy()
+		serverIs(version)(&p)
+		r := kubernetes(p)
+		NewWithT(t).Expect(r.Outcome).To(Equal(NotRun))
+		NewWithT(t).Expect(r.Evidence).To(ContainSubstring("is not one of Kubernetes"))
+	}
 }

@@ -22,6 +22,8 @@ type Patient struct {
 	Now time.Time
 	// LabelKey opts CRDs in to the Moult in question, and FieldManager is that Moult's in managedFields.
 	LabelKey, FieldManager string
+	// Server is the API server's version, as in v1.36.3.
+	Server Known[string]
 	// CRDs are those to examine: the opted-in ones, or those a person has named.
 	CRDs       []CRD
 	Controller Controller
@@ -41,6 +43,8 @@ type Patient struct {
 type CRD struct {
 	*apiextensionsv1.CustomResourceDefinition
 	Dying Known[[]Dying]
+	// Aggregated are the served versions for which another API server answers.
+	Aggregated Known[[]Aggregated]
 	// Writable: RBAC lets the controller write the status.
 	Writable Known[bool]
 }

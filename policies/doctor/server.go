@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// The minor versions of Kubernetes that Moult is tested with: the modules under test/tools that pin an API server.
+const (
+	oldestTested = 32
+	newestTested = 36
+)
+
+// lacking is what API servers before a minor version do not have, as far as a user of Moult may miss it.
+var lacking = []struct {
+	before         int
+	evidence, mend string
+}{
+	{36, "it has no MutatingAdmissionPolicy, so policies/admission/keep-label cannot be installed, which puts an opt-in label back that a sync takes off",
+		"have the label in Git, where `moult check opt-in` guards it"},
+}
+
+// kubernetes: does the API server have what Moult and its policies use?
+func kubernetes(p Patient) Result {
+	if p.Server.Not != "" {
+		return notRun(p.Server.Not)
+	}
+	found, err := version.ParseGeneric(p.Server.Value)
+	if err != nil || found.Major() != 1 {
+		return notRun(fmt.Sprintf("the API server's version %q is not one of Kubernetes", p.Server.Value))
+	}
+	minor := int(found.Minor())
+	r := Result{Evidence: fmt.Sprintf("the API server is %s; Moult is tested with Kubernetes 1.%d to 1.%d", p.Server.Value, oldestTested, newestTested)}
+	tell := func(severity Severity, evidence, mend string) {
+		r.Findings = append(r.Findings, Finding{Severity: severity, Object: "Kubernetes " + p.Server.Value, Evidence: evidence, Mend: mend})
+	}
+	if minor < oldestTested {
+		tell(Warning, fmt.Sprintf("Moult is not tested with it: the oldest is 1.%d", oldestTested), "upgrade Kubernetes before old versions are removed")
+	}
+	if minor > newestTested {
+		tell(Warning, fmt.Sprintf("Moult is not tested with it: the newest is 1.%d; from 1.37 on Kubernetes' own migrator is at work by default, and Moult stands back while it is", newestTested),
+			"see whether there is a newer Moult")
+	}
+	for _, l := range lacking {
+		if minor < l.before {
+			tell(Info, l.evidence, l.mend)
+		}
+	}
+	return r
+}
