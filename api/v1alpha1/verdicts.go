@@ -3,14 +3,17 @@ package v1alpha1
 // Reasons of a VersionRemoval's Ready condition, beside those of StorageMigrated,
 // which are used while the migration itself is what is waited for.
 const (
-	// ReasonNothingStored: there is no such CRD, so nothing can break. True.
+	// ReasonNothingStored: there is no such CRD, so nothing is stored. True.
 	ReasonNothingStored = "NothingStored"
 
 	// ReasonAlreadyRemoved: the versions are gone from the CRD. True.
 	ReasonAlreadyRemoved = "AlreadyRemoved"
 
-	// ReasonSafeToRemove: nothing is stored at the versions, which is proved for
-	// the CRD as it is, and no managedFields name them. True.
+	// ReasonSafeToRemove: every object is stored at the storage version, which is
+	// proved for the CRD as it is, and no managedFields named the versions at the
+	// time that the message tells. That is all: references, manifests and readers
+	// are not looked at, and while a version is served a write may name it again.
+	// True.
 	ReasonSafeToRemove = "SafeToRemove"
 
 	// ReasonIntermediateRevisionRequired: one of the versions is still the
@@ -27,7 +30,8 @@ const (
 	ReasonOutOfScope = "OutOfScope"
 
 	// ReasonRepairingOwnership: the objects are stored safely; now their
-	// managedFields are looked through and repaired.
+	// managedFields are looked through and repaired, the last time right before
+	// the gate opens.
 	ReasonRepairingOwnership = "RepairingOwnership"
 
 	// ReasonStillServed: a version is still served and spec.require names
@@ -35,6 +39,7 @@ const (
 	ReasonStillServed = "StillServed"
 
 	// ReasonStillWritten: somebody wrote at one of the versions within
-	// spec.quietPeriod and spec.require names Quiet.
+	// spec.quietPeriod, or nobody has looked since it was over, and spec.require
+	// names Quiet.
 	ReasonStillWritten = "StillWritten"
 )

@@ -4,12 +4,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VersionRemoval says that versions of a CustomResourceDefinition are to go,
-// and becomes Ready when removing them breaks nothing. It lives in Git beside
-// the CRD: in an earlier sync wave (Argo CD), or in a Kustomization that the
-// CRD's Kustomization depends on (Flux), so that the commit that removes the
-// versions waits until it is safe. It only asks: Moult writes nothing because
-// of it that the CRD's opt-in label does not allow.
+// VersionRemoval says that versions of a CustomResourceDefinition are to go.
+// It becomes Ready when every object is proved to be stored at the storage
+// version and no managedFields named the versions when Moult looked last; the
+// message of Ready says when that was. What else names the versions (manifests,
+// references, running clients) is not looked at. It lives in Git beside the CRD:
+// in an earlier sync wave (Argo CD), or in a Kustomization that the CRD's
+// Kustomization depends on (Flux), so that the commit that removes the versions
+// waits. It only asks: Moult writes nothing because of it that the CRD's opt-in
+// label does not allow.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -65,7 +68,8 @@ type VersionRemovalSpec struct {
 	Versions []string `json:"versions"`
 
 	// Require names what must be the case beside safe storage. What is not
-	// named here is a warning only.
+	// named here is a warning only. Unserved is recommended: as long as a version
+	// is served, a client may write at it after the last look.
 	//
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
@@ -88,9 +92,11 @@ type VersionRemovalSpec struct {
 type Requirement string
 
 const (
-	// Unserved: none of the versions is served any more.
+	// Unserved: none of the versions is served any more, and no API server can
+	// still take a write at one.
 	Unserved Requirement = "Unserved"
-	// Quiet: nobody has written at one of the versions for spec.quietPeriod.
+	// Quiet: nobody has written at one of the versions for spec.quietPeriod, as
+	// seen when that time was over.
 	Quiet Requirement = "Quiet"
 )
 
@@ -144,7 +150,8 @@ type VersionRemovalStatus struct {
 	LastWriteAt *metav1.Time `json:"lastWriteAt,omitempty"`
 
 	// LastHandledReconcileAt is the value of the annotation
-	// reconcile.fluxcd.io/requestedAt that was answered last.
+	// reconcile.fluxcd.io/requestedAt that was answered last: by a look that
+	// began after it and has ended, or because nothing can be looked at.
 	//
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
@@ -162,6 +169,11 @@ type ProofStatus struct {
 	UID            string `json:"uid"`
 	Generation     int64  `json:"generation"`
 	StorageVersion string `json:"storageVersion"`
+	// SurveyedAt is when the look through all managedFields began that the gate
+	// names. What was written later it may have missed.
+	//
+	// +optional
+	SurveyedAt *metav1.Time `json:"surveyedAt,omitempty"`
 }
 
 // ProgressStatus counts objects.

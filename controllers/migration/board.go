@@ -2,8 +2,10 @@ package migration
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,20 +14,31 @@ import (
 
 // Board is where those who want to remove versions ask, and where they read how
 // far the migration is. It connects the removal reconciler to this one within a
-// process and writes nothing to the cluster.
+// process and writes nothing to the cluster. What it costs does not depend on how
+// many ask about a CRD.
 type Board struct {
 	mu        sync.Mutex
 	standings map[string]plan.Standing
-	asked     map[string]map[types.NamespacedName]plan.Removal
+	told      map[string]plan.Standing // as those who wait were last told of
+	asked     map[string]*asked
 
 	wishes  chan string // CRDs that are asked about anew
 	changes chan string // CRDs whose standing has changed
 }
 
+// asked is all that is asked for of one CRD. Since and Every are the most that
+// was asked for as long as anybody asks: who withdraws takes no survey back.
+type asked struct {
+	by       map[types.NamespacedName]plan.Removal
+	versions map[string]int // how many ask for each
+	since    time.Time
+	every    time.Duration
+}
+
 // NewBoard is an empty board.
 func NewBoard() *Board {
 	return &Board{
-		standings: map[string]plan.Standing{}, asked: map[string]map[types.NamespacedName]plan.Removal{},
+		standings: map[string]plan.Standing{}, told: map[string]plan.Standing{}, asked: map[string]*asked{},
 		wishes: make(chan string, 1024), changes: make(chan string, 1024),
 	}
 }
@@ -36,42 +49,65 @@ func NewBoard() *Board {
 func (b *Board) Ask(crd string, asker types.NamespacedName, wish plan.Removal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.asked[crd] == nil {
-		b.asked[crd] = map[types.NamespacedName]plan.Removal{}
+	a := b.asked[crd]
+	if a == nil {
+		a = &asked{by: map[types.NamespacedName]plan.Removal{}, versions: map[string]int{}}
+		b.asked[crd] = a
 	}
-	before, known := b.asked[crd][asker]
-	if known && slices.Equal(before.Versions, wish.Versions) && before.Since.Equal(wish.Since) {
+	before, known := a.by[asker]
+	if known && slices.Equal(before.Versions, wish.Versions) && before.Since.Equal(wish.Since) && before.Every == wish.Every {
 		return
 	}
-	b.asked[crd][asker] = wish
+	a.forget(before)
+	a.note(asker, wish)
 	send(b.wishes, crd)
+}
+
+func (a *asked) note(asker types.NamespacedName, wish plan.Removal) {
+	a.by[asker] = wish
+	for _, v := range wish.Versions {
+		a.versions[v]++
+	}
+	if wish.Since.After(a.since) {
+		a.since = wish.Since
+	}
+	if wish.Every > 0 && (a.every == 0 || wish.Every < a.every) {
+		a.every = wish.Every
+	}
+}
+
+func (a *asked) forget(wish plan.Removal) {
+	for _, v := range wish.Versions {
+		if a.versions[v]--; a.versions[v] == 0 {
+			delete(a.versions, v)
+		}
+	}
 }
 
 // Withdraw takes a wish back.
 func (b *Board) Withdraw(crd string, asker types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.asked[crd], asker)
-	if len(b.asked[crd]) == 0 {
+	a := b.asked[crd]
+	if a == nil {
+		return
+	}
+	a.forget(a.by[asker])
+	delete(a.by, asker)
+	if len(a.by) == 0 {
 		delete(b.asked, crd)
 	}
 }
 
 // removal is all that is asked for of a CRD.
-func (b *Board) removal(crd string) (all plan.Removal) {
+func (b *Board) removal(crd string) plan.Removal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	versions := map[string]bool{}
-	for _, wish := range b.asked[crd] {
-		for _, v := range wish.Versions {
-			versions[v] = true
-		}
-		if wish.Since.After(all.Since) {
-			all.Since = wish.Since
-		}
+	a := b.asked[crd]
+	if a == nil {
+		return plan.Removal{}
 	}
-	all.Versions = slices.Sorted(maps.Keys(versions))
-	return all
+	return plan.Removal{Versions: slices.Sorted(maps.Keys(a.versions)), Since: a.since, Every: a.every}
 }
 
 // Standing is how far the migration of a CRD is; false if the migration
@@ -83,32 +119,55 @@ func (b *Board) Standing(crd string) (plan.Standing, bool) {
 	return s, known
 }
 
-// Changes names each CRD whose standing has changed. It has one reader.
+// Changes names each CRD whose standing has changed, and of a walk under way
+// every tenth of it. It has one reader.
 func (b *Board) Changes() <-chan string { return b.changes }
 
 func (b *Board) post(crd string, s plan.Standing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.standings[crd] = s
-	if b.asked[crd] != nil {
-		send(b.changes, crd)
+	if b.asked[crd] == nil {
+		delete(b.told, crd) // who asks next looks for itself
+		return
 	}
+	if before, told := b.told[crd]; told && reflect.DeepEqual(gist(before), gist(s)) {
+		return
+	}
+	if send(b.changes, crd) {
+		b.told[crd] = s
+	}
+}
+
+// gist is a standing without what differs at every look at a walk under way.
+// Those who wait may be thousands.
+func gist(s plan.Standing) plan.Standing {
+	s.Decision.Until = time.Time{}
+	if w := s.Walking; w != nil {
+		tenths := int64(w.Counts.Progress().Percent() / progressStep)
+		s.Walking = &plan.Walking{Subject: w.Subject, Mode: w.Mode, Counts: plan.Counts{Total: progressStep, Current: tenths, Failed: min(w.Counts.Failed, 1)}}
+		s.Decision.Sentence = "" // it tells the counts
+	}
+	return s
 }
 
 func (b *Board) forget(crd string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.standings, crd)
+	delete(b.told, crd)
 	if b.asked[crd] != nil {
 		send(b.changes, crd)
 	}
 }
 
-// send drops the word if nobody reads fast enough: readers look again by
-// themselves, only later.
-func send(to chan<- string, crd string) {
+// send drops the word if nobody reads fast enough, and returns whether it has
+// not: readers look again by themselves, only later.
+func send(to chan<- string, crd string) bool {
 	select {
 	case to <- crd:
+		return true
 	default:
+		return false
 	}
 }

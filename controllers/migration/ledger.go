@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -21,11 +20,11 @@ type entry struct {
 	labelOwner string             // who set the opt-in label, in words
 	provenance provenance.Verdict // what was last told of the opt-in label
 	failures   []string           // objects that failed in the last walk
-	writers    []plan.Writer
-	began      time.Time // when the evidence began
-	toldAt     time.Time // when progress was last written to the condition
-	toldReason string    // the last reason that was written
-	reasonAt   time.Time // when it was written last
+	writers    writers            // at versions that are to go
+	began      time.Time          // when the evidence began
+	toldAt     time.Time          // when progress was last written to the condition
+	toldReason string             // the last reason that was written
+	reasonAt   time.Time          // when it was written last
 }
 
 func newLedger() *ledger { return &ledger{entries: map[string]*entry{}} }
@@ -44,6 +43,9 @@ func (l *ledger) evidence(name string, s plan.Subject, now time.Time, settle tim
 		if !next.Proved {
 			e.began = now
 		}
+		if next.UID != e.evidence.UID {
+			e.writers = writers{} // of objects that are gone
+		}
 		e.evidence = next
 	}
 	return e.evidence
@@ -60,46 +62,6 @@ func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) 
 	}
 	e.evidence = change(e.evidence)
 	return e.evidence
-}
-
-// noteTally remembers what a walk over s has seen.
-func (l *ledger) noteTally(name string, s plan.Subject, failures []string, writers []plan.Writer, surveyed bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known || e.evidence.Subject != s {
-		return
-	}
-	e.failures = failures
-	if surveyed {
-		e.writers = mergeWriters(e.writers, writers)
-	}
-}
-
-// seen returns what walks over a CRD have seen.
-func (l *ledger) seen(name string) (failures []string, writers []plan.Writer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e, known := l.entries[name]; known {
-		return e.failures, e.writers
-	}
-	return nil, nil
-}
-
-// mergeWriters keeps a writer once, as last seen. A survey moves the entries it
-// sees, so the next one no longer tells of the writes before.
-func mergeWriters(before, now []plan.Writer) []plan.Writer {
-	merged := slices.Clone(now)
-	for _, w := range before {
-		same := slices.IndexFunc(merged, func(o plan.Writer) bool { return o.Manager == w.Manager && o.Version == w.Version })
-		switch {
-		case same < 0:
-			merged = append(merged, w)
-		case w.Last.After(merged[same].Last):
-			merged[same].Last, merged[same].LastWrote = w.Last, w.LastWrote
-		}
-	}
-	return merged
 }
 
 // noteOwner remembers who set the opt-in label, for the day it is gone.

@@ -33,7 +33,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 			if recorded.Proved && !e.Proved {
 				e = plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle) // another process of ours was faster
 			}
-			return e.Seen(o.Clean(), o.Now, r.opts.Settle)
+			return e.Seen(o.Clean(), o.Now, r.opts.Settle).Serving(o.Unserved, o.Now, r.opts.Settle)
 		})
 		r.ledger.noteOwner(name, provenance.Of(crd, r.opts.LabelKey).Owner)
 		o.Removal = r.removal(name, o.StorageVersion)
@@ -80,6 +80,9 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			o.StorageVersion, o.Served = v.Name, v.Served
+		}
+		if !v.Served {
+			o.Unserved = append(o.Unserved, v.Name)
 		}
 	}
 	return o

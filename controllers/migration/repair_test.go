@@ -119,8 +119,12 @@ func TestAWalkRepairsOwnershipInTheWriteThatRewrites(t *testing.T) {
 	w.eventuallyMigrated(5)
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 	w.Expect(w.Writes()-writes).To(BeEquivalentTo(5), "one write for each object")
-	standing, _ := opts.Board.Standing(w.crd.Name)
-	w.Expect(standing.Evidence.Survey.Versions).To(Equal([]string{"v1alpha1"}), "the check was a survey too")
+	standing := plan.Standing{}
+	w.Eventually(func() []string {
+		standing, _ = opts.Board.Standing(w.crd.Name)
+		return standing.Evidence.Survey.Versions
+	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}), "the check has moved them, and a survey has seen that")
+	w.Expect(w.Writes()-writes).To(BeEquivalentTo(5), "the survey had nothing to do")
 	w.Expect(standing.Writers).To(ConsistOf(
 		And(HaveField("Manager", "old-tool (Apply)"), HaveField("Objects", int64(5))),
 		And(HaveField("Manager", "old-updater (Update)"), HaveField("Objects", int64(5))),

@@ -57,10 +57,9 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 
 // post tells those who wait for the CRD, after the condition is written.
 func (r *Reconciler) post(name string, o plan.Observation, d plan.Decision) {
-	failures, writers := r.ledger.seen(name)
-	r.opts.Board.post(name, plan.Standing{
-		Subject: o.Subject, Decision: d, Evidence: o.Evidence, Walking: o.Walking, Failures: failures, Writers: writers,
-	})
+	s := r.ledger.standing(name)
+	s.Subject, s.Decision, s.Evidence, s.Walking = o.Subject, d, o.Evidence, o.Walking
+	r.opts.Board.post(name, s)
 }
 
 func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) apiextensionsv1.CustomResourceDefinitionCondition {

@@ -16,7 +16,7 @@ import (
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
-	walk.Turn = r.walks.turn
+	walk.Turn, walk.WrittenAfter = r.walks.turn, r.ledger.lookedThrough(name, o.Subject)
 	job := func(ctx context.Context) (plan.Outcome, error) {
 		started := r.opts.Clock.Now()
 		tally, err := r.walk(ctx, crd, walk)
@@ -24,11 +24,12 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 			return plan.Outcome{}, ctx.Err()
 		}
 		r.metrics.walked(name, mode, tally, r.opts.Clock.Since(started))
-		r.ledger.noteTally(name, o.Subject, failuresOf(tally), writersOf(tally), len(o.Removal.Versions) > 0)
-		return plan.Outcome{
+		outcome := plan.Outcome{
 			Mode: mode, Counts: countsOf(tally), ListedRV: tally.ListedRV, Trouble: troubleOf(crd, tally, err),
 			Leaving: o.Removal.Versions, Started: started,
-		}, nil
+		}
+		r.ledger.noteWalk(name, o.Subject, outcome, tally)
+		return outcome, nil
 	}
 	r.walks.start(name, &walking{subject: o.Subject, mode: mode, walk: walk}, job, func(outcome plan.Outcome) {
 		r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
@@ -113,18 +114,6 @@ func failuresOf(t rewrite.Tally) []string {
 		named[i] = shorten(f.String(), maxFailureText)
 	}
 	return named
-}
-
-func writersOf(t rewrite.Tally) []plan.Writer {
-	writers := make([]plan.Writer, len(t.Writers))
-	for i, w := range t.Writers {
-		manager := fmt.Sprintf("%s (%s)", w.Manager, w.Operation)
-		if w.Subresource != "" {
-			manager = fmt.Sprintf("%s (%s of %s)", w.Manager, w.Operation, w.Subresource)
-		}
-		writers[i] = plan.Writer{Manager: manager, Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
-	}
-	return writers
 }
 
 // probe finds out whether a CRD with a conversion webhook can be converted.

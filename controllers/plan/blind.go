@@ -20,7 +20,7 @@ func (e Evidence) blinded(w Outcome, now time.Time, settle time.Duration) Eviden
 	settled := now.Add(settle)
 	if w.Mode == Surveying {
 		e.Survey = e.Survey.after(w, now)
-		e.Survey.RetryAt = later(e.Survey.RetryAt, settled)
+		e.Survey.NextAt = later(e.Survey.NextAt, settled)
 		return e
 	}
 	e = e.Failed(*w.Trouble, now)

@@ -29,7 +29,7 @@ func TestAfterAWalkThatAnotherServerAnsweredTheSettleTimeIsWaitedOut(t *testing.
 		e = e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1"}, Trouble: trouble}, now, settle)
 		g.Expect(e.Proved).To(BeTrue())
 		g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}})).To(BeFalse())
-		g.Expect(e.Survey.RetryAt).To(Equal(now.Add(settle)))
+		g.Expect(e.Survey.NextAt).To(Equal(now.Add(settle)))
 	})
 	t.Run("a pause that is longer stays", func(t *testing.T) {
 		g := NewWithT(t)

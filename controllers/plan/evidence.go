@@ -38,11 +38,19 @@ type Evidence struct {
 	// RetryAt is when to try again after trouble.
 	RetryAt time.Time
 
+	// Tried is when that walk began, or when the trim failed.
+	Tried time.Time
+
 	// Last is what the last finished walk counted.
 	Last Counts
 
 	// Survey is what is known about the objects' managedFields.
 	Survey Surveyed
+
+	// WritableUntil holds the versions that are not served, and when the last
+	// write at each has landed: a settle time after this process first saw that
+	// it is not served, by the same assumption as WindowEnd.
+	WritableUntil map[string]time.Time
 }
 
 // Trouble is a reason of the StorageMigrated condition with its sentence.
@@ -119,7 +127,22 @@ func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence
 	}
 }
 
-// After is the evidence once a walk has ended.
+// Serving is the evidence beside the versions that are not served.
+func (e Evidence) Serving(unserved []string, now time.Time, settle time.Duration) Evidence {
+	until := make(map[string]time.Time, len(unserved))
+	for _, version := range unserved {
+		until[version] = now.Add(settle)
+		if known, ok := e.WritableUntil[version]; ok {
+			until[version] = known
+		}
+	}
+	e.WritableUntil = until
+	return e
+}
+
+// After is the evidence once a walk has ended. A check moves entries of
+// managedFields too, but it is no survey: one that begins after the proof has
+// less time to miss a write.
 func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence {
 	if w.blind() {
 		return e.blinded(w, now, settle)
@@ -137,7 +160,9 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 		e.WindowEnd, e.WindowEndRV = now.Add(settle), ""
 	}
 	if w.Trouble != nil {
-		return e.Failed(*w.Trouble, now)
+		e = e.Failed(*w.Trouble, now)
+		e.Tried = w.Started
+		return e
 	}
 	e.Trouble, e.Failures, e.RetryAt = nil, 0, time.Time{}
 	switch w.Mode {
@@ -146,7 +171,6 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 	case Checking:
 		e.Rewritten = true
 		e.Proved = w.Counts.Rewritten == 0
-		e.Survey = e.Survey.after(w, now)
 	case Surveying:
 	}
 	return e
@@ -154,7 +178,7 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 
 // Failed notes a trouble and when to try again.
 func (e Evidence) Failed(t Trouble, now time.Time) Evidence {
-	e.Trouble = &t
+	e.Trouble, e.Tried = &t, now
 	e.RetryAt = now.Add(Backoff(e.Failures))
 	e.Failures++
 	return e

@@ -165,10 +165,10 @@ func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	e = e.After(Outcome{Mode: Surveying, Trouble: &Trouble{"ObjectsFailed", "x"}}, now, settle)
 	g.Expect(e.Proved).To(BeTrue(), "a survey that fails says nothing about what is stored")
 	g.Expect(e.Trouble).To(BeNil())
-	g.Expect(e.Survey.RetryAt).To(Equal(now.Add(5 * time.Second)))
+	g.Expect(e.Survey.NextAt).To(Equal(now.Add(5 * time.Second)))
 
 	e = e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1"}, Started: now}, now.Add(time.Second), settle)
-	g.Expect(e.Survey).To(Equal(Surveyed{Versions: []string{"v1alpha1"}, At: now}))
+	g.Expect(e.Survey).To(Equal(Surveyed{Versions: []string{"v1alpha1"}, At: now, Tried: now, NextAt: now.Add(4 * time.Second)}))
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}, Since: now})).To(BeTrue())
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1", "v1beta1"}})).To(BeFalse())
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}, Since: now.Add(1)})).To(BeFalse())
@@ -179,7 +179,58 @@ func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 
 	e = Evidence{Subject: v1}.After(Outcome{Mode: Checking, Leaving: []string{"v1alpha1"}, Started: now}, now, settle)
 	g.Expect(e.Proved).To(BeTrue())
-	g.Expect(e.Survey.Versions).To(Equal([]string{"v1alpha1"}), "a check that moved the entries is a survey too")
+	g.Expect(e.Survey).To(BeZero(), "a survey begins after the proof")
+}
+
+// However many ask, and whenever: surveys answer all who asked before, and leave the API server in peace in between.
+func TestWhenASurveyIsDue(t *testing.T) {
+	asked := Removal{Versions: []string{"v1alpha1"}, Since: now}
+	began := func(ago, took time.Duration) Surveyed {
+		return Surveyed{}.after(Outcome{Mode: Surveying, Leaving: asked.Versions, Started: now.Add(-ago)}, now.Add(took-ago))
+	}
+	for name, c := range map[string]struct {
+		survey  Surveyed
+		removal Removal
+		due     bool
+		at      time.Time
+	}{
+		"never if nobody asks":                           {Surveyed{}, Removal{Since: now}, false, time.Time{}},
+		"at once if there was none":                      {Surveyed{}, asked, true, time.Time{}},
+		"not after one that began later":                 {began(0, 0), asked, false, time.Time{}},
+		"a second after one that was quick":              {began(1, 0), asked, true, now.Add(minRest - 1)},
+		"three times as long after as one took":          {began(10*time.Second, 5*time.Second), asked, true, now.Add(10 * time.Second)},
+		"five minutes after one that took an hour":       {began(time.Hour, time.Hour), asked, true, now.Add(maxRest)},
+		"again when it is old, if that is asked for":     {began(0, 0), Removal{Versions: asked.Versions, Every: time.Minute}, true, now.Add(time.Minute)},
+		"not again before it has rested":                 {began(0, time.Minute), Removal{Versions: asked.Versions, Every: time.Minute}, true, now.Add(4 * time.Minute)},
+		"soon after one that failed":                     {Surveyed{}.after(Outcome{Mode: Surveying, Trouble: &Trouble{}}, now), asked, true, now.Add(firstBackoff)},
+		"for a version that nobody has asked for so far": {began(0, 0), Removal{Versions: []string{"v1beta1"}}, true, now.Add(minRest)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			at, due := c.survey.due(c.removal)
+			g.Expect(due).To(Equal(c.due))
+			g.Expect(at).To(Equal(c.at))
+		})
+	}
+}
+
+func TestWhenAVersionIsNotWritableAnyMore(t *testing.T) {
+	g := NewWithT(t)
+	e := Evidence{Subject: v1}.Serving([]string{"v1alpha1"}, now, settle)
+	g.Expect(e.WritableUntil).To(Equal(map[string]time.Time{"v1alpha1": now.Add(settle)}))
+	later := now.Add(time.Second)
+	g.Expect(e.Serving([]string{"v1alpha1", "v1beta1"}, later, settle).WritableUntil).To(Equal(
+		map[string]time.Time{"v1alpha1": now.Add(settle), "v1beta1": later.Add(settle)}), "since it was first seen so")
+	again := e.Serving(nil, later, settle)
+	g.Expect(again.WritableUntil).To(BeEmpty(), "it is served again")
+	g.Expect(again.Serving([]string{"v1alpha1"}, later, settle).WritableUntil).To(HaveKeyWithValue("v1alpha1", later.Add(settle)))
+}
+
+func TestWhenAWalkThatFailedBegan(t *testing.T) {
+	g := NewWithT(t)
+	began := now.Add(-time.Minute)
+	g.Expect(Evidence{Subject: v1}.After(Outcome{Mode: Checking, Trouble: &Trouble{}, Started: began}, now, settle).Tried).To(Equal(began))
+	g.Expect(Evidence{Subject: v1}.Failed(Trouble{}, now).Tried).To(Equal(now), "a trim begins and fails at once")
 }
 
 func TestAListThatIsDirtyAgainMakesTheProofWorthless(t *testing.T) {

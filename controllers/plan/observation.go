@@ -35,6 +35,8 @@ type Removal struct {
 	Versions []string
 	// Since is when they were last asked for: a survey has to be younger.
 	Since time.Time
+	// Every is how often they are looked for again; 0 for once.
+	Every time.Duration
 }
 
 // Walking is a walk in progress.
@@ -76,6 +78,8 @@ type Observation struct {
 
 	Subject
 	StoredVersions []string
+	// Unserved are the versions that the CRD lists and does not serve.
+	Unserved []string
 
 	Removal  Removal
 	Evidence Evidence

@@ -115,18 +115,17 @@ func walkUnderWay(o Observation) (Decision, bool) {
 	}
 }
 
-// notSurveyed: versions are to go, and nobody has looked yet whose managedFields
-// name them.
+// notSurveyed: versions are to go, and nobody has looked yet, or lately enough,
+// whose managedFields name them.
 func notSurveyed(o Observation) (Decision, bool) {
-	return migrated(Survey, o), o.Evidence.Proved && !o.Evidence.Survey.Covers(o.Removal) && !o.Now.Before(o.Evidence.Survey.RetryAt)
+	at, due := o.Evidence.Survey.due(o.Removal)
+	return migrated(Survey, o), o.Evidence.Proved && due && !o.Now.Before(at)
 }
 
-// proved: done. If a survey failed, it is tried again in its time.
+// proved: done. If managedFields are to be looked through again, it is in their time.
 func proved(o Observation) (Decision, bool) {
 	d := migrated(Rest, o)
-	if !o.Evidence.Survey.Covers(o.Removal) {
-		d.Until = o.Evidence.Survey.RetryAt
-	}
+	d.Until, _ = o.Evidence.Survey.due(o.Removal)
 	return d, o.Evidence.Proved
 }
 

@@ -89,14 +89,14 @@ func TestEachRule(t *testing.T) {
 			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated},
 		"a survey older than the wish is repeated": {
 			o: with(func(o *Observation) {
-				o.Evidence.Proved, o.StoredVersions, o.Removal = true, []string{"v1"}, Removal{[]string{"v1alpha1"}, later}
+				o.Evidence.Proved, o.StoredVersions, o.Removal = true, []string{"v1"}, Removal{Versions: []string{"v1alpha1"}, Since: later}
 				o.Evidence.Survey = surveyOf("v1alpha1")
 			}),
 			rule: "NotSurveyed", step: Survey, reason: v1alpha1.ReasonMigrated},
 		"a failed survey waits, and the CRD stays migrated": {
 			o: with(func(o *Observation) {
 				o.Evidence.Proved, o.StoredVersions, o.Removal.Versions = true, []string{"v1"}, []string{"v1alpha1"}
-				o.Evidence.Survey = Surveyed{Trouble: trouble, RetryAt: later}
+				o.Evidence.Survey = Surveyed{Trouble: trouble, NextAt: later}
 			}),
 			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated, until: later},
 		"a survey under way is followed without a word": {

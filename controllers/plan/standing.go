@@ -12,8 +12,11 @@ type Standing struct {
 	Walking *Walking
 	// Failures are the objects that could not be rewritten, in words.
 	Failures []string
-	// Writers are the field managers seen at versions that are to go.
+	// Writers are the field managers seen at versions that are to go, the latest
+	// first; of very many, those that wrote last.
 	Writers []Writer
+	// LastWrites is the latest write seen at each such version, whoever wrote.
+	LastWrites map[string]time.Time
 }
 
 // Writer is a field manager that wrote objects at a version.

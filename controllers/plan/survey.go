@@ -12,11 +12,14 @@ type Surveyed struct {
 	Versions []string
 	// At is when the walk began: an entry written later may have been missed.
 	At time.Time
+	// Tried is when the last survey that has ended began, whether it succeeded or not.
+	Tried time.Time
+	// NextAt is when the next one may begin.
+	NextAt time.Time
 
 	// Trouble is why the last survey did not succeed; nil when it did.
 	Trouble  *Trouble
 	Failures int
-	RetryAt  time.Time
 }
 
 // Covers tells whether the survey answers what is asked for.
@@ -32,12 +35,43 @@ func (s Surveyed) Covers(r Removal) bool {
 	return !s.At.Before(r.Since)
 }
 
+// due is when the next survey is to begin, false if none is. One survey answers
+// all who asked before it began, and those who ask meanwhile are answered
+// together by the next.
+func (s Surveyed) due(r Removal) (at time.Time, is bool) {
+	switch {
+	case len(r.Versions) == 0:
+		return time.Time{}, false
+	case !s.Covers(r), s.Trouble != nil:
+		return s.NextAt, true
+	case r.Every <= 0:
+		return time.Time{}, false
+	case s.At.Add(r.Every).After(s.NextAt):
+		return s.At.Add(r.Every), true
+	default:
+		return s.NextAt, true
+	}
+}
+
 // after is the survey once a walk over all objects has ended.
 func (s Surveyed) after(w Outcome, now time.Time) Surveyed {
 	if w.Trouble != nil {
-		s.Trouble, s.RetryAt = w.Trouble, now.Add(Backoff(s.Failures))
+		s.Trouble, s.Tried, s.NextAt = w.Trouble, w.Started, now.Add(Backoff(s.Failures))
 		s.Failures++
 		return s
 	}
-	return Surveyed{Versions: w.Leaving, At: w.Started}
+	return Surveyed{Versions: w.Leaving, At: w.Started, Tried: w.Started, NextAt: now.Add(rest(now.Sub(w.Started)))}
+}
+
+const (
+	// restShare is how many times as long as a survey took nobody begins the next
+	// one, so that those who go on asking take at most a quarter of the time.
+	restShare = 3
+	minRest   = time.Second
+	maxRest   = 5 * time.Minute
+)
+
+// rest is the pause after a survey that took so long.
+func rest(took time.Duration) time.Duration {
+	return min(max(restShare*took, minRest), maxRest)
 }

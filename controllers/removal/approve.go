@@ -80,7 +80,7 @@ func add(set map[string]bool, names []string) {
 // disapprove takes back what a VersionRemoval that is gone had found safe.
 func (r *Reconciler) disapprove(ctx context.Context, name string, asker types.NamespacedName) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.crds.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+	if err := r.whole.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return r.approve(ctx, crd, asker, nil, verdict.Verdict{})

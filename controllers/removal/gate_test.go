@@ -28,7 +28,9 @@ func TestTheGateOpensOnlyWhenNothingIsStoredAtTheVersion(t *testing.T) {
 	g.eventually("True SafeToRemove")
 	g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 60}))
 	crd := g.Live()
-	g.Eventually(g.proof, soon, "20ms").Should(Equal(&v1alpha1.ProofStatus{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: "v1"}))
+	g.Eventually(g.proof, soon, "20ms").Should(And(
+		HaveField("UID", string(crd.UID)), HaveField("Generation", crd.Generation), HaveField("StorageVersion", "v1"), HaveField("SurveyedAt", Not(BeNil()))))
+	g.Expect(g.Message()).To(And(ContainSubstring("looked through at "+g.proof().SurveyedAt.UTC().Format(time.RFC3339)), ContainSubstring("v1alpha1 is still served")))
 	g.Eventually(g.progress, soon, "20ms").Should(Equal("60/60"))
 	g.Expect(g.Removal().Status.Warnings).To(ContainElement(HaveField("Kind", v1alpha1.ReasonStillServed)))
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -17,23 +15,22 @@ import (
 )
 
 // observe looks at the CRD that a VersionRemoval names and at how far its
-// migration is, and asks the migration for what is wanted. The CRD is nil if
-// there is none.
-func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval) (*apiextensionsv1.CustomResourceDefinition, verdict.Situation, error) {
+// migration is. The CRD is nil if there is none.
+func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval, read readsCRD) (*apiextensionsv1.CustomResourceDefinition, verdict.Situation, error) {
 	s := verdict.Situation{
 		Now:      r.opts.Clock.Now(),
 		Removal:  removal.Spec,
 		Paused:   removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
 		LabelKey: r.opts.LabelKey,
+		Every:    r.opts.SurveyInterval,
 	}
-	if removal.Status.ObservedGeneration == removal.Generation {
+	if open(removal) {
 		s.Remembered = removal.Status.Proof // for the versions that are asked for now
 	}
-	if at := removal.Status.LastWriteAt; at != nil && !at.Time.After(s.Now) {
+	if at := removal.Status.LastWriteAt; at != nil {
 		s.LastWrite = at.Time
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	err := r.crds.Get(ctx, types.NamespacedName{Name: removal.Spec.CRDName}, crd)
+	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, s, r.forget(ctx, client.ObjectKeyFromObject(removal))
@@ -41,12 +38,19 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		return nil, s, err
 	}
 	s.CRD = r.describe(crd)
-	r.ask(removal, s)
+	wished, left := r.wishes.note(removal, s.Now)
+	s.Asked, s.ClosedAt, s.Requested = wished.asked, wished.closedAt, wished.requestedAt
+	if left != "" {
+		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
+	}
 	if standing, known := r.opts.Migration.Standing(crd.Name); known {
 		s.Standing = &standing
 	}
 	return crd, s, nil
 }
+
+// readsCRD reads a CRD by name.
+type readsCRD func(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error)
 
 func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *verdict.CRD {
 	d := &verdict.CRD{
@@ -69,12 +73,12 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *ve
 // ask wants the managedFields of the objects to let go of the versions. It asks
 // for nothing the label does not allow: the migration reconciler does not look
 // after a CRD without it.
-func (r *Reconciler) ask(removal *v1alpha1.VersionRemoval, s verdict.Situation) {
-	name := client.ObjectKeyFromObject(removal)
-	requested, _ := meta.ReconcileAnnotationValue(removal.Annotations)
-	since, left := r.wishes.due(name, removal.Spec.CRDName, removal.Generation, requested, s.Now, r.opts.SurveyInterval)
-	if left != "" {
-		r.opts.Migration.Withdraw(left, name)
+func (r *Reconciler) ask(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
+	since := s.Asked
+	if v.SurveyFrom.After(since) {
+		since = v.SurveyFrom
 	}
-	r.opts.Migration.Ask(removal.Spec.CRDName, name, plan.Removal{Versions: slices.Sorted(slices.Values(removal.Spec.Versions)), Since: since})
+	r.opts.Migration.Ask(removal.Spec.CRDName, client.ObjectKeyFromObject(removal), plan.Removal{
+		Versions: slices.Sorted(slices.Values(removal.Spec.Versions)), Since: since, Every: r.opts.SurveyInterval,
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,9 +19,10 @@ import (
 // Reconciler answers one VersionRemoval at a time.
 type Reconciler struct {
 	opts    Options
-	client  client.Client            // cached
-	fresh   client.Reader            // VersionRemovals as they are: a status is written as its difference to what was read
-	crds    client.Reader            // reads whole CRDs from the API server
+	client  client.Client // cached
+	fresh   client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
+	whole   client.Reader // CRDs as they are, all of them
+	crds    *crdReader
 	status  client.SubResourceWriter // of CRDs
 	metrics controller.Metrics
 	wishes  *wishes
@@ -34,34 +37,62 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if len(r.opts.Namespaces) > 0 && !slices.Contains(r.opts.Namespaces, req.Namespace) {
 		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
 	}
-	removal := &v1alpha1.VersionRemoval{}
-	if err := r.fresh.Get(ctx, req.NamespacedName, removal); err != nil {
-		if err := client.IgnoreNotFound(err); err != nil {
-			return ctrl.Result{}, err
-		}
-		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
-	}
 	started := r.opts.Clock.Now()
-	crd, situation, err := r.observe(ctx, removal)
-	if err != nil {
-		return ctrl.Result{}, err
+	look, err := r.look(ctx, req.NamespacedName, r.client, r.crds.Get)
+	if err == nil && look.isNews() && !look.situation.Stands(look.verdict) {
+		look, err = r.look(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
 	}
-	v := verdict.Judge(situation)
-	if situation.Stands(v) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
+	case err != nil:
+		return ctrl.Result{}, err
+	case look.situation.Stands(look.verdict):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // or sooner, when the migration looks
 	}
-	if err := r.approve(ctx, crd, req.NamespacedName, removal.Spec.Versions, v); err != nil {
+	if err := r.approve(ctx, look.crd, req.NamespacedName, look.removal.Spec.Versions, look.verdict); err != nil {
 		return ctrl.Result{}, err
 	}
-	opened, err := r.report(ctx, removal, situation, v)
-	r.measure(ctx, removal, started)
+	opened, err := r.report(ctx, look)
+	r.measure(ctx, look.removal, started)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if opened && r.nudges != nil {
-		r.nudges.wake(ctx, removal)
+		r.nudges.wake(ctx, look.removal)
 	}
-	return r.result(situation, v), nil
+	return r.result(look.situation, look.verdict), nil
+}
+
+// look is one VersionRemoval as it was found, and the answer to it.
+type look struct {
+	before, removal *v1alpha1.VersionRemoval // as found, and with the answer in its status
+	crd             *apiextensionsv1.CustomResourceDefinition
+	situation       verdict.Situation
+	verdict         verdict.Verdict
+}
+
+// look observes and decides. What it is told first comes from caches, since most
+// looks find nothing new; an answer is written only after a look at what is there
+// now. The error is NotFound if the VersionRemoval is gone.
+func (r *Reconciler) look(ctx context.Context, name types.NamespacedName, from client.Reader, crds readsCRD) (l look, err error) {
+	l.before = &v1alpha1.VersionRemoval{}
+	if err := from.Get(ctx, name, l.before); err != nil {
+		return l, err
+	}
+	if l.crd, l.situation, err = r.observe(ctx, l.before, crds); err != nil {
+		return l, err
+	}
+	l.verdict = verdict.Judge(l.situation)
+	if l.verdict.Closes {
+		r.wishes.closed(name, l.situation.Now)
+	}
+	if l.crd != nil {
+		r.ask(l.before, l.situation, l.verdict)
+	}
+	l.removal = l.before.DeepCopy()
+	fill(l.removal, l.situation, l.verdict)
+	return l, nil
 }
 
 // result is the one place that says when to look again without being woken.

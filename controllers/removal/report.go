@@ -20,21 +20,24 @@ import (
 // progressStep is the least progress worth a write, in percent.
 const progressStep = 10
 
+// isNews tells whether the answer is another one than the status has.
+func (l look) isNews() bool {
+	return !equality.Semantic.DeepEqual(l.before.Status, l.removal.Status) && !onlyCountsMoved(l.before, l.removal)
+}
+
 // report writes the verdict into the status, if it is a new one, and returns
 // whether the gate has just opened. It is the only writer of the status.
-func (r *Reconciler) report(ctx context.Context, removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) (opened bool, err error) {
-	before := removal.DeepCopy()
-	fill(removal, s, v)
-	if equality.Semantic.DeepEqual(before.Status, removal.Status) || onlyCountsMoved(before, removal) {
+func (r *Reconciler) report(ctx context.Context, l look) (opened bool, err error) {
+	if !l.isNews() {
 		return false, nil
 	}
-	patcher := patch.NewSerialPatcher(before, r.client)
-	if err := patcher.Patch(ctx, removal, patch.WithFieldOwner(v1alpha1.FieldManager),
+	patcher := patch.NewSerialPatcher(l.before, r.client)
+	if err := patcher.Patch(ctx, l.removal, patch.WithFieldOwner(v1alpha1.FieldManager),
 		patch.WithOwnedConditions{Conditions: []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition}}); err != nil {
-		return false, fmt.Errorf("writing the status of %s/%s: %w", removal.Namespace, removal.Name, err)
+		return false, fmt.Errorf("writing the status of %s/%s: %w", l.removal.Namespace, l.removal.Name, err)
 	}
-	r.tell(ctx, before, removal, v)
-	return v.State == verdict.Ready && !conditions.IsReady(before), nil
+	r.tell(ctx, l.before, l.removal, l.verdict)
+	return l.verdict.State == verdict.Ready && !conditions.IsReady(l.before), nil
 }
 
 // fill puts a verdict into the status.
@@ -53,7 +56,7 @@ func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdi
 		at := metav1.NewTime(v.LastWrite.Truncate(time.Second))
 		status.LastWriteAt = &at
 	}
-	if at, asked := meta.ReconcileAnnotationValue(removal.Annotations); asked {
+	if at, asked := meta.ReconcileAnnotationValue(removal.Annotations); asked && v.Answered {
 		status.LastHandledReconcileAt = at
 	}
 	mark(removal, v)

@@ -46,7 +46,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		return fmt.Errorf("client for CRDs: %w", err)
 	}
 	r := &Reconciler{
-		opts: opts, client: mgr.GetClient(), fresh: mgr.GetAPIReader(), crds: whole, status: whole.Status(), wishes: newWishes(),
+		opts: opts, client: mgr.GetClient(), fresh: mgr.GetAPIReader(), whole: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(), wishes: newWishes(),
 		metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.Nudge {
@@ -80,11 +80,10 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	if err := mgr.Add(crds); err != nil {
 		return err
 	}
-	skip := true    // two managers may live in one process
-	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
+	skip := true // two managers may live in one process
 	c, err := ctrlcontroller.New(controllerName, mgr, ctrlcontroller.Options{
 		CacheSyncTimeout: 10 * time.Minute, // a list of a thousand large CRDs, from a busy API server
-		Reconciler:       r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
+		Reconciler:       r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, NewQueue: newQueue,
 	})
 	if err != nil {
 		return err
@@ -95,6 +94,7 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	if err := c.Watch(source.Kind(crds, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
+		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)
 		if len(requests) == 0 && mayBeApproved(crd) {
 			return []ctrl.Request{withdrawal(crd.Name)}
@@ -127,7 +127,7 @@ func (r *Reconciler) followMigration(ctx context.Context, queue workqueue.TypedR
 // waiting are the VersionRemovals that name a CRD.
 func (r *Reconciler) waiting(ctx context.Context, crd string) (requests []ctrl.Request) {
 	list := &v1alpha1.VersionRemovalList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{crdNameIndex: crd}); err != nil {
+	if err := r.client.List(ctx, list, client.MatchingFields{crdNameIndex: crd}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing the VersionRemovals of a CRD", "crd", crd)
 		return nil
 	}

@@ -4,54 +4,82 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// wishes remembers what each VersionRemoval has asked for, so that a survey is
-// asked for again when it is due and not at every look.
+// wishes remembers what each VersionRemoval has asked for and when, by this
+// process' clock, so that no answer is given by what was seen before.
 type wishes struct {
 	mu    sync.Mutex
-	known map[types.NamespacedName]*wish
+	known map[types.NamespacedName]wish
 }
 
+// wish is what is known about one VersionRemoval.
 type wish struct {
 	crd        string
+	uid        types.UID
 	generation int64
-	requested  string    // value of the requestedAt annotation
-	asked      time.Time // when since was set last
-	since      time.Time
+	requested  string // value of the requestedAt annotation
+
+	asked       time.Time // when the spec was first seen as it is, or a look was last requested
+	requestedAt time.Time // when the request was first seen; zero if it was answered before
+	closedAt    time.Time // when the gate was last closed for long
 }
 
-func newWishes() *wishes { return &wishes{known: map[types.NamespacedName]*wish{}} }
+func newWishes() *wishes { return &wishes{known: map[types.NamespacedName]wish{}} }
 
-// due returns since when a survey is wanted, and the CRD that the name was about
-// before, if that was another one. It moves when the spec changes, when
-// somebody asks by annotation, and when the interval is over.
-func (w *wishes) due(name types.NamespacedName, crd string, generation int64, requested string, now time.Time, interval time.Duration) (since time.Time, left string) {
+// note returns what is known about a VersionRemoval as it is now, and the CRD
+// that its name was about before, if that was another one. What an earlier
+// process has found safe is not asked for anew.
+func (w *wishes) note(removal *v1alpha1.VersionRemoval, now time.Time) (wished wish, left string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	name := client.ObjectKeyFromObject(removal)
+	requested, _ := meta.ReconcileAnnotationValue(removal.Annotations)
 	known, ok := w.known[name]
-	if ok && known.crd != crd {
-		left = known.crd // the name was used before, for another CRD
+	if ok && known.crd != removal.Spec.CRDName {
+		left = known.crd
 	}
-	switch {
-	case !ok, left != "":
-		known = &wish{asked: now} // any survey of this process will do
+	if !ok || known.uid != removal.UID {
+		known = wish{uid: removal.UID, generation: removal.Generation, requested: removal.Status.LastHandledReconcileAt}
+		if !open(removal) {
+			known.asked = now
+		}
+	}
+	if known.generation < removal.Generation {
+		known.generation, known.asked = removal.Generation, now
+	}
+	if requested != "" && requested != known.requested {
+		known.requested, known.asked, known.requestedAt = requested, now, now
+	}
+	known.crd = removal.Spec.CRDName
+	w.known[name] = known
+	return known, left
+}
+
+// open tells whether a VersionRemoval as it is now was found safe.
+func open(removal *v1alpha1.VersionRemoval) bool {
+	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
+}
+
+// closed notes that a gate is closed and may be for long.
+func (w *wishes) closed(name types.NamespacedName, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known, ok := w.known[name]; ok {
+		known.closedAt = now
 		w.known[name] = known
-	case known.generation != generation, known.requested != requested, now.Sub(known.asked) >= interval:
-		known.asked, known.since = now, now
 	}
-	known.crd, known.generation, known.requested = crd, generation, requested
-	return known.since, left
 }
 
 func (w *wishes) forget(name types.NamespacedName) (crd string, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, known := w.known[name]
-	if !known {
-		return "", false
-	}
 	delete(w.known, name)
-	return k.crd, true
+	return k.crd, known
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) withdraw(ctx context.Context, name string) error {
 		return nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.crds.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+	if err := r.whole.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if crd.Labels[r.opts.LabelKey] != v1alpha1.MigrateLabelValue || !saysApproved(crd) {

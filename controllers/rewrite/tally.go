@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -73,8 +74,11 @@ type Tally struct {
 	By       map[Outcome]int64
 	FailedBy map[string]int64 // by reason
 	Failures []Failure        // the first MaxFailures by namespace and name
-	// Writers are the field managers that wrote at a version that is to go.
+	// Writers are the field managers that wrote at a version that is to go, the
+	// latest first; of very many, those that wrote last.
 	Writers []Writer
+	// LastWrites is the latest write at each such version, whoever wrote.
+	LastWrites map[string]time.Time
 	// ListedRV is the resourceVersion of the first page.
 	ListedRV string
 }
@@ -89,12 +93,13 @@ func (t Tally) Done() (n int64) {
 
 // tallyBook is a Tally many workers write to.
 type tallyBook struct {
-	mu sync.Mutex
-	t  Tally
+	mu      sync.Mutex
+	t       Tally
+	writers map[writerKey]*Writer
 }
 
 func newTallyBook() *tallyBook {
-	return &tallyBook{t: Tally{By: map[Outcome]int64{}, FailedBy: map[string]int64{}}}
+	return &tallyBook{t: Tally{By: map[Outcome]int64{}, FailedBy: map[string]int64{}, LastWrites: map[string]time.Time{}}, writers: map[writerKey]*Writer{}}
 }
 
 func (b *tallyBook) listed(total int64, resourceVersion string) {
@@ -122,22 +127,43 @@ func (b *tallyBook) fail(f Failure) {
 	b.t.Failures = b.t.Failures[:min(len(b.t.Failures), MaxFailures)]
 }
 
-// wrote notes a field manager.
-func (b *tallyBook) wrote(writer Writer) {
+// wrote notes a write by a field manager.
+func (b *tallyBook) wrote(w Writer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := range b.t.Writers {
-		if known := &b.t.Writers[i]; known.same(writer) {
-			known.Objects++
-			if writer.Last.After(known.Last) {
-				known.Last, known.Object = writer.Last, writer.Object
-			}
-			return
+	if w.Last.After(b.t.LastWrites[w.Version]) {
+		b.t.LastWrites[w.Version] = w.Last
+	}
+	known, ok := b.writers[w.key()]
+	switch {
+	case !ok && !b.makeRoom(w.Last):
+	case !ok:
+		b.writers[w.key()] = &w
+	default:
+		known.Objects++
+		if w.Last.After(known.Last) {
+			known.Last, known.Object = w.Last, w.Object
 		}
 	}
-	if len(b.t.Writers) < maxWriters {
-		b.t.Writers = append(b.t.Writers, writer)
+}
+
+// makeRoom drops the writer that wrote first if there are too many. It returns
+// false if one that wrote at this time would be it.
+func (b *tallyBook) makeRoom(last time.Time) bool {
+	if len(b.writers) < maxWriters {
+		return true
 	}
+	first := writerKey{}
+	for key, w := range b.writers {
+		if earliest := b.writers[first]; earliest == nil || w.Last.Before(earliest.Last) {
+			first = key
+		}
+	}
+	if !b.writers[first].Last.Before(last) {
+		return false
+	}
+	delete(b.writers, first)
+	return true
 }
 
 // snapshot is a copy that no worker writes to any more.
@@ -146,6 +172,10 @@ func (b *tallyBook) snapshot() Tally {
 	defer b.mu.Unlock()
 	t := b.t
 	t.By, t.FailedBy = maps.Clone(b.t.By), maps.Clone(b.t.FailedBy)
-	t.Failures, t.Writers = slices.Clone(b.t.Failures), slices.Clone(b.t.Writers)
+	t.Failures, t.LastWrites = slices.Clone(b.t.Failures), maps.Clone(b.t.LastWrites)
+	for _, w := range b.writers {
+		t.Writers = append(t.Writers, *w)
+	}
+	slices.SortFunc(t.Writers, latestFirst)
 	return t
 }

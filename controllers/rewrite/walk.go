@@ -58,6 +58,10 @@ type Walk struct {
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string
+	// WrittenAfter holds versions at which an earlier walk has left no entry, and
+	// when it began: an entry at one of them was written later, whatever its time
+	// says. No clock but our own is trusted where it need not be.
+	WrittenAfter map[string]time.Time
 
 	// Workers and PageSize have defaults when 0.
 	Workers  int

@@ -1,13 +1,15 @@
 package rewrite
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxWriters is how many field managers a Tally names.
+// maxWriters is how many field managers a Tally names: those that wrote last.
 const maxWriters = 100
 
 // Writer is a field manager that wrote objects at a version that is to go, as
@@ -23,8 +25,15 @@ type Writer struct {
 	Object      types.NamespacedName // the object of that write
 }
 
-func (w Writer) same(o Writer) bool {
-	return w.Manager == o.Manager && w.Operation == o.Operation && w.Subresource == o.Subresource && w.Version == o.Version
+// writerKey tells writers apart.
+type writerKey struct{ manager, operation, subresource, version string }
+
+func (w Writer) key() writerKey { return writerKey{w.Manager, w.Operation, w.Subresource, w.Version} }
+
+// latestFirst orders writers, those of the same second by name.
+func latestFirst(a, b Writer) int {
+	return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Manager, b.Manager), strings.Compare(a.Operation, b.Operation),
+		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Version, b.Version))
 }
 
 // noteWriters collects who wrote an object at a version that is to go.
@@ -34,16 +43,22 @@ func (w *Walk) noteWriters(book *tallyBook, item *metav1.PartialObjectMetadata) 
 			continue
 		}
 		version, _ := w.Ownership.version(entry)
-		writer := Writer{
+		book.wrote(Writer{
 			Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Version: version,
-			Objects: 1, Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
-		}
-		if entry.Time != nil {
-			writer.Last = entry.Time.Time
-			if now := w.Clock.Now(); writer.Last.After(now) {
-				writer.Last = now // anybody may write any time into managedFields
-			}
-		}
-		book.wrote(writer)
+			Objects: 1, Last: w.writtenAt(entry, version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
+		})
 	}
+}
+
+// writtenAt is when an entry was written, rather too late than too early: anybody
+// may write any time into managedFields, or none.
+func (w *Walk) writtenAt(entry metav1.ManagedFieldsEntry, version string) time.Time {
+	now := w.Clock.Now()
+	if entry.Time == nil || entry.Time.After(now) {
+		return now
+	}
+	if after := w.WrittenAfter[version]; after.After(entry.Time.Time) {
+		return after
+	}
+	return entry.Time.Time
 }

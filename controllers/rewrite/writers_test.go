@@ -3,10 +3,12 @@ package rewrite
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestWritersAtVersionsThatGoAreCollected(t *testing.T) {
@@ -62,19 +64,64 @@ func TestWritersAreNotCollectedWhileNoVersionGoes(t *testing.T) {
 	g.Expect(tally.Writers).To(BeEmpty())
 }
 
-func TestAtMostAHundredWritersAreNamed(t *testing.T) {
+// What a hundred others did long ago does not hide who wrote just now.
+func TestAHundredWritersAreNamedThatWroteLast(t *testing.T) {
 	g := NewWithT(t)
-	s := newShelf(150)
+	s := newShelf(250)
 	n := 0
 	for _, o := range s.objects {
+		wrote := func(e *metav1.ManagedFieldsEntry) {
+			e.Time = &metav1.Time{Time: early.Add(time.Duration(n) * time.Second)}
+		}
 		o.managed = []metav1.ManagedFieldsEntry{
-			entry(fmt.Sprintf("tool-%d", n), update, "example.com/v1alpha1", ownsSize), entry("everywhere", apply, "example.com/v1alpha1", ownsSize),
+			entry(fmt.Sprintf("tool-%03d", n), update, "example.com/v1alpha1", ownsSize, wrote),
+			entry("everywhere", apply, "example.com/v1alpha1", ownsSize, lately),
 		}
 		n++
 	}
+	last := early.Add(249 * time.Second)
+	g.Expect(last).To(BeTemporally("<", late))
 	_, tally, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 150}))
+	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 250}))
 	g.Expect(tally.Writers).To(HaveLen(maxWriters))
-	g.Expect(tally.Writers).To(ContainElement(And(HaveField("Manager", "everywhere"), HaveField("Objects", int64(150)))))
+	g.Expect(tally.Writers[0]).To(And(HaveField("Manager", "everywhere"), HaveField("Objects", int64(250)), HaveField("Last", BeTemporally("==", late))))
+	for i, w := range tally.Writers[1:] {
+		g.Expect(w.Manager).To(Equal(fmt.Sprintf("tool-%03d", 249-i)))
+	}
+	g.Expect(tally.LastWrites).To(HaveKeyWithValue("v1alpha1", BeTemporally("==", late)))
+}
+
+// The time of the latest write does not depend on whether its writer is named.
+func TestTheLatestWriteIsKnownHoweverManyWrite(t *testing.T) {
+	g := NewWithT(t)
+	book := newTallyBook()
+	for i := range 300 {
+		book.wrote(Writer{Manager: fmt.Sprint(i), Version: "v1alpha1", Last: late})
+	}
+	book.wrote(Writer{Manager: "older", Version: "v1beta1", Last: early})
+	g.Expect(book.snapshot().LastWrites).To(Equal(map[string]time.Time{"v1alpha1": late, "v1beta1": early}))
+	g.Expect(book.snapshot().Writers).To(HaveLen(maxWriters))
+}
+
+func TestWhenAnEntryCountsAsWritten(t *testing.T) {
+	now := late.Add(time.Hour)
+	at := func(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
+	for name, c := range map[string]struct {
+		time  *metav1.Time
+		after time.Time
+		want  time.Time
+	}{
+		"when it says":                              {at(late), time.Time{}, late},
+		"now, if it does not say":                   {nil, time.Time{}, now},
+		"now, if it says a time that has yet to be": {at(now.Add(time.Hour)), time.Time{}, now},
+		"when it says, if it was not there before":  {at(late), early, late},
+		"later than the walk that left none, even by an API server's clock that is behind": {at(early), late, late},
+		"later than that walk for its own version only":                                    {at(early), time.Time{}, early},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Walk{Clock: clocktesting.NewFakeClock(now), WrittenAfter: map[string]time.Time{"v1alpha1": c.after, "v1beta1": now}}
+			NewWithT(t).Expect(w.writtenAt(metav1.ManagedFieldsEntry{Time: c.time}, "v1alpha1")).To(Equal(c.want))
+		})
+	}
 }

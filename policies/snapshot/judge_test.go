@@ -22,7 +22,7 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		reason   string
 		says     string // part of the message or of a blocker's action
 	}{
-		"all is proved and nobody owns fields at the version": {safe(), ready, v1alpha1.ReasonSafeToRemove, "proved to be stored at v1"},
+		"all is proved and nobody owns fields at the version": {safe(), ready, v1alpha1.ReasonSafeToRemove, "is stored at v1 (proved at generation 3)"},
 		"there is no such CRD":                                {with(func(s *Snapshot) { s.CRDs = nil }), ready, v1alpha1.ReasonNothingStored, "there is no CRD"},
 		"there is no such CRD and it was asked for":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{widgets} }), ready, v1alpha1.ReasonNothingStored, "there is no CRD"},
 		"the version has left already":                        {with(crd(func(c *CRD) { c.Versions = c.Versions[1:] })), ready, v1alpha1.ReasonAlreadyRemoved, "has no v1alpha1"},

@@ -20,7 +20,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 	g.Expect(names).To(Equal([]string{
 		"Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
 		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
-		"StillServed", "StillWritten", "SafeToRemove",
+		"StillServed", "StillWritten", "NotSeenQuiet", "StillLanding", "LookedTooEarly", "SafeToRemove",
 	}))
 }
 
@@ -33,6 +33,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		s.Standing.Evidence.Proved = false
 		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
 		s.LastWrite = now
+		s.Standing.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(2 * time.Hour)}
 	})
 	relax := []struct {
 		rule  string
@@ -51,6 +52,9 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"OwnershipNotRepaired", func(s *Situation) { s.Standing.Evidence.Survey.Trouble = nil }},
 		{"StillServed", func(s *Situation) { s.CRD.Versions[0].Served = false }},
 		{"StillWritten", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
+		{"NotSeenQuiet", func(s *Situation) { s.Standing.Evidence.Survey.At = s.quietFrom() }},
+		{"StillLanding", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
+		{"LookedTooEarly", func(s *Situation) { s.Standing.Evidence.Survey.At = s.Now }},
 	}
 	g := NewWithT(t)
 	for _, c := range relax {

@@ -59,6 +59,12 @@ var deviations = []func(*rapid.T, *Situation){
 	},
 	func(t *rapid.T, s *Situation) { written("v1alpha1", minutes(t, "written ago"))(s) },
 	func(t *rapid.T, s *Situation) { remember(subjects.Draw(t, "remembered"))(s) },
+	func(t *rapid.T, s *Situation) { s.Asked = now.Add(-minutes(t, "asked ago")) },
+	func(t *rapid.T, s *Situation) { s.ClosedAt = now.Add(-minutes(t, "closed ago")) },
+	func(t *rapid.T, s *Situation) { s.Standing.Evidence.Survey.At = now.Add(-minutes(t, "surveyed ago")) },
+	func(t *rapid.T, s *Situation) {
+		s.Standing.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(minutes(t, "writable for"))}
+	},
 	// Some that matter together: a restart, and a proof of what the CRD was before.
 	func(t *rapid.T, s *Situation) {
 		unsurveyed(s)
@@ -118,18 +124,31 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 		g.Expect(s.Standing.Evidence.Subject).To(Equal(s.CRD.Subject), "what the proof is about")
 		g.Expect(s.Standing.Evidence.Proved).To(BeTrue())
 		g.Expect(s.Standing.Decision.Reason).To(Equal(v1alpha1.ReasonMigrated))
-		g.Expect(v.Proof).To(Equal(&v1alpha1.ProofStatus{UID: s.CRD.UID, Generation: s.CRD.Generation, StorageVersion: s.CRD.StorageVersion}))
+		g.Expect(about(v.Proof)).To(Equal(s.CRD.Subject))
 		for _, version := range s.Removal.Versions {
 			g.Expect(s.CRD.StoredVersions).NotTo(ContainElement(version))
 			g.Expect(s.CRD.StorageVersion).NotTo(Equal(version))
 			listed := slices.ContainsFunc(s.CRD.Versions, func(of Version) bool { return of.Name == version })
-			g.Expect(!listed || slices.Contains(s.Standing.Evidence.Survey.Versions, version) || s.Remembered != nil && *s.Remembered == *v.Proof).
+			g.Expect(!listed || slices.Contains(s.Standing.Evidence.Survey.Versions, version) || s.remembered()).
 				To(BeTrue(), "managedFields may still name %s", version)
 		}
 		g.Expect(s.Standing.Evidence.Survey.Trouble).To(BeNil())
+		g.Expect(s.Remembered != nil && about(s.Remembered) == s.CRD.Subject || lookedAfterAll(s)).To(BeTrue(), "what may have happened since was not looked at")
 		g.Expect(s.CRD.OptedIn && s.CRD.InScope && !s.Paused && !s.CRD.Deleting).To(BeTrue())
 	})
 	NewWithT(t).Expect(opened).To(BeNumerically(">", 0), "the situations must not be hopeless")
+}
+
+// about is what a proof is about.
+func about(p *v1alpha1.ProofStatus) plan.Subject {
+	return plan.Subject{UID: p.UID, Generation: p.Generation, StorageVersion: p.StorageVersion}
+}
+
+// lookedAfterAll tells whether the survey began after all that it could have missed.
+func lookedAfterAll(s Situation) bool {
+	at := s.Standing.Evidence.Survey.At
+	quiet := !slices.Contains(s.Removal.Require, v1alpha1.Quiet) || s.LastWrite.IsZero() || !at.Before(s.LastWrite.Add(s.Removal.QuietPeriod.Duration))
+	return !at.Before(s.Asked) && !at.Before(s.ClosedAt) && quiet
 }
 
 // needsNobody are the reasons that pass by themselves.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
@@ -12,26 +14,33 @@ import (
 type rule struct {
 	name  string
 	judge func(Situation) (Verdict, bool)
+	// closes marks what may last for long, and in which anything may be written: a
+	// gate that opens after it has managedFields looked through once more.
+	closes bool
 }
 
-// rules are asked in this order and the first that holds decides. What cannot
-// break comes first, then what only a commit can mend, then what the migration
-// is still doing, then what was asked for beside.
+// rules are asked in this order and the first that holds decides. Where nothing
+// is stored comes first, then what only a commit can mend, then what the migration
+// is still doing, then what was asked for beside, and right before the gate opens
+// a last look.
 var rules = []rule{
-	{"Paused", paused},
-	{"NothingStored", nothingStored},
-	{"CRDIsGoing", crdIsGoing},
-	{"AlreadyRemoved", alreadyRemoved},
-	{"StillTheStorageVersion", stillTheStorageVersion},
-	{"NotOptedIn", notOptedIn},
-	{"OutOfScope", outOfScope},
-	{notSeenYetRule, notSeenYet},
-	{"NotProved", notProved},
-	{"NotTrimmed", notTrimmed},
-	{"OwnershipNotRepaired", ownershipNotRepaired},
-	{"StillServed", stillServed},
-	{"StillWritten", stillWritten},
-	{"SafeToRemove", safeToRemove},
+	{"Paused", paused, true},
+	{"NothingStored", nothingStored, false},
+	{"CRDIsGoing", crdIsGoing, true},
+	{"AlreadyRemoved", alreadyRemoved, false},
+	{"StillTheStorageVersion", stillTheStorageVersion, true},
+	{"NotOptedIn", notOptedIn, true},
+	{"OutOfScope", outOfScope, true},
+	{notSeenYetRule, notSeenYet, false},
+	{"NotProved", notProved, true},
+	{"NotTrimmed", notTrimmed, false},
+	{"OwnershipNotRepaired", ownershipNotRepaired, false},
+	{"StillServed", stillServed, true},
+	{"StillWritten", stillWritten, true},
+	{"NotSeenQuiet", notSeenQuiet, false},
+	{"StillLanding", stillLanding, false},
+	{"LookedTooEarly", lookedTooEarly, false},
+	{"SafeToRemove", safeToRemove, false},
 }
 
 const notSeenYetRule = "NotSeenYet"
@@ -41,6 +50,7 @@ func Judge(s Situation) Verdict {
 	for _, r := range rules {
 		if v, ok := r.judge(s); ok {
 			v.Rule, v.LastWrite = r.name, s.lastWrite()
+			v.Closes, v.Answered = r.closes, s.answered()
 			v.Warnings = s.warnOfProvenance(v.Warnings)
 			return v
 		}
@@ -128,7 +138,7 @@ func ownershipNotRepaired(s Situation) (Verdict, bool) {
 	survey := s.Standing.Evidence.Survey
 	if t := survey.Trouble; t != nil {
 		v := s.held(t.Reason, t.Message)
-		v.Until = survey.RetryAt
+		v.Until = survey.NextAt
 		return v, true
 	}
 	return s.held(v1alpha1.ReasonRepairingOwnership, fmt.Sprintf("every object is stored at %s; looking for managedFields that still name %s and moving them",
@@ -145,21 +155,57 @@ func stillServed(s Situation) (Verdict, bool) {
 
 // stillWritten: somebody has not noticed yet.
 func stillWritten(s Situation) (Verdict, bool) {
-	quiet := s.lastWrite().Add(s.Removal.QuietPeriod.Duration)
+	quiet := s.quietFrom()
 	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), Until: quiet,
 			Message: fmt.Sprintf("objects of %s were written at %s at %s, less than %s ago (see blockers for who)",
 				s.Removal.CRDName, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
 		quiet.After(s.Now) && slices.Contains(s.Removal.Require, v1alpha1.Quiet)
 }
 
-// safeToRemove: nothing is left that could break.
+// notSeenQuiet: the quiet period has passed since the last write that is known, and
+// nobody has looked since whether there was another one.
+func notSeenQuiet(s Situation) (Verdict, bool) {
+	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), SurveyFrom: s.quietFrom(),
+			Message: fmt.Sprintf("objects of %s were written at %s at %s; looking whether it has been quiet for %s since",
+				s.Removal.CRDName, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
+		slices.Contains(s.Removal.Require, v1alpha1.Quiet) && !s.remembered() && s.Standing.Evidence.Survey.At.Before(s.quietFrom())
+}
+
+// stillLanding: the version is not served any more, but an API server that has not
+// heard of it may still take a write at it.
+func stillLanding(s Situation) (Verdict, bool) {
+	until := s.landedBy()
+	v := s.held(v1alpha1.ReasonSettling, fmt.Sprintf("every object is stored at %s; waiting until no API server can still take a write at %s, which is not served any more",
+		s.CRD.StorageVersion, list(s.Removal.Versions)))
+	v.Until = until
+	return v, !s.remembered() && until.After(s.Now)
+}
+
+// lookedTooEarly: what was written since the managedFields were last looked
+// through is moved before the gate opens, too. An open gate stays open.
+func lookedTooEarly(s Situation) (Verdict, bool) {
+	v := s.held(v1alpha1.ReasonRepairingOwnership, fmt.Sprintf("every object is stored at %s; looking once more for managedFields that name %s, right before the gate opens",
+		s.CRD.StorageVersion, list(s.Removal.Versions)))
+	v.SurveyFrom = s.opensFrom()
+	return v, !s.remembered() && s.Standing.Evidence.Survey.At.Before(v.SurveyFrom)
+}
+
+// safeToRemove: every object is stored at the storage version, and was looked at.
 func safeToRemove(s Situation) (Verdict, bool) {
-	v := ready(v1alpha1.ReasonSafeToRemove,
-		fmt.Sprintf("every object of %s is proved to be stored at %s, and no managedFields name %s", s.Removal.CRDName, s.CRD.StorageVersion, list(s.Removal.Versions)))
-	v.Proof = &v1alpha1.ProofStatus{UID: s.CRD.UID, Generation: s.CRD.Generation, StorageVersion: s.CRD.StorageVersion}
-	v.Progress = progressOf(s.Standing)
+	at := s.lookedAt()
+	message := fmt.Sprintf("every object of %s is stored at %s (proved at generation %d), and no managedFields named %s when they were looked through at %s",
+		s.Removal.CRDName, s.CRD.StorageVersion, s.CRD.Generation, list(s.Removal.Versions), at.UTC().Format(time.RFC3339))
+	served := s.served()
+	if len(served) > 0 {
+		message += fmt.Sprintf("; %s is still served, so a write since then may name it again: only `require: [%s]` rules that out", list(served), v1alpha1.Unserved)
+	}
+	v := ready(v1alpha1.ReasonSafeToRemove, message)
+	v.Proof = &v1alpha1.ProofStatus{
+		UID: s.CRD.UID, Generation: s.CRD.Generation, StorageVersion: s.CRD.StorageVersion, SurveyedAt: &metav1.Time{Time: at.Truncate(time.Second)},
+	}
+	v.Progress = toProgress(s.Standing.Evidence.Last) // of the proof: a survey under way changes nothing
 	v.Warnings = writers(s)
-	if len(s.served()) > 0 {
+	if len(served) > 0 {
 		v.Warnings = append([]v1alpha1.Blocker{servedBlocker(s)}, v.Warnings...)
 	}
 	return v, true

@@ -28,6 +28,16 @@ type Situation struct {
 	// LastWrite is the latest write at one of the versions seen before; zero if
 	// none was.
 	LastWrite time.Time
+	// Asked is when this process first saw what is asked for, or when it was last
+	// asked to look; ClosedAt is when the verdict was last one that Closes. A gate
+	// opens on a survey that began later. Both are of this process' clock.
+	Asked, ClosedAt time.Time
+	// Requested is when this process first saw a request to look that has not been
+	// answered; zero if there is none.
+	Requested time.Time
+	// Every is how often an open gate tells anew when managedFields were looked
+	// through.
+	Every time.Duration
 }
 
 // CRD is the part of a CustomResourceDefinition that matters here.
@@ -52,7 +62,7 @@ type Version struct {
 type State string
 
 const (
-	// Ready: removing the versions now breaks nothing.
+	// Ready: nothing that was looked at holds the versions back.
 	Ready State = "Ready"
 	// Progressing: not yet, and it can clear without a commit.
 	Progressing State = "Progressing"
@@ -76,6 +86,13 @@ type Verdict struct {
 	Proof *v1alpha1.ProofStatus
 	// LastWrite is the latest write at one of the versions seen so far.
 	LastWrite time.Time
+	// Closes is set if the gate has to be looked at anew before it opens after this.
+	Closes bool
+	// SurveyFrom is since when a survey is wanted that is not there yet; zero if
+	// none is.
+	SurveyFrom time.Time
+	// Answered tells whether a request to look is answered by this.
+	Answered bool
 	// Until is when to ask again without being woken; zero for never.
 	Until time.Time
 }
@@ -152,18 +169,4 @@ func (s Situation) remembered() bool {
 // then stands until it has.
 func (s Situation) Stands(v Verdict) bool {
 	return v.Rule == notSeenYetRule && s.Standing == nil && s.remembered() && len(s.stored()) == 0
-}
-
-// lastWrite is the latest write at one of the versions, as far as is known.
-func (s Situation) lastWrite() time.Time {
-	last := s.LastWrite
-	if s.Standing == nil {
-		return last
-	}
-	for _, w := range s.Standing.Writers {
-		if slices.Contains(s.Removal.Versions, w.Version) && w.Last.After(last) {
-			last = w.Last
-		}
-	}
-	return last
 }

@@ -53,12 +53,24 @@ func at(reason, sentence string) func(*Situation) {
 	}
 }
 
+// surveyed sets how long ago the survey began.
+func surveyed(ago time.Duration) func(*Situation) {
+	return func(s *Situation) { s.Standing.Evidence.Survey.At = now.Add(-ago) }
+}
+
+// landing sets for how long a write at v1alpha1 may still land.
+func landing(after time.Duration) func(*Situation) {
+	return func(s *Situation) {
+		s.Standing.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(after)}
+	}
+}
+
 func unsurveyed(s *Situation) { s.Standing.Evidence.Survey = plan.Surveyed{} }
 
 func surveyTrouble(reason, message string) func(*Situation) {
 	return func(s *Situation) {
 		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: reason, Message: message}
-		s.Standing.Evidence.Survey.RetryAt = later
+		s.Standing.Evidence.Survey.NextAt = later
 	}
 }
 
@@ -90,6 +102,6 @@ func counted(done, failed int64) func(*Situation) {
 
 func remember(s plan.Subject) func(*Situation) {
 	return func(to *Situation) {
-		to.Remembered = &v1alpha1.ProofStatus{UID: s.UID, Generation: s.Generation, StorageVersion: s.StorageVersion}
+		to.Remembered = &v1alpha1.ProofStatus{UID: s.UID, Generation: s.Generation, StorageVersion: s.StorageVersion, SurveyedAt: &metav1.Time{Time: now.Add(-time.Minute)}}
 	}
 }

@@ -132,14 +132,17 @@ func client(manager string) string {
 }
 
 func progressOf(s *plan.Standing) *v1alpha1.Progress {
-	counts := s.Evidence.Last
 	if s.Walking != nil && s.Walking.Counts.Total > 0 {
-		counts = s.Walking.Counts
+		return toProgress(s.Walking.Counts)
 	}
-	if counts.Total == 0 {
+	return toProgress(s.Evidence.Last)
+}
+
+func toProgress(c plan.Counts) *v1alpha1.Progress {
+	if c.Total == 0 {
 		return nil
 	}
-	p := counts.Progress()
+	p := c.Progress()
 	return &p
 }
 

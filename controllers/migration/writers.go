@@ -1,0 +1,112 @@
+package migration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// maxWriters is how many field managers of a CRD are remembered.
+const maxWriters = 100
+
+// writers is what walks over a CRD have seen of those who write at versions that
+// are to go. A walk moves the entries it sees, so the next one no longer tells of
+// the writes before.
+type writers struct {
+	seen []plan.Writer
+	last map[string]time.Time // by version
+	// lookedThrough is when the last walk began that left no entry at a version:
+	// an entry that is seen there was written later.
+	lookedThrough map[string]time.Time
+}
+
+// after are the writers once another walk has ended.
+func (w writers) after(outcome plan.Outcome, tally rewrite.Tally) writers {
+	if len(outcome.Leaving) == 0 {
+		return w
+	}
+	next := writers{seen: mergeWriters(w.seen, writersOf(tally)), last: maps.Clone(tally.LastWrites), lookedThrough: maps.Clone(w.lookedThrough)}
+	for version, at := range w.last {
+		if at.After(next.last[version]) {
+			note(&next.last, version, at)
+		}
+	}
+	if outcome.Trouble == nil {
+		for _, version := range outcome.Leaving {
+			note(&next.lookedThrough, version, outcome.Started)
+		}
+	}
+	return next
+}
+
+func note(times *map[string]time.Time, version string, at time.Time) {
+	if *times == nil {
+		*times = map[string]time.Time{}
+	}
+	(*times)[version] = at
+}
+
+// mergeWriters keeps a writer once, as last seen, and of too many those that
+// wrote last.
+func mergeWriters(before, now []plan.Writer) []plan.Writer {
+	merged := slices.Clone(now)
+	for _, w := range before {
+		same := slices.IndexFunc(merged, func(o plan.Writer) bool { return o.Manager == w.Manager && o.Version == w.Version })
+		switch {
+		case same < 0:
+			merged = append(merged, w)
+		case w.Last.After(merged[same].Last):
+			merged[same].Last, merged[same].LastWrote = w.Last, w.LastWrote
+		}
+	}
+	slices.SortStableFunc(merged, func(a, b plan.Writer) int { return b.Last.Compare(a.Last) })
+	return merged[:min(len(merged), maxWriters)]
+}
+
+func writersOf(t rewrite.Tally) []plan.Writer {
+	writers := make([]plan.Writer, len(t.Writers))
+	for i, w := range t.Writers {
+		manager := fmt.Sprintf("%s (%s)", w.Manager, w.Operation)
+		if w.Subresource != "" {
+			manager = fmt.Sprintf("%s (%s of %s)", w.Manager, w.Operation, w.Subresource)
+		}
+		writers[i] = plan.Writer{Manager: manager, Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
+	}
+	return writers
+}
+
+// noteWalk remembers what a walk over s has seen.
+func (l *ledger) noteWalk(name string, s plan.Subject, outcome plan.Outcome, tally rewrite.Tally) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, known := l.entries[name]
+	if !known || e.evidence.Subject != s {
+		return
+	}
+	e.failures, e.writers = failuresOf(tally), e.writers.after(outcome, tally)
+}
+
+// standing is what walks over a CRD have seen.
+func (l *ledger) standing(name string) (s plan.Standing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[name]; known {
+		s.Failures, s.Writers, s.LastWrites = e.failures, e.writers.seen, e.writers.last
+	}
+	return s
+}
+
+// lookedThrough tells for which versions every entry has been moved, and when the
+// walk that did it began.
+func (l *ledger) lookedThrough(name string, s plan.Subject) map[string]time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, known := l.entries[name]; known && e.evidence.UID == s.UID {
+		return e.writers.lookedThrough
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package removal
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// trusted is how long a CRD that was read is taken for what it is, as long as the
+// watch tells of no change.
+const trusted = 10 * time.Second
+
+// crdReader reads each CRD once for all the VersionRemovals that name it: a CRD
+// can be megabytes. Its answers are shared: nobody may change them.
+type crdReader struct {
+	live  client.Reader
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	known map[string]*readCRD
+}
+
+// readCRD is a CRD as it was read last. One caller reads, others wait for it.
+type readCRD struct {
+	mu      sync.Mutex
+	crd     *apiextensionsv1.CustomResourceDefinition // without schemas; nil if there is none
+	at      time.Time
+	changed atomic.Bool // since the read began
+}
+
+func newCRDReader(live client.Reader, c clock.PassiveClock) *crdReader {
+	return &crdReader{live: live, clock: c, known: map[string]*readCRD{}}
+}
+
+// Get is a CRD as it was a moment ago, or nothing. Its error may be NotFound.
+func (r *crdReader) Get(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	known := r.entry(name)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.crd != nil && !known.changed.Load() && r.clock.Since(known.at) < trusted {
+		return known.crd, nil
+	}
+	return r.refresh(ctx, name, known)
+}
+
+// GetNow is a CRD as it is now: the API server is asked, and if nothing has changed
+// it answers with little more than its resourceVersion.
+func (r *crdReader) GetNow(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	known := r.entry(name)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	return r.refresh(ctx, name, known)
+}
+
+// Changed notes that a CRD has changed or is gone.
+func (r *crdReader) Changed(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.known[name]; known != nil {
+		known.changed.Store(true)
+	}
+}
+
+func (r *crdReader) entry(name string) *readCRD {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.known[name]
+	if known == nil {
+		known = &readCRD{}
+		r.known[name] = known
+	}
+	return known
+}
+
+// refresh reads what may have changed. The caller holds the entry's lock.
+func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*apiextensionsv1.CustomResourceDefinition, error) {
+	key, now := types.NamespacedName{Name: name}, r.clock.Now()
+	known.changed.Store(false)
+	if known.crd != nil {
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		err := r.live.Get(ctx, key, live)
+		if err == nil && live.UID == known.crd.UID && live.ResourceVersion == known.crd.ResourceVersion {
+			known.at = now
+			return known.crd, nil
+		}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.live.Get(ctx, key, crd); err != nil {
+		known.crd = nil
+		r.forget(name, known)
+		return nil, err
+	}
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Schema = nil
+	}
+	known.crd, known.at = crd, now
+	return crd, nil
+}
+
+// forget drops an entry that holds nothing.
+func (r *crdReader) forget(name string, known *readCRD) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[name] == known {
+		delete(r.known, name)
+	}
+}

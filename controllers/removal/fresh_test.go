@@ -1,0 +1,208 @@
+package removal_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// A gate opens on a look of its own: one that began after everything that it could have missed.
+
+// quiet asks for a quiet period.
+func quiet(period time.Duration) func(*v1alpha1.VersionRemoval) {
+	return func(r *v1alpha1.VersionRemoval) {
+		r.Spec.Require, r.Spec.QuietPeriod = []v1alpha1.Requirement{v1alpha1.Quiet}, metav1.Duration{Duration: period}
+	}
+}
+
+func TestAGateThatAsksForQuietStaysShutWhileSomebodyWrites(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 3)
+	const period = 4 * time.Second
+	stopWriting, lastWrite := g.writeAtV1alpha1("object-00001")
+	g.Ask(quiet(period))
+	g.moult()
+	g.eventually("False StillWritten Reconciling")
+	g.Consistently(g.Verdict, 3*period, "50ms").Should(Equal("False StillWritten Reconciling"))
+	stopWriting()
+	g.eventually("True SafeToRemove")
+	g.Expect(time.Now()).To(BeTemporally(">=", lastWrite().Truncate(time.Second).Add(period)))
+	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group + "/v1alpha1"))
+}
+
+// writeAtV1alpha1 changes an object five times a second until stop is called.
+func (g *gate) writeAtV1alpha1(name string) (stop func(), last func() time.Time) {
+	g.t.Helper()
+	ctx, cancel := context.WithCancel(g.ctx)
+	objects, at, ended := g.Objects("v1alpha1"), atomic.Int64{}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 0; ctx.Err() == nil; n++ {
+			body := fmt.Appendf(nil, `{"spec":{"size":%d}}`, 1000+n)
+			_, err := objects.Patch(context.WithoutCancel(ctx), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "late-writer"})
+			if err == nil {
+				at.Store(time.Now().UnixNano())
+			}
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	g.t.Cleanup(stop)
+	g.Eventually(at.Load, soon, "20ms").ShouldNot(BeZero(), "the writer must be at work")
+	return stop, func() time.Time { return time.Unix(0, at.Load()) }
+}
+
+func TestALastWriteInTheFutureCountsAsNow(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, builders.UniqueGroup(t))
+	g.install(builders.CRD(g.GR.Group, "widgets").Versions("v1alpha1", "v1").OptedIn(), 0)
+	g.Ask(quiet(time.Hour))
+	future := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	g.Expect(g.client.Status().Patch(g.ctx, g.Removal(), mergePatch(fmt.Sprintf(`{"status":{"lastWriteAt":%q}}`, future)))).To(Succeed())
+	g.moult()
+	g.eventually("False StillWritten Reconciling")
+	g.Expect(g.Removal().Status.LastWriteAt.Time).To(BeTemporally("<=", time.Now()))
+}
+
+func TestEachGateOpensOnALookThatBeganAfterItHadAsked(t *testing.T) {
+	t.Parallel()
+	g := begun(t, 10)
+	g.eventually("True SafeToRemove")
+
+	// The managedFields have been looked through for another gate, and then somebody writes.
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
+	g.Expect(g.versionsInManagedFields()).To(HaveKey(g.GR.Group + "/v1alpha1"))
+	second := client.ObjectKey{Namespace: g.Name.Namespace, Name: "second"}
+	g.Ask(func(r *v1alpha1.VersionRemoval) { r.Name = second.Name })
+	g.Name = second
+	g.eventually("True SafeToRemove")
+	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group+"/v1alpha1"), "open while managedFields name v1alpha1")
+
+	// So has it when a person reopens it.
+	g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)
+	g.eventually("False Paused Reconciling")
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix("later"))).To(Succeed())
+	g.patch(`{"metadata":{"annotations":null}}`)
+	g.eventually("True SafeToRemove")
+	g.Expect(g.versionsInManagedFields()).NotTo(HaveKey(g.GR.Group+"/v1alpha1"), "open again while managedFields name v1alpha1")
+}
+
+func TestARequestIsAnsweredOnceALookThatBeganAfterItHasEnded(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 10)
+	g.Ask()
+	lists := g.holdLists()
+	g.moultAt(lists.on(cp.Config))
+	g.eventually("True SafeToRemove")
+	lists.hold()
+	g.patch(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now"}}}`)
+	handled := func() string { return g.Removal().Status.LastHandledReconcileAt }
+	g.Eventually(lists.held.Load, soon, "20ms").Should(BeNumerically(">", 0), "the request asks for a look")
+	g.Consistently(handled, "1s", "20ms").Should(BeEmpty(), "nothing has been looked at yet")
+	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "an open gate stays open meanwhile")
+	lists.release()
+	g.Eventually(handled, soon, "20ms").Should(Equal("now"))
+}
+
+// Where nothing can be looked at, there is nothing to wait for.
+func TestARequestIsAnsweredAtOnceWhereNothingCanBeLookedAt(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, builders.UniqueGroup(t))
+	g.Ask(func(r *v1alpha1.VersionRemoval) {
+		r.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "first"}
+	})
+	g.moult()
+	handled := func() string { return g.Removal().Status.LastHandledReconcileAt }
+	g.eventually("True NothingStored")
+	g.Eventually(handled, soon, "20ms").Should(Equal("first"))
+	g.install(builders.CRD(g.GR.Group, "widgets").Versions("v1alpha1", "v1"), 0)
+	g.eventually("False NotOptedIn Stalled")
+	g.patch(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"second"}}}`)
+	g.Eventually(handled, soon, "20ms").Should(Equal("second"))
+}
+
+// listHolder holds the lists of a gate's objects while it is told to, and counts them.
+type listHolder struct {
+	gate  *gate
+	count atomic.Int64
+	held  atomic.Int64
+
+	mu     sync.Mutex
+	closed chan struct{} // nil while lists are let through
+}
+
+func (g *gate) holdLists() *listHolder {
+	h := &listHolder{gate: g}
+	g.t.Cleanup(h.release)
+	return h
+}
+
+func (h *listHolder) hold() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = make(chan struct{})
+}
+
+func (h *listHolder) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed != nil {
+		close(h.closed)
+		h.closed = nil
+	}
+}
+
+// on is a way to the API server on which lists are held.
+func (h *listHolder) on(cfg *rest.Config) *rest.Config {
+	return via(cfg, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		gr := h.gate.GR
+		if req.Method != http.MethodGet || !strings.HasPrefix(req.URL.Path, "/apis/"+gr.Group+"/") || !strings.HasSuffix(req.URL.Path, "/"+gr.Resource) {
+			return next.RoundTrip(req)
+		}
+		if req.URL.Query().Get("continue") == "" {
+			h.count.Add(1)
+		}
+		h.mu.Lock()
+		closed := h.closed
+		h.mu.Unlock()
+		if closed != nil {
+			h.held.Add(1)
+			select {
+			case <-closed:
+			case <-req.Context().Done():
+				return nil, req.Context().Err()
+			}
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// via is a way to the API server on which every request is seen first.
+func via(cfg *rest.Config, see func(req *http.Request, next http.RoundTripper) (*http.Response, error)) *rest.Config {
+	c := rest.CopyConfig(cfg)
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) { return see(req, next) })
+	})
+	return c
+}
