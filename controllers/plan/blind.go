@@ -24,6 +24,7 @@ func (e Evidence) blinded(w Outcome, now time.Time, settle time.Duration) Eviden
 		return e
 	}
 	e = e.Failed(*w.Trouble, now)
+	e.Tried = w.Started
 	e.WindowEnd, e.WindowEndRV = settled, ""
 	e.RetryAt = later(e.RetryAt, settled)
 	return e
