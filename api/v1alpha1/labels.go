@@ -16,6 +16,12 @@ const (
 	// PausedAnnotationValue is the only value of PausedAnnotation that pauses.
 	PausedAnnotationValue = "true"
 
+	// AllowOwnershipLossAnnotation on a CustomResourceDefinition names versions, with
+	// commas between them, for example "v1alpha1". Where a conversion webhook makes it
+	// impossible to move the managedFields of an object away from such a version
+	// without a manager losing ownership, Moult then moves them all the same.
+	AllowOwnershipLossAnnotation = "moult.dev/allow-ownership-loss"
+
 	// FieldManager is the name under which Moult writes to the API server. It
 	// appears in metadata.managedFields of everything Moult owns a field of.
 	FieldManager = "moult"

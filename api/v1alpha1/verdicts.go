@@ -34,6 +34,16 @@ const (
 	// the gate opens.
 	ReasonRepairingOwnership = "RepairingOwnership"
 
+	// ReasonOwnershipWouldBeLost: the objects are stored safely, but managedFields
+	// cannot be moved away from the versions without a field manager losing
+	// ownership. The message says whose, and why; AllowOwnershipLossAnnotation on the
+	// CRD lets it happen.
+	ReasonOwnershipWouldBeLost = "OwnershipWouldBeLost"
+
+	// OwnershipLost is the kind of a warning: managedFields were moved away from the
+	// versions, and a field manager lost ownership by that.
+	OwnershipLost = "OwnershipLost"
+
 	// ReasonStillServed: a version is still served and spec.require names
 	// Unserved. Stalled, since a commit has to change that.
 	ReasonStillServed = "StillServed"

@@ -52,9 +52,9 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 			return e.Manager != fieldManager && !provenance.Tells(e, labelKey)
 		})
-		paused := only(crd.Annotations, v1alpha1.PausedAnnotation)
+		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation)
 		crd.Annotations = provenance.Annotations(crd.Annotations, labelKey)
-		maps.Copy(crd.Annotations, paused)
+		maps.Copy(crd.Annotations, ours)
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
 				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources,

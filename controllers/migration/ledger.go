@@ -21,6 +21,7 @@ type entry struct {
 	provenance provenance.Verdict // what was last told of the opt-in label
 	failures   []string           // objects that failed in the last walk
 	writers    writers            // at versions that are to go
+	losses     []plan.Loss        // of ownership
 	began      time.Time          // when the evidence began
 	toldAt     time.Time          // when progress was last written to the condition
 	toldReason string             // the last reason that was written
@@ -44,7 +45,7 @@ func (l *ledger) evidence(name string, s plan.Subject, now time.Time, settle tim
 			e.began = now
 		}
 		if next.UID != e.evidence.UID {
-			e.writers = writers{} // of objects that are gone
+			e.writers, e.losses = writers{}, nil // of objects that are gone
 		}
 		e.evidence = next
 	}

@@ -33,6 +33,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 			if recorded.Proved && !e.Proved {
 				e = plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle) // another process of ours was faster
 			}
+			e.Survey = e.Survey.Allowing(o.MayLose)
 			return e.Seen(o.Clean(), o.Now, r.opts.Settle).Serving(o.Unserved, o.Now, r.opts.Settle)
 		})
 		r.ledger.noteOwner(name, provenance.Of(crd, r.opts.LabelKey).Owner)
@@ -76,6 +77,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		InTree:         crds.IsTrue(crd, v1alpha1.StorageMigrating),
 		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation},
 		StoredVersions: crd.Status.StoredVersions,
+		MayLose:        mayLose(crd.Annotations),
 	}
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {

@@ -26,7 +26,7 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 		r.metrics.walked(name, mode, tally, r.opts.Clock.Since(started))
 		outcome := plan.Outcome{
 			Mode: mode, Counts: countsOf(tally), ListedRV: tally.ListedRV, Trouble: troubleOf(crd, tally, err),
-			Leaving: o.Removal.Versions, Started: started,
+			Leaving: o.Removal.Versions, Started: started, Waiting: waitingOf(tally), MayLose: o.MayLose,
 		}
 		r.ledger.noteWalk(name, o.Subject, outcome, tally)
 		return outcome, nil
@@ -85,11 +85,15 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Mode: modes[mode], ProvedAfter: o.Evidence.WindowEndRV,
 		Ownership: rewrite.Ownership{
 			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: versionsOf(crd), Leaving: o.Removal.Versions,
+			MayLose: o.MayLose,
 		},
 		Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
 			return r.schema(ctx, crd.Name, o.StorageVersion)
 		},
 		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock,
+	}
+	if converts(crd) {
+		walk.Follower = func(ctx context.Context) (rewrite.Follower, error) { return r.follower(ctx, crd.Name) }
 	}
 	if hasStatus(crd, o.StorageVersion) {
 		walk.Status = r.objects.Status(gvr)
@@ -118,7 +122,7 @@ func failuresOf(t rewrite.Tally) []string {
 
 // probe finds out whether a CRD with a conversion webhook can be converted.
 func (r *Reconciler) probe(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) error {
-	if c := crd.Spec.Conversion; c == nil || c.Strategy != apiextensionsv1.WebhookConverter {
+	if !converts(crd) {
 		return nil
 	}
 	return r.objects.Probe(ctx, resourceOf(crd), append([]string{storageVersion}, servedBeside(crd, storageVersion)...))

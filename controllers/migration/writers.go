@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -36,7 +35,7 @@ func (w writers) after(outcome plan.Outcome, tally rewrite.Tally) writers {
 		}
 	}
 	if outcome.Trouble == nil {
-		for _, version := range outcome.Leaving {
+		for _, version := range outcome.Moved() {
 			note(&next.lookedThrough, version, outcome.Started)
 		}
 	}
@@ -70,11 +69,7 @@ func mergeWriters(before, now []plan.Writer) []plan.Writer {
 func writersOf(t rewrite.Tally) []plan.Writer {
 	writers := make([]plan.Writer, len(t.Writers))
 	for i, w := range t.Writers {
-		manager := fmt.Sprintf("%s (%s)", w.Manager, w.Operation)
-		if w.Subresource != "" {
-			manager = fmt.Sprintf("%s (%s of %s)", w.Manager, w.Operation, w.Subresource)
-		}
-		writers[i] = plan.Writer{Manager: manager, Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
+		writers[i] = plan.Writer{Manager: managerOf(w.Manager, w.Operation, w.Subresource), Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
 	}
 	return writers
 }
@@ -87,7 +82,7 @@ func (l *ledger) noteWalk(name string, s plan.Subject, outcome plan.Outcome, tal
 	if !known || e.evidence.Subject != s {
 		return
 	}
-	e.failures, e.writers = failuresOf(tally), e.writers.after(outcome, tally)
+	e.failures, e.writers, e.losses = failuresOf(tally), e.writers.after(outcome, tally), lossesAfter(e.losses, lossesOf(tally))
 }
 
 // standing is what walks over a CRD have seen.
@@ -95,7 +90,7 @@ func (l *ledger) standing(name string) (s plan.Standing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, known := l.entries[name]; known {
-		s.Failures, s.Writers, s.LastWrites = e.failures, e.writers.seen, e.writers.last
+		s.Failures, s.Writers, s.LastWrites, s.Losses = e.failures, e.writers.seen, e.writers.last, e.losses
 	}
 	return s
 }

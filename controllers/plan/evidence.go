@@ -69,6 +69,10 @@ type Outcome struct {
 	// and Started is when it began.
 	Leaving []string
 	Started time.Time
+	// Waiting are those of them that entries were left at, because a manager would
+	// lose ownership, and MayLose those at which it might have.
+	Waiting []string
+	MayLose []string
 	// Trouble is set when the walk was cut short or objects failed.
 	Trouble *Trouble
 }

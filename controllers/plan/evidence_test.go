@@ -173,6 +173,13 @@ func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1", "v1beta1"}})).To(BeFalse())
 	g.Expect(e.Survey.Covers(Removal{Versions: []string{"v1alpha1"}, Since: now.Add(1)})).To(BeFalse())
 
+	waiting := e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1", "v1beta1"}, Waiting: []string{"v1alpha1"}, Started: now}, now, settle).Survey
+	g.Expect(waiting.Covers(Removal{Versions: []string{"v1beta1"}})).To(BeTrue())
+	g.Expect(waiting.Covers(Removal{Versions: []string{"v1alpha1"}})).To(BeFalse(), "entries were left at it")
+	g.Expect(waiting.NextAt).To(Equal(now.Add(5 * time.Second)))
+	g.Expect(waiting.Allowing(nil).NextAt).To(Equal(waiting.NextAt))
+	g.Expect(waiting.Allowing([]string{"v1alpha1"}).NextAt).To(BeZero(), "it may be lost now")
+
 	e = e.About(Subject{"u", 4, "v1"}, now, settle)
 	g.Expect(e.Proved).To(BeTrue())
 	g.Expect(e.Survey).To(BeZero(), "after an edit the objects are looked through again")

@@ -81,6 +81,8 @@ type Observation struct {
 	// Unserved are the versions that the CRD lists and does not serve.
 	Unserved []string
 
+	// MayLose are the versions of which ownership may be lost, as the CRD says.
+	MayLose  []string
 	Removal  Removal
 	Evidence Evidence
 	Walking  *Walking // nil when no walk is in progress

@@ -17,6 +17,8 @@ type Standing struct {
 	Writers []Writer
 	// LastWrites is the latest write seen at each such version, whoever wrote.
 	LastWrites map[string]time.Time
+	// Losses are what field managers lose of ownership, or would lose.
+	Losses []Loss
 }
 
 // Writer is a field manager that wrote objects at a version.

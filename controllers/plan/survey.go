@@ -20,6 +20,8 @@ type Surveyed struct {
 	// Trouble is why the last survey did not succeed; nil when it did.
 	Trouble  *Trouble
 	Failures int
+	// MayLose are the versions of which ownership could be lost when it began.
+	MayLose []string
 }
 
 // Covers tells whether the survey answers what is asked for.
@@ -55,12 +57,17 @@ func (s Surveyed) due(r Removal) (at time.Time, is bool) {
 
 // after is the survey once a walk over all objects has ended.
 func (s Surveyed) after(w Outcome, now time.Time) Surveyed {
+	s.MayLose = w.MayLose
 	if w.Trouble != nil {
 		s.Trouble, s.Tried, s.NextAt = w.Trouble, w.Started, now.Add(Backoff(s.Failures))
 		s.Failures++
 		return s
 	}
-	return Surveyed{Versions: w.Leaving, At: w.Started, Tried: w.Started, NextAt: now.Add(rest(now.Sub(w.Started)))}
+	surveyed := Surveyed{Versions: w.Moved(), At: w.Started, Tried: w.Started, NextAt: now.Add(rest(now.Sub(w.Started))), MayLose: w.MayLose}
+	if len(w.Waiting) > 0 {
+		surveyed.Failures, surveyed.NextAt = s.Failures+1, now.Add(Backoff(s.Failures))
+	}
+	return surveyed
 }
 
 const (

@@ -25,8 +25,8 @@ func (v *visitor) write(ctx context.Context, w *write, accepted func(answer)) er
 	if err != nil {
 		return v.refused(ctx, objects, w, err)
 	}
-	moved, now := after.ResourceVersion != v.item.ResourceVersion, after
-	if now, err = v.unwiped(ctx, after); err == nil && now != nil {
+	moved := after.ResourceVersion != v.item.ResourceVersion
+	if now := v.unwiped(ctx, after); now != nil {
 		accepted(answer{moved, now})
 	}
 	return nil
@@ -85,7 +85,7 @@ func (v *visitor) raced(ctx context.Context, err error) error {
 		return nil
 	}
 	if v.unsure {
-		if fresh, err = v.unwiped(ctx, fresh); err != nil || fresh == nil {
+		if fresh = v.unwiped(ctx, fresh); fresh == nil {
 			return nil
 		}
 	}

@@ -25,6 +25,9 @@ type Ownership struct {
 	Versions []string
 	// Leaving are versions that are to go; entries at them are moved too.
 	Leaving []string
+	// MayLose are versions of which ownership may be lost, because somebody who may
+	// write the CRD has said so there.
+	MayLose []string
 	// Has tells whether the storage version's schema has a path. Fields that it
 	// has not cannot be owned at it. Nil means that every path exists.
 	Has func(fieldpath.Path) bool
@@ -65,10 +68,24 @@ func (o Ownership) version(entry metav1.ManagedFieldsEntry) (string, bool) {
 // is there already, and dropped if nothing is left. The list is never left empty,
 // because the API server would take that for a wish to forget all owners.
 func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	return o.move(entries, nil)
+}
+
+// move is Move with entries whose fields at the storage version are known already,
+// or that have to stay as they are.
+func (o Ownership) move(entries []metav1.ManagedFieldsEntry, known fates) ([]metav1.ManagedFieldsEntry, error) {
 	var moved []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
+		fate, judged := known[keyOf(entry)]
+		if judged && fate.waits {
+			moved = append(moved, entry)
+			continue
+		}
 		if o.affects(entry) {
-			fields, err := o.owned(entry)
+			fields, err := fate.fields, error(nil)
+			if !judged {
+				fields, err = o.owned(entry)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +98,7 @@ func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFi
 				return nil, err
 			}
 		}
-		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return sameManager(e, entry) })
+		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return sameManager(e, entry) && !known[keyOf(e)].waits })
 		if twin < 0 {
 			moved = append(moved, entry)
 			continue

@@ -16,6 +16,8 @@ const restoreTimeout = 20 * time.Second
 var (
 	// errOwnershipLost fails an object whose managedFields could not be put back.
 	errOwnershipLost = errors.New("the API server cleared the object's managedFields during the rewrite and they could not be put back; apply the object again with its own tool")
+	// errUnconvertible is why entries are moved that nobody wants moved.
+	errUnconvertible = errors.New("the API server had cleared the object's managedFields, and while the conversion webhook fails they can only be put back at the storage version")
 	// errNotMoved fails an object whose repair was accepted without effect.
 	errNotMoved = errors.New("the API server accepted the object's new managedFields and kept the old ones; look for an admission webhook that sets them")
 )
@@ -28,11 +30,11 @@ func wiped(before, after *metav1.PartialObjectMetadata) bool {
 	return len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0
 }
 
-// unwiped is the object as it is after a write of ours, with its owners. If it is
-// gone, or they are, it has its outcome.
-func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+// unwiped is the object as it is after a write of ours, with its owners. It is nil
+// if it is gone, or they are: then it has its outcome.
+func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	if !wiped(v.item, after) {
-		return after, nil
+		return after
 	}
 	restored, err := v.restore(ctx, v.item, after)
 	switch {
@@ -41,7 +43,7 @@ func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetada
 	case restored == nil:
 		v.end(Gone)
 	}
-	return restored, err
+	return restored
 }
 
 // restore puts the entries of before back on an object that has lost them and
@@ -55,11 +57,15 @@ func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObje
 		if err != nil {
 			ownership = v.Ownership // all paths: what cannot be owned, the API server drops
 		}
+		if v.Follower != nil {
+			ownership.Leaving = nil // first as they were: what they are elsewhere is another question
+		}
 		if try >= maxRaces {
 			ownership.Versions = nil // moves every entry, so that nothing has to be converted
 		}
 		restored, err := v.putBack(ctx, ownership, before, after)
 		if err == nil && !wiped(before, restored) {
+			v.book.lost(v.forced(ownership, before, errUnconvertible))
 			return restored, nil
 		}
 		if v.patience.pause(ctx, err) != nil {

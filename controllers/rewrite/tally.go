@@ -79,6 +79,8 @@ type Tally struct {
 	Writers []Writer
 	// LastWrites is the latest write at each such version, whoever wrote.
 	LastWrites map[string]time.Time
+	// Losses are what field managers lose of ownership, or would lose.
+	Losses []Loss
 	// ListedRV is the resourceVersion of the first page.
 	ListedRV string
 }
@@ -177,5 +179,6 @@ func (b *tallyBook) snapshot() Tally {
 		t.Writers = append(t.Writers, *w)
 	}
 	slices.SortFunc(t.Writers, latestFirst)
+	t.Losses = slices.Clone(b.t.Losses)
 	return t
 }

@@ -40,6 +40,9 @@ type visitor struct {
 	races     int  // lost to other clients
 	overtaken bool // written by another client since it was listed
 	unsure    bool // a plain write was sent whose answer never came
+
+	held   map[string]bool // entries that have to stay at their version, by keyOf
+	losses []Loss          // what the last move of entries costs their managers
 }
 
 // visit brings one object to its outcome. The error is the end of the walk.
@@ -162,15 +165,17 @@ func (v *visitor) conclude(a answer) {
 	v.end(v.found)
 }
 
-// repair moves the entries of managedFields that have to be.
+// repair moves the entries of managedFields that have to be, and may be.
 func (v *visitor) repair(ctx context.Context) error {
-	ownership, err := v.known()
-	if err != nil {
+	moved, err := v.move(ctx)
+	switch {
+	case isEnd(err):
 		return err
-	}
-	moved, err := ownership.Move(v.item.ManagedFields)
-	if err != nil {
+	case err != nil:
 		v.fail(reasonOther, err)
+		return nil
+	case !v.affects(v.item):
+		v.leave()
 		return nil
 	}
 	write, err := replaceEntries(v.item, moved)
@@ -179,6 +184,20 @@ func (v *visitor) repair(ctx context.Context) error {
 		return nil
 	}
 	return v.write(ctx, write, v.repaired)
+}
+
+// leave goes on with an object of which all entries have to stay as they are.
+func (v *visitor) leave() {
+	switch {
+	case v.Mode == Check && v.found == Rewritten:
+		v.phase = toAskAgain // which was put off for the repair
+	case v.found != "":
+		v.end(v.found)
+	case v.Mode == Rewrite:
+		v.phase = toRewrite
+	default:
+		v.end(Current)
+	}
 }
 
 // repaired: that a plain write found the object stale before is not hidden by it.
@@ -193,12 +212,18 @@ func (v *visitor) repaired(a answer) {
 	}
 }
 
-// affects tells whether entries of an object's managedFields have to be moved.
+// affects tells whether entries of an object's managedFields have to be moved, as
+// far as is known.
 func (v *visitor) affects(item *metav1.PartialObjectMetadata) bool {
-	return slices.ContainsFunc(item.ManagedFields, v.Ownership.affects)
+	return slices.ContainsFunc(item.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return v.Ownership.affects(e) && !v.held[keyOf(e)]
+	})
 }
 
 func (v *visitor) end(o Outcome) {
+	if o != Gone {
+		v.book.lost(v.losses)
+	}
 	v.book.add(o)
 	v.phase = ended
 }

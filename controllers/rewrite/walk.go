@@ -55,6 +55,10 @@ type Walk struct {
 	// Schema reads the storage version's schema, when entries have to be moved for
 	// the first time; nil moves them as they are.
 	Schema func(context.Context) (*apiextensionsv1.JSONSchemaProps, error)
+	// Follower finds owned fields at the storage version, where the CRD has a
+	// conversion webhook; it is asked for when entries have to be moved for the
+	// first time. Nil means that fields have the same path at every version.
+	Follower func(context.Context) (Follower, error)
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string
@@ -80,6 +84,7 @@ type Walk struct {
 	book     atomic.Pointer[tallyBook]
 	noStatus atomic.Bool               // the status subresource was refused to us
 	known    func() (Ownership, error) // the Ownership, with the schema read once
+	follower func() (Follower, error)  // the Follower, made once; nil if there is none
 }
 
 // Tally is the state of the walk, at any time and from any goroutine.
@@ -101,6 +106,7 @@ func (w *Walk) Run(ctx context.Context) (Tally, error) {
 	items := make(chan *metav1.PartialObjectMetadata, w.PageSize)
 	group, ctx := errgroup.WithContext(ctx)
 	w.known = sync.OnceValues(func() (Ownership, error) { return w.knowing(ctx) })
+	w.follower = sync.OnceValues(func() (Follower, error) { return w.following(ctx) })
 	group.Go(func() error {
 		defer close(items)
 		return w.list(ctx, book, items)

@@ -58,6 +58,7 @@ var deviations = []func(*rapid.T, *Situation){
 		s.Standing.Failures = rapid.SliceOfN(rapid.Just("ns/o: Invalid: no"), 0, 20).Draw(t, "failures")
 	},
 	func(t *rapid.T, s *Situation) { written("v1alpha1", minutes(t, "written ago"))(s) },
+	func(t *rapid.T, s *Situation) { losing(rapid.Bool().Draw(t, "waits"))(s) },
 	func(t *rapid.T, s *Situation) { remember(subjects.Draw(t, "remembered"))(s) },
 	func(t *rapid.T, s *Situation) { s.Asked = now.Add(-minutes(t, "asked ago")) },
 	func(t *rapid.T, s *Situation) { s.ClosedAt = now.Add(-minutes(t, "closed ago")) },
@@ -134,6 +135,9 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 		}
 		g.Expect(s.Standing.Evidence.Survey.Trouble).To(BeNil())
 		g.Expect(s.Remembered != nil && about(s.Remembered) == s.CRD.Subject || lookedAfterAll(s)).To(BeTrue(), "what may have happened since was not looked at")
+		for _, loss := range s.Standing.Losses {
+			g.Expect(loss.Waits && slices.Contains(s.Removal.Versions, loss.Version)).To(BeFalse(), "nobody has agreed to lose that")
+		}
 		g.Expect(s.CRD.OptedIn && s.CRD.InScope && !s.Paused && !s.CRD.Deleting).To(BeTrue())
 	})
 	NewWithT(t).Expect(opened).To(BeNumerically(">", 0), "the situations must not be hopeless")

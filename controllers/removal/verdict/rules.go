@@ -51,7 +51,7 @@ func Judge(s Situation) Verdict {
 		if v, ok := r.judge(s); ok {
 			v.Rule, v.LastWrite = r.name, s.lastWrite()
 			v.Closes, v.Answered = r.closes, s.answered()
-			v.Warnings = s.warnOfProvenance(v.Warnings)
+			v.Warnings = s.warnOfProvenance(s.warnOfLosses(v.Warnings))
 			return v
 		}
 	}
@@ -140,6 +140,9 @@ func ownershipNotRepaired(s Situation) (Verdict, bool) {
 		v := s.held(t.Reason, t.Message)
 		v.Until = survey.NextAt
 		return v, true
+	}
+	if waiting := s.losses(true); len(waiting) > 0 {
+		return s.wouldLose(waiting), true
 	}
 	return s.held(v1alpha1.ReasonRepairingOwnership, fmt.Sprintf("every object is stored at %s; looking for managedFields that still name %s and moving them",
 		s.CRD.StorageVersion, list(s.Removal.Versions))), true

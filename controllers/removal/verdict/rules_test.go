@@ -153,6 +153,24 @@ func TestEachRule(t *testing.T) {
 			with(surveyTrouble(v1alpha1.ReasonUnavailable, "the API server could not serve the objects"), remember(v1)),
 			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonUnavailable, says: []string{"could not serve"}, until: later,
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonUnavailable, "could not serve", "")}}},
+		"managedFields that cannot be moved without a loss name the manager, and what it takes": {
+			with(unsurveyed, losing(true), func(s *Situation) { losing(true)(s) }, retry),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonOwnershipWouldBeLost, until: later,
+				says: []string{"field manager flux (Apply) would no longer own 3 fields of 2 objects; 1 more", `moult.dev/allow-ownership-loss: "v1alpha1" on the CRD`},
+				blockers: []types.GomegaMatcher{
+					blocked(v1alpha1.ReasonOwnershipWouldBeLost, "for example spec.size of ns/o: no route", "write the objects once at v1"),
+					blocked(v1alpha1.ReasonOwnershipWouldBeLost, "for example spec.size of ns/o: no route", "write the objects once at v1")}}},
+		"managedFields that were written since the gate opened, and cannot be moved, close it": {
+			with(losing(true), retry, remember(v1)),
+			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonOwnershipWouldBeLost, until: later,
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonOwnershipWouldBeLost, "spec.size", "write the objects once at v1")}}},
+		"what another version's removal would lose is its own": {
+			with(losing(true), func(s *Situation) { s.Standing.Losses[0].Version = "v1beta1" }),
+			want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
+		"what was lost is a warning": {
+			with(losing(false)),
+			want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove,
+				warnings: []types.GomegaMatcher{blocked(v1alpha1.OwnershipLost, "flux (Apply) no longer owns 3 fields of 2 objects", "let flux write the objects once at v1")}}},
 		"a version that is still served, where that matters": {
 			with(served, require(0, v1alpha1.Unserved)),
 			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, says: []string{"v1alpha1 is still served", "commit served: false"},

@@ -151,7 +151,7 @@ func (s Situation) proved() bool {
 // again; one that found something it cannot mend does.
 func (s Situation) surveyed() bool {
 	survey := s.Standing.Evidence.Survey
-	if survey.Trouble != nil {
+	if survey.Trouble != nil || len(s.losses(true)) > 0 {
 		return false
 	}
 	return survey.Covers(plan.Removal{Versions: s.present()}) || s.remembered()

@@ -94,6 +94,16 @@ func written(version string, ago time.Duration) func(*Situation) {
 	}
 }
 
+func losing(waits bool) func(*Situation) {
+	return func(s *Situation) {
+		s.Standing.Losses = append(s.Standing.Losses, plan.Loss{
+			Manager: "flux (Apply)", Version: "v1alpha1", Waits: waits, Objects: 2, Fields: 3, Field: "spec.size", Object: "ns/o", Why: "no route",
+		})
+	}
+}
+
+func retry(s *Situation) { s.Standing.Evidence.Survey.NextAt = later }
+
 func counted(done, failed int64) func(*Situation) {
 	return func(s *Situation) {
 		s.Standing.Walking = &plan.Walking{Subject: v1, Counts: plan.Counts{Total: 10, Rewritten: done - failed, Failed: failed}}

@@ -1,0 +1,56 @@
+package removal_test
+
+import (
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/running"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+// A gate does not open on a loss that nobody has agreed to, and a VersionRemoval is
+// not the place to agree: it is a tenant's.
+func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
+	t.Parallel()
+	hook := webhooks.Converting(t)
+	hook.Rename("v1", "size", "capacity")
+	hook.Refuse(func(r *http.Request) bool { return r.UserAgent() == "moult" })
+	g, builder := widgets(t)
+	crd := builder.ConversionWebhook(hook.URL(), hook.CABundle()).Build()
+	of := crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+	of["capacity"] = of["size"]
+	delete(of, "size")
+	running.Install(t, cp, crd)
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
+	object.SetAPIVersion(g.GR.Group + "/v1alpha1")
+	object.SetKind("Widget")
+	object.SetName("one")
+	g.Eventually(func() error {
+		_, err := g.Objects("v1alpha1").Apply(g.ctx, "one", object, metav1.ApplyOptions{FieldManager: "kustomize-controller"})
+		return err
+	}, soon, "50ms").Should(Succeed())
+	g.Flip("v1")
+	g.Ask()
+	g.moult()
+	g.eventually("False OwnershipWouldBeLost Reconciling")
+	g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 1}), "what is stored is another question")
+	g.Expect(g.Message()).To(ContainSubstring("field manager kustomize-controller (Apply) would no longer own 1 fields of 1 objects"))
+	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(And(
+		HaveField("Message", And(ContainSubstring("spec.size of default/one"), ContainSubstring("answered 403"))),
+		HaveField("Action", ContainSubstring(v1alpha1.AllowOwnershipLossAnnotation)))))
+
+	allow := map[string]string{v1alpha1.AllowOwnershipLossAnnotation: "v1alpha1"}
+	g.Expect(g.client.Patch(g.ctx, g.Removal(), mergePatch(`{"metadata":{"annotations":{"`+v1alpha1.AllowOwnershipLossAnnotation+`":"v1alpha1"}}}`))).To(Succeed())
+	g.Consistently(g.Verdict, "1s", "50ms").Should(HavePrefix("False "), "not by a tenant's word")
+
+	g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = allow })
+	g.eventually("True SafeToRemove")
+	g.Eventually(func() []v1alpha1.Blocker { return g.Removal().Status.Warnings }, soon, "20ms").Should(ContainElement(And(
+		HaveField("Kind", v1alpha1.OwnershipLost), HaveField("Message", ContainSubstring("kustomize-controller (Apply) no longer owns 1 fields of 1 objects")))))
+}

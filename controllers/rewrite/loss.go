@@ -1,0 +1,75 @@
+package rewrite
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// maxLosses is how many a Tally names; one at each version where entries wait, it
+// always does.
+const maxLosses = 100
+
+// Loss is what a field manager no longer owns because its entries were moved to
+// the storage version, or would no longer own, for which they were left alone.
+type Loss struct {
+	Manager     string
+	Operation   string // Apply or Update
+	Subresource string
+	Version     string
+	Waits       bool // the entries were left at Version
+	Objects     int64
+	Fields      int64                // of all those objects
+	Field       string               // one of them, as it is called at Version
+	Object      types.NamespacedName // that has it
+	Why         string
+}
+
+func (l Loss) same(o Loss) bool {
+	return l.Manager == o.Manager && l.Operation == o.Operation && l.Subresource == o.Subresource &&
+		l.Version == o.Version && l.Waits == o.Waits
+}
+
+func (v *visitor) loss(o Ownership, entry metav1.ManagedFieldsEntry, fields *fieldpath.Set, why error, waits bool) Loss {
+	version, _ := o.version(entry)
+	l := Loss{
+		Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Version: version, Waits: waits,
+		Objects: 1, Fields: int64(fields.Size()), Object: v.key(), Why: why.Error(),
+	}
+	fields.Iterate(func(path fieldpath.Path) {
+		if l.Field == "" {
+			l.Field = strings.TrimPrefix(path.String(), ".")
+		}
+	})
+	return l
+}
+
+// lost notes what managers lose of one object.
+func (b *tallyBook) lost(losses []Loss) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range losses {
+		b.t.addLoss(l)
+	}
+}
+
+func (t *Tally) addLoss(l Loss) {
+	for i := range t.Losses {
+		if known := &t.Losses[i]; known.same(l) {
+			known.Objects++
+			known.Fields += l.Fields
+			return
+		}
+	}
+	if len(t.Losses) < maxLosses || l.Waits && !t.waitsFor(l.Version) {
+		t.Losses = append(t.Losses, l)
+	}
+}
+
+// waitsFor tells whether an entry is known to have been left at a version.
+func (t *Tally) waitsFor(version string) bool {
+	return slices.ContainsFunc(t.Losses, func(l Loss) bool { return l.Waits && l.Version == version })
+}
