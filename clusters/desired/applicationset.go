@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // parameters are what a generator gives for one Application, under the names that a template calls them by.
@@ -22,54 +22,56 @@ type parameters map[string]string
 
 // generated are the Applications of an ApplicationSet, as far as its generators can be run without a cluster: list, and
 // git with directories. Of the others there is one unit that says so.
-func (f *follower) generated(p pointer) []*Unit {
-	set := p.by.Unstructured
-	unseen := &Unit{Name: unitName(p), Tool: optin.ArgoCD, By: p.by, Parent: p.parent, Deliveries: optin.DeliveriesOf(set)}
-	unseen.hidden.widen(scopeOf(set)) // its Applications may be of any folder
+func (f *follower) generated(p pointer) []*delivery.Unit {
+	set := p.by
+	unseen := &delivery.Unit{Name: unitName(p), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set)}
+	f.hiddenOf(unseen).widen(scopeOf(set)) // its Applications may be of any folder
 	all, err := f.parametersOf(set)
 	if err != nil {
 		unseen.Unseen = err.Error()
-		return []*Unit{unseen}
+		return []*delivery.Unit{unseen}
 	}
-	var units []*Unit
+	var units []*delivery.Unit
 	for _, given := range all {
 		application, err := applicationOf(set, given)
 		if err != nil {
 			unseen.Unseen = err.Error()
-			return []*Unit{unseen}
+			return []*delivery.Unit{unseen}
 		}
 		application.SetNamespace(set.GetNamespace())
-		by := &Object{Unstructured: application, rendered: p.by.rendered, tree: p.by.tree, under: []string{"spec", "template"}}
+		by := &delivery.Object{Unstructured: application.Unstructured, At: func(fields ...string) finding.Place {
+			return p.by.Place(delivery.Under([]string{"spec", "template"}, fields...)...)
+		}}
 		one := pointer{by: by, parent: p.parent}
-		if !f.seen[key(one)] {
-			f.seen[key(one)] = true
+		if !f.seen[f.key(one)] {
+			f.seen[f.key(one)] = true
 			unit := f.unit(one)
-			unit.addInput("what the generators of "+nameOf(p.by, p.parent)+" read", generatorsRead(set))
+			addInput(unit, "what the generators of "+nameOf(p.by, p.parent)+" read", generatorsRead(set))
 			units = append(units, unit)
 		}
 	}
-	f.seen[key(p)] = true
+	f.seen[f.key(p)] = true
 	return units
 }
 
 // parametersOf runs the generators.
-func (f *follower) parametersOf(set *unstructured.Unstructured) ([]parameters, error) {
-	if at(set, "spec", "templatePatch") != nil {
+func (f *follower) parametersOf(set *delivery.Object) ([]parameters, error) {
+	if set.Field("spec", "templatePatch") != nil {
 		return nil, errors.New("its Applications are patched by a template (spec.templatePatch)")
 	}
 	var all []parameters
-	for _, generator := range entries(set, "spec", "generators") {
+	for _, generator := range set.Entries("spec", "generators") {
 		switch {
-		case at(generator, "selector") != nil:
+		case generator.Field("selector") != nil:
 			return nil, errors.New("it selects what its generators give")
-		case at(generator, "list", "elements") != nil:
-			for _, element := range entries(generator, "list", "elements") {
+		case generator.Field("list", "elements") != nil:
+			for _, element := range generator.Entries("list", "elements") {
 				given := parameters{}
 				flatten(given, "", element.Object)
 				all = append(all, given)
 			}
-		case at(generator, "git", "directories") != nil && text(generator, "git", "pathParamPrefix") == "":
-			for _, dir := range f.directories(entries(generator, "git", "directories")) {
+		case generator.Field("git", "directories") != nil && generator.Text("git", "pathParamPrefix") == "":
+			for _, dir := range f.directories(generator.Entries("git", "directories")) {
 				all = append(all, pathParameters(dir))
 			}
 		default:
@@ -116,7 +118,7 @@ func pathParameters(dir string) parameters {
 var notInNames = regexp.MustCompile(`[^-a-z0-9.]`)
 
 // directories are the folders of the repository that match a pattern and none that excludes.
-func (f *follower) directories(patterns []*unstructured.Unstructured) []string {
+func (f *follower) directories(patterns []*delivery.Object) []string {
 	var found []string
 	_ = filepath.WalkDir(f.tree.Root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -128,8 +130,8 @@ func (f *follower) directories(patterns []*unstructured.Unstructured) []string {
 		dir := f.tree.Relative(name)
 		taken := false
 		for _, pattern := range patterns {
-			if ok, err := path.Match(text(pattern, "path"), dir); err == nil && ok {
-				if truth(pattern, "exclude") {
+			if ok, err := path.Match(pattern.Text("path"), dir); err == nil && ok {
+				if pattern.True("exclude") {
 					return nil
 				}
 				taken = true
@@ -145,8 +147,8 @@ func (f *follower) directories(patterns []*unstructured.Unstructured) []string {
 }
 
 // applicationOf fills in the template.
-func applicationOf(set *unstructured.Unstructured, given parameters) (*unstructured.Unstructured, error) {
-	template, ok := at(set, "spec", "template").(map[string]any)
+func applicationOf(set *delivery.Object, given parameters) (*delivery.Object, error) {
+	template, ok := set.Field("spec", "template").(map[string]any)
 	if !ok {
 		return nil, errors.New("it has no template")
 	}
@@ -155,7 +157,7 @@ func applicationOf(set *unstructured.Unstructured, given parameters) (*unstructu
 		return nil, err
 	}
 	content, _ := filled.(map[string]any)
-	application := &unstructured.Unstructured{Object: content}
+	application := delivery.Wrap(content)
 	application.SetAPIVersion("argoproj.io/v1alpha1")
 	application.SetKind("Application")
 	return application, nil

@@ -1,7 +1,7 @@
 // Package desired finds out what a cluster gets from a repository. Follow renders an entry point, for example
 // clusters/production, and goes where its Flux Kustomizations and Argo CD Applications point, then where the ones found
-// there point, until there is nothing new. What comes out is a Cluster: units, each of which is what one Kustomization or
-// Application applies, with the place in the repository of every object.
+// there point, until there is nothing new. What comes out is a delivery.Cluster: units, each of which is what one
+// Kustomization or Application applies, with the place in the repository of every object.
 //
 // What lies elsewhere (a chart, an OCI artifact, another repository) or cannot be built is not left out silently: the unit
 // is there and says so, a HelmRelease or whatever else installs something is among the Cluster's Unseen, and each of these
@@ -9,7 +9,9 @@
 // and after a pull request, bring the same; policies/rollout says what follows from that. Nothing is fetched, and no
 // cluster is asked.
 //
+// Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`, Look
+// in survey.go goes through everything in a repository by the same code.
+//
 // Start with Follow in follow.go; flux.go and argocd.go read the tools' settings, source.go decides what is in this
-// repository, unseen.go and fingerprint.go are about what is not, crds.go lists the CRDs a cluster would get, and
-// entries.go finds the entry points that nobody has named.
+// repository, unseen.go and fingerprint.go are about what is not, and entries.go finds the entry points that nobody has named.
 package desired

@@ -11,7 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // EntryPoints are the folders below what a tree was opened for that look like entry points of clusters: those that hold
@@ -76,16 +76,16 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	return nil
 }
 
-func (e *entryPoints) add(holder string, object *Object) {
+func (e *entryPoints) add(holder string, object *delivery.Object) {
 	if !slices.Contains(e.holders, holder) {
 		e.holders = append(e.holders, holder)
 	}
-	for _, delivery := range optin.DeliveriesOf(object.Unstructured) {
-		dir := folder(e.tree, delivery.Path)
+	for _, source := range delivery.SourcesOf(object) {
+		dir := folder(e.tree, source.Path)
 		switch {
-		case dir == "" || delivery.Path == "" || strings.Contains(delivery.Path, "{{"):
+		case dir == "" || source.Path == "" || strings.Contains(source.Path, "{{"):
 		case inside(holder, dir):
-			if appliesBelow(delivery, dir) || holder == dir {
+			if appliesBelow(object, source, dir) || holder == dir {
 				e.selves = append(e.selves, dir)
 			}
 		default:
@@ -98,8 +98,8 @@ func (e *entryPoints) add(holder string, object *Object) {
 // unless it is told to recurse, so an Application with the path of a whole repository, which may be another one, does not
 // apply itself. With a kustomization, that says what is applied.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/directory/
-func appliesBelow(d optin.Delivery, dir string) bool {
-	return d.Tool != optin.ArgoCD || d.Recurse || render.KustomizationIn(dir) != ""
+func appliesBelow(by *delivery.Object, s delivery.Source, dir string) bool {
+	return delivery.ToolOf(by) != delivery.ArgoCD || s.Recurse || render.KustomizationIn(dir) != ""
 }
 
 // candidates are the outermost folders that hold something and are not applied by something else.

@@ -11,37 +11,13 @@ import (
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
 const root = "../.."
 
-// rolloutCluster is what rollout.Of takes of a cluster, as cmd/moult does it.
-func rolloutCluster(c *desired.Cluster) rollout.Cluster {
-	converted := rollout.Cluster{Name: c.Name}
-	for _, u := range c.Units {
-		unit := rollout.Unit{
-			Name: u.Name, Tool: u.Tool, Deliveries: u.Deliveries, DependsOn: u.DependsOn, Unseen: u.Unseen != "" || u.Err != nil, Inputs: u.Inputs,
-		}
-		if u.By != nil {
-			unit.By = &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}
-		}
-		if u.Parent != nil {
-			unit.Parent = u.Parent.Name
-		}
-		for _, object := range u.Objects {
-			unit.Objects = append(unit.Objects, &rollout.Object{Unstructured: object.Unstructured, At: object.At})
-		}
-		converted.Units = append(converted.Units, unit)
-	}
-	for _, u := range c.Unseen {
-		converted.Unseen = append(converted.Unseen, rollout.Source{Name: u.Name, By: &rollout.Object{Unstructured: u.By.Unstructured, At: u.By.At}, Why: u.Why, Fingerprint: u.Fingerprint})
-	}
-	return converted
-}
-
-// shape is what policies/crddiff says of a CRD, as far as a rollout cares.
-func shape(crd *desired.Object) *crddiff.Shape {
+func shape(crd *delivery.Object) *crddiff.Shape {
 	s := &crddiff.Shape{}
 	if label, ok := crd.GetLabels()["moult.dev/migrate"]; ok {
 		s.Label = &label
@@ -58,10 +34,10 @@ func shape(crd *desired.Object) *crddiff.Shape {
 	return s
 }
 
-func changesBetween(base, head *desired.Cluster) []crddiff.CRD {
+func changesBetween(base, head *delivery.Cluster) []crddiff.CRD {
 	changes := map[string]*crddiff.CRD{}
 	var names []string
-	take := func(c *desired.Cluster, set func(*crddiff.CRD, *crddiff.Shape)) {
+	take := func(c *delivery.Cluster, set func(*crddiff.CRD, *crddiff.Shape)) {
 		for _, crd := range c.CRDs() {
 			name := crd.GetName()
 			if changes[name] == nil {
@@ -81,7 +57,7 @@ func changesBetween(base, head *desired.Cluster) []crddiff.CRD {
 }
 
 // story is one of the examples as a repository after one of its commits: what is made once, and the commit's folder.
-func story(t *testing.T, once []string, commit string) *desired.Cluster {
+func story(t *testing.T, once []string, commit string) *delivery.Cluster {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -136,7 +112,7 @@ func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
 		"entry": "", "flux-system/crd-gate": "", "flux-system/crds": "", "flux-system/widgets": "",
 		"flux-system/moult": "there is no folder ./clusters/base/crds in this repository",
 	}))
-	r := rollout.Of(rolloutCluster(base), rolloutCluster(head), changesBetween(base, head), "moult.dev/migrate")
+	r := rollout.Of(*base, *head, changesBetween(base, head), "moult.dev/migrate")
 	g.Expect(rulesOf(r)).To(Equal([]string{rollout.NotFollowed + " warning"}), "that folder is in another repository")
 	g.Expect(stepsOf(r)).To(Equal([]string{
 		"1 entry", "2 flux-system/moult", "3 flux-system/crd-gate gate widgets-system/widgets-v1alpha1 crd-gate/version-removal.yaml:1",
@@ -148,7 +124,7 @@ func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
 func TestTheArgoCDExampleIsRolledOutBehindItsGate(t *testing.T) {
 	g := NewWithT(t)
 	base, head := story(t, []string{"argocd/application.yaml"}, "argocd/2-storage-flip"), story(t, []string{"argocd/application.yaml"}, "argocd/3-removal")
-	r := rollout.Of(rolloutCluster(base), rolloutCluster(head), changesBetween(base, head), "moult.dev/migrate")
+	r := rollout.Of(*base, *head, changesBetween(base, head), "moult.dev/migrate")
 	g.Expect(rulesOf(r)).To(Equal([]string{"SyncWaitsForever info", "GateHealthUnseen info"}))
 	g.Expect(stepsOf(r)).To(Equal([]string{
 		"1 entry", "2 argocd/widgets gate widgets-system/widgets-v1alpha1 version-removal.yaml:1",

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
@@ -30,7 +31,7 @@ var decisive = []string{"GitRepository", "OCIRepository", "HelmRepository", "Hel
 
 // fingerprint stands for all in the repository that decides what a source brings: its own spec and the unit that applies
 // it, the sources and the values that it refers to, and files that are used without being built.
-func (f *follower) fingerprint(s Source, holder *Unit, h hidden) string {
+func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidden) string {
 	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}, files: map[string]bool{}}
 	p.write("why", s.Why)
 	if holder != nil && holder.By != nil {
@@ -38,7 +39,7 @@ func (f *follower) fingerprint(s Source, holder *Unit, h hidden) string {
 	}
 	p.object(s.By)
 	p.inputs(h.inputs)
-	if s.By.variables && holder != nil {
+	if f.templated[s.By] && holder != nil {
 		p.variablesOf(holder.By)
 	}
 	for _, built := range h.built {
@@ -73,17 +74,17 @@ func (p *fingerprint) inputs(all map[string]string) {
 }
 
 // object adds what an object says, and the objects that it refers to.
-func (p *fingerprint) object(o *Object) {
+func (p *fingerprint) object(o *delivery.Object) {
 	if p.objects[o.Unstructured] {
 		return
 	}
 	p.objects[o.Unstructured] = true
-	content, err := json.Marshal(deciding(o.Unstructured))
+	content, err := json.Marshal(deciding(o))
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}
 	p.write(o.GetKind()+" "+o.GetName(), string(content))
-	if o.is("source.toolkit.fluxcd.io", "HelmChart") {
+	if o.Is("source.toolkit.fluxcd.io", "HelmChart") {
 		chart := p.chartOf(o)
 		p.inputs(chart.inputs)
 		for _, file := range chart.files {
@@ -97,14 +98,14 @@ func (p *fingerprint) object(o *Object) {
 }
 
 // variablesOf adds what a Kustomization puts into its objects, as far as it is in this repository: a Secret may be, too.
-func (p *fingerprint) variablesOf(kustomization *Object) {
-	content, err := json.Marshal(at(kustomization.Unstructured, "spec", "postBuild"))
+func (p *fingerprint) variablesOf(kustomization *delivery.Object) {
+	content, err := json.Marshal(kustomization.Field("spec", "postBuild"))
 	p.write("postBuild", string(append(content, fmt.Sprint(err)...)))
-	p.references(kustomization.GetNamespace(), at(kustomization.Unstructured, "spec", "postBuild"))
+	p.references(kustomization.GetNamespace(), kustomization.Field("spec", "postBuild"))
 }
 
 // deciding is an object without what says who it is, how it is doing, and when it is looked at.
-func deciding(object *unstructured.Unstructured) map[string]any {
+func deciding(object *delivery.Object) map[string]any {
 	content := runtime.DeepCopyJSON(object.Object)
 	delete(content, "metadata")
 	delete(content, "status")
@@ -123,10 +124,10 @@ func (p *fingerprint) references(namespace string, value any) {
 			p.references(namespace, item)
 		}
 	case map[string]any:
-		reference := &unstructured.Unstructured{Object: v}
-		if kind, name := text(reference, "kind"), text(reference, "name"); name != "" && slices.Contains(decisive, kind) {
+		reference := delivery.Wrap(v)
+		if kind, name := reference.Text("kind"), reference.Text("name"); name != "" && slices.Contains(decisive, kind) {
 			in := namespace
-			if own := text(reference, "namespace"); own != "" {
+			if own := reference.Text("namespace"); own != "" {
 				in = own
 			}
 			for _, found := range p.named(kind, in, name) {
@@ -140,8 +141,8 @@ func (p *fingerprint) references(namespace string, value any) {
 }
 
 // named are the objects of a kind that a reference may mean, in the order of the units.
-func (f *follower) named(kind, namespace, name string) []*Object {
-	var found []*Object
+func (f *follower) named(kind, namespace, name string) []*delivery.Object {
+	var found []*delivery.Object
 	for _, u := range f.cluster.Units {
 		for _, object := range u.Objects {
 			if object.GetKind() == kind && object.GetName() == name &&

@@ -2,32 +2,32 @@ package desired
 
 import (
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // flux fills a unit with what kustomize-controller would apply.
-func (f *follower) flux(u *Unit) {
-	by, d := u.By.Unstructured, u.Deliveries[0]
-	u.Prune, u.Suspended = truth(by, "spec", "prune"), truth(by, "spec", "suspend")
-	for _, dependency := range entries(by, "spec", "dependsOn") {
+func (f *follower) flux(u *delivery.Unit) {
+	by, d := u.By, u.Sources[0]
+	u.Prune, u.Suspended = by.True("spec", "prune"), by.True("spec", "suspend")
+	for _, dependency := range by.Entries("spec", "dependsOn") {
 		u.DependsOn = append(u.DependsOn, dependencyName(dependency.Object, u.By.GetNamespace()))
 	}
-	if at(by, "spec", "kubeConfig") != nil {
+	if by.Field("spec", "kubeConfig") != nil {
 		u.Unseen = "it is applied to another cluster (spec.kubeConfig)"
 		f.hideBuild(u, d)
 		return
 	}
 	if u.Unseen, u.Pinned = f.fluxSource(by); u.Unseen != "" {
-		u.hidden.addBelowRoot(f.tree, d.Path)
+		f.hiddenOf(u).addBelowRoot(f.tree, d.Path)
 		// An artifact may well be made of this repository, by whoever publishes it.
-		if kind := text(by, "spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
-			u.hidden.widen(data) // made in the cluster, most likely of this repository
-		} else if kind != "GitRepository" && len(u.hidden.files) > 0 {
-			u.hidden.widen(wires)
+		if kind := by.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
+			f.hiddenOf(u).widen(data) // made in the cluster, most likely of this repository
+		} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
+			f.hiddenOf(u).widen(wires)
 		}
 		return
 	}
-	f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
+	f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return f.folderOf(u, dir, f.fluxOptions(u, d), d) })
 	if u.Err == nil {
 		u.Err = f.substitute(u)
 	}
@@ -37,11 +37,11 @@ func (f *follower) flux(u *Unit) {
 }
 
 // fluxOptions are those of a Kustomization.
-func (f *follower) fluxOptions(u *Unit, d optin.Delivery) render.Options {
-	by, o := u.By.Unstructured, f.options(d)
-	o.Namespace = text(by, "spec", "targetNamespace")
-	o.NamePrefix, o.NameSuffix = text(by, "spec", "namePrefix"), text(by, "spec", "nameSuffix")
-	o.Annotations = texts(by, "spec", "commonMetadata", "annotations")
+func (f *follower) fluxOptions(u *delivery.Unit, d delivery.Source) render.Options {
+	by, o := u.By, f.options(d)
+	o.Namespace = by.Text("spec", "targetNamespace")
+	o.NamePrefix, o.NameSuffix = by.Text("spec", "namePrefix"), by.Text("spec", "nameSuffix")
+	o.Annotations = by.TextMap("spec", "commonMetadata", "annotations")
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // Follow builds an entry point and everything that is applied because of it. The entry point is a folder of the tree,
@@ -23,8 +24,8 @@ import (
 // of the manifests in it, and what they point at.
 //
 // The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there.
-func Follow(ctx context.Context, t *repository.Tree, entry string) (*Cluster, error) {
-	f := &follower{tree: t, seen: map[string]bool{}, cluster: &Cluster{Name: entry, tree: t}}
+func Follow(ctx context.Context, t *repository.Tree, entry string) (*delivery.Cluster, error) {
+	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}}
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
@@ -38,43 +39,61 @@ func Follow(ctx context.Context, t *repository.Tree, entry string) (*Cluster, er
 
 // Stream takes manifests that are rendered already, by Helm or whatever else, for what a cluster gets. Nothing that they
 // point at is followed: it is unseen.
-func Stream(name string, r io.Reader) (*Cluster, error) {
+func Stream(name string, r io.Reader) (*delivery.Cluster, error) {
 	rendering, err := render.Stream(name, r)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Name: name, Units: []*Unit{{Name: name, Objects: objectsOf(rendering, nil)}}}
-	c.findTwice()
-	(&follower{cluster: c}).findUnseen()
-	return c, nil
+	f := &follower{cluster: &delivery.Cluster{Name: name, Units: []*delivery.Unit{{Name: name, Objects: objectsOf(rendering, nil)}}}}
+	f.findTwice()
+	f.findUnseen()
+	return f.cluster, nil
 }
 
 // follower is one Follow under way.
 type follower struct {
 	tree    *repository.Tree
-	cluster *Cluster
+	cluster *delivery.Cluster
 	// seen are the Kustomizations and Applications that have become units, so that no circle is walked twice.
 	seen map[string]bool
 	// later are those that need something of a unit that may still come.
 	later []pointer
 	// repository is what all() has found, by how much was asked for.
 	repository map[scope]string
+	// templated are the objects into which Flux puts values that cannot be known.
+	templated map[*delivery.Object]bool
+	// hidden is what of this repository decides about the objects of a unit that are not seen.
+	hidden map[*delivery.Unit]*hidden
+	// survey is set if not a cluster is followed but everything in some folders; files are those that its units were built of.
+	survey *survey
+	files  map[*delivery.Unit][]string
 	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
 	ignoring map[string]string
 }
 
 // pointer is an object that makes a tool apply something.
 type pointer struct {
-	by     *Object
-	parent *Unit
+	by     *delivery.Object
+	parent *delivery.Unit
 	last   bool // what it needs will not come any more
 }
 
 // most is how many units there may be: more than any cluster has, and an end to manifests that make ever new ones.
 const most = 10_000
 
-// follow goes through the units while more are being added.
+// follow goes through the units, and looks at what has come of it.
 func (f *follower) follow(ctx context.Context) error {
+	if err := f.walk(ctx); err != nil {
+		return err
+	}
+	f.findTwice()
+	f.findInputs()
+	f.findUnseen()
+	return nil
+}
+
+// walk goes through the units while more are being added.
+func (f *follower) walk(ctx context.Context) error {
 	for next := 0; ; next++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -98,15 +117,12 @@ func (f *follower) follow(ctx context.Context) error {
 			f.take(pointer{by: object, parent: unit})
 		}
 	}
-	f.cluster.findTwice()
-	f.findInputs()
-	f.findUnseen()
 	return nil
 }
 
 // entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
 // that is the unit.
-func (f *follower) entry(entry string) (*Unit, error) {
+func (f *follower) entry(entry string) (*delivery.Unit, error) {
 	path := f.entryPath(entry)
 	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
 		return nil, fmt.Errorf("the entry point %s is outside of %s", entry, f.tree.Name)
@@ -115,7 +131,7 @@ func (f *follower) entry(entry string) (*Unit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is no entry point %s in %s; name a folder in it", entry, f.tree.Name)
 	}
-	unit := &Unit{Name: f.cluster.Name}
+	unit := &delivery.Unit{Name: f.cluster.Name}
 	if !info.IsDir() && render.KustomizationIn(filepath.Dir(path)) != path {
 		return unit, f.readFile(unit, path)
 	}
@@ -126,7 +142,7 @@ func (f *follower) entry(entry string) (*Unit, error) {
 		return nil, f.inTree(err)
 	}
 	for _, object := range unit.Objects {
-		deliveries := optin.DeliveriesOf(object.Unstructured)
+		deliveries := delivery.SourcesOf(object)
 		if len(deliveries) == 1 && folder(f.tree, deliveries[0].Path) == path && deliveries[0].Path != "" {
 			if unit := f.unit(pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
 				return unit, nil
@@ -150,7 +166,7 @@ func (f *follower) entryPath(entry string) string {
 	return path
 }
 
-func (f *follower) readFile(unit *Unit, path string) error {
+func (f *follower) readFile(unit *delivery.Unit, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -169,7 +185,7 @@ func (f *follower) readFile(unit *Unit, path string) error {
 //
 // A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
 // the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
-func (f *follower) buildEntry(unit *Unit, dir string, named bool) error {
+func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
 	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, LeaveOut: func(file string, content []byte) bool {
 		if !isSnapshot(content) {
@@ -191,7 +207,7 @@ func (f *follower) buildEntry(unit *Unit, dir string, named bool) error {
 	unit.Dirs = []string{f.tree.Relative(dir)}
 	unit.Objects = objectsOf(rendering, f.tree)
 	if named {
-		f.cluster.reportSnapshots(f.tree, snapshots)
+		f.reportSnapshots(snapshots)
 	}
 	return nil
 }
@@ -210,10 +226,10 @@ const snapshotKind = "ClusterSnapshot"
 
 // take makes a unit of an object that makes a tool apply something, once.
 func (f *follower) take(p pointer) {
-	if !delivers(p.by) || f.seen[key(p)] {
+	if !delivers(p.by) || f.seen[f.key(p)] {
 		return
 	}
-	if !p.last && f.waits(p) {
+	if !p.last && f.survey == nil && f.waits(p) {
 		f.later = append(f.later, p)
 		return
 	}
@@ -222,24 +238,42 @@ func (f *follower) take(p pointer) {
 	}
 }
 
-func (f *follower) add(unit *Unit) {
+func (f *follower) add(unit *delivery.Unit) {
 	if unit.By != nil {
-		f.seen[key(pointer{by: unit.By, parent: unit.Parent})] = true
+		f.seen[f.key(pointer{by: unit.By, parent: unit.Parent})] = true
+	}
+	if unit.Err != nil {
+		unit.Failure = failureOf(unit.Err)
 	}
 	f.cluster.Units = append(f.cluster.Units, unit)
-	f.cluster.report(unit)
+	if f.survey == nil {
+		f.report(unit)
+	}
 }
 
-// key is the same for the same object, whichever unit it was found in.
-func key(p pointer) string {
-	return p.by.GetKind() + " " + unitName(p)
+// failureOf is an error in one line, without the names of temporary folders.
+func failureOf(err error) string {
+	return temporary.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "")
+}
+
+// temporary is the name of a folder that lives no longer than a build, or a revision that was written to disk.
+var temporary = regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(os.TempDir(), "/")) + `/[^/ '"]+`)
+
+// key is the same for the same object, whichever unit it was found in. In a survey there may be several clusters, and objects
+// of one name in each.
+func (f *follower) key(p pointer) string {
+	key := p.by.GetKind() + " " + unitName(p)
+	if f.survey != nil {
+		key += " " + p.by.Place().String()
+	}
+	return key
 }
 
 // unitName is the namespace/name of a Kustomization or Application.
 func unitName(p pointer) string {
 	namespace := p.by.GetNamespace()
-	if namespace == "" && p.parent != nil && p.parent.Tool == optin.ArgoCD && p.parent.By != nil {
-		namespace = text(p.parent.By.Unstructured, "spec", "destination", "namespace")
+	if namespace == "" && p.parent != nil && p.parent.Tool == delivery.ArgoCD && p.parent.By != nil {
+		namespace = p.parent.By.Text("spec", "destination", "namespace")
 	}
 	if namespace == "" {
 		return p.by.GetName()
@@ -248,6 +282,4 @@ func unitName(p pointer) string {
 }
 
 // delivers tells whether an object makes a tool apply something.
-func delivers(object *Object) bool {
-	return object.is("kustomize.toolkit.fluxcd.io", "Kustomization") || object.is("argoproj.io", "Application") || object.is("argoproj.io", "ApplicationSet")
-}
+func delivers(object *delivery.Object) bool { return delivery.ToolOf(object) != "" }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // files are a repository, by path.
@@ -33,7 +34,7 @@ func opened(t *testing.T, f files) *repository.Tree {
 }
 
 // followed is what the entry point "entry" leads to.
-func followed(t *testing.T, f files) *desired.Cluster {
+func followed(t *testing.T, f files) *delivery.Cluster {
 	t.Helper()
 	c, err := desired.Follow(t.Context(), opened(t, f), "entry")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -59,7 +60,7 @@ func app(name, spec string) string {
 }
 
 // units are the names of the units, with those of their objects.
-func units(c *desired.Cluster) []string {
+func units(c *delivery.Cluster) []string {
 	var found []string
 	for _, u := range c.Units {
 		line := u.Name + ":"
@@ -78,7 +79,7 @@ func units(c *desired.Cluster) []string {
 }
 
 // findings are rules with severities and places.
-func findings(c *desired.Cluster) []string {
+func findings(c *delivery.Cluster) []string {
 	var found []string
 	for _, f := range c.Findings {
 		found = append(found, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Place)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
@@ -55,8 +56,8 @@ func FuzzWiring(f *testing.F) {
 			for _, crd := range c.CRDs() {
 				crd.At("spec", "versions", "0")
 			}
-			rollout.Of(rollout.Cluster{}, rolloutCluster(c), nil, "moult.dev/migrate")
-			rollout.Of(rolloutCluster(c), rollout.Cluster{}, nil, "moult.dev/migrate")
+			rollout.Of(delivery.Cluster{}, *c, nil, "moult.dev/migrate")
+			rollout.Of(*c, delivery.Cluster{}, nil, "moult.dev/migrate")
 		}
 	})
 }

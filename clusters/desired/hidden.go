@@ -4,11 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // hidden is what of this repository decides about objects that are not seen.
@@ -19,6 +17,17 @@ type hidden struct {
 	inputs map[string]string
 	// scope is how much of the repository decides, beside files.
 	scope scope
+}
+
+// hiddenOf is what is known so far, to be added to.
+func (f *follower) hiddenOf(u *delivery.Unit) *hidden {
+	if f.hidden == nil {
+		f.hidden = map[*delivery.Unit]*hidden{}
+	}
+	if f.hidden[u] == nil {
+		f.hidden[u] = &hidden{}
+	}
+	return f.hidden[u]
 }
 
 func (h *hidden) widen(to scope) { h.scope = max(h.scope, to) }
@@ -38,21 +47,21 @@ func (h *hidden) addBelowRoot(t *repository.Tree, path string) {
 }
 
 // chartOf is the chart of a HelmRelease, or of Flux's HelmChart, that lies in this repository, and the values beside it.
-func (f *follower) chartOf(object *Object) hidden {
+func (f *follower) chartOf(object *delivery.Object) hidden {
 	fields := []string{"spec"}
-	if object.is("helm.toolkit.fluxcd.io", "HelmRelease") {
+	if object.Is("helm.toolkit.fluxcd.io", "HelmRelease") {
 		fields = []string{"spec", "chart", "spec"}
 	}
 	var h hidden
 	spec := func(more ...string) string {
-		return text(object.Unstructured, append(fields[:len(fields):len(fields)], more...)...)
+		return object.Text(append(fields[:len(fields):len(fields)], more...)...)
 	}
 	if f.tree == nil || spec("chart") == "" || spec("sourceRef", "kind") == "HelmRepository" {
 		return h
 	}
 	h.add(folder(f.tree, spec("chart")))
 	h.inputs = f.ignoringFiles()
-	values, _ := at(object.Unstructured, append(fields[:len(fields):len(fields)], "valuesFiles")...).([]any)
+	values, _ := object.Field(append(fields[:len(fields):len(fields)], "valuesFiles")...).([]any)
 	for _, file := range values {
 		if file, ok := file.(string); ok {
 			h.add(f.inRoot(strings.TrimPrefix(file, "/")))
@@ -65,16 +74,16 @@ func (f *follower) chartOf(object *Object) hidden {
 // folder, from the root of the repository if they begin with a slash, or with $name/ from another source, which may be this
 // repository. Of patterns and variables of the build, any file may be meant.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
-func (f *follower) hideChart(u *Unit, source *unstructured.Unstructured, dir string) {
-	u.hidden.add(dir)
+func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir string) {
+	f.hiddenOf(u).add(dir)
 	var files []string
-	values, _ := at(source, "helm", "valueFiles").([]any)
+	values, _ := source.Field("helm", "valueFiles").([]any)
 	for _, file := range values {
 		file, _ := file.(string)
 		files = append(files, file)
 	}
-	for _, parameter := range entries(source, "helm", "fileParameters") {
-		files = append(files, text(parameter, "path"))
+	for _, parameter := range source.Entries("helm", "fileParameters") {
+		files = append(files, parameter.Text("path"))
 	}
 	for _, file := range files {
 		inside, below := file, dir
@@ -86,15 +95,15 @@ func (f *follower) hideChart(u *Unit, source *unstructured.Unstructured, dir str
 		}
 		switch {
 		case inside == "" || strings.ContainsAny(inside, "*?[{$"):
-			u.hidden.widen(mayBe(inside))
+			f.hiddenOf(u).widen(mayBe(inside))
 		case below == f.tree.Root:
-			u.hidden.add(f.inRoot(inside))
+			f.hiddenOf(u).add(f.inRoot(inside))
 		case below != "":
-			u.hidden.add(filepath.Join(below, filepath.FromSlash(inside)))
+			f.hiddenOf(u).add(filepath.Join(below, filepath.FromSlash(inside)))
 		}
 	}
 	if dir != "" && len(overrides(u, dir)) > 0 {
-		u.hidden.widen(data) // they may name other files of values
+		f.hiddenOf(u).widen(data) // they may name other files of values
 	}
 }
 
@@ -115,23 +124,23 @@ func (f *follower) inRoot(path string) string {
 }
 
 // hideBuild builds what goes to another cluster, to tell whether what matters in it changes.
-func (f *follower) hideBuild(u *Unit, d optin.Delivery) {
+func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
 	dir := folder(f.tree, d.Path)
 	if dir == "" {
 		return
 	}
 	rendering, err := render.Folder(dir, f.fluxOptions(u, d))
 	if err != nil {
-		u.hidden.add(dir)
-		u.hidden.widen(wires)
+		f.hiddenOf(u).add(dir)
+		f.hiddenOf(u).widen(wires)
 		return
 	}
 	for _, object := range objectsOf(rendering, f.tree) {
-		if raw, err := object.MarshalJSON(); err == nil && (object.matters() || installs(object)) {
-			u.hidden.built = append(u.hidden.built, string(raw))
+		if raw, err := object.MarshalJSON(); err == nil && (matters(object) || installs(object)) {
+			f.hiddenOf(u).built = append(f.hiddenOf(u).built, string(raw))
 		}
 		if delivers(object) {
-			u.hidden.widen(wires)
+			f.hiddenOf(u).widen(wires)
 		}
 	}
 }

@@ -9,14 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // addInput remembers something that decides about a unit; what is empty is as if it were not there.
-func (u *Unit) addInput(name, content string) {
+func addInput(u *delivery.Unit, name, content string) {
 	if content == "" {
 		return
 	}
@@ -30,11 +28,11 @@ func (u *Unit) addInput(name, content string) {
 // any unit. What nobody is known to apply may be Flux's.
 func (f *follower) findInputs() {
 	for _, u := range f.cluster.Units {
-		if u.Tool == optin.ArgoCD {
+		if u.Tool == delivery.ArgoCD {
 			continue
 		}
 		if u.By != nil {
-			kind := text(u.By.Unstructured, "spec", "sourceRef", "kind")
+			kind := u.By.Text("spec", "sourceRef", "kind")
 			if kind != "" && kind != "GitRepository" {
 				continue
 			}
@@ -42,7 +40,7 @@ func (f *follower) findInputs() {
 			f.inputsOfVariables(u)
 		}
 		for name, content := range f.ignoringFiles() {
-			u.addInput(name, content)
+			addInput(u, name, content)
 		}
 	}
 }
@@ -52,18 +50,18 @@ func (f *follower) findInputs() {
 var leavingOut = []string{"ignore", "sparseCheckout", "recurseSubmodules"}
 
 // inputsOfSource adds what a Kustomization's GitRepository leaves out, and the repositories that it includes.
-func (f *follower) inputsOfSource(u *Unit) {
-	namespace := text(u.By.Unstructured, "spec", "sourceRef", "namespace")
+func (f *follower) inputsOfSource(u *delivery.Unit) {
+	namespace := u.By.Text("spec", "sourceRef", "namespace")
 	if namespace == "" {
 		namespace = u.By.GetNamespace()
 	}
-	sources := f.named("GitRepository", namespace, text(u.By.Unstructured, "spec", "sourceRef", "name"))
+	sources := f.named("GitRepository", namespace, u.By.Text("spec", "sourceRef", "name"))
 	for _, source := range sources {
 		for _, field := range leavingOut {
-			u.addInput(fmt.Sprintf("spec.%s of GitRepository %s", field, source.GetName()), jsonOf(at(source.Unstructured, "spec", field)))
+			addInput(u, fmt.Sprintf("spec.%s of GitRepository %s", field, source.GetName()), jsonOf(source.Field("spec", field)))
 		}
 	}
-	seen := map[*Object]bool{}
+	seen := map[*delivery.Object]bool{}
 	for len(sources) > 0 {
 		source := sources[0]
 		sources = sources[1:]
@@ -72,7 +70,7 @@ func (f *follower) inputsOfSource(u *Unit) {
 		}
 		seen[source] = true
 		for _, included := range f.included(source) {
-			u.addInput("GitRepository "+included.GetName()+", which is included,", jsonOf(deciding(included.Unstructured)))
+			addInput(u, "GitRepository "+included.GetName()+", which is included,", jsonOf(deciding(included)))
 			sources = append(sources, included)
 		}
 	}
@@ -80,11 +78,11 @@ func (f *follower) inputsOfSource(u *Unit) {
 
 // included are the repositories that a GitRepository puts into its own.
 // https://fluxcd.io/flux/components/source/gitrepositories/#include
-func (f *follower) included(source *Object) []*Object {
-	var found []*Object
-	if source.is("source.toolkit.fluxcd.io", "GitRepository") {
-		for _, include := range entries(source.Unstructured, "spec", "include") {
-			found = append(found, f.named("GitRepository", source.GetNamespace(), text(include, "repository", "name"))...)
+func (f *follower) included(source *delivery.Object) []*delivery.Object {
+	var found []*delivery.Object
+	if source.Is("source.toolkit.fluxcd.io", "GitRepository") {
+		for _, include := range source.Entries("spec", "include") {
+			found = append(found, f.named("GitRepository", source.GetNamespace(), include.Text("repository", "name"))...)
 		}
 	}
 	return found
@@ -92,15 +90,15 @@ func (f *follower) included(source *Object) []*Object {
 
 // inputsOfVariables adds where the values of variables come from that could not be put in, if these stand in something that
 // matters. What could be put in is seen in the objects.
-func (f *follower) inputsOfVariables(u *Unit) {
-	if !slices.ContainsFunc(u.Objects, func(o *Object) bool { return o.variables && o.matters() }) {
+func (f *follower) inputsOfVariables(u *delivery.Unit) {
+	if !slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool { return f.templated[o] && matters(o) }) {
 		return
 	}
-	u.addInput("spec.postBuild of Kustomization "+u.Name, jsonOf(at(u.By.Unstructured, "spec", "postBuild")))
-	for _, from := range entries(u.By.Unstructured, "spec", "postBuild", "substituteFrom") {
-		kind, name := text(from, "kind"), text(from, "name")
+	addInput(u, "spec.postBuild of Kustomization "+u.Name, jsonOf(u.By.Field("spec", "postBuild")))
+	for _, from := range u.By.Entries("spec", "postBuild", "substituteFrom") {
+		kind, name := from.Text("kind"), from.Text("name")
 		for _, object := range f.named(kind, u.By.GetNamespace(), name) {
-			u.addInput(kind+" "+name, jsonOf(deciding(object.Unstructured)))
+			addInput(u, kind+" "+name, jsonOf(deciding(object)))
 		}
 	}
 }
@@ -126,7 +124,7 @@ func (f *follower) ignoringFiles() map[string]string {
 }
 
 // notAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.
-func (f *follower) notAsItLies(u *Unit, source *unstructured.Unstructured, path string) string {
+func (f *follower) notAsItLies(u *delivery.Unit, source *delivery.Object, path string) string {
 	dir := folder(f.tree, path)
 	if dir == "" {
 		return ""
@@ -137,7 +135,7 @@ func (f *follower) notAsItLies(u *Unit, source *unstructured.Unstructured, path 
 	if render.KustomizationIn(dir) != "" {
 		return ""
 	}
-	if options, _ := at(source, "directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, truth(source, "directory", "recurse")) {
+	if options, _ := source.Field("directory", "jsonnet").(map[string]any); len(options) > 0 || holdsJsonnet(dir, source.True("directory", "recurse")) {
 		return "it is rendered by jsonnet"
 	}
 	return ""
@@ -145,7 +143,7 @@ func (f *follower) notAsItLies(u *Unit, source *unstructured.Unstructured, path 
 
 // overrides are the files beside what an Application applies that change its source.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git
-func overrides(u *Unit, dir string) []string {
+func overrides(u *delivery.Unit, dir string) []string {
 	var found []string
 	// Outside of Argo CD's own namespace, an Application is called by its namespace, too.
 	for _, name := range []string{"", "-" + u.By.GetName(), "-" + u.By.GetNamespace() + "_" + u.By.GetName()} {
@@ -175,10 +173,10 @@ func holdsJsonnet(dir string, recurse bool) bool {
 }
 
 // generatorsRead is where git generators look, empty if an ApplicationSet has none that says.
-func generatorsRead(set *unstructured.Unstructured) string {
+func generatorsRead(set *delivery.Object) string {
 	var read []string
-	for _, generator := range entries(set, "spec", "generators") {
-		if url, revision := text(generator, "git", "repoURL"), text(generator, "git", "revision"); url+revision != "" {
+	for _, generator := range set.Entries("spec", "generators") {
+		if url, revision := generator.Text("git", "repoURL"), generator.Text("git", "revision"); url+revision != "" {
 			read = append(read, normalURL(url)+" "+revision)
 		}
 	}
@@ -187,9 +185,9 @@ func generatorsRead(set *unstructured.Unstructured) string {
 
 // scopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
 // run: with those that read files, or values for charts, any that holds data; with a plug-in, everything.
-func scopeOf(set *unstructured.Unstructured) scope {
-	switch spec := at(set, "spec"); {
-	case holdsKey(at(set, "spec", "template"), "plugin"):
+func scopeOf(set *delivery.Object) scope {
+	switch spec := set.Field("spec"); {
+	case holdsKey(set.Field("spec", "template"), "plugin"):
 		return everything
 	case holdsKey(spec, "files"), holdsKey(spec, "valueFiles"), holdsKey(spec, "fileParameters"), holdsKey(spec, "templatePatch"):
 		return data

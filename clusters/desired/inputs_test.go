@@ -9,11 +9,12 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // decisions are all that stands for something that is not built: the sources that are not seen, and what else decides
 // about units.
-func decisions(c *desired.Cluster) map[string]string {
+func decisions(c *delivery.Cluster) map[string]string {
 	found := map[string]string{}
 	for _, s := range c.Unseen {
 		found[s.Name] += s.Fingerprint
@@ -150,7 +151,7 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 
 func TestASubmoduleIsNotSeen(t *testing.T) {
 	g := NewWithT(t)
-	with := func(submodules map[string]string) *desired.Cluster {
+	with := func(submodules map[string]string) *delivery.Cluster {
 		repository := opened(t, files{"entry/a.yaml": flux("a", "path: ./a"), "a/x.yaml": crd("x.example.com")})
 		repository.Submodules = submodules
 		c, err := desired.Follow(t.Context(), repository, "entry")
@@ -177,7 +178,7 @@ func TestWhatInstallsIsKnown(t *testing.T) {
 		for _, kind := range kinds {
 			t.Run(apiVersion+" "+kind, func(t *testing.T) {
 				g := NewWithT(t)
-				with := func(spec string) *desired.Cluster {
+				with := func(spec string) *delivery.Cluster {
 					return followed(t, files{"entry/x.yaml": object(apiVersion, kind, "x", spec)})
 				}
 				g.Expect(differing(decisions(with("a: b")), decisions(with("a: c")))).To(Equal([]string{kind + " flux-system/x"}))

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // installers are the kinds, beside those that are followed, whose controllers install what is not in the manifest and may
@@ -42,43 +44,43 @@ var installers = map[schema.GroupKind]bool{
 	{Group: "addons.cluster.x-k8s.io", Kind: "HelmChartProxy"}:                  true,
 }
 
-func installs(object *Object) bool { return installers[object.GroupVersionKind().GroupKind()] }
+func installs(object *delivery.Object) bool { return installers[object.GroupVersionKind().GroupKind()] }
 
 // installed is what of this repository decides about what an object installs.
-func (f *follower) installed(object *Object) hidden {
+func (f *follower) installed(object *delivery.Object) hidden {
 	h := f.chartOf(object)
 	if f.tree == nil {
 		return h
 	}
 	switch {
-	case object.is("fleet.cattle.io", "GitRepo"):
-		paths, _ := at(object.Unstructured, "spec", "paths").([]any)
+	case object.Is("fleet.cattle.io", "GitRepo"):
+		paths, _ := object.Field("spec", "paths").([]any)
 		for _, path := range paths {
 			path, _ := path.(string)
 			h.addBelowRoot(f.tree, path)
 		}
-	case object.is("kappctrl.k14s.io", "App"):
-		for _, fetch := range entries(object.Unstructured, "spec", "fetch") {
-			h.addBelowRoot(f.tree, text(fetch, "git", "subPath"))
+	case object.Is("kappctrl.k14s.io", "App"):
+		for _, fetch := range object.Entries("spec", "fetch") {
+			h.addBelowRoot(f.tree, fetch.Text("git", "subPath"))
 		}
-	case object.is("source.extensions.fluxcd.io", "ArtifactGenerator"):
+	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
 		h.widen(data)
 	}
 	return h
 }
 
 // whatIsInstalled is the chart of a HelmRelease, as far as its manifest tells.
-func whatIsInstalled(object *Object) string {
-	chart := text(object.Unstructured, "spec", "chart", "spec", "chart")
+func whatIsInstalled(object *delivery.Object) string {
+	chart := object.Text("spec", "chart", "spec", "chart")
 	if chart == "" {
-		if name := text(object.Unstructured, "spec", "chartRef", "name"); name != "" {
-			return "it installs the chart of " + text(object.Unstructured, "spec", "chartRef", "kind") + " " + name
+		if name := object.Text("spec", "chartRef", "name"); name != "" {
+			return "it installs the chart of " + object.Text("spec", "chartRef", "kind") + " " + name
 		}
 		return "what it installs is not among these manifests"
 	}
-	says := "it installs the chart " + strings.TrimSpace(chart+" "+text(object.Unstructured, "spec", "chart", "spec", "version"))
-	if name := text(object.Unstructured, "spec", "chart", "spec", "sourceRef", "name"); name != "" {
-		says += " of " + text(object.Unstructured, "spec", "chart", "spec", "sourceRef", "kind") + " " + name
+	says := "it installs the chart " + strings.TrimSpace(chart+" "+object.Text("spec", "chart", "spec", "version"))
+	if name := object.Text("spec", "chart", "spec", "sourceRef", "name"); name != "" {
+		says += " of " + object.Text("spec", "chart", "spec", "sourceRef", "kind") + " " + name
 	}
 	return says
 }

@@ -2,15 +2,14 @@ package desired
 
 import (
 	"fmt"
+	"reflect"
 
-	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// The rules of the findings about what a cluster gets.
+// The rules of the findings about what a cluster gets, beside delivery.BuildFailed.
 const (
-	// BuildFailed: a unit cannot be built, so its tool would fail, too, and what it holds is not known.
-	BuildFailed = "BuildFailed"
 	// Pinned: a unit is taken from a tag or a commit, so what is merged does not reach the cluster until that moves.
 	Pinned = "Pinned"
 	// VariableUnknown: Flux puts a value into the manifests that is not in this repository.
@@ -22,38 +21,53 @@ const (
 )
 
 // find adds a finding about an object of this cluster.
-func (c *Cluster) find(rule string, severity finding.Severity, by *Object, field []string, why, mend string) {
-	f := finding.Finding{Rule: rule, Severity: severity, Cluster: c.Name, Why: why, Mend: mend}
-	if by != nil {
-		f.Place = by.At(field...)
-	}
-	c.Findings = append(c.Findings, f)
-}
-
-func (u *Unit) whyNotBuilt() string { return fmt.Sprintf("%s cannot be built: %s", u.Name, u.Err) }
-
-// Blames tells whether a finding is that the unit cannot be built.
-func (u *Unit) Blames(f finding.Finding) bool {
-	return u.Err != nil && f.Rule == BuildFailed && f.Why == u.whyNotBuilt()
+func (f *follower) find(rule string, severity finding.Severity, by *delivery.Object, field []string, why, mend string) {
+	f.cluster.Findings = append(f.cluster.Findings, finding.Finding{
+		Rule: rule, Severity: severity, Cluster: f.cluster.Name, Place: by.Place(field...), Why: why, Mend: mend,
+	})
 }
 
 // report says what a person should know of a unit that was just made.
-func (c *Cluster) report(u *Unit) {
+func (f *follower) report(u *delivery.Unit) {
 	if u.Err != nil {
-		c.find(BuildFailed, finding.Error, u.By, []string{"spec"}, u.whyNotBuilt(), "")
+		f.find(delivery.BuildFailed, finding.Error, u.By, []string{"spec"}, u.WhyNotBuilt(), "")
 	}
 	if u.Pinned != "" {
-		c.find(Pinned, finding.Info, u.By, []string{"spec"}, fmt.Sprintf("%s is taken from %s, and was read as it is in this tree", u.Name, u.Pinned), "")
+		f.find(Pinned, finding.Info, u.By, []string{"spec"}, fmt.Sprintf("%s is taken from %s, and was read as it is in this tree", u.Name, u.Pinned), "")
 	}
 }
 
 // reportSnapshots says that Flux and Argo CD would not pass over what we have left out.
-func (c *Cluster) reportSnapshots(t *repository.Tree, files []string) {
+func (f *follower) reportSnapshots(files []string) {
 	for _, file := range files {
-		c.Findings = append(c.Findings, finding.Finding{
-			Rule: SnapshotAmongManifests, Severity: finding.Warning, Cluster: c.Name, Place: finding.Place{File: t.Relative(file)},
+		f.cluster.Findings = append(f.cluster.Findings, finding.Finding{
+			Rule: SnapshotAmongManifests, Severity: finding.Warning, Cluster: f.cluster.Name, Place: finding.Place{File: f.tree.Relative(file)},
 			Why:  "it is a snapshot of Moult, and Flux and Argo CD take every file of this folder for a manifest, so their next sync fails",
 			Mend: "move it out of the entry point, for example to snapshots/",
 		})
+	}
+}
+
+// findTwice finds CRDs that two units apply.
+func (f *follower) findTwice() {
+	crds := f.cluster.CRDs()
+	for i := 1; i < len(crds); i++ {
+		one, other := crds[i-1], crds[i]
+		if one.GetName() != other.GetName() {
+			continue
+		}
+		twice := finding.Finding{
+			Rule: AppliedTwice, Severity: finding.Warning, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
+			Why:  fmt.Sprintf("both %s and %s apply it, so each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
+			Mend: "leave it in one of them",
+		}
+		if !reflect.DeepEqual(one.Object.Object["spec"], other.Object.Object["spec"]) {
+			twice.Severity = finding.Error // which of them counts, nobody knows, and a version may be in one of them only
+			twice.Why = fmt.Sprintf("%s and %s apply it, and they differ, so it changes with every reconciliation", one.Unit.Name, other.Unit.Name)
+		}
+		if one.Unit == other.Unit {
+			twice.Why, twice.Mend = fmt.Sprintf("%s holds it twice, and the later one counts", one.Unit.Name), "leave one of them"
+		}
+		f.cluster.Findings = append(f.cluster.Findings, twice)
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // folder finds a path of a delivery in the tree: from the root of the repository, as the tools do, or else from the
@@ -30,12 +29,12 @@ func folder(t *repository.Tree, path string) string {
 
 // fluxSource says why what a Kustomization applies is not in this repository, empty if it is or may be; and the tag or
 // commit it is pinned to.
-func (f *follower) fluxSource(kustomization *unstructured.Unstructured) (elsewhere, pinned string) {
-	kind, name := text(kustomization, "spec", "sourceRef", "kind"), text(kustomization, "spec", "sourceRef", "name")
+func (f *follower) fluxSource(kustomization *delivery.Object) (elsewhere, pinned string) {
+	kind, name := kustomization.Text("spec", "sourceRef", "kind"), kustomization.Text("spec", "sourceRef", "name")
 	if kind != "GitRepository" && kind != "" {
 		return fmt.Sprintf("it comes from %s %s", kind, name), ""
 	}
-	namespace := text(kustomization, "spec", "sourceRef", "namespace")
+	namespace := kustomization.Text("spec", "sourceRef", "namespace")
 	if namespace == "" {
 		namespace = kustomization.GetNamespace()
 	}
@@ -43,11 +42,11 @@ func (f *follower) fluxSource(kustomization *unstructured.Unstructured) (elsewhe
 	if source == nil {
 		return "", ""
 	}
-	if ours := f.gitRepository("", "flux-system"); ours != nil && normalURL(text(source, "spec", "url")) != normalURL(text(ours, "spec", "url")) {
-		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", text(source, "spec", "url"), name), ""
+	if ours := f.gitRepository("", "flux-system"); ours != nil && normalURL(source.Text("spec", "url")) != normalURL(ours.Text("spec", "url")) {
+		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), name), ""
 	}
 	for _, how := range []string{"commit", "tag", "semver"} {
-		if at := text(source, "spec", "ref", how); at != "" {
+		if at := source.Text("spec", "ref", how); at != "" {
 			return "", fmt.Sprintf("%s %s (GitRepository %s)", how, at, name)
 		}
 	}
@@ -55,12 +54,12 @@ func (f *follower) fluxSource(kustomization *unstructured.Unstructured) (elsewhe
 }
 
 // gitRepository is a source among the objects seen so far; without a namespace it may be in any.
-func (f *follower) gitRepository(namespace, name string) *unstructured.Unstructured {
+func (f *follower) gitRepository(namespace, name string) *delivery.Object {
 	for _, unit := range f.cluster.Units {
 		for _, object := range unit.Objects {
-			if object.is("source.toolkit.fluxcd.io", "GitRepository") && object.GetName() == name &&
+			if object.Is("source.toolkit.fluxcd.io", "GitRepository") && object.GetName() == name &&
 				(namespace == "" || object.GetNamespace() == "" || object.GetNamespace() == namespace) {
-				return object.Unstructured
+				return object
 			}
 		}
 	}

@@ -10,32 +10,49 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // units are what an object makes its tool apply: one, or with an ApplicationSet as many as it generates.
-func (f *follower) units(p pointer) []*Unit {
-	if p.by.GetKind() == "ApplicationSet" {
+func (f *follower) units(p pointer) []*delivery.Unit {
+	if p.by.GetKind() == "ApplicationSet" && f.survey == nil {
 		return f.generated(p)
 	}
-	return []*Unit{f.unit(p)}
+	return []*delivery.Unit{f.unit(p)}
 }
 
 // unit builds what a Kustomization or an Application applies.
-func (f *follower) unit(p pointer) *Unit {
-	u := &Unit{Name: unitName(p), Tool: optin.ArgoCD, By: p.by, Parent: p.parent, Deliveries: optin.DeliveriesOf(p.by.Unstructured)}
-	if p.by.GetKind() == "Kustomization" {
-		u.Tool = optin.Flux
+func (f *follower) unit(p pointer) *delivery.Unit {
+	u := &delivery.Unit{Name: unitName(p), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by)}
+	switch {
+	case f.survey != nil:
+		f.folders(u)
+	case u.Tool == delivery.Flux:
 		f.flux(u)
-	} else {
+	default:
 		f.argoCD(u)
 	}
 	return u
 }
 
+// folders builds those that a unit's sources name, wherever the sources say that these are.
+func (f *follower) folders(u *delivery.Unit) {
+	for _, source := range u.Sources {
+		f.build(u, source.Path, func(dir string) (*render.Rendering, error) {
+			if u.Tool == delivery.Flux {
+				return f.folderOf(u, dir, f.fluxOptions(u, source), source)
+			}
+			return f.argoCDFolder(u, source, dir)
+		})
+	}
+	if u.Err != nil {
+		u.Objects = nil
+	}
+}
+
 // build adds a folder to a unit.
-func (f *follower) build(u *Unit, path string, build func(dir string) (*render.Rendering, error)) {
-	dir := folder(f.tree, path)
+func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (*render.Rendering, error)) {
+	dir := f.folder(path)
 	if dir == "" {
 		u.Unseen = noSuchFolder(path)
 		return
@@ -46,7 +63,42 @@ func (f *follower) build(u *Unit, path string, build func(dir string) (*render.R
 		return
 	}
 	u.Dirs = append(u.Dirs, f.tree.Relative(dir))
-	u.Objects = append(u.Objects, objectsOf(rendering, f.tree)...)
+	u.Objects = append(u.Objects, f.objects(u, rendering)...)
+}
+
+// folder finds a path that is applied; empty if there is no such folder.
+func (f *follower) folder(path string) string {
+	if f.survey != nil {
+		return f.survey.folder(path)
+	}
+	return folder(f.tree, path)
+}
+
+// rootOf is the folder that nothing is read outside of.
+func (f *follower) rootOf(dir string) string {
+	if f.survey != nil {
+		return f.survey.rootOf(dir)
+	}
+	return f.tree.Root
+}
+
+// folderOf builds a folder with what a source adds. In a survey, it is found out how far patches reach.
+func (f *follower) folderOf(u *delivery.Unit, dir string, o render.Options, s delivery.Source) (*render.Rendering, error) {
+	if f.survey == nil {
+		return render.Folder(dir, o)
+	}
+	o.Root = f.rootOf(dir)
+	rendering, patches, err := buildAndProbe(dir, o, s.Patches, f.survey.labelKey)
+	u.Patches = append(u.Patches, patches...)
+	return rendering, err
+}
+
+func (f *follower) objects(u *delivery.Unit, rendering *render.Rendering) []*delivery.Object {
+	if f.survey == nil {
+		return objectsOf(rendering, f.tree)
+	}
+	f.files[u] = append(f.files[u], rendering.Files...)
+	return f.survey.objects(rendering)
 }
 
 // inTree writes the paths in an error as a person knows them: where the tree lies on disk is nobody's concern, and
@@ -56,29 +108,30 @@ func (f *follower) inTree(err error) error {
 }
 
 // options are what a delivery adds to a folder.
-func (f *follower) options(d optin.Delivery) render.Options {
-	o := render.Options{
+func (f *follower) options(d delivery.Source) render.Options {
+	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: f.tree.Root,
+		Patches: Patches(d.Patches),
 	}
-	for _, patch := range d.Patches {
-		o.Patches = append(o.Patches, kustomizePatch(patch))
-	}
-	return o
 }
 
-// kustomizePatch is a delivery's patch as Kustomize knows it.
-func kustomizePatch(patch optin.InlinePatch) types.Patch {
-	converted := types.Patch{Patch: patch.Patch}
-	if t := patch.Target; t != nil {
-		converted.Target = &types.Selector{
-			ResId: resid.ResId{
-				Gvk:  resid.Gvk{Group: t["group"], Version: t["version"], Kind: t["kind"]},
-				Name: t["name"], Namespace: t["namespace"],
-			},
-			LabelSelector: t["labelSelector"], AnnotationSelector: t["annotationSelector"],
+// Patches are those of a source as Kustomize knows them.
+func Patches(inline []delivery.InlinePatch) []types.Patch {
+	var patches []types.Patch
+	for _, patch := range inline {
+		converted := types.Patch{Patch: patch.Patch}
+		if t := patch.Target; t != nil {
+			converted.Target = &types.Selector{
+				ResId: resid.ResId{
+					Gvk:  resid.Gvk{Group: t["group"], Version: t["version"], Kind: t["kind"]},
+					Name: t["name"], Namespace: t["namespace"],
+				},
+				LabelSelector: t["labelSelector"], AnnotationSelector: t["annotationSelector"],
+			}
 		}
+		patches = append(patches, converted)
 	}
-	return converted
+	return patches
 }
 
 // hasFile tells whether there is a file in a folder.

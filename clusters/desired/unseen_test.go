@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // object is one in the namespace flux-system; the spec is in flow style, without braces.
@@ -24,7 +25,7 @@ func helm(spec string) string {
 }
 
 // unseen are the sources with why they cannot be seen.
-func unseen(c *desired.Cluster) []string {
+func unseen(c *delivery.Cluster) []string {
 	var found []string
 	for _, s := range c.Unseen {
 		found = append(found, s.Name+": "+s.Why)

@@ -67,6 +67,13 @@ func KustomizationIn(dir string) string {
 	return ""
 }
 
+// IsComponent tells a Component from a Kustomization, by its file.
+func IsComponent(file string) bool {
+	var kind struct{ Kind string }
+	content, err := ReadRegular(file)
+	return err == nil && yaml.Unmarshal(content, &kind) == nil && kind.Kind == "Component"
+}
+
 // kustomization is the file to build a root by, and what it has to hold; nil if it is right as it lies there.
 func (f *folder) kustomization(disk filesys.FileSystem, root string, origins bool) (string, []byte, error) {
 	k := types.Kustomization{TypeMeta: types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}}

@@ -99,7 +99,9 @@ func (r *markersReport) read(file, labelKey string) error {
 	}
 	r.Types = append(r.Types, types...)
 	for _, f := range findings {
-		r.Findings = append(r.Findings, located(f, nil))
+		r.Findings = append(r.Findings, optInFinding{
+			Rule: f.Rule, Severity: f.Severity, File: f.Place.File, Line: f.Place.Line, Why: f.Why, Mend: f.Mend, place: f.Place.String(),
+		})
 		r.OK = false
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/policies/optin"
 )
 
@@ -55,17 +57,16 @@ Exit codes:
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			return a.checkOptIn(distinct(paths), c.InOrStdin(), output)
+			return a.checkOptIn(c.Context(), distinct(paths), c.InOrStdin(), output)
 		},
 	}
 	addOutput(c, &output)
 	return c
 }
 
-func (a *app) checkOptIn(paths []string, stdin io.Reader, output string) error {
-	s := &optInSurvey{labelKey: a.labelKey}
-	failed := s.look(paths, stdin)
-	report := s.report()
+func (a *app) checkOptIn(ctx context.Context, paths []string, stdin io.Reader, output string) error {
+	survey := desired.Look(ctx, paths, stdin, a.labelKey)
+	failed, report := survey.Failed, optInReportOf(survey, a.labelKey)
 	if len(report.CRDs)+len(report.Findings) == 0 && len(failed) == 0 {
 		return errors.New("there is no CustomResourceDefinition to check; name the folder that holds some, or pipe what renders them into `" + a.name + " check opt-in -`")
 	}

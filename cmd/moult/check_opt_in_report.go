@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/optin"
 )
 
@@ -32,10 +32,10 @@ type optInCRD struct {
 
 // optInFinding is one thing to mend, and where.
 type optInFinding struct {
-	Rule     optin.Rule     `json:"rule"`
-	Severity optin.Severity `json:"severity"`
-	File     string         `json:"file"`
-	Line     int            `json:"line,omitempty"`
+	Rule     string           `json:"rule"`
+	Severity finding.Severity `json:"severity"`
+	File     string           `json:"file"`
+	Line     int              `json:"line,omitempty"`
 	// Resource is the kind and name of the object to be mended, empty if it is a kustomization.
 	Resource string   `json:"resource,omitempty"`
 	CRDs     []string `json:"crds,omitempty"`
@@ -49,36 +49,35 @@ func (f optInFinding) same(other optInFinding) bool {
 	return f.Rule == other.Rule && f.place == other.place && f.Resource == other.Resource && f.Why == other.Why
 }
 
-func (s *optInSurvey) report() optInReport {
-	places := map[*unstructured.Unstructured]*render.Object{}
-	for _, b := range s.builds {
-		for _, object := range b.rendering.Objects {
-			places[object.Unstructured] = object
-		}
-	}
+func optInReportOf(survey *desired.Survey, labelKey string) optInReport {
 	report := optInReport{OK: true, CRDs: []optInCRD{}, Findings: []optInFinding{}}
-	for _, unit := range s.units() {
-		for _, crd := range optin.CRDs(unit.Objects, s.labelKey) {
+	q := optin.Question{LabelKey: labelKey, ArgoCDConfig: survey.Named("ConfigMap", argoCDConfigMap)}
+	for _, unit := range survey.Units {
+		for _, crd := range optin.CRDs(unit.Objects, labelKey) {
 			report.CRDs = append(report.CRDs, optInCRD{
-				Name: crd.Object.GetName(), Versions: crd.Versions, OptedIn: crd.OptedIn(), Excluded: crd.Excluded(), Build: unit.Name,
+				Name: crd.Object.GetName(), Versions: crd.Versions, OptedIn: crd.OptedIn(), Excluded: crd.Excluded(), Build: unit.Build(),
 			})
 		}
-		for _, f := range optin.Check(unit, s.labelKey) {
-			report.add(located(f, places))
+		found := optin.Check(unit, q)
+		if unit.Incomplete() {
+			unseen := q
+			unseen.Unseen = true
+			found = append(found, optin.Check(unit, unseen)...)
+		}
+		for _, f := range found {
+			report.add(optInFindingOf(f, survey))
 		}
 	}
 	return report
 }
 
-// located says where a finding is to be mended.
-func located(f optin.Finding, places map[*unstructured.Unstructured]*render.Object) optInFinding {
+// optInFindingOf says where a finding is to be mended.
+func optInFindingOf(f optin.Found, survey *desired.Survey) optInFinding {
 	found := optInFinding{Rule: f.Rule, Severity: f.Severity, CRDs: f.CRDs, Why: f.Why, Mend: f.Mend}
-	place := render.Place{File: f.File, Line: f.Line}
+	place := render.Place{File: f.Place.File, Line: f.Place.Line}
 	if f.Object != nil {
 		found.Resource = f.Object.GetKind() + " " + f.Object.GetName()
-		if object := places[f.Object]; object != nil {
-			place = object.Place(f.Field...)
-		}
+		place = survey.Place(f.Object, f.Field...)
 	}
 	found.File, found.Line, found.place = place.File, place.Line, place.String()
 	return found
@@ -90,14 +89,14 @@ func (r *optInReport) add(f optInFinding) {
 		return
 	}
 	r.Findings = append(r.Findings, f)
-	r.OK = r.OK && f.Severity != optin.Error
+	r.OK = r.OK && f.Severity != finding.Error
 }
 
 // verdict is the error that decides the exit code.
 func (r *optInReport) verdict() error {
 	bad := 0
 	for _, f := range r.Findings {
-		if f.Severity == optin.Error {
+		if f.Severity == finding.Error {
 			bad++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -78,7 +79,7 @@ func kustomizationAt(path string) (string, error) {
 		return path, nil
 	}
 	file := render.KustomizationIn(path)
-	if file != "" && isComponent(file) {
+	if file != "" && render.IsComponent(file) {
 		return "", fmt.Errorf("%s is a Component; name the kustomization that lists it", path)
 	}
 	if file == "" {
@@ -155,7 +156,7 @@ func (o *optInCommand) vendor(folder string) ([]byte, []change, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if k, err := parseKustomization(file, has); err != nil || !isComponent(file) || !k.setsLabel(folder, o.labelKey) {
+	if k, err := parseKustomization(file, has); err != nil || !render.IsComponent(file) || !k.setsLabel(folder, o.labelKey) {
 		return nil, nil, fmt.Errorf("%s is there already and is not a Component that sets the label %s; name another folder with --folder", file, o.labelKey)
 	}
 	if !o.selection.everything() && !bytes.Equal(has, want) {
@@ -180,7 +181,7 @@ func (o *optInCommand) foresee(dir string, patches []types.Patch) (labelled, oth
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, crd := range optin.CRDs(contents(rendering), o.labelKey) {
+	for _, crd := range optin.CRDs(desired.Objects(rendering), o.labelKey) {
 		if crd.OptedIn() {
 			labelled = append(labelled, crd.Object.GetName())
 		} else {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -93,7 +94,7 @@ func (o *optInCommand) chosen(dir string) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	for _, crd := range optin.CRDs(contents(rendering), choiceKey) {
+	for _, crd := range optin.CRDs(desired.Objects(rendering), choiceKey) {
 		if crd.OptedIn() && crd.Object.GetLabels()[o.labelKey] != optin.ExcludeValue {
 			names = append(names, crd.Object.GetName())
 		}

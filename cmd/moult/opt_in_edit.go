@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 )
 
@@ -36,7 +37,7 @@ func parseKustomization(file string, content []byte) (kustomization, error) {
 
 // components are those that it lists.
 func (k kustomization) components() []string {
-	list, err := elements(k.node, "components")
+	list, err := desired.Elements(k.node, "components")
 	if err != nil {
 		return nil
 	}
@@ -49,12 +50,7 @@ func (k kustomization) components() []string {
 
 // setsLabel tells whether a patch of its own sets the opt-in label.
 func (k kustomization) setsLabel(dir, labelKey string) bool {
-	patches, err := elements(k.node, "patches")
-	p := newProber(labelKey)
-	return err == nil && slices.ContainsFunc(patches, func(entry *yaml.RNode) bool {
-		text, err := patchText(entry, dir)
-		return err == nil && p.sets(text)
-	})
+	return desired.SetsLabel(k.node, dir, labelKey)
 }
 
 // optsIn tells whether it, or a component that it lists, sets the opt-in label already.

@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // widgets is a repository with a CRD that nobody has labelled, and a kustomization if its text is given.
@@ -305,9 +306,9 @@ func TestOptInPrintsWhatWorks(t *testing.T) {
 				kind := map[string]string{"flux": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n", "argocd": "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"}[name]
 				parsed, err := render.Stream(name, strings.NewReader(kind+out))
 				g.Expect(err).NotTo(HaveOccurred())
-				deliveries := optin.DeliveriesOf(parsed.Objects[0].Unstructured)
-				g.Expect(deliveries).To(HaveLen(1))
-				o.Patches, _ = kustomizePatches(deliveries[0].Patches)
+				sources := delivery.SourcesOf(desired.Objects(parsed)[0])
+				g.Expect(sources).To(HaveLen(1))
+				o.Patches = desired.Patches(sources[0].Patches)
 			}
 			g.Expect(o.Patches).To(HaveLen(1))
 			g.Expect(o.Patches[0].Target.Name).To(Equal(`widgets\..*`))

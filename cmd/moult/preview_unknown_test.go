@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,16 +43,6 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
 		})
 	}
-}
-
-// Each revision is written to a temporary folder of its own.
-func TestTheSameFailureIsTheSameInEveryFolder(t *testing.T) {
-	failure := func(folder, what string) error {
-		return fmt.Errorf("reading %s: %s", filepath.Join(os.TempDir(), folder, "apps", "crd.yaml"), what)
-	}
-	g := NewWithT(t)
-	g.Expect(kindOfFailure(failure("moult-1", "not found"))).To(Equal(kindOfFailure(failure("moult-2", "not found"))))
-	g.Expect(kindOfFailure(failure("moult-1", "not found"))).NotTo(Equal(kindOfFailure(failure("moult-2", "forbidden"))))
 }
 
 // Which of two units has the last word nobody knows, and one of them still has the version.

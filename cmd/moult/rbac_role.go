@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -29,7 +30,7 @@ func (r *rbacCommand) crds(paths []string, stdin io.Reader) ([]*apiextensionsv1.
 		if err != nil {
 			return nil, err
 		}
-		for _, candidate := range optin.CRDs(contents(rendering), r.labelKey) {
+		for _, candidate := range optin.CRDs(desired.Objects(rendering), r.labelKey) {
 			if candidate.Excluded() || r.optedIn && !candidate.OptedIn() {
 				continue
 			}

@@ -2,8 +2,7 @@
 // when it leaves Git, and whether the tool that applies it would drop the label, hold the CRD back, or delete it with all
 // its objects.
 //
-// A Unit is what one build gives, with the Flux Kustomization or Argo CD Application that applies it if that is known.
-// Check holds it against the list in rules.go and returns a Finding for each thing to mend; DeliveriesOf reads the
-// settings of the tools' own objects; and Markers does for Go types what Check does for manifests. Nothing here builds
-// or reads a file: that is the caller's, and `moult check opt-in` is one.
+// Check holds a delivery.Unit against the list in rules.go and returns what is Found for each thing to mend; Markers does
+// for Go types what Check does for manifests. Nothing here builds or reads a file: that is the caller's, and
+// `moult check opt-in` is one.
 package optin

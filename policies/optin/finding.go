@@ -1,67 +1,81 @@
 package optin
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
-
-// Rule names what is wrong.
-type Rule string
 
 // The rules, in the order in which they are checked.
 const (
 	// NotLabelled: the CRD has several versions and does not carry the opt-in label.
-	NotLabelled Rule = "NotLabelled"
+	NotLabelled = "NotLabelled"
 	// ReachesNothing: a patch or component sets the opt-in label on no CRD at all.
-	ReachesNothing Rule = "ReachesNothing"
+	ReachesNothing = "ReachesNothing"
 	// Recreated: what the API server refuses is deleted and created anew, a CRD with all its objects.
-	Recreated Rule = "Recreated"
+	Recreated = "Recreated"
 	// Replaced: the CRD is sent whole, so that every label that is not in Git is lost at each sync.
-	Replaced Rule = "Replaced"
+	Replaced = "Replaced"
 	// NotApplied: the tool does not apply changes of the CRD.
-	NotApplied Rule = "NotApplied"
+	NotApplied = "NotApplied"
 	// DifferencesIgnored: the tool does not see when the label or the versions differ from Git.
-	DifferencesIgnored Rule = "DifferencesIgnored"
+	DifferencesIgnored = "DifferencesIgnored"
 	// Substituted: the tool replaces ${…} in the CRD.
-	Substituted Rule = "Substituted"
+	Substituted = "Substituted"
 	// NoMarker: a Go type of the storage version has neither the opt-in marker nor the one that excludes it.
-	NoMarker Rule = "NoMarker"
+	NoMarker = "NoMarker"
 )
 
-// Severity tells whether a check fails because of a finding.
-type Severity string
+// Found is a finding, and what it is about. Its Place is empty if Object is set: asking where an object stands may take a build,
+// and not every finding is of use.
+type Found struct {
+	finding.Finding
 
-const (
-	// Error: the migration would not happen, or break.
-	Error Severity = "error"
-	// Warning: it would if things are as they may be, but the manifests do not tell.
-	Warning Severity = "warning"
-)
-
-// Finding is one thing to mend.
-type Finding struct {
-	Rule     Rule
-	Severity Severity
-	// Object has to be mended, at Field or, if it lacks that, where Field would be. It is nil for a finding about a file.
-	Object *unstructured.Unstructured
+	// Object has to be mended, at Field or, if it lacks that, where Field would be. It is nil for a finding about a file,
+	// whose Place is known.
+	Object *delivery.Object
 	Field  []string
-	// File and Line are set when Object is not.
-	File string
-	Line int
 	// CRDs are the names of those concerned, as far as they are known.
 	CRDs []string
-	// Why says what would happen, Mend what to do, each in a sentence without a full stop.
-	Why, Mend string
 }
 
-// Check holds a unit against the rules. The opt-in label's key is that of the Moult that is to migrate the CRDs.
-func Check(u Unit, labelKey string) []Finding {
-	c := check{unit: u, labelKey: labelKey}
-	for _, crd := range CRDs(u.Objects, labelKey) {
-		if crd.concerned() {
-			c.crds = append(c.crds, crd)
+func about(object *delivery.Object, field, crds []string, why, mend string) Found {
+	return Found{Object: object, Field: field, CRDs: crds, Finding: finding.Finding{Why: why, Mend: mend}}
+}
+
+func (f Found) warning() Found {
+	f.Severity = finding.Warning
+	return f
+}
+
+// Located is the finding with the place of its object.
+func (f Found) Located() finding.Finding {
+	if f.Object != nil {
+		f.Place = f.Object.Place(f.Field...)
+	}
+	return f.Finding
+}
+
+// Question is what a unit is asked about.
+type Question struct {
+	// LabelKey is the opt-in label's key, that of the Moult which is to migrate the CRDs.
+	LabelKey string
+	// ArgoCDConfig are the ConfigMaps argocd-cm that may hold for the unit.
+	ArgoCDConfig []*delivery.Object
+	// Unseen asks about what the unit applies and is not among its objects. What is found is a warning.
+	Unseen bool
+}
+
+// Check holds a unit against the rules.
+func Check(u *delivery.Unit, q Question) []Found {
+	c := check{unit: u, Question: q}
+	if !q.Unseen {
+		for _, crd := range CRDs(u.Objects, q.LabelKey) {
+			if crd.concerned() {
+				c.crds = append(c.crds, crd)
+			}
 		}
 	}
-	var findings []Finding
+	var findings []Found
 	for _, r := range rules {
 		for _, f := range r.find(c) {
 			f.Rule = r.name
@@ -76,20 +90,26 @@ func Check(u Unit, labelKey string) []Finding {
 
 // check is what a rule is asked about.
 type check struct {
-	unit     Unit
-	labelKey string
-	crds     []CRD // concerned
+	Question
+
+	unit *delivery.Unit
+	crds []CRD // concerned
 }
 
-func (c check) severity() Severity {
-	if c.unit.Unseen {
-		return Warning
+func (c check) severity() finding.Severity {
+	if c.Unseen {
+		return finding.Warning
 	}
-	return Error
+	return finding.Error
 }
 
-// touches tells whether the delivery's settings matter: it applies a CRD that is concerned, or nobody knows what.
-func (c check) touches() bool { return c.unit.Delivery != nil && (c.unit.Unseen || len(c.crds) > 0) }
+// touches tells whether the settings of the tool's object matter: it applies a CRD that is concerned, or nobody knows what.
+func (c check) touches() bool { return c.unit.By != nil && (c.Unseen || len(c.crds) > 0) }
+
+// setting is a field of the tool's object.
+func (c check) setting(fields ...string) []string {
+	return delivery.Under(delivery.SpecOf(c.unit.By), fields...)
+}
 
 // names are those of the CRDs that a predicate selects.
 func (c check) names(selects func(CRD) bool) []string {
@@ -106,7 +126,7 @@ func all(CRD) bool { return true }
 
 // whose says, at the end of a sentence, which CRDs it is about.
 func (c check) whose(names []string) string {
-	if c.unit.Unseen {
+	if c.Unseen {
 		return "the CRDs it may hold; what it applies was not found under the given paths"
 	}
 	return fewNames(names)

@@ -1,6 +1,12 @@
 package optin
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/delivery"
+)
 
 const (
 	syncOptions       = "argocd.argoproj.io/sync-options"
@@ -11,18 +17,16 @@ const (
 
 // recreated: removing a version too early is refused, and that is what protects the objects. Force takes the refusal for
 // a change that cannot be made in place.
-func recreated(c check) []Finding {
-	var findings []Finding
-	if d := c.unit.Delivery; d != nil && c.touches() {
-		for _, field := range d.force() {
-			findings = append(findings, Finding{
-				Object: d.Object, Field: field, CRDs: c.names(all),
-				Why: losesAllObjects + c.whose(c.names(all)), Mend: "remove " + strings.Join(field, "."),
-			})
+func recreated(c check) []Found {
+	var findings []Found
+	if c.touches() {
+		for _, field := range c.force() {
+			findings = append(findings, about(c.unit.By, field, c.names(all),
+				losesAllObjects+c.whose(c.names(all)), "remove "+strings.Join(field, ".")))
 		}
 	}
 	for _, crd := range c.crds {
-		field, mend := fluxSetting(crd, "force", "enabled"), "remove "+fluxGroup+"/force"
+		field, mend := fluxSetting(crd, "force", "enabled"), "remove "+delivery.FluxGroup+"/force"
 		if !c.fluxMayApply() {
 			field = nil
 		}
@@ -30,32 +34,55 @@ func recreated(c check) []Finding {
 			field, mend = []string{"metadata", "annotations", syncOptions}, "remove Force=true from "+syncOptions
 		}
 		if field != nil {
-			findings = append(findings, Finding{
-				Object: crd.Object, Field: field, CRDs: []string{crd.Object.GetName()},
-				Why: losesAllObjects + crd.Object.GetName(), Mend: mend,
-			})
+			findings = append(findings, about(crd.Object, field, []string{crd.Object.GetName()},
+				losesAllObjects+crd.Object.GetName(), mend))
 		}
 	}
 	return findings
 }
 
+// force are the fields that make the tool delete what it cannot change.
+func (c check) force() [][]string {
+	var fields [][]string
+	if c.unit.Tool == delivery.Flux {
+		if field := c.setting("force"); c.unit.By.True(field...) {
+			fields = append(fields, field)
+		}
+		return fields
+	}
+	for _, strategy := range []string{"apply", "hook"} {
+		if field := []string{"operation", "sync", "syncStrategy", strategy, "force"}; c.unit.By.True(field...) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// syncOption is the field that sets an option for Argo CD, nil if none does.
+func (c check) syncOption(option string) []string {
+	if c.unit.Tool != delivery.ArgoCD {
+		return nil
+	}
+	options, _ := c.unit.By.Field(c.setting("syncPolicy", "syncOptions")...).([]any)
+	if i := slices.Index(options, any(option)); i >= 0 {
+		return c.setting("syncPolicy", "syncOptions", strconv.Itoa(i))
+	}
+	return nil
+}
+
 // replaced: a full update in place of an apply.
-func replaced(c check) []Finding {
-	var findings []Finding
-	if d := c.unit.Delivery; d != nil && c.touches() {
-		if field := d.syncOption("Replace=true"); field != nil {
-			findings = append(findings, Finding{
-				Object: d.Object, Field: field, CRDs: c.names(all),
-				Why: dropsAllLabels + c.whose(c.names(all)), Mend: "remove Replace=true" + serverSideInstead,
-			})
+func replaced(c check) []Found {
+	var findings []Found
+	if c.touches() {
+		if field := c.syncOption("Replace=true"); field != nil {
+			findings = append(findings, about(c.unit.By, field, c.names(all),
+				dropsAllLabels+c.whose(c.names(all)), "remove Replace=true"+serverSideInstead))
 		}
 	}
 	for _, crd := range c.crds {
 		if c.argoCDMayApply() && syncOption(crd, "Replace=true") {
-			findings = append(findings, Finding{
-				Object: crd.Object, Field: []string{"metadata", "annotations", syncOptions}, CRDs: []string{crd.Object.GetName()},
-				Why: dropsAllLabels + crd.Object.GetName(), Mend: "remove Replace=true from " + syncOptions + serverSideInstead,
-			})
+			findings = append(findings, about(crd.Object, []string{"metadata", "annotations", syncOptions}, []string{crd.Object.GetName()},
+				dropsAllLabels+crd.Object.GetName(), "remove Replace=true from "+syncOptions+serverSideInstead))
 		}
 	}
 	return findings
@@ -63,8 +90,7 @@ func replaced(c check) []Finding {
 
 // syncOption tells whether the CRD's annotation holds an option for Argo CD.
 func syncOption(crd CRD, option string) bool {
-	has, _ := at(crd.Object, "metadata", "annotations", syncOptions).(string)
-	for one := range strings.SplitSeq(has, ",") {
+	for one := range strings.SplitSeq(crd.Object.Annotation(syncOptions), ",") {
 		if strings.TrimSpace(one) == option {
 			return true
 		}

@@ -8,29 +8,30 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 const crdIgnoreKey = "resource.customizations.ignoreDifferences.apiextensions.k8s.io_CustomResourceDefinition"
 
 // differencesIgnored: what a tool is told not to compare, it does not apply. A CRD's status, its CA bundle or its printer
 // columns may well be ignored; the label and the versions may not.
-func differencesIgnored(c check) []Finding {
-	var findings []Finding
-	if d := c.unit.Delivery; d != nil && c.touches() {
-		for _, ignored := range d.ignored() {
-			findings = append(findings, c.ignores(d.Object, ignored)...)
+func differencesIgnored(c check) []Found {
+	var findings []Found
+	if c.touches() {
+		for _, ignored := range c.ignored() {
+			findings = append(findings, c.ignores(c.unit.By, ignored)...)
 		}
 	}
 	if !c.argoCDMayApply() || len(c.crds) == 0 {
 		return findings
 	}
-	for _, config := range c.unit.ArgoCDConfig {
+	for _, config := range c.ArgoCDConfig {
 		for _, key := range []string{crdIgnoreKey, "resource.customizations.ignoreDifferences.all"} {
 			settings := map[string]any{}
-			if text, ok := at(config, "data", key).(string); ok && yaml.Unmarshal([]byte(text), &settings) == nil {
-				findings = append(findings, c.ignores(config, ignoredFields(settings, []string{"data", key}, all))...)
+			if text := config.Text("data", key); text != "" && yaml.Unmarshal([]byte(text), &settings) == nil {
+				findings = append(findings, c.ignores(config, ignoredFields(delivery.Wrap(settings), []string{"data", key}, all))...)
 			}
 		}
 	}
@@ -46,37 +47,36 @@ type ignored struct {
 	matches  func(CRD) bool
 }
 
-func ignoredFields(entry map[string]any, field []string, matches func(CRD) bool) ignored {
+func ignoredFields(entry *delivery.Object, field []string, matches func(CRD) bool) ignored {
 	return ignored{
-		field: field, pointers: stringsIn(entry["jsonPointers"]), jq: stringsIn(entry["jqPathExpressions"]),
-		managers: stringsIn(entry["managedFieldsManagers"]), matches: matches,
+		field: field, pointers: entry.Texts("jsonPointers"), jq: entry.Texts("jqPathExpressions"),
+		managers: entry.Texts("managedFieldsManagers"), matches: matches,
 	}
 }
 
-// ignored are the delivery's entries that can be about a CRD.
-func (d Delivery) ignored() []ignored {
+// ignored are the entries of the tool's object that can be about a CRD.
+func (c check) ignored() []ignored {
 	setting := "ignoreDifferences"
-	if d.Tool == Flux {
+	if c.unit.Tool == delivery.Flux {
 		setting = "ignore"
 	}
-	list, _ := d.at(setting).([]any)
+	list, _ := c.unit.By.Field(c.setting(setting)...).([]any)
 	var found []ignored
 	for i, item := range list {
-		entry, _ := item.(map[string]any)
-		field := under(d.spec, setting, strconv.Itoa(i))
-		if d.Tool == Flux {
-			if target := stringMap(entry["target"]); matchesExpression(target["group"], "apiextensions.k8s.io") && matchesExpression(target["kind"], "CustomResourceDefinition") {
-				found = append(found, ignored{field: field, pointers: stringsIn(entry["paths"]), matches: func(crd CRD) bool {
+		content, _ := item.(map[string]any)
+		entry, field := delivery.Wrap(content), c.setting(setting, strconv.Itoa(i))
+		if c.unit.Tool == delivery.Flux {
+			if target := entry.TextMap("target"); matchesExpression(target["group"], "apiextensions.k8s.io") && matchesExpression(target["kind"], "CustomResourceDefinition") {
+				found = append(found, ignored{field: field, pointers: entry.Texts("paths"), matches: func(crd CRD) bool {
 					return matchesExpression(target["name"], crd.Object.GetName())
 				}})
 			}
 			continue
 		}
-		group, _ := entry["group"].(string)
-		kind, _ := entry["kind"].(string)
-		if matchesGlob(group, "apiextensions.k8s.io") && matchesGlob(kind, "CustomResourceDefinition") {
+		if matchesGlob(entry.Text("group"), "apiextensions.k8s.io") && matchesGlob(entry.Text("kind"), "CustomResourceDefinition") {
 			found = append(found, ignoredFields(entry, field, func(crd CRD) bool {
-				return entry["name"] == nil || entry["name"] == "" || entry["name"] == crd.Object.GetName()
+				name := entry.Field("name")
+				return name == nil || name == "" || name == crd.Object.GetName()
 			}))
 		}
 	}
@@ -84,36 +84,32 @@ func (d Delivery) ignored() []ignored {
 }
 
 // ignores are the findings about one entry.
-func (c check) ignores(object *unstructured.Unstructured, i ignored) []Finding {
+func (c check) ignores(object *delivery.Object, i ignored) []Found {
 	names := c.names(i.matches)
-	if len(names) == 0 && !c.unit.Unseen {
+	if len(names) == 0 && !c.Unseen {
 		return nil
 	}
 	var hidden []string
 	for _, pointer := range i.pointers {
-		if hides(segments(pointer), c.labelKey) {
+		if hides(segments(pointer), c.LabelKey) {
 			hidden = append(hidden, pointer)
 		}
 	}
 	for _, expression := range i.jq {
-		if hides(jqPath(expression), c.labelKey) {
+		if hides(jqPath(expression), c.LabelKey) {
 			hidden = append(hidden, expression)
 		}
 	}
-	var findings []Finding
+	var findings []Found
 	if len(hidden) > 0 {
-		findings = append(findings, Finding{
-			Object: object, Field: i.field, CRDs: names,
-			Why:  fmt.Sprintf("differences at %s are ignored, so the label or another version in Git may never be applied: %s", strings.Join(hidden, ", "), c.whose(names)),
-			Mend: "ignore no more than it takes, for example /spec/conversion/webhook/clientConfig/caBundle",
-		})
+		findings = append(findings, about(object, i.field, names,
+			fmt.Sprintf("differences at %s are ignored, so the label or another version in Git may never be applied: %s", strings.Join(hidden, ", "), c.whose(names)),
+			"ignore no more than it takes, for example /spec/conversion/webhook/clientConfig/caBundle"))
 	}
 	if len(i.managers) > 0 {
-		findings = append(findings, Finding{
-			Severity: Warning, Object: object, Field: i.field, CRDs: names,
-			Why:  fmt.Sprintf("what %s last wrote is not compared with Git, which hides the label and the versions if they have ever applied the CRD: %s", strings.Join(i.managers, ", "), c.whose(names)),
-			Mend: "name the fields to be ignored in place of who wrote them",
-		})
+		findings = append(findings, about(object, i.field, names,
+			fmt.Sprintf("what %s last wrote is not compared with Git, which hides the label and the versions if they have ever applied the CRD: %s", strings.Join(i.managers, ", "), c.whose(names)),
+			"name the fields to be ignored in place of who wrote them").warning())
 	}
 	return findings
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 //
 // The other versions' types are not asked: they leave the repository when their version does, and their markers with
 // them.
-func Markers(file string, source []byte, labelKey string) (types []string, findings []Finding, err error) {
+func Markers(file string, source []byte, labelKey string) (types []string, findings []finding.Finding, err error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -36,8 +37,8 @@ func Markers(file string, source []byte, labelKey string) (types []string, findi
 		name := parsed.Name.Name + "." + t.name.Name
 		types = append(types, name)
 		if why := notMarked(t.markers, labelKey); why != "" {
-			findings = append(findings, Finding{
-				Rule: NoMarker, Severity: Error, File: file, Line: files.Position(t.name.Pos()).Line,
+			findings = append(findings, finding.Finding{
+				Rule: NoMarker, Severity: finding.Error, Place: finding.Place{File: file, Line: files.Position(t.name.Pos()).Line},
 				Why: fmt.Sprintf("%s is the storage version's type, and %s", name, why),
 				Mend: fmt.Sprintf("write // %slabels=\"%s=%s\" above the type, or the same with %s to leave the CRD out",
 					metadataMarker, labelKey, v1alpha1.MigrateLabelValue, ExcludeValue),

@@ -55,7 +55,7 @@ func TestAMarkersFindingNamesTheLine(t *testing.T) {
 	g := NewWithT(t)
 	_, findings, err := Markers("x.go", []byte("package v1\n\n// +kubebuilder:storageversion\ntype Widget struct{}\n"), "moult.dev/migrate")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(findings).To(ConsistOf(HaveField("Line", 4)))
+	g.Expect(findings).To(ConsistOf(HaveField("Place.Line", 4)))
 }
 
 func TestWhatIsNoGoIsAnError(t *testing.T) {

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // rule finds one kind of thing to mend.
 type rule struct {
-	name Rule
-	find func(check) []Finding
+	name string
+	find func(check) []Found
 }
 
 // rules is the specification: what has to be the case for a CRD from Git to be migrated. The order is that of the way
@@ -26,44 +28,42 @@ var rules = []rule{
 }
 
 // notLabelled: Moult leaves alone what does not carry the label.
-func notLabelled(c check) []Finding {
-	var findings []Finding
+func notLabelled(c check) []Found {
+	var findings []Found
 	for _, crd := range c.crds {
 		if crd.OptedIn() {
 			continue
 		}
 		why, mend := c.missing(crd)
-		findings = append(findings, Finding{
-			Object: crd.Object, Field: []string{"metadata", "labels", c.labelKey}, CRDs: []string{crd.Object.GetName()},
-			Why: why, Mend: mend + fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.labelKey, ExcludeValue),
-		})
+		findings = append(findings, about(crd.Object, []string{"metadata", "labels", c.LabelKey}, []string{crd.Object.GetName()},
+			why, mend+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, ExcludeValue)))
 	}
 	return findings
 }
 
 // missing says how the label is missing.
 func (c check) missing(crd CRD) (why, mend string) {
-	says := fmt.Sprintf("%s: %q", c.labelKey, v1alpha1.MigrateLabelValue)
+	says := fmt.Sprintf("%s: %q", c.LabelKey, v1alpha1.MigrateLabelValue)
 	switch value := crd.Label.(type) {
 	case nil:
 	case string:
-		return fmt.Sprintf("the label %s is %q, and only %q opts in", c.labelKey, value, v1alpha1.MigrateLabelValue), "write " + says
+		return fmt.Sprintf("the label %s is %q, and only %q opts in", c.LabelKey, value, v1alpha1.MigrateLabelValue), "write " + says
 	default:
-		return fmt.Sprintf("the label %s is not a string, which the API server refuses", c.labelKey), "write " + says + " with quotation marks"
+		return fmt.Sprintf("the label %s is not a string, which the API server refuses", c.LabelKey), "write " + says + " with quotation marks"
 	}
-	if at(crd.Object, "metadata", "annotations", c.labelKey) != nil {
-		return fmt.Sprintf("%s is an annotation, and has to be a label", c.labelKey), "move it to metadata.labels"
+	if crd.Object.Field("metadata", "annotations", c.LabelKey) != nil {
+		return fmt.Sprintf("%s is an annotation, and has to be a label", c.LabelKey), "move it to metadata.labels"
 	}
 	why = fmt.Sprintf("it has %d versions (%s) and not the label %s, so nothing migrates its objects",
-		len(crd.Versions), strings.Join(crd.Versions, ", "), c.labelKey)
+		len(crd.Versions), strings.Join(crd.Versions, ", "), c.LabelKey)
 	return why, c.howToOptIn()
 }
 
 func (c check) howToOptIn() string {
-	switch d := c.unit.Delivery; {
-	case d == nil:
+	switch {
+	case c.unit.By == nil:
 		return "`moult opt-in PATH` adds the label to what a kustomization builds, and `moult opt-in --print patch` prints the patch"
-	case d.Tool == Flux:
+	case c.unit.Tool == delivery.Flux:
 		return "`moult opt-in --print flux` prints what to add to the Kustomization"
 	default:
 		return "`moult opt-in --print argocd` prints what to add to the Application"
@@ -71,23 +71,26 @@ func (c check) howToOptIn() string {
 }
 
 // reachesNothing: Kustomize takes a target that matches nothing for a success, and null for the wish to remove a label.
-func reachesNothing(c check) []Finding {
-	var findings []Finding
+func reachesNothing(c check) []Found {
+	if c.Unseen {
+		return nil // they are those of the build
+	}
+	var findings []Found
 	for _, patch := range c.unit.Patches {
 		if patch.Reached > 0 && !patch.TakesOff {
 			continue
 		}
-		f := Finding{
-			File: patch.File, Line: patch.Line, Field: patch.Field,
-			Why:  fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.labelKey, c.unit.Name),
-			Mend: "correct its target, list it where the CRDs are built, or remove it",
-		}
+		f := Found{Field: patch.Field, Finding: finding.Finding{
+			Place: finding.Place{File: patch.File, Line: patch.Line},
+			Why:   fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.LabelKey, c.unit.Build()),
+			Mend:  "correct its target, list it where the CRDs are built, or remove it",
+		}}
 		if patch.Reached > 0 {
-			f.Why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.labelKey, c.unit.Name)
-			f.Mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.labelKey, v1alpha1.MigrateLabelValue, ExcludeValue)
+			f.Why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())
+			f.Mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, ExcludeValue)
 		}
-		if patch.File == "" && c.unit.Delivery != nil {
-			f.Object = c.unit.Delivery.Object
+		if patch.File == "" {
+			f.Object = c.unit.By
 		}
 		findings = append(findings, f)
 	}
@@ -95,11 +98,11 @@ func reachesNothing(c check) []Finding {
 }
 
 // notApplied: a label in Git does nothing if the CRD is not applied again.
-func notApplied(c check) []Finding {
+func notApplied(c check) []Found {
 	if !c.fluxMayApply() {
 		return nil
 	}
-	var findings []Finding
+	var findings []Found
 	for _, crd := range c.crds {
 		for _, setting := range []struct{ key, value, why string }{
 			{"ssa", "Ignore", "Flux never applies the CRD"},
@@ -107,10 +110,8 @@ func notApplied(c check) []Finding {
 			{"reconcile", "disabled", "Flux does not reconcile the CRD"},
 		} {
 			if field := fluxSetting(crd, setting.key, setting.value); field != nil {
-				findings = append(findings, Finding{
-					Object: crd.Object, Field: field, CRDs: []string{crd.Object.GetName()},
-					Why: setting.why, Mend: "remove " + field[len(field)-1],
-				})
+				findings = append(findings, about(crd.Object, field, []string{crd.Object.GetName()},
+					setting.why, "remove "+field[len(field)-1]))
 			}
 		}
 	}
@@ -118,18 +119,18 @@ func notApplied(c check) []Finding {
 }
 
 // fluxMayApply: settings for Flux on a CRD do nothing if Argo CD applies it.
-func (c check) fluxMayApply() bool { return c.unit.Delivery == nil || c.unit.Delivery.Tool == Flux }
+func (c check) fluxMayApply() bool { return c.unit.By == nil || c.unit.Tool == delivery.Flux }
 
 func (c check) argoCDMayApply() bool {
-	return c.unit.Delivery == nil || c.unit.Delivery.Tool == ArgoCD
+	return c.unit.By == nil || c.unit.Tool == delivery.ArgoCD
 }
 
 // fluxSetting is the field in which a CRD has a setting for Flux, which looks at labels and annotations and does not
 // mind capitals; nil if it is not set.
 func fluxSetting(crd CRD, key, value string) []string {
-	key = fluxGroup + "/" + key
+	key = delivery.FluxGroup + "/" + key
 	for _, where := range []string{"annotations", "labels"} {
-		if has, ok := at(crd.Object, "metadata", where, key).(string); ok && strings.EqualFold(has, value) {
+		if strings.EqualFold(crd.Object.Text("metadata", where, key), value) {
 			return []string{"metadata", where, key}
 		}
 	}

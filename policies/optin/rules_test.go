@@ -2,27 +2,28 @@ package optin
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 const key = "moult.dev/migrate"
 
 // object parses a manifest.
-func object(t *testing.T, manifest string) *unstructured.Unstructured {
+func object(t *testing.T, manifest string) *delivery.Object {
 	t.Helper()
 	content := map[string]any{}
 	NewWithT(t).Expect(yaml.Unmarshal([]byte(manifest), &content)).To(Succeed())
-	return &unstructured.Unstructured{Object: content}
+	return delivery.Wrap(content)
 }
 
 // crd has metadata, its labels for example, as one line of YAML, and versions.
-func crd(t *testing.T, metadata string, versions ...string) *unstructured.Unstructured {
+func crd(t *testing.T, metadata string, versions ...string) *delivery.Object {
 	t.Helper()
 	var list strings.Builder
 	for _, v := range versions {
@@ -103,23 +104,22 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			u := Unit{Unseen: c.unseen}
+			u, q := delivery.Unit{}, Question{LabelKey: key, Unseen: c.unseen}
 			if c.versions == nil {
 				c.versions = []string{"v1alpha1", "v1"}
 			}
 			if !c.unseen {
-				u.Objects = []*unstructured.Unstructured{crd(t, c.metadata, c.versions...)}
+				u.Objects = []*delivery.Object{crd(t, c.metadata, c.versions...)}
 			}
 			if c.delivery != "" {
-				deliveries := DeliveriesOf(object(t, c.delivery))
-				g.Expect(deliveries).To(HaveLen(1))
-				u.Delivery = &deliveries[0]
+				u.By = object(t, c.delivery)
+				u.Tool = delivery.ToolOf(u.By)
 			}
 			if c.config != "" {
-				u.ArgoCDConfig = append(u.ArgoCDConfig, object(t, "kind: ConfigMap\ndata:\n  "+c.config))
+				q.ArgoCDConfig = append(q.ArgoCDConfig, object(t, "kind: ConfigMap\ndata:\n  "+c.config))
 			}
 			var got, whys []string
-			for _, f := range Check(u, key) {
+			for _, f := range Check(&u, q) {
 				got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Severity, f.Object.GetKind(), strings.Join(f.Field, ".")))
 				whys = append(whys, f.Why)
 				g.Expect(f.Mend).NotTo(BeEmpty())
@@ -132,26 +132,26 @@ func TestRules(t *testing.T) {
 
 func TestAPatchThatReachesNothingIsFound(t *testing.T) {
 	g := NewWithT(t)
-	findings := Check(Unit{Patches: []Patch{{File: "a.yaml", Line: 7}, {File: "b.yaml", Reached: 1}}}, key)
-	g.Expect(findings).To(ConsistOf(And(HaveField("Rule", ReachesNothing), HaveField("File", "a.yaml"), HaveField("Line", 7), HaveField("Severity", Error))))
+	findings := Check(&delivery.Unit{Patches: []delivery.Patch{{File: "a.yaml", Line: 7}, {File: "b.yaml", Reached: 1}}}, Question{LabelKey: key})
+	g.Expect(findings).To(ConsistOf(And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Place.Line", 7), HaveField("Severity", finding.Error))))
 }
 
 func TestAPatchThatTakesTheLabelOffSaysSo(t *testing.T) {
 	g := NewWithT(t)
-	off, missed := Patch{File: "a.yaml", TakesOff: true, Reached: 1}, Patch{File: "b.yaml", TakesOff: true}
-	g.Expect(Check(Unit{Patches: []Patch{off, missed}}, key)).To(ConsistOf(
-		And(HaveField("Rule", ReachesNothing), HaveField("File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Mend", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
-		And(HaveField("Rule", ReachesNothing), HaveField("File", "b.yaml"), HaveField("Why", ContainSubstring("has none that it matches"))),
+	off, missed := delivery.Patch{File: "a.yaml", TakesOff: true, Reached: 1}, delivery.Patch{File: "b.yaml", TakesOff: true}
+	g.Expect(Check(&delivery.Unit{Patches: []delivery.Patch{off, missed}}, Question{LabelKey: key})).To(ConsistOf(
+		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Mend", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
+		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "b.yaml"), HaveField("Why", ContainSubstring("has none that it matches"))),
 	))
 }
 
 func TestTheOrderIsThatFromGitToTheCluster(t *testing.T) {
 	g := NewWithT(t)
-	var order []Rule
+	var order []string
 	for _, r := range rules {
 		order = append(order, r.name)
 	}
-	g.Expect(order).To(Equal([]Rule{NotLabelled, ReachesNothing, Recreated, Replaced, NotApplied, DifferencesIgnored, Substituted}))
+	g.Expect(order).To(Equal([]string{NotLabelled, ReachesNothing, Recreated, Replaced, NotApplied, DifferencesIgnored, Substituted}))
 }
 
 func TestWhatMayBeIgnored(t *testing.T) {
@@ -193,56 +193,25 @@ func TestWhatMayBeIgnored(t *testing.T) {
 	}
 }
 
-func TestAnApplicationOfSeveralSourcesIsSeveralDeliveries(t *testing.T) {
-	g := NewWithT(t)
-	deliveries := DeliveriesOf(object(t, `
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: crds}
-spec:
-  sources:
-  - {chart: widgets, repoURL: x}
-  - path: crds
-    kustomize:
-      components: [../opt-in]
-      ignoreMissingComponents: true
-      commonLabels: {team: a}
-      patches:
-      - {patch: "[]", target: {kind: CustomResourceDefinition}}
-`))
-	g.Expect(deliveries).To(HaveLen(2))
-	g.Expect(deliveries[0].Path).To(BeEmpty())
-	d := deliveries[1]
-	g.Expect(d.Path).To(Equal("crds"))
-	g.Expect(d.Components).To(Equal([]string{"../opt-in"}))
-	g.Expect(d.IgnoreMissingComponents).To(BeTrue())
-	g.Expect(d.Labels).To(Equal(map[string]string{"team": "a"}))
-	g.Expect(d.Patches).To(Equal([]InlinePatch{{
-		Field: []string{"spec", "sources", "1", "kustomize", "patches", "0"}, Patch: "[]",
-		Target: map[string]string{"kind": "CustomResourceDefinition"},
-	}}))
-}
-
 // No manifest, however odd, makes a rule panic.
 func TestOddManifestsAreJudgedToo(t *testing.T) {
 	g := NewWithT(t)
 	for _, odd := range []string{"null", "3", "[1]", "text", "{a: [b]}"} {
 		manifest := strings.NewReplacer("ODD", odd).Replace
-		objects := []*unstructured.Unstructured{
+		objects := []*delivery.Object{
 			object(t, manifest("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: ODD\nspec: ODD")),
 			object(t, manifest("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x, labels: ODD, annotations: ODD}\nspec: {versions: [ODD, ODD]}")),
 		}
-		for _, delivery := range []string{
+		for _, text := range []string{
 			"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: ODD",
 			"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ODD, force: ODD, ignore: [ODD], postBuild: ODD, patches: [ODD], components: [ODD], commonMetadata: ODD}",
 			"apiVersion: argoproj.io/v1alpha1\nkind: Application\nspec: {source: ODD, sources: [ODD], syncPolicy: {syncOptions: [ODD]}, ignoreDifferences: [ODD]}\noperation: ODD",
 			"apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec: ODD",
 		} {
-			deliveries := DeliveriesOf(object(t, manifest(delivery)))
-			for i := range deliveries {
-				u := Unit{Objects: slices.Clone(objects), Delivery: &deliveries[i]}
-				g.Expect(func() { Check(u, key) }).NotTo(Panic(), manifest(delivery))
-			}
+			by := object(t, manifest(text))
+			u := delivery.Unit{Objects: objects, By: by, Tool: delivery.ToolOf(by)}
+			g.Expect(func() { delivery.SourcesOf(by) }).NotTo(Panic(), manifest(text))
+			g.Expect(func() { Check(&u, Question{LabelKey: key}) }).NotTo(Panic(), manifest(text))
 		}
 	}
 }

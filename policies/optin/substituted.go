@@ -7,39 +7,39 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // substituted: Flux takes ${…} for a variable wherever it stands, in a description or a pattern, too. Then the build
 // fails, or the schema in the cluster is another one than in Git.
-func substituted(c check) []Finding {
-	d := c.unit.Delivery
-	if d == nil || d.Tool != Flux || !d.substitutes() {
+func substituted(c check) []Found {
+	by := c.unit.By
+	if by == nil || c.unit.Tool != delivery.Flux || !substitutes(by) {
 		return nil
 	}
-	var findings []Finding
+	var findings []Found
 	for _, crd := range c.crds {
-		const setting = fluxGroup + "/substitute"
-		if at(crd.Object, "metadata", "annotations", setting) == "disabled" || at(crd.Object, "metadata", "labels", setting) == "disabled" {
+		const setting = delivery.FluxGroup + "/substitute"
+		if crd.Object.Field("metadata", "annotations", setting) == "disabled" || crd.Object.Field("metadata", "labels", setting) == "disabled" {
 			continue
 		}
-		field, text := variable(crd.Object.Object, nil, stringMap(d.at("postBuild", "substitute")))
+		field, text := variable(crd.Object.Object, nil, by.TextMap("spec", "postBuild", "substitute"))
 		if text == "" {
 			continue
 		}
-		findings = append(findings, Finding{
-			Object: crd.Object, Field: field, CRDs: []string{crd.Object.GetName()},
-			Why:  fmt.Sprintf("Flux takes %s for a variable (spec.postBuild of Kustomization %s), so the build fails or the CRD is changed on its way", text, d.Object.GetName()),
-			Mend: fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text),
-		})
+		findings = append(findings, about(crd.Object, field, []string{crd.Object.GetName()},
+			fmt.Sprintf("Flux takes %s for a variable (spec.postBuild of Kustomization %s), so the build fails or the CRD is changed on its way", text, by.GetName()),
+			fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text)))
 	}
 	return findings
 }
 
 // substitutes tells whether Flux looks for variables at all.
-func (d Delivery) substitutes() bool {
-	inline, _ := d.at("postBuild", "substitute").(map[string]any)
-	from, _ := d.at("postBuild", "substituteFrom").([]any)
-	return len(inline)+len(from) > 0 || d.at("postBuild", "substituteStrategy") == "Always"
+func substitutes(kustomization *delivery.Object) bool {
+	inline, _ := kustomization.Field("spec", "postBuild", "substitute").(map[string]any)
+	from, _ := kustomization.Field("spec", "postBuild", "substituteFrom").([]any)
+	return len(inline)+len(from) > 0 || kustomization.Text("spec", "postBuild", "substituteStrategy") == "Always"
 }
 
 // variable finds the first ${…} that nobody has given a value on purpose, and the field that holds it.
@@ -49,16 +49,16 @@ func variable(value any, field []string, known map[string]string) (where []strin
 		return field, unknownVariable(v, known)
 	case []any:
 		for i, item := range v {
-			if where, text := variable(item, under(field, strconv.Itoa(i)), known); text != "" {
+			if where, text := variable(item, delivery.Under(field, strconv.Itoa(i)), known); text != "" {
 				return where, text
 			}
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if text := unknownVariable(key, known); text != "" {
-				return under(field, key), text
+				return delivery.Under(field, key), text
 			}
-			if where, text := variable(v[key], under(field, key), known); text != "" {
+			if where, text := variable(v[key], delivery.Under(field, key), known); text != "" {
 				return where, text
 			}
 		}

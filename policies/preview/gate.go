@@ -16,7 +16,7 @@ import (
 func (m meaning) gate() (v1alpha1.VersionRemovalSpec, bool) {
 	for _, unit := range m.to.Head.Units.Units {
 		for _, object := range unit.Objects {
-			if gvk := object.GroupVersionKind(); gvk.Group != v1alpha1.GroupVersion.Group || gvk.Kind != "VersionRemoval" {
+			if !object.IsGate() {
 				continue
 			}
 			var gate v1alpha1.VersionRemoval

@@ -7,9 +7,8 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/preview"
-	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -32,8 +31,8 @@ func asked(s *snapshot.Snapshot) *snapshot.Snapshot {
 
 // behind is a side whose CRD comes in a Kustomization after that of a VersionRemoval, which waits for it or does not.
 func behind(wait, otherSource bool, names ...string) preview.Side {
-	unit := func(name string, spec map[string]any, objects ...*rollout.Object) rollout.Unit {
-		return rollout.Unit{Name: "flux-system/" + name, Tool: optin.Flux, Objects: objects, By: object(1, map[string]any{
+	unit := func(name string, spec map[string]any, objects ...*delivery.Object) *delivery.Unit {
+		return &delivery.Unit{Name: "flux-system/" + name, Tool: delivery.Flux, Objects: objects, By: object(1, map[string]any{
 			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
 			"metadata": map[string]any{"name": name, "namespace": "flux-system"}, "spec": spec,
 		})}
@@ -60,7 +59,7 @@ func behind(wait, otherSource bool, names ...string) preview.Side {
 	if otherSource {
 		later.By.Object["spec"].(map[string]any)["sourceRef"] = another //nolint:forcetypeassert // it is written above
 	}
-	side.Units = rollout.Cluster{Name: "one", Units: []rollout.Unit{
+	side.Units = delivery.Cluster{Name: "one", Units: []*delivery.Unit{
 		unit("gates", map[string]any{"wait": wait, "timeout": "10m", "sourceRef": source}, gate),
 		later,
 	}}

@@ -5,9 +5,9 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
-	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -46,5 +46,5 @@ type Side struct {
 	// Undeclared are the fields of each CRD's manifest that no CRD has, by the CRD's name (change.DecodeStrictly).
 	Undeclared map[string][]string
 	// Units are what applies them.
-	Units rollout.Cluster
+	Units delivery.Cluster
 }

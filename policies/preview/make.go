@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
@@ -47,7 +45,7 @@ func (d Delivered) cluster(roll rollout.Rollout) Cluster {
 		taken := d.Snapshot.TakenAt
 		c.TakenAt = &taken
 	}
-	if slices.ContainsFunc(d.Head.Units.Units, func(u rollout.Unit) bool { return u.Tool != "" }) {
+	if d.Head.Units.Applied() {
 		c.Rollout = &roll
 	}
 	return c
@@ -55,19 +53,7 @@ func (d Delivered) cluster(roll rollout.Rollout) Cluster {
 
 // place is where the CRD stands in the head.
 func (d Delivered) place(crd string) finding.Place {
-	for _, unit := range d.Head.Units.Units {
-		for _, object := range unit.Objects {
-			if isCRD(object.Unstructured) && object.GetName() == crd && object.At != nil {
-				return object.At()
-			}
-		}
-	}
-	return finding.Place{}
-}
-
-func isCRD(object *unstructured.Unstructured) bool {
-	gvk := object.GroupVersionKind()
-	return gvk.Group == "apiextensions.k8s.io" && gvk.Kind == "CustomResourceDefinition"
+	return d.Head.Units.CRD(crd).Place()
 }
 
 // add puts clusters that get the very same change together.

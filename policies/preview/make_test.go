@@ -14,9 +14,9 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
-	"github.com/moult-dev/moult/policies/optin"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -148,8 +148,8 @@ func TestTheVerdictOnAChangeInOneCluster(t *testing.T) {
 }
 
 // object is one of a unit's, with the line it stands at.
-func object(line int, content map[string]any) *rollout.Object {
-	return &rollout.Object{
+func object(line int, content map[string]any) *delivery.Object {
+	return &delivery.Object{
 		Unstructured: &unstructured.Unstructured{Object: content},
 		At:           func(...string) finding.Place { return finding.Place{File: "apps/widget.yaml", Line: line} },
 	}
@@ -157,8 +157,8 @@ func object(line int, content map[string]any) *rollout.Object {
 
 func TestAManifestAtAVersionThatLeavesBlocksTheClusterThatGetsIt(t *testing.T) {
 	g := NewWithT(t)
-	at := func(version string) rollout.Cluster {
-		return rollout.Cluster{Name: "one", Units: []rollout.Unit{{Name: "apps", Objects: []*rollout.Object{object(3, map[string]any{
+	at := func(version string) delivery.Cluster {
+		return delivery.Cluster{Name: "one", Units: []*delivery.Unit{{Name: "apps", Objects: []*delivery.Object{object(3, map[string]any{
 			"apiVersion": "example.com/" + version, "kind": "Widget", "metadata": map[string]any{"name": "rose", "namespace": "garden"},
 		})}}}}
 	}
@@ -224,27 +224,27 @@ func TestNothingIsSafeThatNobodyHasProved(t *testing.T) {
 }
 
 func TestACRDThatVanishesIsNeverSafe(t *testing.T) {
-	by := func(source string) *rollout.Object {
+	by := func(source string) *delivery.Object {
 		return object(1, map[string]any{
 			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"name": "crds", "namespace": "flux-system"},
 			"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": source}},
 		})
 	}
-	unit := func(source string, unseen bool) rollout.Cluster {
-		return rollout.Cluster{Name: "one", Units: []rollout.Unit{{Name: "flux-system/crds", Tool: optin.Flux, By: by(source), Unseen: unseen}}}
+	unit := func(source, unseen string) delivery.Cluster {
+		return delivery.Cluster{Name: "one", Units: []*delivery.Unit{{Name: "flux-system/crds", Tool: delivery.Flux, By: by(source), Unseen: unseen}}}
 	}
 	for name, c := range map[string]struct {
-		unseen bool
+		unseen string
 		want   preview.Verdict
 		reason string
 	}{
-		"into what cannot be seen": {unseen: true, want: preview.Unknown, reason: preview.ReasonUnseen},
+		"into what cannot be seen": {unseen: "it is elsewhere", want: preview.Unknown, reason: preview.ReasonUnseen},
 		"from Git":                 {want: preview.Warned, reason: preview.ReasonGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			d := preview.Delivered{Name: "one", Base: crds(crd("v1alpha1", "v1")), Snapshot: stored([]string{"v1alpha1", "v1"}, "v1alpha1", "v1")}
-			d.Base.Units, d.Head.Units = unit("here", false), unit("elsewhere", c.unseen)
+			d.Base.Units, d.Head.Units = unit("here", ""), unit("elsewhere", c.unseen)
 			r := preview.Make(input(d))
 			g.Expect(r.CRDs[0].Clusters[0]).To(And(HaveField("Verdict", c.want), HaveField("Reason", c.reason)))
 			g.Expect(r.CRDs[0].Clusters[0].Objects).To(HaveValue(BeEquivalentTo(3)), "how many there are to lose")

@@ -39,9 +39,7 @@ func leftBehind(d Delivered, changes []crddiff.CRD) []finding.Finding {
 					Why:  fmt.Sprintf("%s applies %s at %s, which the API server will not know any more, so the whole sync fails", unit.Name, nameOf(c.Kind, object.GetNamespace(), object.GetName()), gvk.Version),
 					Mend: mendManifest(c.Head.Conversion),
 				}
-				if object.At != nil {
-					f.Place = object.At("apiVersion")
-				}
+				f.Place = object.Place("apiVersion")
 				found = append(found, f)
 			}
 		}

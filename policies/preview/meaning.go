@@ -9,7 +9,6 @@ import (
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -154,7 +153,7 @@ func (m meaning) gone(out InCluster) InCluster {
 	out.Verdict, out.Reason = Warned, ReasonGone
 	out.Sentence = "the CRD is no longer in Git; in a cluster that has it, it stays, and nothing there updates it"
 	for _, unit := range m.to.Head.Units.Units {
-		if unit.Unseen {
+		if unit.Incomplete() {
 			out.Verdict, out.Reason = Unknown, ReasonUnseen
 			out.Sentence = fmt.Sprintf("the CRD is no longer in what can be seen, and what %s applies is not all in this repository, or cannot be built", unit.Name)
 			return out
@@ -165,16 +164,11 @@ func (m meaning) gone(out InCluster) InCluster {
 		return out
 	}
 	present, known := m.present()
-	if !m.to.applied() && (present || !known) && (out.Objects == nil || *out.Objects > 0) {
+	if !m.to.Head.Units.Applied() && (present || !known) && (out.Objects == nil || *out.Objects > 0) {
 		out.Verdict, out.Reason = Unknown, ReasonUnseen
 		out.Sentence = "the CRD is no longer there, and nobody says what applies the rest: Helm, and whatever prunes, deletes it with all its objects"
 	}
 	return out
-}
-
-// applied tells whether the repository says what applies the head.
-func (d Delivered) applied() bool {
-	return slices.ContainsFunc(d.Head.Units.Units, func(u rollout.Unit) bool { return u.Tool != "" })
 }
 
 // ask is the question to the cluster: by the terms of the pull request's own gate, if it has one.

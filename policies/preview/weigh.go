@@ -63,14 +63,6 @@ var mends = map[crddiff.Rule]string{
 	crddiff.ScopeChanged:             "make another CRD, and move the objects to it",
 }
 
-// Rules about what could not be built before the pull request. What cannot be built after it only is desired.BuildFailed.
-const (
-	// BaseNotBuilt: a unit could not be built before, and can be now, or fails in another way.
-	BaseNotBuilt = "BaseNotBuilt"
-	// NeitherBuilt: a unit cannot be built before or after, for the same reason.
-	NeitherBuilt = "NeitherBuilt"
-)
-
 // verdictOfFinding is what a finding does to the verdict: what cannot be seen and changes is not known, whatever it may be.
 func verdictOfFinding(f finding.Finding) Verdict {
 	if rollout.LeavesUnknown(f.Rule) || f.Rule == BaseNotBuilt || f.Rule == NeitherBuilt {

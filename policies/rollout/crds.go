@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -21,7 +22,7 @@ func flipWithRemoval(l *look) []finding.Finding {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Error, CRD: d.Name, Place: d.object.place("spec", "versions"),
+			Severity: finding.Error, CRD: d.Name, Place: d.object.Place("spec", "versions"),
 			Why:  fmt.Sprintf("every object is stored at %s until this commit is applied, and this commit removes %s: the API server refuses it", d.Base.Storage, d.Base.Storage),
 			Mend: fmt.Sprintf("first store at %s and keep %s, then remove it with a later commit; `moult bridge` prints the CRD in between", d.Head.Storage, d.Base.Storage),
 		})
@@ -36,15 +37,15 @@ func flipNotServed(l *look) []finding.Finding {
 		if !d.flips() || !hasVersion(d.Head, d.Base.Storage) || slices.ContainsFunc(d.Base.Versions, func(v crddiff.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
 			continue
 		}
-		allowed := d.object.annotation(allowStorage)
-		if before := l.base.crd(d.Name); before != nil {
-			allowed += "," + before.annotation(allowStorage)
+		allowed := d.object.Annotation(allowStorage)
+		if before := l.base.CRD(d.Name); before != nil {
+			allowed += "," + before.Annotation(allowStorage)
 		}
 		if slices.Contains(strings.FieldsFunc(allowed, func(r rune) bool { return r == ',' || r == ' ' }), d.Head.Storage) {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, CRD: d.Name, Place: d.object.place("spec", "versions"),
+			Severity: finding.Warning, CRD: d.Name, Place: d.object.Place("spec", "versions"),
 			Why:  fmt.Sprintf("the storage moves to %s, which was not served until now, so API servers and clients may not know it yet", d.Head.Storage),
 			Mend: fmt.Sprintf("first serve %s, and move the storage with a later commit", d.Head.Storage),
 		})
@@ -56,12 +57,12 @@ func flipNotServed(l *look) []finding.Finding {
 func labelDropped(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.changed {
-		label, _ := d.object.at("metadata", "labels", l.labelKey).(string)
+		label, _ := d.object.Field("metadata", "labels", l.labelKey).(string)
 		if !optedIn(d.Base) || label == "true" || label == optin.ExcludeValue {
 			continue
 		}
 		f := finding.Finding{
-			Severity: finding.Warning, CRD: d.Name, Place: d.object.place("metadata", "labels", l.labelKey),
+			Severity: finding.Warning, CRD: d.Name, Place: d.object.Place("metadata", "labels", l.labelKey),
 			Why:  fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", d.node.unit.Name, l.labelKey),
 			Mend: fmt.Sprintf(`put it back, or say that it is meant with %s: "%s"`, l.labelKey, optin.ExcludeValue),
 		}
@@ -79,33 +80,28 @@ func labelDropped(l *look) []finding.Finding {
 
 // gone is a CRD that a unit of the base applies, and the same unit of the head does not.
 type gone struct {
-	object *Object
-	unit   *Unit // of the base
-	to     *Unit // of the head, nil if no unit applies the CRD
+	object *delivery.Object
+	unit   *delivery.Unit // of the base
+	to     *delivery.Unit // of the head, nil if no unit applies the CRD
 }
 
 func (l *look) gone() []gone {
 	var found []gone
-	for i := range l.base.Units {
-		u := &l.base.Units[i]
+	for _, u := range l.base.Units {
 		for _, object := range u.Objects {
-			if !object.isCRD() || l.head.unit(u.Name) != nil && (l.head.unit(u.Name).has(object) || l.head.unit(u.Name).Unseen) {
+			if !object.IsCRD() || l.head.Unit(u.Name) != nil && (l.head.Unit(u.Name).Holds(object) || l.head.Unit(u.Name).Incomplete()) {
 				continue
 			}
 			g := gone{object: object, unit: u}
 			for j := range l.head.Units {
-				if l.head.Units[j].has(object) {
-					g.to = &l.head.Units[j]
+				if l.head.Units[j].Holds(object) {
+					g.to = l.head.Units[j]
 				}
 			}
 			found = append(found, g)
 		}
 	}
 	return found
-}
-
-func (u *Unit) has(object *Object) bool {
-	return slices.ContainsFunc(u.Objects, func(o *Object) bool { return sameObject(o, object) })
 }
 
 // crdPruned: Flux deletes what it applied and does not find any more, unless the object says otherwise. Argo CD does not
@@ -132,32 +128,32 @@ func crdPruned(l *look) []finding.Finding {
 // placeOfGone is where the head says what becomes of a CRD that it has no more: at the unit that held it, and nowhere if
 // that is gone, too. The CRD's own file may be gone, and findings are read beside the files of the head.
 func (l *look) placeOfGone(g gone) finding.Place {
-	now := l.head.unit(g.unit.Name)
+	now := l.head.Unit(g.unit.Name)
 	switch {
 	case now == nil || now.By == nil:
 		return finding.Place{}
-	case now.Tool == optin.Flux:
-		return now.By.place("spec", "prune")
+	case now.Tool == delivery.Flux:
+		return now.By.Place("spec", "prune")
 	}
-	return now.By.place("spec")
+	return now.By.Place("spec")
 }
 
 // prunes tells whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
 func (l *look) prunes(g gone) bool {
 	const setting = "kustomize.toolkit.fluxcd.io/prune"
-	if g.unit.Tool != optin.Flux || g.object.annotation(setting) == "disabled" || g.object.text("metadata", "labels", setting) == "disabled" {
+	if g.unit.Tool != delivery.Flux || g.object.Annotation(setting) == "disabled" || g.object.Text("metadata", "labels", setting) == "disabled" {
 		return false
 	}
-	if now := l.head.unit(g.unit.Name); now != nil && now.By != nil {
-		return now.By.truth("spec", "prune")
+	if now := l.head.Unit(g.unit.Name); now != nil && now.By != nil {
+		return now.By.True("spec", "prune")
 	}
-	switch g.unit.By.text("spec", "deletionPolicy") {
+	switch g.unit.By.Text("spec", "deletionPolicy") {
 	case "Delete":
 		return true
 	case "Orphan":
 		return false
 	}
-	return g.unit.By.truth("spec", "prune")
+	return g.unit.By.True("spec", "prune")
 }
 
 // crdLeft: nobody looks after it from then on.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -19,7 +20,7 @@ func removalWithoutGate(l *look) []finding.Finding {
 			continue // flipWithRemoval says that the removal has to wait for another commit
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, CRD: d.Name, Place: d.object.place("spec", "versions"),
+			Severity: finding.Warning, CRD: d.Name, Place: d.object.Place("spec", "versions"),
 			Why:  fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(d.removed())),
 			Mend: "add a VersionRemoval for it, in an earlier sync wave or in a Kustomization that this one depends on",
 		})
@@ -48,7 +49,7 @@ func gateLacksVersion(l *look) []finding.Finding {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Error, CRD: d.Name, Place: last.object.place("spec", "versions"),
+			Severity: finding.Error, CRD: d.Name, Place: last.object.Place("spec", "versions"),
 			Why:  fmt.Sprintf("%s leaves, but VersionRemoval %s is for %s, so nothing waits for it", list(lacking), last.name(), list(last.versions())),
 			Mend: "name " + list(lacking) + " in spec.versions, too",
 		})
@@ -61,7 +62,7 @@ func gateCannotOpen(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.removals() {
 		for _, g := range l.gatesFor(d) {
-			f := finding.Finding{Severity: finding.Error, CRD: d.Name, Place: g.object.place("spec", "versions")}
+			f := finding.Finding{Severity: finding.Error, CRD: d.Name, Place: g.object.Place("spec", "versions")}
 			switch {
 			case slices.Contains(g.versions(), d.Head.Storage):
 				f.Why = fmt.Sprintf("VersionRemoval %s names %s, at which the CRD stores its objects", g.name(), d.Head.Storage)
@@ -86,13 +87,13 @@ func gateForNothing(l *look) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{Severity: finding.Warning, CRD: g.crd()}
-		crd := l.head.crd(g.crd())
+		crd := l.head.CRD(g.crd())
 		switch {
-		case crd == nil && l.seesAll() && l.base.crd(g.crd()) == nil:
-			f.Place = g.object.place("spec", "crdName")
+		case crd == nil && l.seesAll() && l.base.CRD(g.crd()) == nil:
+			f.Place = g.object.Place("spec", "crdName")
 			f.Why, f.Mend = fmt.Sprintf("VersionRemoval %s is for the CRD %s, which this cluster does not get", g.name(), g.crd()), "correct spec.crdName"
 		case crd != nil && len(staying(crd, g)) > 0:
-			f.Place = g.object.place("spec", "versions")
+			f.Place = g.object.Place("spec", "versions")
 			f.Why = fmt.Sprintf("VersionRemoval %s names %s, which the CRD still has: it may open long before the version leaves, and Argo CD need not look at it again then", g.name(), list(staying(crd, g)))
 			f.Mend = "add it, or change it, in the commit that removes the version"
 		default:
@@ -104,10 +105,10 @@ func gateForNothing(l *look) []finding.Finding {
 }
 
 // staying are the versions that a gate names and its CRD still has.
-func staying(crd *Object, g gate) []string {
+func staying(crd *delivery.Object, g gate) []string {
 	var stay []string
-	for _, v := range crd.entries("spec", "versions") {
-		if name := v.text("name"); slices.Contains(g.versions(), name) {
+	for _, v := range crd.Entries("spec", "versions") {
+		if name := v.Text("name"); slices.Contains(g.versions(), name) {
 			stay = append(stay, name)
 		}
 	}
@@ -117,24 +118,12 @@ func staying(crd *Object, g gate) []string {
 // before tells whether a gate was there already, with the same spec.
 func (l *look) before(g gate) bool {
 	return slices.ContainsFunc(l.baseGates, func(b gate) bool {
-		return b.name() == g.name() && equality.Semantic.DeepEqual(b.object.at("spec"), g.object.at("spec"))
+		return b.name() == g.name() && equality.Semantic.DeepEqual(b.object.Field("spec"), g.object.Field("spec"))
 	})
 }
 
 func (l *look) seesAll() bool {
-	return !slices.ContainsFunc(l.head.Units, func(u Unit) bool { return u.Unseen })
-}
-
-// crd is a CRD of a cluster.
-func (c *Cluster) crd(name string) *Object {
-	for i := range c.Units {
-		for _, object := range c.Units[i].Objects {
-			if object.isCRD() && object.GetName() == name {
-				return object
-			}
-		}
-	}
-	return nil
+	return !slices.ContainsFunc(l.head.Units, (*delivery.Unit).Incomplete)
 }
 
 // list puts names into a sentence.

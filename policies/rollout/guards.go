@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 // guard is a gate with what it is to guard, and how well it does.
@@ -42,9 +42,9 @@ func gateNotEarlier(l *look) []finding.Finding {
 		if g.way != none {
 			continue
 		}
-		f := finding.Finding{Severity: finding.Error, CRD: g.crd.Name, Place: g.gate.object.place()}
+		f := finding.Finding{Severity: finding.Error, CRD: g.crd.Name, Place: g.gate.object.Place()}
 		f.Why, f.Mend = g.placing()
-		if g.gate.unit.Tool == "" && !g.gate.unit.inWaves() {
+		if g.gate.unit.Tool == "" && !inWaves(g.gate.unit) {
 			f.Severity = finding.Warning // these manifests do not say who applies them
 		}
 		findings = append(findings, f)
@@ -57,17 +57,17 @@ func (g guard) placing() (why, mend string) {
 	from, to := g.gate.unit, g.crd.node.unit
 	name := "VersionRemoval " + g.gate.name()
 	switch {
-	case from == to && from.Tool == optin.Flux:
+	case from == to && from.Tool == delivery.Flux:
 		return fmt.Sprintf("%s is in the same Kustomization as the CRD (%s), which applies both at once", name, from.Name),
 			"move it to a Kustomization of its own with wait: true, and list that one under dependsOn of " + to.Name
-	case from == to && from.inWaves():
+	case from == to && inWaves(from):
 		wave := g.crd.node.slot.wave
 		return fmt.Sprintf("%s is not in a lower sync wave than the CRD, which is in wave %d", name, wave),
 			fmt.Sprintf(`annotate it with %s: "%d"`, waveAnnotation, wave-1)
 	case from == to:
 		return fmt.Sprintf("nothing says that %s is applied before the CRD: these manifests have neither sync waves nor Kustomizations", name),
 			"name the entry point of a cluster to see who applies them, or give them sync waves"
-	case to.Tool == optin.Flux:
+	case to.Tool == delivery.Flux:
 		return fmt.Sprintf("%s is in %s, and the CRD's %s does not depend on that", name, from.Name, to.Name),
 			"list " + from.Name + " under dependsOn of " + to.Name
 	}
@@ -80,7 +80,7 @@ func gateNotWaitedFor(l *look) []finding.Finding {
 	return l.each(unwatched, func(g guard) finding.Finding {
 		from := g.gate.unit
 		return finding.Finding{
-			Severity: finding.Error, CRD: g.crd.Name, Place: from.By.place("spec"),
+			Severity: finding.Error, CRD: g.crd.Name, Place: from.By.Place("spec"),
 			Why:  fmt.Sprintf("%s is ready as soon as VersionRemoval %s is applied, whether it is Ready or not", from.Name, g.gate.name()),
 			Mend: "set wait: true in " + from.Name,
 		}
@@ -92,7 +92,7 @@ func gateAtOtherCommit(l *look) []finding.Finding {
 	return l.each(otherCommit, func(g guard) finding.Finding {
 		to := g.crd.node.unit
 		return finding.Finding{
-			Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.place("spec", "dependsOn"),
+			Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("spec", "dependsOn"),
 			Why:  fmt.Sprintf("%s may apply this commit while %s is still Ready at the one before, without VersionRemoval %s: %s", to.Name, g.gate.unit.Name, g.gate.name(), g.why),
 			Mend: "let both be of the same source, without readyExpr",
 		}
@@ -104,7 +104,7 @@ func gateAtOtherCommit(l *look) []finding.Finding {
 func applicationHealthUnknown(l *look) []finding.Finding {
 	return l.each(unhealthy, func(g guard) finding.Finding {
 		return finding.Finding{
-			Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.unit.By.place("metadata", "annotations", waveAnnotation),
+			Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.unit.By.Place("metadata", "annotations", waveAnnotation),
 			Why:  fmt.Sprintf("%s is applied after %s, with VersionRemoval %s, but Argo CD waits for an Application only if argocd-cm has a health check for it, and none is in this repository", g.crd.node.unit.Name, g.gate.unit.Name, g.gate.name()),
 			Mend: "add resource.customizations.health.argoproj.io_Application to argocd-cm, or put both into one Application",
 		}
@@ -126,15 +126,15 @@ func (l *look) each(w way, find func(guard) finding.Finding) []finding.Finding {
 func gateUnchanged(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, g := range l.guards() {
-		if !g.gate.unit.inWaves() || !l.before(g.gate) {
+		if !inWaves(g.gate.unit) || !l.before(g.gate) {
 			continue
 		}
 		f := finding.Finding{
-			Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.object.place("spec"),
+			Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.object.Place("spec"),
 			Why:  fmt.Sprintf("VersionRemoval %s is as it was before this commit, and a sync that applies only what differs does not wait for it", g.gate.name()),
 			Mend: "change its spec in the commit that removes the version, or make another one under a new name",
 		}
-		if g.gate.unit.syncOption("ApplyOutOfSyncOnly=true") {
+		if syncOption(g.gate.unit, "ApplyOutOfSyncOnly=true") {
 			f.Severity = finding.Error
 			f.Why = fmt.Sprintf("VersionRemoval %s is as it was before this commit, and with ApplyOutOfSyncOnly=true %s does not wait for it", g.gate.name(), g.gate.unit.Name)
 		}
@@ -147,11 +147,11 @@ func gateUnchanged(l *look) []finding.Finding {
 func gateHealthUnseen(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, g := range l.guards() {
-		if !g.gate.unit.inWaves() || l.knowsHealthOf("moult.dev", "VersionRemoval") {
+		if !inWaves(g.gate.unit) || l.knowsHealthOf("moult.dev", "VersionRemoval") {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Info, CRD: g.crd.Name, Place: g.gate.object.place(),
+			Severity: finding.Info, CRD: g.crd.Name, Place: g.gate.object.Place(),
 			Why:  "Argo CD waits for a VersionRemoval only if argocd-cm has Moult's health check, which is not among these manifests",
 			Mend: "see to it with `moult check argocd`; clusters/components/argocd-health installs it",
 		})
@@ -162,8 +162,8 @@ func gateHealthUnseen(l *look) []finding.Finding {
 // knowsHealthOf tells whether an argocd-cm in the repository has a health check for a kind.
 func (l *look) knowsHealthOf(group, kind string) bool {
 	for _, config := range l.configMaps("argocd-cm") {
-		if config.text("data", "resource.customizations.health."+group+"_"+kind) != "" ||
-			strings.Contains(config.text("data", "resource.customizations"), group+"/"+kind+":") {
+		if config.Text("data", "resource.customizations.health."+group+"_"+kind) != "" ||
+			strings.Contains(config.Text("data", "resource.customizations"), group+"/"+kind+":") {
 			return true
 		}
 	}
@@ -171,10 +171,10 @@ func (l *look) knowsHealthOf(group, kind string) bool {
 }
 
 // configMaps of a name, whichever unit holds them.
-func (l *look) configMaps(name string) []*Object {
-	var found []*Object
+func (l *look) configMaps(name string) []*delivery.Object {
+	var found []*delivery.Object
 	for _, u := range l.head.Units {
-		found = append(found, slices.DeleteFunc(slices.Clone(u.Objects), func(o *Object) bool {
+		found = append(found, slices.DeleteFunc(slices.Clone(u.Objects), func(o *delivery.Object) bool {
 			return o.GetKind() != "ConfigMap" || o.GetName() != name
 		})...)
 	}

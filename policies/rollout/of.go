@@ -5,12 +5,13 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Of puts in order how a cluster takes a pull request, and says what would go wrong. base is the cluster before it and
 // may have no units; changes are those of the CRDs that this cluster gets; labelKey is the key of the opt-in label.
-func Of(base, head Cluster, changes []crddiff.CRD, labelKey string) Rollout {
+func Of(base, head delivery.Cluster, changes []crddiff.CRD, labelKey string) Rollout {
 	l := lookAt(base, head, changes, labelKey)
 	r := Rollout{Cluster: head.Name, Steps: l.steps()}
 	for _, rule := range rules {
@@ -30,7 +31,7 @@ func Of(base, head Cluster, changes []crddiff.CRD, labelKey string) Rollout {
 
 // look is what a rule is asked about.
 type look struct {
-	base, head *Cluster
+	base, head *delivery.Cluster
 	changes    map[string]crddiff.CRD
 	labelKey   string
 	order      *order
@@ -44,25 +45,25 @@ type look struct {
 type delivered struct {
 	crddiff.CRD
 
-	object *Object
+	object *delivery.Object
 	node   *node
 }
 
 // gate is a VersionRemoval in a unit.
 type gate struct {
-	object *Object
-	unit   *Unit
+	object *delivery.Object
+	unit   *delivery.Unit
 	nodes  []*node
 }
 
-func lookAt(base, head Cluster, changes []crddiff.CRD, labelKey string) *look {
+func lookAt(base, head delivery.Cluster, changes []crddiff.CRD, labelKey string) *look {
 	l := &look{base: &base, head: &head, changes: map[string]crddiff.CRD{}, labelKey: labelKey, order: orderOf(&head)}
 	for _, c := range changes {
 		l.changes[c.Name] = c
 	}
 	for _, n := range l.order.nodes {
 		for _, object := range n.objects {
-			if c, ok := l.changes[object.GetName()]; ok && object.isCRD() {
+			if c, ok := l.changes[object.GetName()]; ok && object.IsCRD() {
 				l.changed = append(l.changed, delivered{CRD: c, object: object, node: n})
 			}
 		}
@@ -71,14 +72,14 @@ func lookAt(base, head Cluster, changes []crddiff.CRD, labelKey string) *look {
 	return l
 }
 
-func gatesOf(c *Cluster, o *order) []gate {
+func gatesOf(c *delivery.Cluster, o *order) []gate {
 	var gates []gate
 	for i := range c.Units {
 		for _, object := range c.Units[i].Objects {
-			if !object.isGate() {
+			if !object.IsGate() {
 				continue
 			}
-			g := gate{object: object, unit: &c.Units[i]}
+			g := gate{object: object, unit: c.Units[i]}
 			if o != nil {
 				for _, n := range o.of(g.unit.Name) {
 					if slices.Contains(n.objects, object) {
@@ -96,7 +97,7 @@ func gatesOf(c *Cluster, o *order) []gate {
 func (g gate) name() string {
 	namespace := g.object.GetNamespace()
 	if namespace == "" && g.unit.By != nil {
-		namespace = g.unit.By.text("spec", "destination", "namespace")
+		namespace = g.unit.By.Text("spec", "destination", "namespace")
 	}
 	if namespace == "" {
 		return g.object.GetName()
@@ -104,8 +105,8 @@ func (g gate) name() string {
 	return namespace + "/" + g.object.GetName()
 }
 
-func (g gate) crd() string        { return g.object.text("spec", "crdName") }
-func (g gate) versions() []string { return g.object.texts("spec", "versions") }
+func (g gate) crd() string        { return g.object.Text("spec", "crdName") }
+func (g gate) versions() []string { return g.object.Texts("spec", "versions") }
 
 // concerns tells whether the gate is for a version that leaves.
 func (g gate) concerns(d delivered) bool {

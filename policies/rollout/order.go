@@ -3,14 +3,14 @@ package rollout
 import (
 	"slices"
 
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // node is one step of the rollout while it is being put in order: a slot of a unit.
 type node struct {
-	unit    *Unit
+	unit    *delivery.Unit
 	slot    slot
-	objects []*Object
+	objects []*delivery.Object
 	edges   []edge // to what comes after
 	order   int
 }
@@ -47,17 +47,17 @@ type order struct {
 }
 
 type missing struct {
-	unit *Unit
+	unit *delivery.Unit
 	name string
 }
 
-func orderOf(c *Cluster) *order {
+func orderOf(c *delivery.Cluster) *order {
 	o := &order{first: map[string]*node{}}
 	for i := range c.Units {
-		o.addUnit(&c.Units[i])
+		o.addUnit(c.Units[i])
 	}
 	for i := range c.Units {
-		o.connect(c, &c.Units[i])
+		o.connect(c, c.Units[i])
 	}
 	o.findCycles()
 	o.number()
@@ -65,7 +65,7 @@ func orderOf(c *Cluster) *order {
 }
 
 // addUnit makes the nodes of a unit, one after the other.
-func (o *order) addUnit(u *Unit) {
+func (o *order) addUnit(u *delivery.Unit) {
 	var own []*node
 	at := map[slot]*node{}
 	place := func(s slot) *node {
@@ -76,7 +76,7 @@ func (o *order) addUnit(u *Unit) {
 		return at[s]
 	}
 	for _, object := range u.Objects {
-		for _, s := range u.slots(object) {
+		for _, s := range slots(u, object) {
 			n := place(s)
 			n.objects = append(n.objects, object)
 		}
@@ -104,14 +104,14 @@ func (o *order) of(name string) []*node {
 }
 
 // connect adds what a unit waits for.
-func (o *order) connect(c *Cluster, u *Unit) {
+func (o *order) connect(c *delivery.Cluster, u *delivery.Unit) {
 	for _, name := range u.DependsOn {
-		on := c.unit(name)
+		on := c.Unit(name)
 		if on == nil {
 			o.missing = append(o.missing, missing{u, name})
 			continue
 		}
-		readiness := c.readiness(on, nil)
+		readiness := readiness(c, on, nil)
 		if on != u && slices.Contains(readiness, u) {
 			o.cycles = append(o.cycles, []string{u.Name, on.Name})
 			readiness = readiness[:1] // on itself
@@ -122,12 +122,12 @@ func (o *order) connect(c *Cluster, u *Unit) {
 			from.edges = append(from.edges, edge{to: o.first[u.Name], kind: dependency, unlocked: unlocked(u, on, name)})
 		}
 	}
-	if u.By == nil || u.Parent == u.Name {
+	if u.By == nil || u.Parent == nil || u.Parent == u {
 		return
 	}
-	around := o.of(u.Parent)
+	around := o.of(u.Parent.Name)
 	for i, n := range around {
-		if !slices.ContainsFunc(n.objects, func(object *Object) bool { return sameObject(object, u.By) }) {
+		if !slices.ContainsFunc(n.objects, func(object *delivery.Object) bool { return object.Same(u.By) }) {
 			continue
 		}
 		n.edges = append(n.edges, edge{to: o.first[u.Name], kind: held})
@@ -135,7 +135,7 @@ func (o *order) connect(c *Cluster, u *Unit) {
 			last := o.of(u.Name)
 			from := last[len(last)-1]
 			kind := childHealth
-			if u.Tool == optin.Flux {
+			if u.Tool == delivery.Flux {
 				kind = dependency // Argo CD knows when a Kustomization is ready
 			}
 			from.edges = append(from.edges, edge{to: around[i+1], kind: kind})
@@ -143,35 +143,35 @@ func (o *order) connect(c *Cluster, u *Unit) {
 	}
 }
 
-func sameObject(a, b *Object) bool {
+func sameObject(a, b *delivery.Object) bool {
 	return a.GroupVersionKind() == b.GroupVersionKind() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
 }
 
 // readiness are the units that are ready when one is: the unit itself, and those it holds if it waits for them.
-func (c *Cluster) readiness(u *Unit, around []string) []*Unit {
-	all := []*Unit{u}
-	if !u.waitsForAll() || slices.Contains(around, u.Name) {
+func readiness(c *delivery.Cluster, u *delivery.Unit, around []string) []*delivery.Unit {
+	all := []*delivery.Unit{u}
+	if !waitsForAll(u) || slices.Contains(around, u.Name) {
 		return all
 	}
 	for i := range c.Units {
 		// To Flux, an Application is ready as soon as it exists.
-		if inner := &c.Units[i]; inner.Parent == u.Name && inner != u && inner.Tool == optin.Flux {
-			all = append(all, c.readiness(inner, append(around, u.Name))...)
+		if inner := c.Units[i]; inner.Parent == u && inner != u && inner.Tool == delivery.Flux {
+			all = append(all, readiness(c, inner, append(around, u.Name))...)
 		}
 	}
 	return all
 }
 
 // unlocked says why a unit that depends on another may go ahead at a commit that the other has not seen.
-func unlocked(u, on *Unit, name string) string {
-	if u.By == nil || on.By == nil || on.Tool != optin.Flux {
+func unlocked(u, on *delivery.Unit, name string) string {
+	if u.By == nil || on.By == nil || on.Tool != delivery.Flux {
 		return ""
 	}
 	if source(u) != source(on) {
 		return "it is of another source (" + source(on) + ", not " + source(u) + "), whose commits are not waited for"
 	}
-	for _, entry := range u.By.entries("spec", "dependsOn") {
-		if expression := entry.text("readyExpr"); expression != "" && named(entry, u) == name {
+	for _, entry := range u.By.Entries("spec", "dependsOn") {
+		if expression := entry.Text("readyExpr"); expression != "" && named(entry, u) == name {
 			return "readyExpr takes the place of Flux's own check, which compares commits"
 		}
 	}
@@ -179,31 +179,22 @@ func unlocked(u, on *Unit, name string) string {
 }
 
 // named is the unit that an entry of dependsOn is about.
-func named(entry *Object, u *Unit) string {
-	namespace := entry.text("namespace")
+func named(entry *delivery.Object, u *delivery.Unit) string {
+	namespace := entry.Text("namespace")
 	if namespace == "" {
 		namespace = u.By.GetNamespace()
 	}
 	if namespace == "" {
-		return entry.text("name")
+		return entry.Text("name")
 	}
-	return namespace + "/" + entry.text("name")
+	return namespace + "/" + entry.Text("name")
 }
 
 // source is the sourceRef of a Kustomization.
-func source(u *Unit) string {
-	namespace := u.By.text("spec", "sourceRef", "namespace")
+func source(u *delivery.Unit) string {
+	namespace := u.By.Text("spec", "sourceRef", "namespace")
 	if namespace == "" {
 		namespace = u.By.GetNamespace()
 	}
-	return u.By.text("spec", "sourceRef", "kind") + " " + namespace + "/" + u.By.text("spec", "sourceRef", "name")
-}
-
-func (c *Cluster) unit(name string) *Unit {
-	for i := range c.Units {
-		if c.Units[i].Name == name {
-			return &c.Units[i]
-		}
-	}
-	return nil
+	return u.By.Text("spec", "sourceRef", "kind") + " " + namespace + "/" + u.By.Text("spec", "sourceRef", "name")
 }

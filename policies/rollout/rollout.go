@@ -1,8 +1,8 @@
 package rollout
 
 import (
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 // Rollout is how one cluster will take what a pull request changes.
@@ -17,8 +17,8 @@ type Rollout struct {
 // Step is what is applied at once: a sync wave of an Application, or a Kustomization.
 type Step struct {
 	// Order counts from 1.
-	Order int        `json:"order"`
-	Tool  optin.Tool `json:"tool"`
+	Order int           `json:"order"`
+	Tool  delivery.Tool `json:"tool"`
 	// Unit is the Application or the Kustomization, as namespace/name.
 	Unit string `json:"unit"`
 	// Phase is the sync phase of Argo CD's hooks, PreSync, PostSync or SyncFail; empty for an ordinary wave and with Flux.

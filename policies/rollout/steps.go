@@ -3,6 +3,8 @@ package rollout
 import (
 	"cmp"
 	"slices"
+
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // steps are the nodes of the head, in order.
@@ -10,7 +12,7 @@ func (l *look) steps() []Step {
 	var steps []Step
 	for _, n := range l.order.nodes {
 		step := Step{Order: n.order, Tool: n.unit.Tool, Unit: n.unit.Name, After: slices.Clone(n.unit.DependsOn)}
-		if n.unit.inWaves() {
+		if inWaves(n.unit) {
 			wave := n.slot.wave
 			step.Wave = &wave
 			if phase := phases[n.slot.phase]; phase != inSync && len(n.objects) > 0 {
@@ -33,20 +35,20 @@ func (l *look) steps() []Step {
 }
 
 // item is what matters about an object, if it does.
-func (l *look) item(object *Object, n *node) (Item, bool) {
-	if object.isGate() {
+func (l *look) item(object *delivery.Object, n *node) (Item, bool) {
+	if object.IsGate() {
 		g := gate{object: object, unit: n.unit}
 		if _, ok := l.changes[g.crd()]; !ok {
 			return Item{}, false
 		}
-		return Item{Role: Gate, Name: g.name(), CRD: g.crd(), Versions: g.versions(), Place: object.place()}, true
+		return Item{Role: Gate, Name: g.name(), CRD: g.crd(), Versions: g.versions(), Place: object.Place()}, true
 	}
 	c, ok := l.changes[object.GetName()]
-	if !ok || !object.isCRD() {
+	if !ok || !object.IsCRD() {
 		return Item{}, false
 	}
 	d := delivered{CRD: c, object: object, node: n}
-	item := Item{Role: Changed, Name: c.Name, CRD: c.Name, Place: object.place()}
+	item := Item{Role: Changed, Name: c.Name, CRD: c.Name, Place: object.Place()}
 	switch removed := d.removed(); {
 	case len(removed) > 0:
 		item.Role, item.Versions = Removal, removed

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 // serverSideDiffStops: the dry run of a CRD without a stored version fails, and with it the whole comparison; nothing of
@@ -37,29 +37,29 @@ func serverSideDiffStops(l *look) []finding.Finding {
 // serverSideDiff says what makes Argo CD compare a CRD by a dry run, empty if nothing here does.
 func (l *look) serverSideDiff(d delivered) (by string, place finding.Place) {
 	u := d.node.unit
-	if u.By == nil || u.Tool != optin.ArgoCD {
+	if u.By == nil || u.Tool != delivery.ArgoCD {
 		return "", place
 	}
-	options := u.By.annotation(compareOptionsAnnotation) + "," + d.object.annotation(compareOptionsAnnotation)
+	options := u.By.Annotation(compareOptionsAnnotation) + "," + d.object.Annotation(compareOptionsAnnotation)
 	switch {
 	case strings.Contains(options, "ServerSideDiff=false"):
 		return "", place
 	case strings.Contains(options, "ServerSideDiff=true"):
-		return "in " + compareOptionsAnnotation, u.By.place("metadata", "annotations", compareOptionsAnnotation)
+		return "in " + compareOptionsAnnotation, u.By.Place("metadata", "annotations", compareOptionsAnnotation)
 	}
 	const key = "controller.diff.server.side"
 	for _, config := range l.configMaps("argocd-cmd-params-cm") {
-		if config.text("data", key) == "true" {
-			return key + " in argocd-cmd-params-cm", config.place("data", key)
+		if config.Text("data", key) == "true" {
+			return key + " in argocd-cmd-params-cm", config.Place("data", key)
 		}
 	}
 	return "", place
 }
 
 // gated are the units that a gate for a removal holds up, each once.
-func (l *look) gated(tool optin.Tool) []guard {
+func (l *look) gated(tool delivery.Tool) []guard {
 	var found []guard
-	seen := map[*Unit]bool{}
+	seen := map[*delivery.Unit]bool{}
 	for _, g := range l.guards() {
 		if u := g.gate.unit; u.Tool == tool && u.By != nil && !seen[u] {
 			seen[u] = true
@@ -74,17 +74,17 @@ func syncWaitsForever(l *look) []finding.Finding {
 	const key = "controller.sync.timeout.seconds"
 	configs := l.configMaps("argocd-cmd-params-cm")
 	var findings []finding.Finding
-	for _, g := range l.gated(optin.ArgoCD) {
+	for _, g := range l.gated(delivery.ArgoCD) {
 		f := finding.Finding{
-			Severity: finding.Info, CRD: g.crd.Name, Place: g.gate.unit.By.place("spec", "syncPolicy"),
+			Severity: finding.Info, CRD: g.crd.Name, Place: g.gate.unit.By.Place("spec", "syncPolicy"),
 			Why:  fmt.Sprintf("a sync of %s that waits for VersionRemoval %s ends only if %s is set in argocd-cmd-params-cm, which is not among these manifests; newer commits wait with it", g.gate.unit.Name, g.gate.name(), key),
 			Mend: fmt.Sprintf(`set %s, for example to "3600"`, key),
 		}
 		ends := false
 		for _, config := range configs {
-			seconds := config.text("data", key)
+			seconds := config.Text("data", key)
 			ends = ends || seconds != "" && seconds != "0"
-			f.Severity, f.Place = finding.Warning, config.place("data", key)
+			f.Severity, f.Place = finding.Warning, config.Place("data", key)
 			f.Why = fmt.Sprintf("a sync of %s that waits for VersionRemoval %s never ends: argocd-cmd-params-cm does not set %s; newer commits wait with it", g.gate.unit.Name, g.gate.name(), key)
 		}
 		if !ends {
@@ -97,13 +97,13 @@ func syncWaitsForever(l *look) []finding.Finding {
 // retriesOldCommit: what repairs a failed sync is a newer commit, which is looked at after the last retry.
 func retriesOldCommit(l *look) []finding.Finding {
 	var findings []finding.Finding
-	for _, g := range l.gated(optin.ArgoCD) {
+	for _, g := range l.gated(delivery.ArgoCD) {
 		by := g.gate.unit.By
-		if by.at("spec", "syncPolicy", "automated") == nil || by.truth("spec", "syncPolicy", "retry", "refresh") {
+		if by.Field("spec", "syncPolicy", "automated") == nil || by.True("spec", "syncPolicy", "retry", "refresh") {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Info, CRD: g.crd.Name, Place: by.place("spec", "syncPolicy", "retry"),
+			Severity: finding.Info, CRD: g.crd.Name, Place: by.Place("spec", "syncPolicy", "retry"),
 			Why:  fmt.Sprintf("if the sync of %s fails, Argo CD tries this very commit again, and the one that repairs it comes after the last retry", g.gate.unit.Name),
 			Mend: "set spec.syncPolicy.retry.refresh: true",
 		})
@@ -117,14 +117,14 @@ const shortest = 2 * time.Minute
 // timeoutTooShort: each time it runs out the Kustomization fails, and is tried again after its retryInterval.
 func timeoutTooShort(l *look) []finding.Finding {
 	var findings []finding.Finding
-	for _, g := range l.gated(optin.Flux) {
+	for _, g := range l.gated(delivery.Flux) {
 		u := g.gate.unit
-		length, field := u.timeout()
+		length, field := timeout(u)
 		if length == 0 || length >= shortest {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, CRD: g.crd.Name, Place: u.By.place("spec", field),
+			Severity: finding.Warning, CRD: g.crd.Name, Place: u.By.Place("spec", field),
 			Why:  fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s), which takes 90 seconds after the storage version has changed and then as long as the objects take; until then it fails again and again", u.Name, length, g.gate.name(), field),
 			Mend: "set spec.timeout to 10m or more, and spec.retryInterval to what you would wait after that",
 		})
@@ -137,12 +137,12 @@ func timeoutTooShort(l *look) []finding.Finding {
 func suspendedUnit(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, u := range l.concerned() {
-		why, field := u.suspended()
+		why, field := suspended(u)
 		if why == "" {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: u.By.place(field...),
+			Severity: finding.Warning, Place: u.By.Place(field...),
 			Why:  fmt.Sprintf("%s is suspended (%s), so this change does not reach the cluster until it is resumed, and then together with all that came after it", u.Name, why),
 			Mend: "resume it before the merge, one commit at a time",
 		})
@@ -151,10 +151,10 @@ func suspendedUnit(l *look) []finding.Finding {
 }
 
 // concerned are the units that hold a CRD that changes or a gate for one, and those that apply them anew.
-func (l *look) concerned() []*Unit {
-	var units []*Unit
-	add := func(u *Unit) {
-		for ; u != nil && !slices.Contains(units, u); u = l.head.unit(u.Parent) {
+func (l *look) concerned() []*delivery.Unit {
+	var units []*delivery.Unit
+	add := func(u *delivery.Unit) {
+		for ; u != nil && !slices.Contains(units, u); u = u.Parent {
 			units = append(units, u)
 			if !l.unitChanges(u) {
 				return
@@ -174,12 +174,12 @@ func (l *look) concerned() []*Unit {
 func dependencyCycle(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, cycle := range l.order.cycles {
-		u := l.head.unit(cycle[0])
-		if !slices.ContainsFunc(cycle, func(name string) bool { return l.relevant(l.head.unit(name)) }) {
+		u := l.head.Unit(cycle[0])
+		if !slices.ContainsFunc(cycle, func(name string) bool { return l.relevant(l.head.Unit(name)) }) {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Error, Place: u.By.place("spec", "dependsOn"),
+			Severity: finding.Error, Place: u.By.Place("spec", "dependsOn"),
 			Why:  "these wait for one another, so none of them is applied: " + strings.Join(cycle, ", "),
 			Mend: "take one out of dependsOn; a Kustomization with wait: true waits for those it applies, too",
 		})
@@ -195,7 +195,7 @@ func dependencyMissing(l *look) []finding.Finding {
 			continue
 		}
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: m.unit.By.place("spec", "dependsOn"),
+			Severity: finding.Warning, Place: m.unit.By.Place("spec", "dependsOn"),
 			Why:  fmt.Sprintf("%s waits for %s, which is not among these manifests; if it is not in the cluster either, nothing is applied", m.unit.Name, m.name),
 			Mend: "correct the name or the namespace, if it is wrong",
 		})
@@ -204,4 +204,6 @@ func dependencyMissing(l *look) []finding.Finding {
 }
 
 // relevant tells whether a unit has to do with the pull request.
-func (l *look) relevant(u *Unit) bool { return slices.Contains(l.concerned(), u) || l.unitChanges(u) }
+func (l *look) relevant(u *delivery.Unit) bool {
+	return slices.Contains(l.concerned(), u) || l.unitChanges(u)
+}

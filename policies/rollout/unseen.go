@@ -9,26 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// Source is something that brings objects to a cluster which are not among those of its units: a HelmRelease, an
-// Application of a chart, a Kustomization of another repository.
-//
-// What it brings may hold CRDs and what is written at their versions. Were each one reason enough to know nothing, the
-// preview would be of no use in any repository that has a chart. So the question is what this pull request does: a source
-// that is the same in the base and in the head brings the same after the merge as before, and is only told (NotFollowed);
-// one that comes, goes or changes leaves it unknown what the cluster gets (UnseenChanged), as does a unit that is taken
-// from another place than before (SourceMoved).
-type Source struct {
-	// Name is the kind and the namespace/name of By.
-	Name string
-	By   *Object
-	// Why says why it cannot be seen.
-	Why string
-	// Fingerprint stands for all in the repository that decides what it brings.
-	Fingerprint string
-}
+// What brings objects that are not seen may hold CRDs, and what is written at their versions. Were each one reason enough to
+// know nothing, the preview would be of no use in any repository that has a chart. So the question is what this pull request
+// does: a source that is the same in the base and in the head brings the same after the merge as before, and is only told
+// (NotFollowed); one that comes, goes or changes leaves it unknown what the cluster gets (UnseenChanged), as does a unit
+// that is taken from another place than before (SourceMoved).
 
 // LeavesUnknown tells whether a rule says that this pull request changes what a cluster gets in a way that cannot be seen.
 // However harmless what can be seen is, the verdict is unknown then.
@@ -40,14 +29,14 @@ const renderIt = "render both sides, with `helm template --include-crds` for exa
 func unseenChanged(l *look) []finding.Finding {
 	before, after := fingerprints(l.base.Unseen), fingerprints(l.head.Unseen)
 	var findings []finding.Finding
-	add := func(s Source, by *Object, why string) {
+	add := func(s delivery.Unseen, by *delivery.Object, why string) {
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: by.place("spec"), Why: fmt.Sprintf("%s %s: %s", s.Name, why, s.Why), Mend: renderIt,
+			Severity: finding.Warning, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", s.Name, why, s.Why), Mend: renderIt,
 		})
 	}
 	for _, s := range l.head.Unseen {
 		switch was, there := before[s.Name]; {
-		case !there && l.base.unitBy(s) != nil:
+		case !there && unitBy(l.base, s) != nil:
 			add(s, s.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
 		case !there:
 			add(s, s.By, "is new, and what CRDs it brings is not known")
@@ -57,14 +46,14 @@ func unseenChanged(l *look) []finding.Finding {
 	}
 	for _, s := range l.base.Unseen {
 		if _, there := after[s.Name]; !there {
-			add(s, l.head.unitBy(s), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
+			add(s, unitBy(l.head, s), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
 		}
 	}
 	return append(findings, inputsChanged(l)...)
 }
 
 // fingerprints are those of sources by name. There may be several of one name, in several units.
-func fingerprints(sources []Source) map[string]string {
+func fingerprints(sources []delivery.Unseen) map[string]string {
 	found := map[string]string{}
 	for _, s := range sources {
 		found[s.Name] += s.Fingerprint + " "
@@ -74,9 +63,9 @@ func fingerprints(sources []Source) map[string]string {
 
 // unitBy is the Kustomization or Application of a source, nil if the cluster does not have it. Of what the head has no
 // more, no place is told, since findings are read beside the files of the head.
-func (c *Cluster) unitBy(s Source) *Object {
+func unitBy(c *delivery.Cluster, s delivery.Unseen) *delivery.Object {
 	for i := range c.Units {
-		if by := c.Units[i].By; by != nil && sameObject(by, s.By) {
+		if by := c.Units[i].By; by != nil && by.Same(s.By) {
 			return by
 		}
 	}
@@ -88,7 +77,7 @@ func (c *Cluster) unitBy(s Source) *Object {
 func notFollowed(l *look) []finding.Finding {
 	before, after := fingerprints(l.base.Unseen), fingerprints(l.head.Unseen)
 	var names []string
-	var first *Object
+	var first *delivery.Object
 	for _, s := range l.head.Unseen {
 		if was, there := before[s.Name]; !there || was != after[s.Name] {
 			continue
@@ -102,7 +91,7 @@ func notFollowed(l *look) []finding.Finding {
 		return nil
 	}
 	f := finding.Finding{
-		Severity: finding.Info, Place: first.place("spec"),
+		Severity: finding.Info, Place: first.Place("spec"),
 		Why: "not seen, and the same before and after this change: " + strings.Join(names, ", "),
 	}
 	if l.leaves() {
@@ -137,21 +126,21 @@ var ofASource = [][]string{{"spec", "url"}, {"spec", "ref"}, {"spec", "endpoint"
 func sourceMoved(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for i := range l.head.Units {
-		u, was := &l.head.Units[i], l.base.unit(l.head.Units[i].Name)
+		u, was := l.head.Units[i], l.base.Unit(l.head.Units[i].Name)
 		if u.By == nil || was == nil || was.By == nil || l.isUnseen(l.base, was) && l.isUnseen(l.head, u) {
 			continue
 		}
 		for _, fields := range whereFrom {
-			if !reflect.DeepEqual(was.By.at(fields...), u.By.at(fields...)) {
+			if !reflect.DeepEqual(was.By.Field(fields...), u.By.Field(fields...)) {
 				findings = append(findings, moved(u, u.By, fields))
 			}
 		}
-		before, after := l.base.source(was), l.head.source(u)
+		before, after := sourceOf(l.base, was), sourceOf(l.head, u)
 		if before == nil || after == nil {
 			continue // sources are often made by hand, and one that is called otherwise is found above
 		}
 		for _, fields := range ofASource {
-			if !reflect.DeepEqual(before.at(fields...), after.at(fields...)) {
+			if !reflect.DeepEqual(before.Field(fields...), after.Field(fields...)) {
 				findings = append(findings, moved(u, after, fields))
 			}
 		}
@@ -159,32 +148,32 @@ func sourceMoved(l *look) []finding.Finding {
 	return findings
 }
 
-func moved(u *Unit, by *Object, fields []string) finding.Finding {
+func moved(u *delivery.Unit, by *delivery.Object, fields []string) finding.Finding {
 	return finding.Finding{
-		Severity: finding.Warning, Place: by.place(fields...),
+		Severity: finding.Warning, Place: by.Place(fields...),
 		Why: fmt.Sprintf("%s takes what it applies from another place or revision, or applies it to another cluster, than before (%s of %s %s), and this preview looks at this repository only",
 			u.Name, strings.Join(fields, "."), by.GetKind(), by.GetName()),
 		Mend: "see to it that what is there is what is here, or change it by a pull request of its own",
 	}
 }
 
-func (l *look) isUnseen(c *Cluster, u *Unit) bool {
-	return slices.ContainsFunc(c.Unseen, func(s Source) bool { return sameObject(s.By, u.By) })
+func (l *look) isUnseen(c *delivery.Cluster, u *delivery.Unit) bool {
+	return slices.ContainsFunc(c.Unseen, func(s delivery.Unseen) bool { return s.By.Same(u.By) })
 }
 
 // source is what a Kustomization's sourceRef means; nil if it is not among the manifests.
-func (c *Cluster) source(u *Unit) *Object {
-	reference := &Object{Unstructured: &unstructured.Unstructured{}}
-	if content, ok := u.By.at("spec", "sourceRef").(map[string]any); ok {
+func sourceOf(c *delivery.Cluster, u *delivery.Unit) *delivery.Object {
+	reference := &delivery.Object{Unstructured: &unstructured.Unstructured{}}
+	if content, ok := u.By.Field("spec", "sourceRef").(map[string]any); ok {
 		reference.Object = content
 	}
-	namespace := reference.text("namespace")
+	namespace := reference.Text("namespace")
 	if namespace == "" {
 		namespace = u.By.GetNamespace()
 	}
 	for i := range c.Units {
 		for _, object := range c.Units[i].Objects {
-			if object.is("source.toolkit.fluxcd.io", reference.text("kind")) && object.GetName() == reference.text("name") &&
+			if object.Is("source.toolkit.fluxcd.io", reference.Text("kind")) && object.GetName() == reference.Text("name") &&
 				(object.GetNamespace() == namespace || object.GetNamespace() == "") {
 				return object
 			}

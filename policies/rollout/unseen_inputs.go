@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -13,10 +14,9 @@ import (
 // leaves out, the values of variables) and changes. There is one finding for each such thing, whatever number of units it
 // decides about. A unit that comes or goes is seen to do so.
 func inputsChanged(l *look) []finding.Finding {
-	units := map[string][]*Unit{}
-	for i := range l.head.Units {
-		u := &l.head.Units[i]
-		was := l.unitBefore(i)
+	units := map[string][]*delivery.Unit{}
+	for _, u := range l.head.Units {
+		was := l.unitBefore(u)
 		if was == nil || u.By != nil && was.By != nil && l.isUnseen(l.base, was) && l.isUnseen(l.head, u) {
 			continue
 		}
@@ -35,7 +35,7 @@ func inputsChanged(l *look) []finding.Finding {
 	for _, name := range slices.Sorted(maps.Keys(units)) {
 		first := units[name][0]
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: first.By.place("spec"),
+			Severity: finding.Warning, Place: first.By.Place("spec"),
 			Why:  fmt.Sprintf("%s changes, and decides what arrives of %s, which this preview does not follow", name, someOf(units[name])),
 			Mend: "see to it that all that is applied still arrives, or change it by a pull request of its own",
 		})
@@ -45,16 +45,15 @@ func inputsChanged(l *look) []finding.Finding {
 
 // unitBefore is what a unit of the head is in the base. Where nobody says who applies the entry point, it is called after the
 // tree that it is of.
-func (l *look) unitBefore(i int) *Unit {
-	u := &l.head.Units[i]
-	if was := l.base.unit(u.Name); was != nil || i > 0 || u.By != nil || len(l.base.Units) == 0 || l.base.Units[0].By != nil {
+func (l *look) unitBefore(u *delivery.Unit) *delivery.Unit {
+	if was := l.base.Unit(u.Name); was != nil || u != l.head.Units[0] || u.By != nil || len(l.base.Units) == 0 || l.base.Units[0].By != nil {
 		return was
 	}
-	return &l.base.Units[0]
+	return l.base.Units[0]
 }
 
 // someOf are the names of a few units, and how many more there are.
-func someOf(units []*Unit) string {
+func someOf(units []*delivery.Unit) string {
 	const few = 3
 	var names []string
 	for _, u := range units[:min(few, len(units))] {

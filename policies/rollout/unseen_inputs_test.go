@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 func TestWhatDecidesAboutUnitsUnseenLeavesItUnknown(t *testing.T) {
@@ -26,8 +28,8 @@ func TestWhatDecidesAboutUnitsUnseenLeavesItUnknown(t *testing.T) {
 			g := NewWithT(t)
 			w := worldOf(t, "Flux", c.edits, c.headEdits)
 			for _, unit := range c.units {
-				for cluster, inputs := range map[*Cluster]map[string]string{&w.base: c.base, &w.head: c.head} {
-					if u := cluster.unit(unit); u != nil {
+				for cluster, inputs := range map[*delivery.Cluster]map[string]string{&w.base: c.base, &w.head: c.head} {
+					if u := cluster.Unit(unit); u != nil {
 						u.Inputs = inputs
 					}
 				}

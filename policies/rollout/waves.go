@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // Argo CD's annotations.
@@ -43,14 +43,14 @@ func (s slot) compare(other slot) int {
 }
 
 // slotsOf are when Argo CD applies an object: none if it is skipped, several for a hook of several phases.
-func slotsOf(o *Object) []slot {
-	wave, err := strconv.Atoi(o.annotation(waveAnnotation))
+func slotsOf(o *delivery.Object) []slot {
+	wave, err := strconv.Atoi(o.Annotation(waveAnnotation))
 	if err != nil {
-		wave, _ = strconv.Atoi(o.annotation("helm.sh/hook-weight"))
+		wave, _ = strconv.Atoi(o.Annotation("helm.sh/hook-weight"))
 	}
-	hooks := o.annotation(hookAnnotation)
+	hooks := o.Annotation(hookAnnotation)
 	if hooks == "" {
-		hooks = o.annotation("helm.sh/hook")
+		hooks = o.Annotation("helm.sh/hook")
 	}
 	var slots []slot
 	known := hooks == ""
@@ -75,24 +75,24 @@ func slotsOf(o *Object) []slot {
 }
 
 // inWaves tells whether a unit is applied wave by wave. Manifests that somebody has rendered are, if they say so.
-func (u *Unit) inWaves() bool {
+func inWaves(u *delivery.Unit) bool {
 	if u.Tool != "" {
-		return u.Tool == optin.ArgoCD
+		return u.Tool == delivery.ArgoCD
 	}
-	return slices.ContainsFunc(u.Objects, func(o *Object) bool {
-		return o.annotation(waveAnnotation) != "" || o.annotation(hookAnnotation) != ""
+	return slices.ContainsFunc(u.Objects, func(o *delivery.Object) bool {
+		return o.Annotation(waveAnnotation) != "" || o.Annotation(hookAnnotation) != ""
 	})
 }
 
 // slots are when in the unit an object is applied.
-func (u *Unit) slots(o *Object) []slot {
-	if u.inWaves() {
+func slots(u *delivery.Unit, o *delivery.Object) []slot {
+	if inWaves(u) {
 		return slotsOf(o)
 	}
 	return []slot{{}}
 }
 
 // syncOption tells whether an Application sets an option.
-func (u *Unit) syncOption(option string) bool {
-	return u.By != nil && u.Tool == optin.ArgoCD && slices.Contains(u.By.texts("spec", "syncPolicy", "syncOptions"), option)
+func syncOption(u *delivery.Unit, option string) bool {
+	return u.By != nil && u.Tool == delivery.ArgoCD && slices.Contains(u.By.Texts("spec", "syncPolicy", "syncOptions"), option)
 }

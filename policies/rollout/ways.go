@@ -1,5 +1,7 @@
 package rollout
 
+import "github.com/moult-dev/moult/policies/delivery"
+
 // way is what there is between a gate and what it guards. The set is closed; a later one is better.
 type way int
 
@@ -17,7 +19,7 @@ const (
 )
 
 // between finds the best way from a gate to a node, and why it is not guarded.
-func (o *order) between(from *node, gate *Object, to *node, applicationHealth bool) (best way, why string) {
+func (o *order) between(from *node, gate *delivery.Object, to *node, applicationHealth bool) (best way, why string) {
 	if o.reaches(from, to, func(e edge, first bool) bool {
 		return e.unlocked == "" && e.kind != childHealth && (!first || e.watches(from, gate))
 	}) ||
@@ -63,12 +65,12 @@ func (o *order) reaches(from, to *node, may func(e edge, first bool) bool) bool 
 }
 
 // watches tells whether the later node waits until a gate in the earlier one is open.
-func (e edge) watches(from *node, gate *Object) bool {
+func (e edge) watches(from *node, gate *delivery.Object) bool {
 	switch e.kind {
 	case nextWave:
 		return true
 	case dependency:
-		return from.unit.checks(gate)
+		return checks(from.unit, gate)
 	case childHealth:
 		return from.unit.By != nil
 	case held:

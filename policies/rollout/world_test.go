@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 const key = "moult.dev/migrate"
@@ -185,33 +185,35 @@ func edited(t *testing.T, text string, edits []string) string {
 }
 
 // clusterOf reads a world. Places are the unit's name and what the field is.
-func clusterOf(t *testing.T, text string) Cluster {
+func clusterOf(t *testing.T, text string) delivery.Cluster {
 	t.Helper()
-	c := Cluster{Name: "production"}
+	c := delivery.Cluster{Name: "production"}
 	for section := range strings.SplitSeq(text, "=== ") {
 		name, manifests, _ := strings.Cut(section, "\n")
 		if strings.TrimSpace(name) == "" {
 			continue
 		}
 		name, unseen := strings.CutSuffix(name, " (unseen)")
-		u := Unit{Name: name, Unseen: unseen}
+		u := &delivery.Unit{Name: name}
+		if unseen {
+			u.Unseen = "it is elsewhere"
+		}
 		for manifest := range strings.SplitSeq(manifests, "---\n") {
 			object := &unstructured.Unstructured{}
 			NewWithT(t).Expect(yaml.Unmarshal([]byte(manifest), &object.Object)).To(Succeed(), manifest)
 			if len(object.Object) > 0 {
-				u.Objects = append(u.Objects, &Object{Unstructured: object, At: func(fields ...string) finding.Place {
+				u.Objects = append(u.Objects, &delivery.Object{Unstructured: object, At: func(fields ...string) finding.Place {
 					return finding.Place{File: fmt.Sprintf("%s/%s/%s", name, object.GetName(), strings.Join(fields, "."))}
 				}})
 			}
 		}
 		c.Units = append(c.Units, u)
 	}
-	for i := range c.Units {
-		wire(&c, &c.Units[i])
+	for _, u := range c.Units {
+		wire(&c, u)
 	}
-	for i := range c.Units {
-		u := &c.Units[i]
-		if u.Unseen && u.By != nil {
+	for _, u := range c.Units {
+		if u.Unseen != "" && u.By != nil {
 			c.Unseen = append(c.Unseen, unseenOf(t, u.By))
 		}
 		for _, object := range u.Objects {
@@ -224,39 +226,38 @@ func clusterOf(t *testing.T, text string) Cluster {
 }
 
 // unseenOf is what clusters/desired says of what cannot be seen.
-func unseenOf(t *testing.T, by *Object) Source {
+func unseenOf(t *testing.T, by *delivery.Object) delivery.Unseen {
 	t.Helper()
 	content, err := yaml.Marshal(by.Object)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return Source{Name: by.GetKind() + " " + by.GetNamespace() + "/" + by.GetName(), By: by, Why: "it is elsewhere", Fingerprint: string(content)}
+	return delivery.Unseen{Name: by.GetKind() + " " + by.GetNamespace() + "/" + by.GetName(), By: by, Why: "it is elsewhere", Fingerprint: string(content)}
 }
 
 // wire finds out who applies a unit, as clusters/desired does.
-func wire(c *Cluster, u *Unit) {
+func wire(c *delivery.Cluster, u *delivery.Unit) {
 	for _, around := range c.Units {
 		for _, object := range around.Objects {
-			deliveries := optin.DeliveriesOf(object.Unstructured)
-			if len(deliveries) == 0 || object.GetNamespace()+"/"+object.GetName() != u.Name {
+			if delivery.ToolOf(object) == "" || object.GetNamespace()+"/"+object.GetName() != u.Name {
 				continue
 			}
-			u.By, u.Parent, u.Deliveries, u.Tool = object, around.Name, deliveries, deliveries[0].Tool
-			for _, entry := range object.entries("spec", "dependsOn") {
+			u.By, u.Parent, u.Sources, u.Tool = object, around, delivery.SourcesOf(object), delivery.ToolOf(object)
+			for _, entry := range object.Entries("spec", "dependsOn") {
 				u.DependsOn = append(u.DependsOn, named(entry, u))
 			}
 		}
 	}
 }
 
-func shapeOf(crd *Object) *crddiff.Shape {
+func shapeOf(crd *delivery.Object) *crddiff.Shape {
 	if crd == nil {
 		return nil
 	}
-	s := &crddiff.Shape{Conversion: crd.text("spec", "conversion", "strategy")}
+	s := &crddiff.Shape{Conversion: crd.Text("spec", "conversion", "strategy")}
 	if label, ok := crd.GetLabels()[key]; ok {
 		s.Label = &label
 	}
-	for _, v := range crd.entries("spec", "versions") {
-		version := crddiff.Version{Name: v.text("name"), Served: v.truth("served"), Storage: v.truth("storage")}
+	for _, v := range crd.Entries("spec", "versions") {
+		version := crddiff.Version{Name: v.Text("name"), Served: v.True("served"), Storage: v.True("storage")}
 		if version.Storage {
 			s.Storage = version.Name
 		}
@@ -266,11 +267,11 @@ func shapeOf(crd *Object) *crddiff.Shape {
 }
 
 // changesOf are the CRDs that differ.
-func changesOf(base, head *Cluster) []crddiff.CRD {
+func changesOf(base, head *delivery.Cluster) []crddiff.CRD {
 	var changes []crddiff.CRD
 	for _, name := range []string{"widgets.example.com", "gadgets.example.com"} {
-		c := crddiff.CRD{Name: name, Base: shapeOf(base.crd(name)), Head: shapeOf(head.crd(name))}
-		if before, after := base.crd(name), head.crd(name); (before != nil || after != nil) &&
+		c := crddiff.CRD{Name: name, Base: shapeOf(base.CRD(name)), Head: shapeOf(head.CRD(name))}
+		if before, after := base.CRD(name), head.CRD(name); (before != nil || after != nil) &&
 			(before == nil || after == nil || !equality.Semantic.DeepEqual(before.Object, after.Object)) {
 			changes = append(changes, c)
 		}
@@ -280,7 +281,7 @@ func changesOf(base, head *Cluster) []crddiff.CRD {
 
 // pullRequest is what Of is asked about.
 type pullRequest struct {
-	base, head Cluster
+	base, head delivery.Cluster
 	changes    []crddiff.CRD
 }
 

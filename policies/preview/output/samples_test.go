@@ -8,8 +8,8 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -155,8 +155,8 @@ func hostile() preview.Report {
 	r.Base, r.Head, r.Sentence = attack, attack, attack
 	wave := 1
 	r.Clusters = []preview.Cluster{{Name: attack, Source: attack, TakenAt: &takenAt, Rollout: &rollout.Rollout{Cluster: attack, Steps: []rollout.Step{
-		{Order: 1, Tool: optin.ArgoCD, Unit: attack, Phase: attack, Wave: &wave, After: []string{attack}, Items: []rollout.Item{{Role: rollout.Gate, Name: attack, CRD: attack, Versions: []string{attack}}}},
-		{Order: 2, Tool: optin.ArgoCD, Unit: attack, Items: []rollout.Item{{Role: rollout.Removal, Name: attack, Versions: []string{attack}, Place: finding.Place{File: attack, Line: 3}}}},
+		{Order: 1, Tool: delivery.ArgoCD, Unit: attack, Phase: attack, Wave: &wave, After: []string{attack}, Items: []rollout.Item{{Role: rollout.Gate, Name: attack, CRD: attack, Versions: []string{attack}}}},
+		{Order: 2, Tool: delivery.ArgoCD, Unit: attack, Items: []rollout.Item{{Role: rollout.Removal, Name: attack, Versions: []string{attack}, Place: finding.Place{File: attack, Line: 3}}}},
 	}}}}
 	r.CRDs = []preview.CRD{{
 		CRD: crddiff.CRD{Name: attack, Kind: attack, Base: shape(attack), Head: shape("v1"), Changes: []crddiff.Change{
@@ -178,21 +178,21 @@ func argoCD(gate, crd int) []rollout.Step {
 	g := rollout.Item{Role: rollout.Gate, Name: "widgets-system/widgets-v1alpha1", CRD: "widgets.example.com", Versions: []string{"v1alpha1"}, Place: finding.Place{File: "deploy/gate.yaml", Line: 1}}
 	c := rollout.Item{Role: rollout.Removal, Name: "widgets.example.com", Versions: []string{"v1alpha1"}, Place: finding.Place{File: "crds/widgets.yaml", Line: 12}}
 	if gate == crd {
-		return []rollout.Step{{Order: 1, Tool: optin.ArgoCD, Unit: "argocd/widgets", Wave: &crd, Items: []rollout.Item{g, c}, Others: 14}}
+		return []rollout.Step{{Order: 1, Tool: delivery.ArgoCD, Unit: "argocd/widgets", Wave: &crd, Items: []rollout.Item{g, c}, Others: 14}}
 	}
 	return []rollout.Step{
-		{Order: 1, Tool: optin.ArgoCD, Unit: "argocd/widgets", Wave: &gate, Items: []rollout.Item{g}, Others: 1},
-		{Order: 2, Tool: optin.ArgoCD, Unit: "argocd/widgets", Wave: &crd, Items: []rollout.Item{c}, Others: 13},
+		{Order: 1, Tool: delivery.ArgoCD, Unit: "argocd/widgets", Wave: &gate, Items: []rollout.Item{g}, Others: 1},
+		{Order: 2, Tool: delivery.ArgoCD, Unit: "argocd/widgets", Wave: &crd, Items: []rollout.Item{c}, Others: 13},
 	}
 }
 
 func flux() []rollout.Step {
 	return []rollout.Step{
-		{Order: 1, Tool: optin.Flux, Unit: "flux-system/gates", Items: []rollout.Item{{Role: rollout.Gate, Name: "widgets-system/widgets-v1alpha1", CRD: "widgets.example.com", Versions: []string{"v1alpha1"}}}},
-		{Order: 2, Tool: optin.Flux, Unit: "flux-system/crds", After: []string{"flux-system/gates"}, Items: []rollout.Item{
+		{Order: 1, Tool: delivery.Flux, Unit: "flux-system/gates", Items: []rollout.Item{{Role: rollout.Gate, Name: "widgets-system/widgets-v1alpha1", CRD: "widgets.example.com", Versions: []string{"v1alpha1"}}}},
+		{Order: 2, Tool: delivery.Flux, Unit: "flux-system/crds", After: []string{"flux-system/gates"}, Items: []rollout.Item{
 			{Role: rollout.Removal, Name: "widgets.example.com", Versions: []string{"v1alpha1"}}, {Role: rollout.Changed, Name: "gears.example.com"},
 		}},
-		{Order: 3, Tool: optin.Flux, Unit: "flux-system/apps", After: []string{"flux-system/crds"}, Items: []rollout.Item{{Role: rollout.Flip, Name: "cogs.example.com"}}, Others: 210},
+		{Order: 3, Tool: delivery.Flux, Unit: "flux-system/apps", After: []string{"flux-system/crds"}, Items: []rollout.Item{{Role: rollout.Flip, Name: "cogs.example.com"}}, Others: 210},
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -34,7 +34,7 @@ type item struct {
 	// because is why that does not let it pass: the kind of its first blocker, empty if there is none.
 	because string
 	// tool applies the gate.
-	tool optin.Tool
+	tool delivery.Tool
 	// loose says why the gate does not hold it although it is there, or may not; empty if it does.
 	loose string
 }
@@ -127,7 +127,7 @@ func holds(s verdict.State) hold {
 // gateBefore is a gate in an earlier step, and the tool that applies it.
 type gateBefore struct {
 	name string
-	tool optin.Tool
+	tool delivery.Tool
 }
 
 // gatesBefore are the gates for a CRD in earlier steps.
@@ -245,9 +245,9 @@ func (i item) fails() string {
 		why = " (" + plain(i.because) + ")"
 	}
 	switch i.tool {
-	case optin.Flux:
+	case delivery.Flux:
 		return plain(i.gate) + " is Stalled" + why + ", so its Kustomization fails at once"
-	case optin.ArgoCD:
+	case delivery.ArgoCD:
 		return plain(i.gate) + " is Degraded" + why + ", so the sync fails"
 	}
 	return plain(i.gate) + " is Stalled" + why + ", and stays so until something else is committed"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
 )
@@ -60,21 +60,21 @@ func TestWhatAGateHoldsBack(t *testing.T) {
 // because the gate asks for it.
 func TestWhatAGateWaitsFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		tool    optin.Tool
+		tool    delivery.Tool
 		verdict preview.Verdict
 		state   verdict.State
 		kind    string
 		want    string
 		hold    hold
 	}{
-		"the migration is under way":         {optin.Flux, preview.Blocked, verdict.Progressing, v1alpha1.ReasonMigrating, "held here until ns/gate is Ready", shut},
-		"managedFields are being moved":      {optin.Flux, preview.Warned, verdict.Progressing, v1alpha1.ReasonRepairingOwnership, "waits for ns/gate, which opens once managedFields are moved", opening},
-		"managedFields are to be moved":      {optin.Flux, preview.Warned, verdict.Progressing, preview.ReasonOwnershipNotRepaired, "waits for ns/gate, which opens once managedFields are moved", opening},
-		"Flux fails at once":                 {optin.Flux, preview.Blocked, verdict.Stalled, v1alpha1.ReasonIntermediateRevisionRequired, "fails here: ns/gate is Stalled (IntermediateRevisionRequired), so its Kustomization fails at once", failing},
-		"Argo CD fails the sync":             {optin.ArgoCD, preview.Blocked, verdict.Stalled, v1alpha1.ReasonNotOptedIn, "fails here: ns/gate is Degraded (NotOptedIn), so the sync fails", failing},
+		"the migration is under way":         {delivery.Flux, preview.Blocked, verdict.Progressing, v1alpha1.ReasonMigrating, "held here until ns/gate is Ready", shut},
+		"managedFields are being moved":      {delivery.Flux, preview.Warned, verdict.Progressing, v1alpha1.ReasonRepairingOwnership, "waits for ns/gate, which opens once managedFields are moved", opening},
+		"managedFields are to be moved":      {delivery.Flux, preview.Warned, verdict.Progressing, preview.ReasonOwnershipNotRepaired, "waits for ns/gate, which opens once managedFields are moved", opening},
+		"Flux fails at once":                 {delivery.Flux, preview.Blocked, verdict.Stalled, v1alpha1.ReasonIntermediateRevisionRequired, "fails here: ns/gate is Stalled (IntermediateRevisionRequired), so its Kustomization fails at once", failing},
+		"Argo CD fails the sync":             {delivery.ArgoCD, preview.Blocked, verdict.Stalled, v1alpha1.ReasonNotOptedIn, "fails here: ns/gate is Degraded (NotOptedIn), so the sync fails", failing},
 		"nobody knows the tool":              {"", preview.Blocked, verdict.Stalled, v1alpha1.ReasonStillServed, "fails here: ns/gate is Stalled (StillServed), and stays so until something else is committed", failing},
-		"open, while a field is lost":        {optin.Flux, preview.Blocked, verdict.Ready, "", "waits for ns/gate, which would be Ready now", opening},
-		"nothing is known about the cluster": {optin.Flux, preview.Unknown, "", "", "waits for ns/gate; whether that gets Ready is not known", unsure},
+		"open, while a field is lost":        {delivery.Flux, preview.Blocked, verdict.Ready, "", "waits for ns/gate, which would be Ready now", opening},
+		"nothing is known about the cluster": {delivery.Flux, preview.Unknown, "", "", "waits for ns/gate; whether that gets Ready is not known", unsure},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

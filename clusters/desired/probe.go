@@ -1,4 +1,4 @@
-package main
+package desired
 
 import (
 	"errors"
@@ -10,12 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // prober finds out on how many CRDs each patch sets the opt-in label. Kustomize does not tell, and says nothing of a
@@ -23,18 +21,18 @@ import (
 // sees, and the CRDs that carry it are counted.
 type prober struct {
 	labelKey string
-	patches  []optin.Patch
+	patches  []delivery.Patch
 	known    map[string]int // by the place of the patch, since a component may be read more than once
 }
 
-// buildAndProbe builds a folder. The fields are where the options' patches stand in the object that delivers them.
-func buildAndProbe(dir string, o render.Options, fields [][]string, labelKey string) (*render.Rendering, []optin.Patch, error) {
+// buildAndProbe builds a folder. The options' patches are the inline ones of the object that delivers them, in their order.
+func buildAndProbe(dir string, o render.Options, inline []delivery.InlinePatch, labelKey string) (*render.Rendering, []delivery.Patch, error) {
 	looking, probing := newProber(labelKey), newProber(labelKey)
 	changed := o
 	changed.Patches = slices.Clone(o.Patches)
 	for i := range changed.Patches {
 		if patch := &changed.Patches[i]; probing.sets(patch.Patch) {
-			patch.Patch = probing.probe(patch.Patch, optin.Patch{Field: fields[i]})
+			patch.Patch = probing.probe(patch.Patch, delivery.Patch{Field: inline[i].Field})
 		}
 	}
 	o.Edit, changed.Edit = looking.look, probing.edit
@@ -75,7 +73,7 @@ func (p *prober) edit(file string, content []byte) ([]byte, error) {
 	if err != nil {
 		return content, nil //nolint:nilerr // Kustomize has a better message
 	}
-	patches, err := elements(kustomization, "patches")
+	patches, err := Elements(kustomization, "patches")
 	if err != nil {
 		return content, nil //nolint:nilerr // the same
 	}
@@ -85,7 +83,7 @@ func (p *prober) edit(file string, content []byte) ([]byte, error) {
 		if err != nil || i >= len(lines) || !p.sets(text) {
 			continue // it is not in the file, but was added by a delivery
 		}
-		probe := yaml.SetField("patch", yaml.NewStringRNode(p.probe(text, optin.Patch{File: fileOf(file), Line: lines[i]})))
+		probe := yaml.SetField("patch", yaml.NewStringRNode(p.probe(text, delivery.Patch{File: fileOf(file), Line: lines[i]})))
 		if err := errors.Join(entry.PipeE(yaml.Clear("path")), entry.PipeE(probe)); err != nil {
 			return nil, err
 		}
@@ -109,7 +107,7 @@ func patchText(entry *yaml.RNode, dir string) (string, error) {
 }
 
 // probe changes the text of a patch and remembers it.
-func (p *prober) probe(text string, at optin.Patch) string {
+func (p *prober) probe(text string, at delivery.Patch) string {
 	place := fmt.Sprint(at.File, at.Line, at.Field)
 	i, ok := p.known[place]
 	if !ok {
@@ -193,7 +191,7 @@ func patchLines(file string) []int {
 	if err != nil {
 		return nil
 	}
-	patches, err := elements(kustomization, "patches")
+	patches, err := Elements(kustomization, "patches")
 	if err != nil {
 		return nil
 	}
@@ -204,8 +202,18 @@ func patchLines(file string) []int {
 	return lines
 }
 
-// elements of a list, none if there is no list.
-func elements(node *yaml.RNode, field string) ([]*yaml.RNode, error) {
+// SetsLabel tells whether a patch of a kustomization itself sets the opt-in label, or takes it off.
+func SetsLabel(kustomization *yaml.RNode, dir, labelKey string) bool {
+	patches, err := Elements(kustomization, "patches")
+	p := newProber(labelKey)
+	return err == nil && slices.ContainsFunc(patches, func(entry *yaml.RNode) bool {
+		text, err := patchText(entry, dir)
+		return err == nil && p.sets(text)
+	})
+}
+
+// Elements of a list, none if there is no list.
+func Elements(node *yaml.RNode, field string) ([]*yaml.RNode, error) {
 	list, err := node.Pipe(yaml.Lookup(field))
 	if err != nil || list == nil || list.YNode().Kind != yaml.SequenceNode {
 		return nil, err
@@ -220,22 +228,4 @@ func textOf(node *yaml.RNode, field string) string {
 		return ""
 	}
 	return value.YNode().Value
-}
-
-// kustomizePatches are a delivery's patches as Kustomize knows them, and where they stand.
-func kustomizePatches(inline []optin.InlinePatch) (patches []types.Patch, fields [][]string) {
-	for _, patch := range inline {
-		converted := types.Patch{Patch: patch.Patch}
-		if t := patch.Target; t != nil {
-			converted.Target = &types.Selector{
-				ResId: resid.ResId{
-					Gvk:  resid.Gvk{Group: t["group"], Version: t["version"], Kind: t["kind"]},
-					Name: t["name"], Namespace: t["namespace"],
-				},
-				LabelSelector: t["labelSelector"], AnnotationSelector: t["annotationSelector"],
-			}
-		}
-		patches, fields = append(patches, converted), append(fields, patch.Field)
-	}
-	return patches, fields
 }

@@ -1,0 +1,287 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Survey is all that is built from some folders and files, and what the Kustomizations and Applications there apply,
+// whichever cluster gets it.
+type Survey struct {
+	Units []*delivery.Unit
+	// Failed are the builds that failed.
+	Failed []error
+
+	rendered map[*unstructured.Unstructured]*render.Object
+}
+
+// Look builds everything under some paths, one of which may be - for manifests on standard input, and what is delivered
+// from there. No cluster is asked for, so what stands in a Kustomization or an Application about its source is not looked
+// at: a folder of that name is taken for the one that is meant, if it is in the repository of one of the paths. Nothing is
+// substituted, and the units have Patches that set the opt-in label.
+func Look(ctx context.Context, paths []string, stdin io.Reader, labelKey string) *Survey {
+	s := &survey{labelKey: labelKey, rendered: map[*unstructured.Unstructured]*render.Object{}}
+	for _, path := range paths {
+		if path == "-" {
+			s.addStream("standard input", "", stdin)
+			continue
+		}
+		if opened, err := repository.Open(ctx, path); err == nil {
+			s.trees = append(s.trees, opened)
+		}
+		s.walk(path)
+	}
+	s.dropParts(s.builds)
+	followed := s.follow(ctx)
+	s.dropParts(append(slices.Clone(s.builds), followed...))
+	found := &Survey{Failed: s.failed, rendered: s.rendered}
+	for _, b := range append(s.builds, followed...) {
+		found.Units = append(found.Units, b.unit)
+	}
+	return found
+}
+
+// Place is where an object stands, or a field of it, as somebody in the working folder would write it.
+func (s *Survey) Place(object *delivery.Object, fields ...string) render.Place {
+	if rendered := s.rendered[object.Unstructured]; rendered != nil {
+		place := rendered.Place(fields...)
+		place.File = relative(place.File)
+		return place
+	}
+	at := object.Place(fields...)
+	return render.Place{File: at.File, Line: at.Line}
+}
+
+// Named are the objects of a kind and a name, whichever units hold them.
+func (s *Survey) Named(kind, name string) []*delivery.Object {
+	var found []*delivery.Object
+	for _, u := range s.Units {
+		for _, object := range u.Objects {
+			if object.GetKind() == kind && object.GetName() == name {
+				found = append(found, object)
+			}
+		}
+	}
+	return found
+}
+
+// survey is a Survey under way.
+type survey struct {
+	labelKey string
+	trees    []*repository.Tree
+	builds   []*build
+	failed   []error
+	rendered map[*unstructured.Unstructured]*render.Object
+}
+
+// build is one folder, file or stream, built once.
+type build struct {
+	unit *delivery.Unit
+	// files are all that were read, absolute. root is the one that the build begins with, empty for a stream.
+	files []string
+	root  string
+}
+
+// walk looks for kustomizations, and for files that belong to none.
+func (s *survey) walk(path string) {
+	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			s.addFile(name, name == path)
+			return nil
+		case name != path && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		}
+		file := render.KustomizationIn(name)
+		if file == "" {
+			return nil
+		}
+		if !render.IsComponent(file) {
+			s.addFolder(name, file)
+		} else if name == path {
+			s.failed = append(s.failed, fmt.Errorf("%s is a Component, which is built only as part of a kustomization; name one that lists it", name))
+		}
+		return filepath.SkipDir
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: there is no such file or folder; name one, as it is seen from the folder this runs in", path)
+	}
+	if err != nil {
+		s.failed = append(s.failed, err)
+	}
+}
+
+func (s *survey) addFolder(dir, file string) {
+	rendering, patches, err := buildAndProbe(dir, render.Options{}, nil, s.labelKey)
+	if err != nil {
+		s.failed = append(s.failed, err)
+		return
+	}
+	s.addBuild(rendering, absolute(file), patches)
+}
+
+// addFile takes files of manifests. One that was named has to be readable; of the others some are templates, or are
+// broken on purpose, and matter only if they say that they are CRDs.
+func (s *survey) addFile(file string, named bool) {
+	if named && render.KustomizationIn(filepath.Dir(file)) == filepath.Clean(file) {
+		s.walk(filepath.Dir(file))
+		return
+	}
+	if !named && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+		return
+	}
+	read := os.ReadFile
+	if !named {
+		read = render.ReadRegular
+	}
+	content, err := read(file)
+	if err != nil {
+		s.failed = append(s.failed, err)
+		return
+	}
+	before := len(s.failed)
+	s.addStream(file, absolute(file), bytes.NewReader(content))
+	if !named && (bytes.Contains(content, []byte("{{")) || !bytes.Contains(content, []byte("CustomResourceDefinition"))) {
+		s.failed = s.failed[:before]
+	}
+}
+
+func (s *survey) addStream(name, root string, r io.Reader) {
+	rendering, err := render.Stream(name, r)
+	if err != nil {
+		s.failed = append(s.failed, err)
+		return
+	}
+	s.addBuild(rendering, root, nil)
+}
+
+// addBuild leaves out what is there: paths may overlap.
+func (s *survey) addBuild(rendering *render.Rendering, root string, patches []delivery.Patch) {
+	if root != "" && slices.ContainsFunc(s.builds, func(other *build) bool { return other.root == root }) {
+		return
+	}
+	unit := &delivery.Unit{Name: rendering.Name, Objects: s.objects(rendering), Patches: patches}
+	s.builds = append(s.builds, &build{unit: unit, files: rendering.Files, root: root})
+}
+
+// objects remembers where they come from.
+func (s *survey) objects(rendering *render.Rendering) []*delivery.Object {
+	for _, object := range rendering.Objects {
+		s.rendered[object.Unstructured] = object
+	}
+	return objectsOf(rendering, nil)
+}
+
+// follow builds what the builds so far make Flux and Argo CD apply, and what is applied from there.
+func (s *survey) follow(ctx context.Context) []*build {
+	f := &follower{seen: map[string]bool{}, cluster: &delivery.Cluster{}, survey: s, files: map[*delivery.Unit][]string{}}
+	if len(s.trees) > 0 {
+		f.tree = s.trees[0]
+	}
+	for _, b := range s.builds {
+		f.cluster.Units = append(f.cluster.Units, b.unit)
+	}
+	if err := f.walk(ctx); err != nil {
+		s.failed = append(s.failed, err)
+	}
+	var followed []*build
+	for _, u := range f.cluster.Units[len(s.builds):] {
+		if u.Err != nil {
+			s.fails(u)
+		}
+		for i, dir := range u.Dirs {
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(f.tree.Root, dir)
+			}
+			u.Dirs[i] = relative(dir)
+		}
+		followed = append(followed, &build{unit: u, files: f.files[u]})
+	}
+	return followed
+}
+
+// fails takes a unit that cannot be built for one that is not seen. The root of a repository may not be that of this one, so
+// it is no failure that it cannot be built.
+func (s *survey) fails(u *delivery.Unit) {
+	if !slices.ContainsFunc(u.Sources, func(source delivery.Source) bool { return filepath.Clean(source.Path) == "." }) {
+		s.failed = append(s.failed, fmt.Errorf("%s %s: %w", u.By.GetKind(), u.By.GetName(), u.Err))
+	}
+	u.Unseen, u.Err = u.Err.Error(), nil
+}
+
+// folder finds a path in the repositories of all paths, first in those themselves, then in the folders that were named.
+// There is none for a chart.
+func (s *survey) folder(path string) string {
+	if path == "" || strings.Contains(path, "{{") {
+		return ""
+	}
+	for _, t := range s.trees {
+		dir := folder(t, path)
+		if dir != "" && inside(absolute(dir), t.Root) && !hasFile(dir, "Chart.yaml") {
+			return dir
+		}
+	}
+	return ""
+}
+
+// rootOf is the repository of a folder.
+func (s *survey) rootOf(dir string) string {
+	for _, t := range s.trees {
+		if inside(dir, t.Root) {
+			return t.Root
+		}
+	}
+	return ""
+}
+
+// dropParts leaves out what is part of another build: a base is judged by what is made of it.
+func (s *survey) dropParts(all []*build) {
+	s.builds = slices.DeleteFunc(slices.Clone(s.builds), func(part *build) bool {
+		return part.root != "" && slices.ContainsFunc(all, func(b *build) bool {
+			return b != part && slices.Contains(b.files, part.root)
+		})
+	})
+}
+
+// absolute is a path as builds know it: without symbolic links.
+func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if direct, err := filepath.EvalSymlinks(full); err == nil {
+		return direct
+	}
+	return full
+}
+
+// relative is a path as a person in the working folder would write it.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return path
+	}
+	if short, err := filepath.Rel(absolute(here), path); err == nil && len(short) < len(path) {
+		return short
+	}
+	return path
+}

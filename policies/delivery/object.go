@@ -1,0 +1,114 @@
+package delivery
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Object is one object of a unit, as it would be applied. Manifests may be anything: a field that is of another type than
+// it should be is as if it were not there.
+type Object struct {
+	*unstructured.Unstructured
+
+	// At is where the object stands, or its field, or the innermost one around it that is there. It is empty for what comes
+	// from another repository, and may be nil. The first call for an object of a folder may build the folder once more.
+	At func(fields ...string) finding.Place
+}
+
+// Place is where an object or its field stands, as far as that is known; of no object it is empty.
+func (o *Object) Place(fields ...string) finding.Place {
+	if o == nil || o.At == nil {
+		return finding.Place{}
+	}
+	return o.At(fields...)
+}
+
+// Is tells whether the object is of a kind, in whichever version.
+func (o *Object) Is(group, kind string) bool {
+	gvk := o.GroupVersionKind()
+	return gvk.Group == group && gvk.Kind == kind
+}
+
+// IsCRD tells whether the object is a CustomResourceDefinition.
+func (o *Object) IsCRD() bool { return o.Is("apiextensions.k8s.io", "CustomResourceDefinition") }
+
+// IsGate tells whether the object is a VersionRemoval.
+func (o *Object) IsGate() bool { return o.Is("moult.dev", "VersionRemoval") }
+
+// Same tells whether two are the same object of a cluster.
+func (o *Object) Same(other *Object) bool {
+	return o.GroupVersionKind() == other.GroupVersionKind() && o.GetName() == other.GetName() && o.GetNamespace() == other.GetNamespace()
+}
+
+// Annotation is the value of an annotation, empty if there is none.
+func (o *Object) Annotation(key string) string { return o.Text("metadata", "annotations", key) }
+
+// Field is the value of a field, nil if there is none.
+func (o *Object) Field(fields ...string) any {
+	var value any = o.Object
+	for _, field := range fields {
+		around, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = around[field]
+	}
+	return value
+}
+
+// Text is the value of a field that holds one, empty if there is none.
+func (o *Object) Text(fields ...string) string {
+	value, _ := o.Field(fields...).(string)
+	return value
+}
+
+// True tells whether a field is true.
+func (o *Object) True(fields ...string) bool {
+	value, _ := o.Field(fields...).(bool)
+	return value
+}
+
+// Texts are the strings of a list.
+func (o *Object) Texts(fields ...string) []string {
+	list, _ := o.Field(fields...).([]any)
+	var found []string
+	for _, item := range list {
+		if value, ok := item.(string); ok {
+			found = append(found, value)
+		}
+	}
+	return found
+}
+
+// TextMap are the strings of a map, nil if there is none.
+func (o *Object) TextMap(fields ...string) map[string]string {
+	entries, _ := o.Field(fields...).(map[string]any)
+	if len(entries) == 0 {
+		return nil
+	}
+	found := map[string]string{}
+	for key, item := range entries {
+		if text, ok := item.(string); ok {
+			found[key] = text
+		}
+	}
+	return found
+}
+
+// Entries are the maps of a list, each as an object of its own.
+func (o *Object) Entries(fields ...string) []*Object {
+	list, _ := o.Field(fields...).([]any)
+	var found []*Object
+	for _, item := range list {
+		if entry, ok := item.(map[string]any); ok {
+			found = append(found, Wrap(entry))
+		}
+	}
+	return found
+}
+
+// Wrap is a map as an object, to read its fields.
+func Wrap(content map[string]any) *Object {
+	return &Object{Unstructured: &unstructured.Unstructured{Object: content}}
+}

@@ -1,0 +1,134 @@
+package delivery
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Source is one folder that a Flux Kustomization or an Argo CD Application applies, and what is added to it.
+type Source struct {
+	// Settings are the fields of the source itself; with Flux, those of the Kustomization's spec.
+	Settings *Object
+	// Path is the folder, relative to the root of its repository; empty if it is none, as with a chart.
+	Path string
+	// Recurse: Argo CD takes the manifests of folders below, too.
+	Recurse bool
+	// Components, Patches and Labels are added to what lies in the folder.
+	Components              []string
+	IgnoreMissingComponents bool
+	Patches                 []InlinePatch
+	Labels                  map[string]string
+}
+
+// InlinePatch is a patch in the tool's own object.
+type InlinePatch struct {
+	// Field is where it stands in that object.
+	Field []string
+	// Patch is a strategic merge patch or a JSON patch, as text.
+	Patch string
+	// Target has the fields of a Kustomize selector: group, version, kind, name, namespace, labelSelector and
+	// annotationSelector. Nil if the patch says itself what it is for.
+	Target map[string]string
+}
+
+// Patch sets the opt-in label on what it selects, or takes it off.
+type Patch struct {
+	// File and Line are where the patch stands in a kustomization. A patch in the tool's own object has none, but Field.
+	File  string
+	Line  int
+	Field []string
+	// TakesOff: the patch has null for the label.
+	TakesOff bool
+	// Reached is on how many CRDs of the build the patch has set the label, or from how many it has taken it off.
+	Reached int
+}
+
+// FluxGroup is the API group of Flux's Kustomizations, and the prefix of its settings on objects.
+const FluxGroup = "kustomize.toolkit.fluxcd.io"
+
+// ToolOf is what applies something because of an object, empty if nothing does.
+func ToolOf(object *Object) Tool {
+	switch {
+	case object.Is(FluxGroup, "Kustomization"):
+		return Flux
+	case object.Is("argoproj.io", "Application"), object.Is("argoproj.io", "ApplicationSet"):
+		return ArgoCD
+	}
+	return ""
+}
+
+// SpecOf is the field with the settings of a Kustomization, an Application or an ApplicationSet.
+func SpecOf(object *Object) []string {
+	if object.Is("argoproj.io", "ApplicationSet") {
+		return []string{"spec", "template", "spec"}
+	}
+	return []string{"spec"}
+}
+
+// SourcesOf reads an object that makes a tool apply folders: none if it is another object, several if it has several.
+func SourcesOf(object *Object) []Source {
+	switch ToolOf(object) {
+	case Flux:
+		return []Source{fluxSource(object)}
+	case ArgoCD:
+		return argoCDSources(object)
+	}
+	return nil
+}
+
+func fluxSource(object *Object) Source {
+	content, _ := object.Field("spec").(map[string]any)
+	spec := Wrap(content)
+	s := Source{
+		Settings: spec, Path: spec.Text("path"),
+		Components: spec.Texts("components"), IgnoreMissingComponents: spec.True("ignoreMissingComponents"),
+		Patches: patchesIn(spec.Field("patches"), []string{"spec", "patches"}), Labels: spec.TextMap("commonMetadata", "labels"),
+	}
+	if s.Path == "" {
+		s.Path = "."
+	}
+	return s
+}
+
+func argoCDSources(object *Object) []Source {
+	spec := SpecOf(object)
+	list, _ := object.Field(Under(spec, "sources")...).([]any)
+	fields := make([][]string, 0, len(list)+1)
+	for i := range list {
+		fields = append(fields, Under(spec, "sources", strconv.Itoa(i)))
+	}
+	if source := object.Field(Under(spec, "source")...); source != nil {
+		list, fields = append(slices.Clone(list), source), append(fields, Under(spec, "source"))
+	}
+	var sources []Source
+	for i, item := range list {
+		content, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		settings := Wrap(content)
+		sources = append(sources, Source{
+			Settings: settings, Path: settings.Text("path"), Recurse: settings.True("directory", "recurse"),
+			Components:              settings.Texts("kustomize", "components"),
+			IgnoreMissingComponents: settings.True("kustomize", "ignoreMissingComponents"),
+			Patches:                 patchesIn(settings.Field("kustomize", "patches"), Under(fields[i], "kustomize", "patches")),
+			Labels:                  settings.TextMap("kustomize", "commonLabels"),
+		})
+	}
+	return sources
+}
+
+func patchesIn(value any, field []string) []InlinePatch {
+	list, _ := value.([]any)
+	var patches []InlinePatch
+	for i, item := range list {
+		if content, ok := item.(map[string]any); ok {
+			entry := Wrap(content)
+			patches = append(patches, InlinePatch{Field: Under(field, strconv.Itoa(i)), Patch: entry.Text("patch"), Target: entry.TextMap("target")})
+		}
+	}
+	return patches
+}
+
+// Under is fields below others, without sharing memory.
+func Under(fields []string, more ...string) []string { return append(slices.Clone(fields), more...) }

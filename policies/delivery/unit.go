@@ -1,0 +1,155 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Tool applies manifests from Git.
+type Tool string
+
+const (
+	// Flux is kustomize-controller.
+	Flux Tool = "Flux"
+	// ArgoCD is Argo CD.
+	ArgoCD Tool = "Argo CD"
+)
+
+// Cluster is what one entry point of a repository amounts to.
+type Cluster struct {
+	// Name is the entry point, or what the caller calls the cluster.
+	Name string
+	// Units stand after the unit that applies them; the first is the entry point.
+	Units []*Unit
+	// Unseen is all that brings objects which are not among those of any unit.
+	Unseen []Unseen
+	// Findings are about what Flux and Argo CD are told.
+	Findings []finding.Finding
+}
+
+// Unit is what one Kustomization or Application applies.
+type Unit struct {
+	// Name is the namespace/name of By, or the entry point's if nothing here says who applies it.
+	Name string
+	// Tool is empty if nothing here says who applies the unit.
+	Tool Tool
+	// By is the Kustomization or Application, nil if Tool is empty. It may be part of the unit itself.
+	By *Object
+	// Parent is the unit that holds By; nil for the entry point.
+	Parent *Unit
+	// Sources are By's, one for Flux.
+	Sources []Source
+	// Dirs are the folders that were built, from the root of the repository.
+	Dirs []string
+	// Objects are all that was built, in the order of the build.
+	Objects []*Object
+	// DependsOn are the names of units that have to be ready before, with Flux.
+	DependsOn []string
+	// Prune: what vanishes from the unit is deleted from the cluster.
+	Prune bool
+	// Suspended: the tool does not look at the unit for now.
+	Suspended bool
+	// Pinned is the tag or commit that the unit is taken from, whatever is merged; empty if it follows a branch.
+	Pinned string
+	// Unseen says why some of what the unit applies is not among its Objects; empty if all of it is.
+	Unseen string
+	// Err is why the unit could not be built. Failure is the same in one line, without the names of temporary folders, so that
+	// what fails alike reads alike.
+	Err     error
+	Failure string
+	// Patches are those of the build that set the opt-in label, if the caller has asked for them.
+	Patches []Patch
+
+	// Inputs are what else decides which objects the unit gets, and is not built into them: what a source leaves out, for
+	// example. By what a person would call it, each stands for the same as long as it is the same.
+	Inputs map[string]string
+}
+
+// Unseen is something that brings objects to a cluster which are not among those of its units: a HelmRelease, an
+// Application of a chart, a Kustomization of another repository.
+type Unseen struct {
+	// Name is the kind and the namespace/name of By.
+	Name string
+	// By is the Kustomization, the Application, the HelmRelease or whatever else brings them.
+	By *Object
+	// Why says why they cannot be seen, without a full stop.
+	Why string
+	// Fingerprint stands for all in the repository that decides what they are: the same before and after a pull request,
+	// it brings the same.
+	Fingerprint string
+}
+
+// Unit is the unit of a name, nil if there is none.
+func (c *Cluster) Unit(name string) *Unit {
+	for _, u := range c.Units {
+		if u.Name == name {
+			return u
+		}
+	}
+	return nil
+}
+
+// Applied tells whether the repository says what applies at least some of the objects.
+func (c *Cluster) Applied() bool {
+	return slices.ContainsFunc(c.Units, func(u *Unit) bool { return u.Tool != "" })
+}
+
+// CRD is one CustomResourceDefinition that a cluster would get.
+type CRD struct {
+	*Object
+
+	Unit *Unit
+}
+
+// CRDs are all that the cluster would get, by name, then in the order of the units. A name stands there twice if two
+// units apply it, which is a finding, too.
+func (c *Cluster) CRDs() []CRD {
+	var found []CRD
+	for _, unit := range c.Units {
+		for _, object := range unit.Objects {
+			if object.IsCRD() {
+				found = append(found, CRD{Object: object, Unit: unit})
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b CRD) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return found
+}
+
+// CRD is the first CRD of a name, nil if the cluster would get none.
+func (c *Cluster) CRD(name string) *Object {
+	for _, unit := range c.Units {
+		for _, object := range unit.Objects {
+			if object.IsCRD() && object.GetName() == name {
+				return object
+			}
+		}
+	}
+	return nil
+}
+
+// Incomplete tells whether the unit applies more than its Objects.
+func (u *Unit) Incomplete() bool { return u.Unseen != "" || u.Err != nil }
+
+// Build is what was built for the unit: its first folder, or what the caller has named.
+func (u *Unit) Build() string {
+	if len(u.Dirs) > 0 {
+		return u.Dirs[0]
+	}
+	return u.Name
+}
+
+// Holds tells whether the unit applies an object of the same kind and name.
+func (u *Unit) Holds(object *Object) bool {
+	return slices.ContainsFunc(u.Objects, object.Same)
+}
+
+// BuildFailed is the rule of the finding about a unit that cannot be built, so that its tool would fail, too, and what it
+// holds is not known.
+const BuildFailed = "BuildFailed"
+
+// WhyNotBuilt is what that finding says.
+func (u *Unit) WhyNotBuilt() string { return fmt.Sprintf("%s cannot be built: %s", u.Name, u.Err) }

@@ -1,0 +1,101 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Rules about what could not be built before the pull request. What cannot be built after it only is delivery.BuildFailed.
+const (
+	// BaseNotBuilt: a unit could not be built before, and can be now, or fails in another way.
+	BaseNotBuilt = "BaseNotBuilt"
+	// NeitherBuilt: a unit cannot be built before or after, for the same reason.
+	NeitherBuilt = "NeitherBuilt"
+)
+
+// SideOf reads the CRDs of what a cluster gets. Of an entry point that is not there, nothing is got.
+func SideOf(c delivery.Cluster) (Side, error) {
+	s := Side{Units: c, Undeclared: map[string][]string{}}
+	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, found := range c.CRDs() {
+		crd, undeclared, err := crddiff.DecodeStrictly(found.Unstructured)
+		if err != nil {
+			if at := found.Place().String(); at != "" {
+				err = fmt.Errorf("%s: %w", at, err)
+			}
+			return s, err
+		}
+		known[crd.Name], s.Undeclared[crd.Name] = crd, undeclared // of two, which is a finding, the later one counts
+	}
+	for _, crd := range known {
+		s.CRDs = append(s.CRDs, crd)
+	}
+	slices.SortFunc(s.CRDs, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// Compare puts both sides of a cluster together.
+func Compare(name string, base, head Side) Delivered {
+	d := Delivered{Name: name, Base: base, Head: head, Findings: slices.Clone(head.Units.Findings)}
+	d.Base.CRDs = slices.DeleteFunc(slices.Clone(base.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool { return d.resumed(crd.Name) })
+	for i := range d.Findings {
+		d.Findings[i].Cluster = name
+	}
+	d.Findings = d.notBuilt(d.Findings)
+	return d
+}
+
+// resumed tells whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
+// it need not have reached the cluster, so it is asked about as if it were new in Git.
+func (d Delivered) resumed(crd string) bool {
+	return suspended(d.Base.Units, crd) && !suspended(d.Head.Units, crd)
+}
+
+func suspended(c delivery.Cluster, crd string) bool {
+	return slices.ContainsFunc(c.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd && found.Unit.Suspended })
+}
+
+// notBuilt adds findings about units that could not be built before the change, so that nobody can tell what it changes.
+// What fails in the same way before and after is no fault of the change, and may well be built where it is applied: with a
+// network, or a plug-in.
+func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
+	for _, unit := range d.Base.Units.Units {
+		if unit.Err == nil {
+			continue
+		}
+		f := finding.Finding{
+			Rule: BaseNotBuilt, Severity: finding.Warning, Cluster: d.Name,
+			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
+			Mend: "see to what it holds yourself, or repair it with a pull request of its own first",
+		}
+		if still := failsAlike(unit, d.Head.Units); still != nil {
+			f.Rule = NeitherBuilt
+			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
+			f.Mend = "render it where it can be built, and give the preview that on standard input"
+			found = slices.DeleteFunc(found, func(f finding.Finding) bool {
+				return f.Rule == delivery.BuildFailed && f.Why == still.WhyNotBuilt()
+			})
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// failsAlike is the unit of the head that cannot be built for the same reason; nil if there is none.
+func failsAlike(unit *delivery.Unit, head delivery.Cluster) *delivery.Unit {
+	for _, other := range head.Units {
+		if other.Name == unit.Name && other.Err != nil && other.Failure == unit.Failure {
+			return other
+		}
+	}
+	return nil
+}
+
+func inOneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
