@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,15 +21,16 @@ import (
 
 // Reconciler brings one CRD at a time a step closer to being migrated.
 type Reconciler struct {
-	opts    Options
-	cached  getter // opted-in CRDs, perhaps without their schemas
-	live    getter // any CRD, from the API server
-	status  statusPatcher
-	objects *rewrite.Client
-	pace    *pace.Pace
-	ledger  *ledger
-	walks   *walks
-	metrics *recorder
+	opts     Options
+	cached   getter // opted-in CRDs, perhaps without their schemas
+	live     getter // any CRD, from the API server
+	status   statusPatcher
+	objects  *rewrite.Client
+	webhooks webhookReader
+	pace     *pace.Pace
+	ledger   *ledger
+	walks    *walks
+	metrics  *recorder
 }
 
 // getter reads CRDs.
@@ -50,12 +52,16 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live gette
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := admissionregistration.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	metrics, err := newRecorder(opts.Registerer, opts.Pace.Limit)
 	if err != nil {
 		return nil, err
 	}
 	return &Reconciler{
-		opts: opts, cached: cached, live: live, status: status, objects: objects, metrics: metrics,
+		opts: opts, cached: cached, live: live, status: status, objects: objects, webhooks: webhooks, metrics: metrics,
 		pace:   opts.Pace,
 		ledger: newLedger(),
 		walks:  newWalks(opts.Clock, opts.MaxWalks),

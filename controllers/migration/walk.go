@@ -27,6 +27,7 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 		outcome := plan.Outcome{
 			Mode: mode, Counts: countsOf(tally), ListedRV: tally.ListedRV, Trouble: troubleOf(crd, tally, err),
 			Leaving: o.Removal.Versions, Started: started, Waiting: waitingOf(tally), MayLose: o.MayLose,
+			Altered: r.alteredBy(ctx, crd, tally),
 		}
 		r.ledger.noteWalk(name, o.Subject, outcome, tally)
 		return outcome, nil

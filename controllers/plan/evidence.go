@@ -1,6 +1,9 @@
 package plan
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Evidence is what is known about the stored bytes of one Subject.
 //
@@ -27,6 +30,12 @@ type Evidence struct {
 	Rewritten bool
 	// Proved is set once a check has found nothing left to rewrite.
 	Proved bool
+
+	// Altered tells what changes objects at every write, once a check has met it;
+	// empty otherwise. The write of a check does not show then whether an object was
+	// stale, so the first such check opens a new window, as if it had been. It counts
+	// as written after that by the next check.
+	Altered string
 
 	// Trimmed is set once storedVersions has been seen clean beside the proof.
 	Trimmed bool
@@ -73,6 +82,9 @@ type Outcome struct {
 	// lose ownership, and MayLose those at which it might have.
 	Waiting []string
 	MayLose []string
+	// Altered, of a check, tells what has changed objects although nothing was
+	// asked of it; empty if nothing has.
+	Altered string
 	// Trouble is set when the walk was cut short or objects failed.
 	Trouble *Trouble
 }
@@ -160,8 +172,12 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 	if w.Mode == Checking && e.WindowEndRV == "" {
 		e.WindowEndRV = w.ListedRV
 	}
-	if w.Mode == Checking && w.Counts.Rewritten > 0 {
+	stale := w.Counts.Rewritten > 0 || w.Altered != "" && e.Altered == ""
+	if w.Mode == Checking && stale {
 		e.WindowEnd, e.WindowEndRV = now.Add(settle), ""
+	}
+	if w.Mode == Checking {
+		e.Altered = cmp.Or(w.Altered, e.Altered)
 	}
 	if w.Trouble != nil {
 		e = e.Failed(*w.Trouble, now)
@@ -174,7 +190,7 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 		e.Rewritten = true
 	case Checking:
 		e.Rewritten = true
-		e.Proved = w.Counts.Rewritten == 0
+		e.Proved = !stale
 	case Surveying:
 	}
 	return e

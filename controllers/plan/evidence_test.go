@@ -90,6 +90,22 @@ func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
 		"the first check tells where the window ended": {Evidence{Subject: v1}, Outcome{Mode: Checking, ListedRV: "300", Counts: Counts{Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
 			g.Expect(e.WindowEndRV).To(Equal("300"))
 		}},
+		"a check whose writes were altered may hide a stale object, so it opens a new window": {start, Outcome{Mode: Checking, ListedRV: "200", Counts: Counts{Current: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeFalse())
+			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)))
+			g.Expect(e.WindowEndRV).To(BeEmpty())
+			g.Expect(e.Altered).To(Equal("a webhook"))
+		}},
+		"but only once": {Evidence{Subject: v1, WindowEnd: now, Altered: "a webhook"}, Outcome{Mode: Checking, ListedRV: "200", Counts: Counts{Current: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeTrue())
+		}},
+		"and an object that was plainly stale always does": {Evidence{Subject: v1, Altered: "a webhook"}, Outcome{Mode: Checking, Counts: Counts{Current: 9, Rewritten: 1}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
+			g.Expect(e.Proved).To(BeFalse())
+			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)))
+		}},
+		"what a rewriting walk meets says nothing of it": {Evidence{Subject: v1}, Outcome{Mode: Rewriting, Counts: Counts{Rewritten: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
+			g.Expect(e.Altered).To(BeEmpty())
+		}},
 		"a failed rewriting walk is repeated": {start, Outcome{Mode: Rewriting, Trouble: trouble}, func(g *WithT, e Evidence) {
 			g.Expect(e.Rewritten).To(BeFalse())
 		}},

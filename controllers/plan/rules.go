@@ -144,6 +144,9 @@ func windowOpen(o Observation) (Decision, bool) {
 	if o.Evidence.Rewritten {
 		d.Sentence += "; rewritten"
 	}
+	if o.Evidence.Altered != "" {
+		d.Sentence += "; once more, since " + o.Evidence.Altered
+	}
 	return d.counting(o.Evidence.Last), o.Now.Before(o.Evidence.WindowEnd)
 }
 

@@ -39,7 +39,9 @@ func ownedByFlux(t *testing.T) *gate {
 	g, crd := widgets(t)
 	g.install(crd, 0)
 	for i := range owned {
-		g.Eventually(func() error { return g.apply(cp.Config, i, "v1alpha1", fluxManager, map[string]any{"size": int64(1), "color": "green"}) }, soon, "50ms").Should(Succeed())
+		g.Eventually(func() error {
+			return g.apply(cp.Config, i, "v1alpha1", fluxManager, map[string]any{"size": int64(1), "color": "green"})
+		}, soon, "50ms").Should(Succeed())
 	}
 	g.Flip("v1")
 	return g

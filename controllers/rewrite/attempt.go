@@ -2,6 +2,9 @@ package rewrite
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,11 +28,25 @@ func (v *visitor) write(ctx context.Context, w *write, accepted func(answer)) er
 	if err != nil {
 		return v.refused(ctx, objects, w, err)
 	}
-	moved := after.ResourceVersion != v.item.ResourceVersion
-	if now := v.unwiped(ctx, after); now != nil {
-		accepted(answer{moved, now})
+	v.turnout.servedAt(v.Clock.Now())
+	a := v.answer(w, after)
+	if a.now = v.unwiped(ctx, after, wiped(v.item, after) || w.forgotten(after)); a.now != nil {
+		accepted(a)
 	}
 	return nil
+}
+
+// answer is what an accepted write shows.
+func (v *visitor) answer(w *write, after *metav1.PartialObjectMetadata) answer {
+	a := answer{moved: after.ResourceVersion != v.item.ResourceVersion, now: after}
+	if !a.moved || !w.guarded {
+		return a
+	}
+	if fields := alterations(v.item, after); len(fields) > 0 {
+		a.altered = true
+		v.book.altered(Alteration{v.key(), fields})
+	}
+	return a
 }
 
 // refused decides what becomes of an object whose write was answered with an error.
@@ -41,23 +58,30 @@ func (v *visitor) refused(ctx context.Context, objects Objects, w *write, err er
 	if w.perhapsRaced(err) {
 		return v.raced(ctx, err)
 	}
-	c, reason := classify(err)
-	if objects == v.Status && (c == forbidden || c == noRoute) {
+	if c, _ := classify(err); objects == v.Status && (c == forbidden || c == noRoute) {
 		v.noStatus.Store(true)
 		return nil // the main resource will do
 	}
+	return v.met(ctx, err)
+}
+
+// met decides by the class of an error, of a write or of a read.
+func (v *visitor) met(ctx context.Context, err error) error {
+	c, reason := classify(err)
 	switch c {
-	case gone:
-		v.end(Gone)
-		return nil
+	case absent:
+		return v.missing(ctx, err)
+	case busy:
+		return v.wait(ctx, err)
+	case unconverted:
+		v.fail(reason, err)
+		return v.judgeConversion(ctx, v.key(), err)
+	case forbidden, noRoute:
+		return stopFor(err)
 	case flaky:
 		if v.flakes++; v.flakes <= maxFlakes {
 			return v.patience.pause(ctx, err)
 		}
-	case busy:
-		return v.patience.sit(ctx, err)
-	case forbidden, noConvert, noRoute:
-		return stopFor(err)
 	case rejected, conflict:
 	}
 	v.fail(reason, err)
@@ -67,17 +91,9 @@ func (v *visitor) refused(ctx context.Context, objects Objects, w *write, err er
 // raced reads the object again after another client may have written it first. If
 // none has, the write was refused for what it is.
 func (v *visitor) raced(ctx context.Context, err error) error {
-	if v.races++; v.races > 2*maxRaces {
-		v.fail(reasonConflict, err)
-		return nil
-	}
 	fresh, getErr := v.Objects.Get(ctx, v.key())
 	if getErr != nil {
-		if c, _ := classify(getErr); c != gone {
-			return v.patience.sit(ctx, getErr)
-		}
-		v.end(Gone)
-		return nil
+		return v.met(ctx, getErr)
 	}
 	written := fresh.ResourceVersion != v.item.ResourceVersion
 	if c, reason := classify(err); c != conflict && !written {
@@ -85,16 +101,77 @@ func (v *visitor) raced(ctx context.Context, err error) error {
 		return nil
 	}
 	if v.unsure {
-		if fresh = v.unwiped(ctx, fresh); fresh == nil {
+		if fresh = v.unwiped(ctx, fresh, wiped(v.item, fresh)); fresh == nil {
 			return nil
 		}
 	}
+	return v.beginAgain(fresh, err)
+}
+
+// beginAgain goes on with an object that is another than was thought, but not for
+// ever.
+func (v *visitor) beginAgain(fresh *metav1.PartialObjectMetadata, err error) error {
+	if v.races++; v.races > 2*maxRaces {
+		v.fail(reasonConflict, err)
+		return nil
+	}
+	written := fresh.ResourceVersion != v.item.ResourceVersion
 	if v.unsure && written { // what may be our own doing counts as such
 		v.found = Rewritten
 	}
 	v.overtaken, v.item = v.overtaken || written, fresh
 	v.begin(false)
 	return nil
+}
+
+// missing looks whether the object is gone, as the answer to a write may have said.
+// Only a read that says so of this very object is believed: it comes from etcd and
+// passes by admission.
+func (v *visitor) missing(ctx context.Context, err error) error {
+	fresh, getErr := v.Objects.Get(ctx, v.key())
+	switch {
+	case v.isGone(getErr):
+		v.end(Gone)
+		return nil
+	case getErr != nil:
+		if c, _ := classify(getErr); c == absent {
+			v.fail(reasonOther, getErr)
+			return nil
+		}
+		return v.met(ctx, getErr)
+	case v.isGone(err): // and made again since
+		return v.beginAgain(fresh, err)
+	case namespaceIsGone(err, v.item.Namespace):
+		v.fail(reasonNamespace, errNamespaceGone)
+	default:
+		v.fail(reasonOther, err)
+	}
+	return nil
+}
+
+// errNamespaceGone fails an object that the API server lists and deletes, and does
+// not let anybody write.
+var errNamespaceGone = errors.New("its Namespace does not exist, so it cannot be written; delete the object (kubectl delete works), or create the Namespace again")
+
+// isGone tells whether err says that this object is not there.
+func (v *visitor) isGone(err error) bool { return notFoundIs(err, v.Ownership.Group, v.item.Name) }
+
+// wait waits before a write that met a busy server, or none, is sent again. If that
+// has gone on for too long while other objects got through and the object can be
+// read, it is the object that fails, and not the walk.
+func (v *visitor) wait(ctx context.Context, err error) error {
+	spent, over := v.patience.over()
+	if !over {
+		return v.patience.pause(ctx, err)
+	}
+	err = fmt.Errorf("no success for %s: %w", spent.Round(time.Second), err)
+	if v.turnout.served(v.Clock.Now()) {
+		if _, getErr := v.Objects.Get(ctx, v.key()); getErr == nil {
+			v.fail(reasonUnavailable, err)
+			return nil
+		}
+	}
+	return stopFor(fmt.Errorf("writing %s: %w", v.key(), err))
 }
 
 // endpoint is where a write is cheapest: on the status subresource, where there is

@@ -18,7 +18,7 @@ type Cause string
 const (
 	// Forbidden: the credentials lack a permission.
 	Forbidden Cause = "Forbidden"
-	// ConversionUnavailable: the conversion webhook cannot be reached.
+	// ConversionUnavailable: the conversion webhook converts no object.
 	ConversionUnavailable Cause = "ConversionUnavailable"
 	// Unavailable: the API server does not answer, or only with errors.
 	Unavailable Cause = "Unavailable"
@@ -38,25 +38,27 @@ func (s *Stopped) Unwrap() error { return s.Err }
 type class int
 
 const (
-	gone      class = iota // the object is no more
-	conflict               // somebody else wrote at the same moment
-	busy                   // the API server is: everyone should wait
-	flaky                  // an error that may pass, perhaps on this object only
-	rejected               // the API server understood and refused
-	forbidden              // RBAC
-	noConvert              // the conversion webhook is down
-	noRoute                // the resource itself is not there
+	absent      class = iota // something that has a name is not there, perhaps the object
+	conflict                 // somebody else wrote at the same moment
+	busy                     // the API server is: everyone should wait
+	flaky                    // an error that may pass, perhaps on this object only
+	rejected                 // the API server understood and refused
+	unconverted              // the conversion webhook refused the object, or all objects
+	forbidden                // RBAC
+	noRoute                  // the resource itself is not there
 )
 
 // Reasons of failed objects.
 const (
-	reasonDenied     = "AdmissionDenied"
-	reasonInvalid    = "Invalid"
-	reasonConversion = "ConversionFailed"
-	reasonConflict   = "Conflict"
-	reasonOwnership  = "OwnershipLost"
-	reasonInternal   = "InternalError"
-	reasonOther      = "Rejected"
+	reasonDenied      = "AdmissionDenied"
+	reasonInvalid     = "Invalid"
+	reasonConversion  = "ConversionFailed"
+	reasonConflict    = "Conflict"
+	reasonOwnership   = "OwnershipLost"
+	reasonInternal    = "InternalError"
+	reasonNamespace   = "NamespaceGone"
+	reasonUnavailable = "Unavailable"
+	reasonOther       = "Rejected"
 )
 
 // classify maps an error of the API server, or of the way to it, to its class
@@ -69,16 +71,13 @@ func classify(err error) (class, string) {
 	if denied(text) { // first: what an admission webhook says may sound like anything
 		return rejected, reasonDenied
 	}
-	if strings.Contains(text, "conversion webhook for") {
-		if calloutFailed(text) {
-			return noConvert, reasonConversion
-		}
-		return rejected, reasonConversion
+	if strings.Contains(text, "conversion webhook for") { // whether it is there cannot be told from its words
+		return unconverted, reasonConversion
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		if named(err) {
-			return gone, ""
+		if details(err).Name != "" {
+			return absent, reasonOther
 		}
 		return noRoute, ""
 	case apierrors.IsConflict(err):
@@ -124,29 +123,29 @@ func IsDenied(err error) bool {
 	return errors.As(err, new(apierrors.APIStatus)) && denied(err.Error())
 }
 
-// calloutFailed tells a webhook that was not reached, or did not answer as one,
-// from a webhook that answered about an object. The API server passes on the
-// words of its HTTP client (apiextensions-apiserver, webhook_converter.go).
-func calloutFailed(text string) bool {
-	for _, sign := range []string{
-		`: Post "`, "failed calling webhook", "failed to call webhook", "context deadline exceeded", "connection refused",
-		"broken pipe", "no such host", "x509:", `service "`, "no endpoints", "couldn't get version/kind",
-	} {
-		if strings.Contains(text, sign) {
-			return true
-		}
-	}
-	return false
-}
-
-// named tells whether a NotFound speaks of an object; one without a name means
-// that the resource or the version is not served.
-func named(err error) bool {
+// details are what the API server's answer is about. One to a resource or a version
+// that is not served has none.
+func details(err error) metav1.StatusDetails {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
+		return metav1.StatusDetails{}
 	}
-	return status.Status().Details.Name != ""
+	return *status.Status().Details
+}
+
+// notFoundIs tells whether err says that the object with this name, of this API
+// group, is not there. The namespace that a write needs may be missing as well, and
+// then the object is still there.
+func notFoundIs(err error, group, name string) bool {
+	d := details(err)
+	return apierrors.IsNotFound(err) && !denied(err.Error()) && d.Group == group && d.Name == name
+}
+
+// namespaceIsGone tells whether err says that the namespace does not exist
+// (k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle).
+func namespaceIsGone(err error, namespace string) bool {
+	d := details(err)
+	return apierrors.IsNotFound(err) && d.Group == "" && d.Kind == "namespaces" && d.Name == namespace
 }
 
 func code(err error) int32 {
@@ -162,16 +161,12 @@ func stopFor(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	switch c, reason := classify(err); c {
+	switch c, _ := classify(err); c {
 	case forbidden:
 		return &Stopped{Forbidden, err}
-	case noConvert:
+	case unconverted:
 		return &Stopped{ConversionUnavailable, err}
-	case rejected:
-		if reason == reasonConversion {
-			return &Stopped{ConversionUnavailable, err}
-		}
-	case gone, conflict, busy, flaky, noRoute:
+	case absent, conflict, busy, flaky, rejected, noRoute:
 	}
 	return &Stopped{Unavailable, err}
 }

@@ -27,6 +27,10 @@ type shelf struct {
 
 	// fail is asked before every patch; an error is the answer.
 	fail func(name string, try int) error
+	// unreadable is asked before every read of one object.
+	unreadable func(name string) error
+	// stamps has every write change the object's content, if it says so.
+	stamps func(name string) bool
 	// meanwhile is called before every patch is carried out.
 	meanwhile func(s *shelf, name string, try int)
 	// wipes is asked at every write that is stored; true clears managedFields, as
@@ -39,9 +43,9 @@ type shelf struct {
 }
 
 type stored struct {
-	rv      int64
-	stale   bool
-	managed []metav1.ManagedFieldsEntry
+	rv, generation int64
+	stale          bool
+	managed        []metav1.ManagedFieldsEntry
 }
 
 var widgetResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
@@ -83,6 +87,11 @@ func (s *shelf) Get(ctx context.Context, key types.NamespacedName) (*metav1.Part
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if s.unreadable != nil {
+		if err := s.unreadable(key.Name); err != nil {
+			return nil, err
+		}
+	}
 	if s.objects[key.Name] == nil {
 		return nil, notFound(key.Name)
 	}
@@ -122,7 +131,8 @@ func (s *shelf) Patch(ctx context.Context, key types.NamespacedName, kind types.
 	if s.keeps {
 		entries = o.managed
 	}
-	if !o.stale && reflect.DeepEqual(o.managed, entries) {
+	stamped := s.stamps != nil && s.stamps(key.Name)
+	if !stamped && !o.stale && reflect.DeepEqual(o.managed, entries) {
 		return s.metadata(key.Name), nil
 	}
 	if s.wipes != nil && s.wipes(try, entries) {
@@ -130,6 +140,9 @@ func (s *shelf) Patch(ctx context.Context, key types.NamespacedName, kind types.
 	}
 	s.touch(key.Name)
 	s.objects[key.Name].managed = entries
+	if stamped {
+		s.objects[key.Name].generation++
+	}
 	return s.metadata(key.Name), nil
 }
 
@@ -144,15 +157,16 @@ func (o *stored) applyOperations(body []byte) ([]metav1.ManagedFieldsEntry, erro
 	}
 	entries := slices.Clone(o.managed)
 	for _, op := range operations {
-		at := 0
-		if n, err := fmt.Sscanf(op.Path, "/metadata/managedFields/%d/apiVersion", &at); n == 1 && err == nil {
-			_ = json.Unmarshal(op.Value, &entries[at].APIVersion)
+		if place, ok := strings.CutPrefix(op.Path, "/metadata/managedFields/"); ok {
+			if err := operate(&entries, op.Op, place, op.Value); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		switch op.Op + " " + op.Path {
 		case "test /metadata/resourceVersion":
 			if string(op.Value) != fmt.Sprintf("%q", strconv.FormatInt(o.rv, 10)) {
-				return nil, status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request")
+				return nil, testFailed
 			}
 		case "add /metadata/managedFields":
 			entries = nil
@@ -161,19 +175,59 @@ func (o *stored) applyOperations(body []byte) ([]metav1.ManagedFieldsEntry, erro
 			return nil, apierrors.NewBadRequest("no such operation here: " + op.Op + " " + op.Path)
 		}
 	}
-	return entries, nil
+	return oneEach(entries), nil
+}
+
+var testFailed = status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request")
+
+// operate tests, replaces or removes one entry or a field of it.
+func operate(entries *[]metav1.ManagedFieldsEntry, op, place string, value json.RawMessage) error {
+	index, field, _ := strings.Cut(place, "/")
+	i, err := strconv.Atoi(index)
+	if err != nil || i >= len(*entries) {
+		return testFailed
+	}
+	if op == "remove" {
+		*entries = slices.Delete(*entries, i, i+1)
+		return nil
+	}
+	if field == "" {
+		(*entries)[i] = metav1.ManagedFieldsEntry{}
+		return json.Unmarshal(value, &(*entries)[i])
+	}
+	fields, raw := map[string]json.RawMessage{}, asJSON([]metav1.ManagedFieldsEntry{(*entries)[i]})
+	_ = json.Unmarshal(raw[1:len(raw)-1], &fields)
+	if op == "test" {
+		if string(fields[field]) != string(value) {
+			return testFailed
+		}
+		return nil
+	}
+	fields[field] = value
+	raw, _ = json.Marshal(fields)
+	return json.Unmarshal(raw, &(*entries)[i])
+}
+
+// oneEach keeps the last of several entries of one manager, as the API server does.
+func oneEach(entries []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry) {
+	for i, e := range entries {
+		if !slices.ContainsFunc(entries[i+1:], func(later metav1.ManagedFieldsEntry) bool { return sameManager(e, later) }) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // touch writes an object at the storage version.
 func (s *shelf) touch(name string) {
 	s.rv++
-	s.objects[name] = &stored{rv: s.rv, managed: s.objects[name].managed}
+	s.objects[name] = &stored{rv: s.rv, generation: s.objects[name].generation, managed: s.objects[name].managed}
 }
 
 func (s *shelf) metadata(name string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "ns", ResourceVersion: strconv.FormatInt(s.objects[name].rv, 10),
-		ManagedFields: slices.Clone(s.objects[name].managed),
+		Generation: s.objects[name].generation, ManagedFields: slices.Clone(s.objects[name].managed),
 	}}
 }
 

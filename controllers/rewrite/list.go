@@ -2,55 +2,29 @@ package rewrite
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// list sends all objects to the workers, a page at a time. The next page is
-// fetched while the last one is being written. An expired list goes on from the
-// token in the error, a list that one object spoils goes on at another version,
-// and a list that cannot be served is retried with patience.
-func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.PartialObjectMetadata) error {
-	var seen int64
-	opts := metav1.ListOptions{Limit: w.PageSize}
-	patience := w.newPatience()
-	listers := append([]Objects{w.Objects}, w.Otherwise...)
+// list sends all objects on, a page at a time.
+func (w *Walk) list(ctx context.Context, book *tallyBook, pages chan<- []metav1.PartialObjectMetadata) error {
+	l := &lister{Walk: w, size: newPageSize(w.PageSize), patience: w.newPatience()}
 	for {
-		page, err := listers[0].List(ctx, opts)
-		if token, expired := continueToken(err); expired {
-			if opts.Continue = token; token == "" {
-				seen = 0 // the list starts anew
-			}
-			if err := patience.again(ctx, err); err != nil {
-				return err
-			}
-			continue
-		}
-		if spoilt(err) && len(listers) > 1 {
-			listers = listers[1:]
-			continue
-		}
+		page, err := l.page(ctx)
 		if err != nil {
-			if err := patience.sit(ctx, err); err != nil {
-				return err
-			}
-			continue
+			return err
 		}
-		patience = w.newPatience()
-		seen += int64(len(page.Items))
-		total := seen
-		if page.RemainingItemCount != nil {
-			total += *page.RemainingItemCount
+		book.listed(l.total(page), page.ResourceVersion)
+		w.turnout.listed(keysOf(page))
+		next := page.Continue
+		w.strip(page.Items)
+		select {
+		case pages <- page.Items:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		book.listed(total, page.ResourceVersion)
-		for i := range page.Items {
-			select {
-			case items <- &page.Items[i]:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		if opts.Continue = page.Continue; opts.Continue == "" {
+		if l.token = next; next == "" {
 			return nil
 		}
 		if w.Turn != nil {
@@ -61,12 +35,91 @@ func (w *Walk) list(ctx context.Context, book *tallyBook, items chan<- *metav1.P
 	}
 }
 
-// spoilt tells whether a list failed because of an object in it: the API server
-// answers all or nothing.
+// deal hands out the objects of the pages one by one.
+func deal(ctx context.Context, pages <-chan []metav1.PartialObjectMetadata, items chan<- *metav1.PartialObjectMetadata) error {
+	for page := range pages {
+		for i := range page {
+			select {
+			case items <- &page[i]:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+// lister asks for one page after the other.
+type lister struct {
+	*Walk
+	token    string // where to go on
+	size     pageSize
+	seen     int64
+	patience *patience
+}
+
+// page is the next page. An expired list goes on from the token in the error, a
+// page that is too large, or spoilt at all versions, is asked for anew as a smaller
+// one, and a list that cannot be served is asked for with patience.
+func (l *lister) page(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+	for {
+		page, err := l.atAnyVersion(ctx)
+		if err == nil {
+			l.patience = l.newPatience()
+			l.size.came(page)
+			return page, nil
+		}
+		if err := l.goOn(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// goOn decides what to ask for after an error, and when.
+func (l *lister) goOn(ctx context.Context, err error) error {
+	token, expired := continueToken(err)
+	switch {
+	case expired:
+		if l.token = token; token == "" {
+			l.seen = 0 // the list starts anew
+		}
+		return l.patience.again(ctx, err)
+	case errors.Is(err, errPageTooLarge), spoilt(err) && l.size.next > 1:
+		l.size.shrink()
+		return ctx.Err()
+	default:
+		return l.patience.sit(ctx, err)
+	}
+}
+
+// atAnyVersion lists at another version if one object that cannot be converted
+// spoils the list at the storage version: the API server answers all or nothing.
+func (l *lister) atAnyVersion(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+	opts := metav1.ListOptions{Limit: l.size.next, Continue: l.token}
+	page, err := l.Objects.List(ctx, opts)
+	for _, other := range l.Otherwise {
+		if !spoilt(err) {
+			break
+		}
+		page, err = other.List(ctx, opts)
+	}
+	return page, err
+}
+
+// total is how many objects there are as far as is known.
+func (l *lister) total(page *metav1.PartialObjectMetadataList) int64 {
+	l.seen += int64(len(page.Items))
+	if page.RemainingItemCount == nil {
+		return l.seen
+	}
+	return l.seen + *page.RemainingItemCount
+}
+
+// spoilt tells whether a list failed because of an object in it.
 func spoilt(err error) bool {
 	if err == nil {
 		return false
 	}
-	c, reason := classify(err)
-	return c == rejected && reason == reasonConversion
+	c, _ := classify(err)
+	return c == unconverted
 }

@@ -2,9 +2,11 @@ package rewrite
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +18,7 @@ import (
 // Objects are the custom resources of one kind at one version, seen through
 // their metadata only.
 type Objects interface {
-	// List returns one page.
+	// List returns one page, or errPageTooLarge if fewer objects are to be asked for.
 	List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
 	// Get returns one object's metadata.
 	Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error)
@@ -90,12 +92,31 @@ var parameters = func() runtime.ParameterCodec {
 func (r *resource) List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list := &metav1.PartialObjectMetadataList{}
-	err := r.client.rest.Get().AbsPath(r.path(types.NamespacedName{})...).
+	body, err := r.client.rest.Get().AbsPath(r.path(types.NamespacedName{})...).
 		SetHeader("Accept", acceptList).
 		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
-		MaxRetries(0).Do(ctx).Into(list)
-	return list, err
+		MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	return readPage(body, opts.Limit)
+}
+
+// readPage reads a page as far as it is bearable, which one object always is.
+func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, error) {
+	if limit != 1 {
+		body = io.LimitReader(body, maxPageBytes+1)
+	}
+	raw, err := io.ReadAll(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case limit != 1 && len(raw) > maxPageBytes:
+		return nil, errPageTooLarge
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	return list, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, list)
 }
 
 func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {

@@ -13,8 +13,8 @@ const (
 	firstPause = 200 * time.Millisecond
 	longPause  = 10 * time.Second
 	// maxPatience is how long one request is retried while the API server is
-	// busy or away before the walk stops; the next walk finds what this one
-	// has done.
+	// busy or away before its object fails, or the walk stops; the next walk finds
+	// what this one has done.
 	maxPatience = time.Minute
 )
 
@@ -31,15 +31,15 @@ func (w *Walk) newPatience() *patience {
 	return &patience{clock: w.Clock, jitter: w.Jitter}
 }
 
-// sit waits before the next try after err. It returns the end of the walk if
-// err cannot pass by waiting, or has not passed in time.
+// sit waits before the next try of a list after err. It returns the end of the
+// walk if err cannot pass by waiting, or has not passed in time.
 func (p *patience) sit(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	switch c, _ := classify(err); c {
 	case busy, conflict, flaky:
-	case gone, rejected, forbidden, noConvert, noRoute:
+	case absent, rejected, unconverted, forbidden, noRoute:
 		return stopFor(err)
 	}
 	return p.again(ctx, err)
@@ -47,13 +47,19 @@ func (p *patience) sit(ctx context.Context, err error) error {
 
 // again waits, whatever err is, unless it has been met for too long.
 func (p *patience) again(ctx context.Context, err error) error {
-	if p.since.IsZero() {
-		p.since = p.clock.Now()
-	}
-	if spent := p.clock.Since(p.since); spent > maxPatience {
+	if spent, over := p.over(); over {
 		return stopFor(fmt.Errorf("no success for %s: %w", spent.Round(time.Second), err))
 	}
 	return p.pause(ctx, err)
+}
+
+// over tells how long the request has met errors, and whether that is too long.
+func (p *patience) over() (spent time.Duration, over bool) {
+	if p.since.IsZero() {
+		p.since = p.clock.Now()
+	}
+	spent = p.clock.Since(p.since)
+	return spent, spent > maxPatience
 }
 
 // pause waits once.

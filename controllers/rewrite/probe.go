@@ -9,35 +9,53 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Probe reads one object at each of the given versions, at least one of which it
-// is not stored at, so that the API server has to call the conversion webhook.
-// It returns a *Stopped if the webhook cannot be used: one probe before a walk
-// finds what the walk would otherwise find once per object. A list alone would
+// Probe reads a few objects at each of the given versions, at least one of which
+// each is not stored at, so that the API server has to call the conversion webhook.
+// It returns a *Stopped if the webhook converts none of them: one probe before a
+// walk finds what the walk would otherwise find once per object. A list alone would
 // not do, since it may be served from the API server's watch cache, which holds
 // objects that are converted already.
 func (c *Client) Probe(ctx context.Context, gr schema.GroupResource, versions []string) error {
-	for _, version := range versions {
-		if err := c.probe(ctx, gr.WithVersion(version)); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return stopFor(fmt.Errorf("reading one object of %s at %s: %w", gr, version, err))
-		}
+	at := make([]Objects, len(versions))
+	for i, version := range versions {
+		at[i] = c.Resource(gr.WithVersion(version))
+	}
+	keys, err := someOf(ctx, at)
+	if err == nil {
+		err = unusable(ctx, at, keys)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return stopFor(fmt.Errorf("probing the conversion of %s at %v: %w", gr, versions, err))
 	}
 	return nil
 }
 
-func (c *Client) probe(ctx context.Context, gvr schema.GroupVersionResource) error {
-	objects := c.Resource(gvr)
-	list, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
-	if err == nil && len(list.Items) > 0 {
-		_, err = objects.Get(ctx, types.NamespacedName{Namespace: list.Items[0].Namespace, Name: list.Items[0].Name})
+// someOf lists a few objects, at the first version at which that works: a list
+// fails as a whole if one object in it cannot be converted. A single object may be
+// in the way at all versions, so a shorter list is tried as well.
+func someOf(ctx context.Context, at []Objects) (keys []types.NamespacedName, err error) {
+	for _, limit := range []int64{firstPage, fewest, 1} {
+		for _, objects := range at {
+			var list *metav1.PartialObjectMetadataList
+			list, err = objects.List(ctx, metav1.ListOptions{Limit: limit})
+			if err == nil {
+				return spread(keysOf(list)), nil
+			}
+			if !spoilt(err) {
+				return nil, err
+			}
+		}
 	}
-	if err == nil {
-		return nil
+	return nil, err
+}
+
+func keysOf(list *metav1.PartialObjectMetadataList) []types.NamespacedName {
+	keys := make([]types.NamespacedName, len(list.Items))
+	for i := range list.Items {
+		keys[i] = types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}
 	}
-	if c, _ := classify(err); c == gone || c == rejected {
-		return nil // of this object only; the walk will name it
-	}
-	return err
+	return keys
 }

@@ -30,10 +30,10 @@ func wiped(before, after *metav1.PartialObjectMetadata) bool {
 	return len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0
 }
 
-// unwiped is the object as it is after a write of ours, with its owners. It is nil
-// if it is gone, or they are: then it has its outcome.
-func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	if !wiped(v.item, after) {
+// unwiped is the object as it is after a write of ours, with its owners, which that
+// write may have lost. It is nil if it is gone, or they are: then it has its outcome.
+func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata, lost bool) *metav1.PartialObjectMetadata {
+	if !lost {
 		return after
 	}
 	restored, err := v.restore(ctx, v.item, after)
@@ -74,7 +74,7 @@ func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObje
 		fresh, err := v.Objects.Get(ctx, v.key())
 		if err == nil {
 			after = fresh
-		} else if c, _ := classify(err); c == gone {
+		} else if v.isGone(err) {
 			return nil, nil
 		}
 	}

@@ -25,9 +25,9 @@ const (
 	// Overtaken (in a checking walk only): another client wrote the object
 	// between the list and the check, so after the settle time.
 	Overtaken Outcome = "overtaken"
-	// Altered (in a checking walk only): it is changed at every write, by a
-	// mutating webhook for example, so that no write can be elided. It is current
-	// by the check's own write.
+	// Altered (in a checking walk only): the check's own write changed its content,
+	// although it asked for no change: a mutating webhook is at work, for example. It
+	// is current by that write. Whether it was stale before cannot be told.
 	Altered Outcome = "altered"
 	// Repaired: managedFields were moved to the storage version, which stores
 	// the object again as well.
@@ -81,6 +81,9 @@ type Tally struct {
 	LastWrites map[string]time.Time
 	// Losses are what field managers lose of ownership, or would lose.
 	Losses []Loss
+	// Alteration is the first object by namespace and name whose content was changed
+	// by a write that asked for no change; nil if there is none.
+	Alteration *Alteration
 	// ListedRV is the resourceVersion of the first page.
 	ListedRV string
 }
@@ -127,6 +130,15 @@ func (b *tallyBook) fail(f Failure) {
 	at, _ := slices.BinarySearchFunc(b.t.Failures, f, byKey)
 	b.t.Failures = slices.Insert(b.t.Failures, at, f)
 	b.t.Failures = b.t.Failures[:min(len(b.t.Failures), MaxFailures)]
+}
+
+// altered notes an object whose content a write has changed.
+func (b *tallyBook) altered(a Alteration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if first := b.t.Alteration; first == nil || a.String() < first.String() {
+		b.t.Alteration = &a
+	}
 }
 
 // wrote notes a write by a field manager.

@@ -112,35 +112,39 @@ func (v *visitor) statement() *write {
 
 // answer is what an accepted write shows.
 type answer struct {
-	moved bool // it was stored
-	now   *metav1.PartialObjectMetadata
+	moved   bool // it was stored
+	altered bool // with other content than the object had
+	now     *metav1.PartialObjectMetadata
 }
 
 // asked: the API server stores a write that changes nothing only if the object was
-// stale, or if something changes the object at that moment.
+// stale, or if something changes the object at that moment. In the latter case it
+// cannot be told whether it was stale, too.
 func (v *visitor) asked(a answer) {
-	known := v.found == Rewritten
 	switch {
-	case known:
+	case v.found == Rewritten: // known before
 	case v.overtaken && (!a.moved || v.races > maxRaces):
 		v.found = Overtaken
+	case a.altered:
+		v.found = Altered
 	case a.moved:
 		v.found = Rewritten
+		if !v.affects(a.now) {
+			v.item, v.phase = a.now, toAskAgain
+			return
+		}
 	default:
 		v.found = Current
-	}
-	if v.found == Rewritten && !known && !v.affects(a.now) {
-		v.item, v.phase = a.now, toAskAgain
-		return
 	}
 	v.conclude(a)
 }
 
 // askedAgain: an object that moves once more has just been written at the storage
-// version, so it was not stale: something changes it at every write.
+// version, so something changes it at every write.
 func (v *visitor) askedAgain(a answer) {
 	if a.moved {
 		v.found = Altered
+		v.book.altered(Alteration{NamespacedName: v.key()})
 	}
 	v.conclude(a)
 }
@@ -165,7 +169,8 @@ func (v *visitor) conclude(a answer) {
 	v.end(v.found)
 }
 
-// repair moves the entries of managedFields that have to be, and may be.
+// repair moves the entries of managedFields that have to be, and may be. Once
+// another client has been quicker, only what the move depends on has to be as it was.
 func (v *visitor) repair(ctx context.Context) error {
 	moved, err := v.move(ctx)
 	switch {
@@ -178,7 +183,11 @@ func (v *visitor) repair(ctx context.Context) error {
 		v.leave()
 		return nil
 	}
-	write, err := replaceEntries(v.item, moved)
+	replace := replaceEntries
+	if v.races > 0 {
+		replace = replaceTheseEntries
+	}
+	write, err := replace(v.item, moved)
 	if err != nil {
 		v.fail(reasonOther, err)
 		return nil
@@ -200,13 +209,13 @@ func (v *visitor) leave() {
 	}
 }
 
-// repaired: that a plain write found the object stale before is not hidden by it.
+// repaired: that a plain write stored the object before is not hidden by it.
 func (v *visitor) repaired(a answer) {
 	switch {
 	case v.affects(a.now):
 		v.fail(reasonOwnership, errNotMoved)
-	case v.found == Rewritten:
-		v.end(Rewritten)
+	case v.found == Rewritten, v.found == Altered:
+		v.end(v.found)
 	default:
 		v.end(Repaired)
 	}

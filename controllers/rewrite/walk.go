@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// DefaultPageSize is how many objects are listed at a time. Metadata of 500
-	// objects is about half a megabyte, whatever the objects' size.
+	// DefaultPageSize is how many objects are listed at a time, at most. Metadata of
+	// 500 objects is usually about half a megabyte, whatever the objects' size; where
+	// it is larger, the pages are smaller.
 	DefaultPageSize = 500
 	// DefaultWorkers is how many objects of one walk may be written at a time.
 	DefaultWorkers = 32
@@ -82,6 +83,7 @@ type Walk struct {
 	Jitter func(time.Duration) time.Duration
 
 	book     atomic.Pointer[tallyBook]
+	turnout  turnout
 	noStatus atomic.Bool               // the status subresource was refused to us
 	known    func() (Ownership, error) // the Ownership, with the schema read once
 	follower func() (Follower, error)  // the Follower, made once; nil if there is none
@@ -103,13 +105,18 @@ func (w *Walk) Run(ctx context.Context) (Tally, error) {
 	book := newTallyBook()
 	w.book.Store(book)
 
-	items := make(chan *metav1.PartialObjectMetadata, w.PageSize)
+	pages := make(chan []metav1.PartialObjectMetadata) // the next is fetched while one is written
+	items := make(chan *metav1.PartialObjectMetadata)
 	group, ctx := errgroup.WithContext(ctx)
 	w.known = sync.OnceValues(func() (Ownership, error) { return w.knowing(ctx) })
 	w.follower = sync.OnceValues(func() (Follower, error) { return w.following(ctx) })
 	group.Go(func() error {
+		defer close(pages)
+		return w.list(ctx, book, pages)
+	})
+	group.Go(func() error {
 		defer close(items)
-		return w.list(ctx, book, items)
+		return deal(ctx, pages, items)
 	})
 	for range w.Workers {
 		group.Go(func() error {

@@ -24,7 +24,7 @@ func mayDoNothingElse(t *testing.T, moult *Installation, group string) {
 		"get,list,watch customresourcedefinitions.apiextensions.k8s.io", "patch customresourcedefinitions/status.apiextensions.k8s.io",
 		"get apiservices.apiregistration.k8s.io",
 		"get,list,patch,watch versionremovals.moult.dev", "patch versionremovals/status.moult.dev",
-		"create,patch events.", "create,patch events.events.k8s.io",
+		"create,patch events.", "create,patch events.events.k8s.io", "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
 	}
 	g.Expect(allowed(t, moult, "default")).To(ConsistOf(objects))
 	g.Expect(allowed(t, moult, moult.Deployment.Namespace)).To(ConsistOf(append(objects, "create,get,update leases.coordination.k8s.io")))

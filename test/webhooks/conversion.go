@@ -2,7 +2,7 @@ package webhooks
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"path"
 	"slices"
@@ -24,7 +24,7 @@ type Conversion struct {
 	calls    int
 	delay    time.Duration
 	garbage  bool
-	rejected map[string]bool
+	rejected map[string]string // object name → message
 	changes  []Change
 	refuses  func(*http.Request) bool
 }
@@ -34,7 +34,7 @@ type Change func(object *unstructured.Unstructured, from, to string)
 
 // NewConversion starts a healthy conversion webhook.
 func NewConversion() (*Conversion, error) {
-	c := &Conversion{rejected: map[string]bool{}}
+	c := &Conversion{rejected: map[string]string{}}
 	var err error
 	c.server, err = startServer(c)
 	return c, err
@@ -89,15 +89,20 @@ func (c *Conversion) Garbage() {
 // RejectObject fails every review that contains an object of this name. A list may succeed all the same, when the API
 // server serves it from its watch cache, which holds objects already converted, and fails when it does not.
 func (c *Conversion) RejectObject(name string) {
+	c.RejectObjectSaying(name, name+" cannot be converted, as this test wants it")
+}
+
+// RejectObjectSaying does the same with a message of the test's own.
+func (c *Conversion) RejectObjectSaying(name, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rejected[name] = true
+	c.rejected[name] = message
 }
 
 // Heal ends all faults and brings the webhook up again. Its error is that of Up.
 func (c *Conversion) Heal() error {
 	c.mu.Lock()
-	c.delay, c.garbage, c.rejected, c.refuses = 0, false, map[string]bool{}, nil
+	c.delay, c.garbage, c.rejected, c.refuses = 0, false, map[string]string{}, nil
 	c.mu.Unlock()
 	return c.Up()
 }
@@ -144,8 +149,8 @@ func (c *Conversion) convert(request *apiextensionsv1.ConversionRequest) *apiext
 	for _, raw := range request.Objects {
 		object := &unstructured.Unstructured{}
 		err := object.UnmarshalJSON(raw.Raw)
-		if err == nil && c.rejects(object.GetName()) {
-			err = fmt.Errorf("%s cannot be converted to %s, as this test wants it", object.GetName(), request.DesiredAPIVersion)
+		if err == nil {
+			err = c.refusal(object.GetName())
 		}
 		if err != nil {
 			response.Result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
@@ -168,8 +173,11 @@ func (c *Conversion) changed() []Change {
 	return slices.Clone(c.changes)
 }
 
-func (c *Conversion) rejects(name string) bool {
+func (c *Conversion) refusal(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rejected[name]
+	if message, rejected := c.rejected[name]; rejected {
+		return errors.New(message)
+	}
+	return nil
 }

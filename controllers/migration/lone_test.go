@@ -1,0 +1,175 @@
+package migration_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+// Objects that are different from all others: each is named, and keeps no other from being migrated.
+
+// doomed is a namespace that is about to be forced out of existence.
+func (w *world) doomed() string {
+	w.t.Helper()
+	ns, err := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Namespaces().
+		Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "doomed-"}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	return ns.Name
+}
+
+// forceOut finalizes a namespace although objects are left in it, as people do with one that is stuck.
+func (w *world) forceOut(name string) {
+	w.t.Helper()
+	namespaces := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Namespaces()
+	w.Expect(namespaces.Delete(w.ctx, name, metav1.DeleteOptions{})).To(Succeed())
+	w.Eventually(func() error {
+		ns, err := namespaces.Get(w.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		ns.Spec.Finalizers = nil
+		_, err = namespaces.Finalize(w.ctx, ns, metav1.UpdateOptions{})
+		return err
+	}, soon, "50ms").Should(Succeed())
+}
+
+// strandedWorld has 3 objects, 4 more in a namespace that is gone, and v1 as the storage version.
+func strandedWorld(t *testing.T, b *builders.CRDBuilder) (w *world, namespace string) {
+	t.Helper()
+	w = newWorld(t, b.Build())
+	namespace = w.doomed()
+	w.Create(3)
+	w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.GR.WithVersion("v1alpha1"), namespace, 4, builders.Prefix("stranded"))).To(Succeed())
+	w.forceOut(namespace)
+	w.Flip("v1")
+	return w, namespace
+}
+
+func (w *world) eventuallyNamedAsStranded(namespace string) {
+	w.t.Helper()
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed), func() string { return w.Condition().Message })
+	w.Expect(w.Condition().Message).To(And(ContainSubstring("7 of 7 objects, 4 failed"),
+		ContainSubstring(fmt.Sprintf("%s/stranded-00000: NamespaceGone: ", namespace)), ContainSubstring("create the Namespace again")))
+	w.Consistently(w.Stored, "1s", "200ms").Should(Equal(map[string]int{"v1": 3, "v1alpha1": 4}))
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
+}
+
+func TestObjectsWhoseNamespaceIsGoneAreNamedAndNothingIsCalledMigrated(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]func(*builders.CRDBuilder) *builders.CRDBuilder{
+		"written to as they are":     func(b *builders.CRDBuilder) *builders.CRDBuilder { return b },
+		"written to at their status": (*builders.CRDBuilder).WithStatus,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, namespace := strandedWorld(t, b(widgets(t)))
+			w.controller(w.quick())
+			w.eventuallyNamedAsStranded(namespace)
+
+			stranded := dynamic.NewForConfigOrDie(cp.Config).Resource(w.GR.WithVersion("v1")).Namespace(namespace)
+			for i := range 4 {
+				w.Expect(stranded.Delete(w.ctx, fmt.Sprintf("stranded-%05d", i), metav1.DeleteOptions{})).To(Succeed(), "as the message says")
+			}
+			w.eventuallyMigrated(3)
+		})
+	}
+}
+
+func TestANamespaceThatIsMadeAgainLetsItsObjectsBeMigrated(t *testing.T) {
+	t.Parallel()
+	w, namespace := strandedWorld(t, widgets(t).WithStatus())
+	w.controller(w.wishing())
+	w.eventuallyNamedAsStranded(namespace)
+	_, err := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Namespaces().
+		Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.eventuallyMigrated(7)
+}
+
+// What a webhook says about one object may sound as if the webhook were not there.
+func TestAnObjectWhoseConversionErrorSoundsLikeADeadWebhookIsNamedAndStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{
+		"a service":    `service "db" does not exist`,
+		"a connection": `looking up the size: dial tcp 10.0.0.1:5432: connect: connection refused`,
+		"a deadline":   `context deadline exceeded`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hook, w := convertedWorld(t, 20)
+			hook.RejectObjectSaying("object-00000", message)
+			w.controller(w.quick())
+			w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed), func() string { return w.Condition().Message })
+			w.Expect(w.Condition().Message).To(And(ContainSubstring("20 of 20 objects, 1 failed"), ContainSubstring("default/object-00000: ConversionFailed"), ContainSubstring(message)))
+			w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 19}))
+			w.Expect(hook.Heal()).To(Succeed())
+			w.eventuallyMigrated(20)
+		})
+	}
+}
+
+// hot is a client that writes an object as fast as it can, at v1, until the test or stop ends it.
+func (w *world) hot(name string, writers int) (stop func()) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	for range writers {
+		objects := w.Objects("v1")
+		go func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				_, _ = objects.Patch(ctx, name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, i), metav1.PatchOptions{FieldManager: "hot-writer"})
+			}
+		}()
+	}
+	return cancel
+}
+
+// Its entries at v1alpha1 are moved all the same, and nobody loses a field.
+func TestAnObjectThatIsWrittenAllTheTimeIsRepaired(t *testing.T) {
+	t.Parallel()
+	w := ownedWorld(t, widgets(t).WithStatus().Build(), 3)
+	_, err := w.Objects("v1alpha1").Patch(w.ctx, "owned-1", types.MergePatchType, []byte(`{"spec":{"size":7}}`), metav1.PatchOptions{FieldManager: "hot-writer"})
+	w.Expect(err).NotTo(HaveOccurred(), "the hot writer was an old client once")
+	before := w.owners()
+	defer w.hot("owned-1", 6)()
+	w.Eventually(w.owners, soon, "20ms").Should(ContainElement(And(HavePrefix("owned-1: hot-writer Update at " + w.GR.Group + "/v1 "))))
+	w.controller(w.wishing())
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
+}
+
+// Every second write within one second looks as if it had found nothing to change.
+func TestAWebhookThatStampsTheSecondDoesNotKeepTheProofFromEnding(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 40)
+	webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), 2*time.Second, "object-00000")
+	opts := w.quick()
+	opts.Settle = 3 * time.Second // so that no stamp lasts from one check to the next
+	w.controller(opts)
+	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(And(
+		ContainSubstring("most likely stamp."+w.GR.Group+" of MutatingWebhookConfiguration "+w.crd.Name),
+		ContainSubstring("such as default/object-00000 (metadata.annotations["+webhooks.StampAnnotation+"])")))
+	w.eventuallyMigrated(40)
+	w.Expect(w.Writes()).To(BeNumerically("<=", 40*4), "a walk that rewrites, and two that check")
+	w.Consistently(w.Reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+}
+
+// Stamps do not get into an object by a write to its status.
+func TestAWebhookThatStampsTheStatusIsNotMet(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t).WithStatus(), 10)
+	webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), time.Nanosecond, "object-00000")
+	w.controller(w.quick())
+	w.eventuallyMigrated(10)
+	w.Expect(w.Writes()).To(BeNumerically("<=", 20), "their creation, and the walk that rewrites")
+}

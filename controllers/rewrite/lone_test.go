@@ -1,0 +1,209 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// An object that fares as no other does is named, and keeps nobody else waiting.
+
+func TestOnlyAReadTellsThatAnObjectIsGone(t *testing.T) {
+	noNamespace := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns")
+	for name, c := range map[string]struct {
+		says    error
+		deleted bool
+		want    map[Outcome]int64
+		failure string
+	}{
+		"its namespace is gone": {says: noNamespace, want: map[Outcome]int64{Rewritten: 4, Failed: 1},
+			failure: "ns/o00003: NamespaceGone: its Namespace does not exist, so it cannot be written; delete the object (kubectl delete works), or create the Namespace again"},
+		"its namespace is gone, and it is, too": {says: noNamespace, deleted: true, want: map[Outcome]int64{Rewritten: 4, Gone: 1}},
+		"something else is": {says: apierrors.NewNotFound(schema.GroupResource{Group: "other.example.com", Resource: "parents"}, "o00003"),
+			want: map[Outcome]int64{Rewritten: 4, Failed: 1}, failure: `ns/o00003: Rejected: parents.other.example.com "o00003" not found`},
+		"it was, and is there again": {says: notFound("o00003"), want: map[Outcome]int64{Rewritten: 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newShelf(5)
+			s.fail = func(name string, try int) error {
+				if name != "o00003" || try > 0 && c.failure == "" {
+					return nil
+				}
+				return c.says
+			}
+			s.unreadable = func(name string) error {
+				if name == "o00003" && c.deleted {
+					return notFound(name)
+				}
+				return nil
+			}
+			_, tally, err := walkOver(s, nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(tally.By).To(Equal(c.want))
+			if c.failure != "" {
+				g.Expect(tally.Failures[0].String()).To(Equal(c.failure))
+			}
+		})
+	}
+}
+
+// unconvertible is what the API server says, with the words of a webhook that may
+// be alive or dead.
+func unconvertible(words string) error {
+	return internal("conversion webhook for example.com/v1alpha1, Kind=Widget failed: " + words)
+}
+
+func TestWhetherAConversionWebhookIsDeadIsToldByOtherObjects(t *testing.T) {
+	dead := `Post "https://127.0.0.1:1/?timeout=30s": dial tcp 127.0.0.1:1: connect: connection refused`
+	for name, c := range map[string]struct {
+		fails    func(i int) bool
+		says     string
+		readable func(i int) bool
+		failed   int64 // -1 if the walk stops
+	}{
+		"one of them fails, in words that sound dead": {
+			fails: func(i int) bool { return i == 0 }, says: `service "db" does not exist`, failed: 1},
+		"the first twenty do, and others can be read": {
+			fails: func(i int) bool { return i < 20 }, readable: func(i int) bool { return i >= 20 }, says: dead, failed: 20},
+		"all of them do, in words that sound alive": {
+			fails: func(int) bool { return true }, says: "no such size", failed: -1},
+		"all of them do": {
+			fails: func(int) bool { return true }, says: dead, failed: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newShelf(100)
+			answer := func(good func(int) bool) func(string) error {
+				return func(name string) error {
+					i := 0
+					_, _ = fmt.Sscanf(name, "o%d", &i)
+					if good(i) {
+						return nil
+					}
+					return unconvertible(c.says)
+				}
+			}
+			write := answer(func(i int) bool { return !c.fails(i) })
+			s.fail = func(name string, _ int) error { return write(name) }
+			if s.unreadable = write; c.readable != nil {
+				s.unreadable = answer(c.readable)
+			}
+			_, tally, err := walkOver(s, func(w *Walk) { w.PageSize = 50 })
+			if c.failed >= 0 {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(tally.FailedBy).To(Equal(map[string]int64{"ConversionFailed": c.failed}))
+				g.Expect(tally.Done()).To(BeEquivalentTo(100))
+				return
+			}
+			stopped := (*Stopped)(nil)
+			g.Expect(errors.As(err, &stopped)).To(BeTrue(), "%v", err)
+			g.Expect(stopped.Cause).To(Equal(ConversionUnavailable))
+			g.Expect(stopped.Error()).To(MatchRegexp(`ns/o\d+, like 7 others in a row: .*` + "failed: "))
+			g.Expect(len(s.bodies)).To(BeNumerically("<=", suspicious+8), "nothing is tried a thousand times over")
+		})
+	}
+}
+
+// stepping runs a walk while its clock goes on.
+func stepping(g *WithT, run func(*clocktesting.FakeClock) error) error {
+	clock := clocktesting.NewFakeClock(time.Now())
+	done := make(chan error, 1)
+	go func() { done <- run(clock) }()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		select {
+		case err := <-done:
+			return err
+		default:
+			if clock.HasWaiters() {
+				clock.Step(time.Second)
+			}
+		}
+	}
+	g.Fail("the walk does not end")
+	return nil
+}
+
+func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
+	for name, err := range map[string]error{
+		"busy":    apierrors.NewTooManyRequests("later", 1),
+		"away":    apierrors.NewServiceUnavailable("no endpoints"),
+		"slow":    status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "request did not complete within requested timeout"),
+		"silent":  syscall.ECONNRESET,
+		"hanging": hangs,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, bad := range [][]string{{"o00000"}, {"o00019"}, {"o00003", "o00007", "o00011", "o00019"}} {
+				g := NewWithT(t)
+				s := newShelf(20)
+				tally := Tally{}
+				g.Expect(stepping(g, func(clock *clocktesting.FakeClock) (ended error) {
+					s.fail = func(name string, _ int) error {
+						if !slices.Contains(bad, name) {
+							return nil
+						}
+						if errors.Is(err, hangs) {
+							clock.SetTime(clock.Now().Add(requestTimeout))
+						}
+						return err
+					}
+					_, tally, ended = walkOver(s, func(w *Walk) { w.Clock = clock })
+					return ended
+				})).To(Succeed(), "%v", bad)
+				g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 20 - int64(len(bad)), Failed: int64(len(bad))}))
+				g.Expect(tally.Failures[0].String()).To(MatchRegexp("^ns/" + bad[0] + `: Unavailable: no success for (1m\d+s|2m\d+s): `))
+			}
+		})
+	}
+}
+
+// hangs takes as long as a request may.
+var hangs = errors.New("context deadline exceeded")
+
+func TestAServerThatAnswersNobodyStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		fine    int  // writes that got through before
+		reading bool // reads still do
+	}{
+		"from the start":                       {0, false},
+		"from the start, but reads":            {0, true},
+		"after some writes, and reads neither": {10, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newShelf(20)
+			away := apierrors.NewServiceUnavailable("no server")
+			s.fail = func(string, int) error {
+				if len(s.bodies) <= c.fine {
+					return nil
+				}
+				return away
+			}
+			s.unreadable = func(string) error {
+				if c.reading {
+					return nil
+				}
+				return away
+			}
+			err := stepping(g, func(clock *clocktesting.FakeClock) error {
+				_, _, err := walkOver(s, func(w *Walk) { w.Clock = clock })
+				return err
+			})
+			stopped := (*Stopped)(nil)
+			g.Expect(errors.As(err, &stopped)).To(BeTrue(), "%v", err)
+			g.Expect(stopped.Cause).To(Equal(Unavailable))
+			g.Expect(stopped.Error()).To(MatchRegexp(`writing ns/o\d+: no success for 1m\d+s: no server`))
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package rewrite
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// firstPage is how many objects are asked for while their size is not known.
+	firstPage = 50
+	// pageBytes is what a page should take. A walk holds about three of them: one
+	// being written, one that waits and one being read.
+	pageBytes = 3 << 20
+	// maxPageBytes is where reading a page is given up, to ask for a smaller one.
+	maxPageBytes = 2 * pageBytes
+)
+
+// errPageTooLarge says that a page has more bytes than a walk wants to hold.
+var errPageTooLarge = errors.New("the page is too large")
+
+// pageSize is how many objects to ask for at a time, by the size of those that came:
+// metadata of an object may be a hundred bytes, or more than a megabyte.
+type pageSize struct{ next, most int64 }
+
+func newPageSize(most int64) pageSize { return pageSize{next: min(firstPage, most), most: most} }
+
+// came notes a page.
+func (p *pageSize) came(page *metav1.PartialObjectMetadataList) {
+	if n := int64(len(page.Items)); n > 0 {
+		each := max(1, int64(page.Size())/n)
+		p.next = min(max(1, pageBytes/each), p.most)
+	}
+}
+
+// shrink notes a page that could not be had.
+func (p *pageSize) shrink() { p.next = max(1, p.next/4) }
+
+// strip drops what a walk has no use for, which is nearly all of an object that is
+// large. A check wants to know whether its write changes labels and annotations.
+func (w *Walk) strip(items []metav1.PartialObjectMetadata) {
+	for i := range items {
+		m := &items[i].ObjectMeta
+		kept := metav1.ObjectMeta{
+			Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion, Generation: m.Generation, ManagedFields: m.ManagedFields,
+		}
+		if w.Mode == Check {
+			kept.Labels, kept.Annotations = digests(m.Labels), digests(m.Annotations)
+		}
+		*m = kept
+	}
+}
+
+func digests(values map[string]string) map[string]string {
+	for key, value := range values {
+		values[key] = digest(value)
+	}
+	return values
+}

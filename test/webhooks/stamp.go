@@ -1,0 +1,87 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// StampAnnotation is what a stamping webhook writes.
+const StampAnnotation = "example.com/stamp"
+
+// stamp is a mutating webhook that puts the time on every object that is updated, as coarsely as it is told: two writes
+// within one resolution get the same stamp.
+type stamp struct{ resolution time.Duration }
+
+// Stamping registers a stamping webhook for updates of a resource until the end of the test. It returns when the API
+// server calls it, which an object of the resource in the namespace default has to show.
+func Stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, resolution time.Duration, object string) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	server, err := startServer(stamp{resolution})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	t.Cleanup(func() { _ = server.Close() })
+	registrations := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().MutatingWebhookConfigurations()
+	_, err = registrations.Create(t.Context(), stampRegistration(server, gvr), metav1.CreateOptions{})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	t.Cleanup(func() {
+		_ = registrations.Delete(context.Background(), gvr.GroupResource().String(), metav1.DeleteOptions{})
+	})
+	objects := dynamic.NewForConfigOrDie(config).Resource(gvr).Namespace(metav1.NamespaceDefault)
+	dryRun := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+	g.Eventually(func() map[string]string {
+		stamped, err := objects.Patch(t.Context(), object, types.MergePatchType, []byte(`{"spec":{"size":1}}`), dryRun)
+		if err != nil {
+			return nil
+		}
+		return stamped.GetAnnotations()
+	}, patience, "50ms").Should(gomega.HaveKey(StampAnnotation))
+}
+
+func stampRegistration(s *server, gvr schema.GroupVersionResource) *admissionregistrationv1.MutatingWebhookConfiguration {
+	url, fail, none := s.URL(), admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	return &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: gvr.GroupResource().String()},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:                    "stamp." + gvr.Group,
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: s.CABundle()},
+			AdmissionReviewVersions: []string{"v1"}, FailurePolicy: &fail, SideEffects: &none,
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{gvr.Group}, APIVersions: []string{"*"}, Resources: []string{"*", "*/status"}},
+			}},
+		}},
+	}
+}
+
+// ServeHTTP answers one AdmissionReview.
+func (s stamp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not an AdmissionReview", http.StatusBadRequest)
+		return
+	}
+	object := metav1.PartialObjectMetadata{}
+	_ = json.Unmarshal(review.Request.Object.Raw, &object)
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, StampAnnotation, time.Now().UTC().Truncate(s.resolution).Format(time.RFC3339Nano))
+	patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": object.Annotations}})
+	kind := admissionv1.PatchTypeJSONPatch
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: &kind}
+	review.Request = nil
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		http.Error(w, fmt.Sprint(err), http.StatusInternalServerError)
+	}
+}
