@@ -39,6 +39,7 @@ is written. Problems come first, each with what was seen and how to mend it.
                    kube-storage-version-migrator is at work on the same CRD
   gates            no VersionRemoval waits for a person
   argocd-health    Argo CD knows when a VersionRemoval is healthy
+  namespaces       no object lies in a Namespace that does not exist, where nobody can write it
   stuck-objects    no object has been Terminating for more than 5 minutes
   helm-keep        no uninstall of a Helm release deletes a CRD with its objects
   helm-crds        no CRD depends on a chart's folder crds, which Helm never upgrades
@@ -132,18 +133,22 @@ func (d *doctorCommand) look(ctx context.Context, eyes *eyes, names []string) (d
 	if len(names) > 0 {
 		found = named(ctx, eyes.crds, names)
 	}
+	p.Namespaces = eyes.namespaces(ctx, p.Namespaces) // and once more behind the objects: each may come and go
 	var incomplete error
 	for crd, err := range found {
 		if err != nil {
 			incomplete = err
 			break
 		}
-		p.CRDs = append(p.CRDs, doctor.CRD{CustomResourceDefinition: cutDown(crd), Dying: eyes.dying(ctx, crd), Aggregated: eyes.aggregated(ctx, crd)})
+		c := doctor.CRD{CustomResourceDefinition: cutDown(crd), Aggregated: eyes.aggregated(ctx, crd)}
+		c.Dying, c.In = eyes.lookAtObjects(ctx, crd)
+		p.CRDs = append(p.CRDs, c)
 	}
 	if incomplete != nil && len(p.CRDs) == 0 {
 		return p, incomplete
 	}
 	p.Server = eyes.server()
+	p.Namespaces = eyes.namespaces(ctx, p.Namespaces)
 	d.lookAtWrites(ctx, eyes, &p)
 	p.Gates = eyes.gates(ctx, names)
 	p.Migrations = eyes.migrations(ctx)

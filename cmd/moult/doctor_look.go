@@ -72,12 +72,15 @@ func unread(err error, what, permission string) string {
 
 const objectsPerPage = 500
 
-// dying reads the metadata of all objects of a CRD and keeps what is being deleted.
-func (e *eyes) dying(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (known doctor.Known[[]doctor.Dying]) {
+// lookAtObjects reads the metadata of all objects of a CRD: what is being deleted, and where they lie.
+func (e *eyes) lookAtObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (dying doctor.Known[[]doctor.Dying], in doctor.Known[map[string]int]) {
 	version := readable(crd)
 	if version == "" {
-		return doctor.Known[[]doctor.Dying]{Not: fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)}
+		dying.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
+		in.Not = dying.Not
+		return dying, in
 	}
+	in.Value = map[string]int{}
 	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}
 	err := pages(ctx, objectsPerPage, metav1.ListOptions{}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
 		list, err := e.metadata.Resource(resource).List(ctx, opts)
@@ -85,17 +88,41 @@ func (e *eyes) dying(ctx context.Context, crd *apiextensionsv1.CustomResourceDef
 			return "", err
 		}
 		for i := range list.Items {
-			if o := &list.Items[i]; o.DeletionTimestamp != nil {
+			o := &list.Items[i]
+			in.Value[o.Namespace]++
+			if o.DeletionTimestamp != nil {
 				name := strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
-				known.Value = append(known.Value, doctor.Dying{Name: name, Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
+				dying.Value = append(dying.Value, doctor.Dying{Name: name, Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
 			}
 		}
 		return list.Continue, nil
 	})
 	if err != nil {
-		known.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
+		dying.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
+		in.Not = dying.Not
 	}
-	return known
+	return dying, in
+}
+
+// namespaces adds those that there are to those that were seen before.
+func (e *eyes) namespaces(ctx context.Context, seen doctor.Known[[]string]) doctor.Known[[]string] {
+	if seen.Not != "" {
+		return seen
+	}
+	err := pages(ctx, objectsPerPage, metav1.ListOptions{}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		list, err := e.metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			seen.Value = append(seen.Value, list.Items[i].Name)
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		seen.Not = unread(err, "Namespaces", "list on namespaces")
+	}
+	return seen
 }
 
 // readable is a version to read objects at: the storage version if it is served.

@@ -80,9 +80,9 @@ func TestTheDoctorHasALineForEachCheckOfAHealthyPatient(t *testing.T) {
 	w.Expect(lines[1]).To(Equal("ok       migration        1 CRD migrated, 0 CRDs on the way, and nobody has to act"))
 	w.Expect(lines[2]).To(Equal("ok       aggregation      no APIService hands the requests for the CRDs on to another API server"))
 	w.Expect(lines[3]).To(Equal("ok       status-writes    no refused write has been recorded"))
-	w.Expect(lines).To(HaveLen(13))
-	w.Expect(lines[11]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
-	w.Expect(lines[12]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
+	w.Expect(lines).To(HaveLen(14))
+	w.Expect(lines[12]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
+	w.Expect(lines[13]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
 	w.Expect(w.moult("doctor").code).To(Equal(exitDone), "all that are opted in, which is this one")
 }
 
@@ -118,6 +118,7 @@ func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 		"not run  gates            VersionRemovals may not be read; it needs list on versionremovals in moult.dev\n",
 		"not run  argocd-health    ConfigMap argocd-cm may not be read; it needs get on configmaps in namespace argocd\n",
 		"not run  aggregation      the APIServices of " + w.crd.Name + " may not be read; it needs get on apiservices in apiregistration.k8s.io\n",
+		"not run  namespaces       Namespaces may not be read; it needs list on namespaces\n",
 		"not run  stuck-objects    the objects of " + w.crd.Name + " may not be read; it needs list on widgets in " + w.GR.Group + "\n",
 		"not run  helm-keep        the Secrets of Helm's releases may not be read; it needs list on secrets in all namespaces; --helm-namespace asks for less\n",
 	} {
@@ -222,12 +223,30 @@ func TestTheDoctorSeesWhatCannotDie(t *testing.T) {
 	a := &app{kubeconfig: w.kubeconfig()}
 	eyes, err := a.newEyes()
 	w.Expect(err).NotTo(HaveOccurred())
-	known := eyes.dying(w.ctx, w.Live())
+	known, _ := eyes.lookAtObjects(w.ctx, w.Live())
 	w.Expect(known.Not).To(BeEmpty())
 	w.Expect(known.Value).To(ConsistOf(And(HaveField("Name", "default/object-00000"), HaveField("Finalizers", []string{"example.com/door"}),
 		HaveField("Since", BeTemporally("~", time.Now(), time.Minute)))))
 	r, _ := w.check(doctor.StuckObjects)
 	w.Expect(r.Outcome).To(Equal(doctor.Passed), "not stuck yet")
+}
+
+func TestTheDoctorSeesObjectsWhoseNamespaceIsGone(t *testing.T) {
+	w := patient(t)
+	gone := w.namespace()
+	for _, namespace := range []string{"default", gone} {
+		w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.GR.WithVersion("v1"), namespace, 2)).To(Succeed())
+	}
+	r, _ := w.check(doctor.Namespaces)
+	w.Expect(r.Outcome).To(Equal(doctor.Passed))
+
+	namespaces := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Namespaces()
+	w.Expect(namespaces.Delete(w.ctx, gone, metav1.DeleteOptions{})).To(Succeed())
+	_, err := namespaces.Finalize(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone}}, metav1.UpdateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	r, code := w.check(doctor.Namespaces)
+	w.Expect(r.Findings).To(ConsistOf(HaveField("Evidence", "2 objects in Namespaces that do not exist, so that nobody can write them: "+gone+" (2)")))
+	w.Expect(code).To(Equal(exitNotDone))
 }
 
 func TestTheDoctorSeesOtherMigrators(t *testing.T) {

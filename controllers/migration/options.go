@@ -53,7 +53,8 @@ type Options struct {
 	// metadata. Walks over more CRDs take turns, a page each. Default: 8.
 	MaxWalks int
 
-	// PageSize is how many objects are listed at a time. Default: 500.
+	// PageSize is how many objects are listed at a time, at most: where their
+	// metadata is large, pages are smaller. Default: 500.
 	PageSize int64
 
 	// Board connects the removal reconciler. Default: one of its own, which

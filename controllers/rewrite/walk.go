@@ -42,9 +42,8 @@ const (
 type Walk struct {
 	// Objects are listed and written at the storage version.
 	Objects Objects
-	// Otherwise are the same objects at other versions. They are listed there if
-	// the list at the storage version is spoilt by one object that cannot be
-	// converted to it.
+	// Otherwise are the same objects at other versions. A page is listed there if it
+	// is spoilt at the storage version by one object that cannot be converted to it.
 	Otherwise []Objects
 	// Status are the same objects written to at their status subresource; nil if
 	// they have none. It is the cheaper way to have an object stored again.
@@ -68,7 +67,7 @@ type Walk struct {
 	// says. No clock but our own is trusted where it need not be.
 	WrittenAfter map[string]time.Time
 
-	// Workers and PageSize have defaults when 0.
+	// Workers and PageSize, the most objects of a page, have defaults when 0.
 	Workers  int
 	PageSize int64
 	// Lane paces the writes, together with those of other walks; nil for a pace of

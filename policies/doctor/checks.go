@@ -17,6 +17,7 @@ const (
 	StatusWrites   ID = "status-writes"
 	OtherMigrators ID = "other-migrators"
 	Aggregation    ID = "aggregation"
+	Namespaces     ID = "namespaces"
 	StuckObjects   ID = "stuck-objects"
 	ArgoCDHealth   ID = "argocd-health"
 	HelmKeep       ID = "helm-keep"
@@ -33,6 +34,7 @@ var checks = []check{
 	{OtherMigrators, otherMigrators},
 	{Gates, gates},
 	{ArgoCDHealth, argoCDHealth},
+	{Namespaces, namespaces},
 	{StuckObjects, stuckObjects},
 	{HelmKeep, helmKeep},
 	{HelmCRDs, helmCRDs},

@@ -100,6 +100,13 @@ func dying(since time.Duration, n int) func(*Patient) {
 	}
 }
 
+func lyingIn(namespaces map[string]int) func(*Patient) {
+	return func(p *Patient) {
+		p.Namespaces.Value = []string{"default", "apps"}
+		p.CRDs[0].In.Value = namespaces
+	}
+}
+
 func releases(of ...Release) func(*Patient) {
 	return func(p *Patient) { p.Releases.Value = of }
 }
@@ -203,6 +210,11 @@ func TestEachCheckFinds(t *testing.T) {
 		"objects that cannot die": {dying(time.Hour, 7), StuckObjects, Warning,
 			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
 
+		"objects whose Namespace is gone": {lyingIn(map[string]int{"apps": 7, "gone": 3, "away": 1}), Namespaces, Error,
+			"4 objects in Namespaces that do not exist, so that nobody can write them: away (1); gone (3)", "`kubectl delete widgets.example.com --all -n NAMESPACE` works"},
+		"objects of which very many Namespaces are gone": {lyingIn(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1}), Namespaces, Error,
+			"6 objects in Namespaces that do not exist, so that nobody can write them: a (1); b (1); c (1); d (1); e (1); and 1 more", "create the Namespaces again"},
+
 		"an uninstall that would delete the CRD": {releases(release(1, "superseded", holds(true)), release(2, "deployed", holds(false))), HelmKeep, Warning,
 			"`helm uninstall` of release apps/widgets would delete the CRD and all its objects", "upgrade the release once"},
 		"a keep that is only on the live CRD": {func(p *Patient) {
@@ -255,6 +267,8 @@ func TestWhatIsNoTrouble(t *testing.T) {
 		"a migration on its way": func(p *Patient) {
 			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonMigrating, "rewriting")
 		},
+		"objects in Namespaces that exist":               lyingIn(map[string]int{"apps": 7, "default": 1}),
+		"objects in no Namespace":                        lyingIn(map[string]int{"": 7}),
 		"an object that has just been deleted":           dying(time.Second, 3),
 		"a migration of another migrator that has ended": migrations(Migration{API: KSVM, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Ended: true}),
 		"a migration of another resource":                migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "gadgets"}}),
@@ -294,10 +308,11 @@ func TestAMissingPermissionIsNoFailure(t *testing.T) {
 		"policies":                   {func(p *Patient) { p.Controller.Guards.Not = why }, nil, StatusWrites},
 		"what the controller may do": {func(p *Patient) { p.CRDs[0].Writable = Known[bool]{Not: why} }, nil, StatusWrites},
 		"argocd-cm":                  {func(p *Patient) { p.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
-		"objects":                    {func(p *Patient) { p.CRDs[0].Dying.Not = why }, []ID{StuckObjects}, ""},
+		"objects":                    {func(p *Patient) { p.CRDs[0].Dying.Not, p.CRDs[0].In.Not = why, why }, []ID{Namespaces, StuckObjects}, ""},
+		"Namespaces":                 {func(p *Patient) { p.Namespaces.Not = why }, []ID{Namespaces}, ""},
 		"the objects of one CRD": {func(p *Patient) {
 			p.CRDs = append(p.CRDs, p.CRDs[0])
-			p.CRDs[1].Dying.Not = why
+			p.CRDs[1].Dying.Not, p.CRDs[1].In.Not = why, why
 		}, nil, StuckObjects},
 		"the server's version": {func(p *Patient) { p.Server = Known[string]{Not: why} }, []ID{Kubernetes}, ""},
 		"the APIServices":      {func(p *Patient) { p.CRDs[0].Aggregated.Not = why }, []ID{Aggregation}, ""},

@@ -25,7 +25,9 @@ type Patient struct {
 	// Server is the API server's version, as in v1.36.3.
 	Server Known[string]
 	// CRDs are those to examine: the opted-in ones, or those a person has named.
-	CRDs       []CRD
+	CRDs []CRD
+	// Namespaces are all that exist.
+	Namespaces Known[[]string]
 	Controller Controller
 	// Gates are the VersionRemovals of these CRDs.
 	Gates Known[[]v1alpha1.VersionRemoval]
@@ -45,6 +47,8 @@ type CRD struct {
 	Dying Known[[]Dying]
 	// Aggregated are the served versions for which another API server answers.
 	Aggregated Known[[]Aggregated]
+	// In tells how many objects lie in each Namespace.
+	In Known[map[string]int]
 	// Writable: RBAC lets the controller write the status.
 	Writable Known[bool]
 }
