@@ -3,6 +3,7 @@ package migration_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -11,14 +12,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/webhooks"
 )
+
+// hasMutatingAdmissionPolicy is the minor version of Kubernetes from which on the
+// API server mutates by itself; before, it takes a webhook.
+const hasMutatingAdmissionPolicy = 36
 
 // Something that changes every object at every write makes each of our empty
 // writes a real one. That must not look like objects that are stale for ever.
 func TestAMutationAtEveryWriteDoesNotKeepTheProofFromEnding(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 30)
-	w.stampEveryUpdate()
+	if cp.Minor >= hasMutatingAdmissionPolicy {
+		w.stampEveryUpdate()
+	} else {
+		webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), time.Nanosecond, "object-00000")
+	}
 	w.controller(w.quick())
 	w.eventuallyMigrated(30)
 	w.Expect(w.Condition().Message).To(ContainSubstring("30 of 30 objects, 0 failed"))

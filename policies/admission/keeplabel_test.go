@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -111,6 +112,9 @@ func (k *kept) owners() (owners []string) {
 
 func TestALostLabelIsPutBack(t *testing.T) {
 	t.Parallel()
+	if !keepsLabel(t) {
+		return
+	}
 	for name, c := range map[string]struct {
 		set    deed   // how the label comes to the CRD
 		lose   deed   // the write under test
@@ -151,6 +155,9 @@ func TestALostLabelIsPutBack(t *testing.T) {
 // What comes later: Git learns of the label, or the policy goes.
 func TestALabelThatWasPutBackBelongsToNobody(t *testing.T) {
 	t.Parallel()
+	if !keepsLabel(t) {
+		return
+	}
 	k := keepLabel(t, "")
 	apply("kustomize-controller", "true")(k)
 	apply("kustomize-controller", "")(k)
@@ -163,11 +170,31 @@ func TestALabelThatWasPutBackBelongsToNobody(t *testing.T) {
 // The label is put back before the rules are asked, so the two go together.
 func TestALabelThatIsPutBackBreaksNoRule(t *testing.T) {
 	t.Parallel()
+	if !keepsLabel(t) {
+		return
+	}
 	k := keepLabel(t, "")
 	installForGroup(t, "deny", k.bare.Spec.Group)
 	merge("kubectl-label", `"true"`)(k)
 	put(k)
 	k.Expect(k.live().Labels).To(HaveKeyWithValue(v1alpha1.MigrateLabel, "true"))
+}
+
+// hasKeepLabel is the minor version of Kubernetes from which on the policy can be installed.
+const hasKeepLabel = 36
+
+// keepsLabel tells whether the API server knows what the policy is made of. One that does not refuses it, so that nobody
+// takes a label for guarded.
+func keepsLabel(t *testing.T) bool {
+	t.Helper()
+	if cp.Minor >= hasKeepLabel {
+		return true
+	}
+	g, c := NewWithT(t), running.Client(t, cp.Config)
+	for _, o := range render(t, "keep-label") {
+		g.Expect(c.Create(t.Context(), o)).To(MatchError(meta.IsNoMatchError, "IsNoMatchError"), "%s %s", o.GetKind(), o.GetName())
+	}
+	return false
 }
 
 // keepLabel installs the policy for a CRD of its own and waits until it is at work.

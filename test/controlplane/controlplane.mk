@@ -1,5 +1,6 @@
 # The real control plane for tests and the demo: kube-apiserver and etcd, built once per machine into the user's cache
-# folder. Their versions are pinned in test/tools/controlplane/go.mod. KUBEBUILDER_ASSETS, when set, is used as it is.
+# folder. Their versions are pinned in test/tools/controlplane/go.mod, and those of older kube-apiservers, which
+# MOULT_KUBERNETES=1.34 asks for, in test/tools/kubernetes. KUBEBUILDER_ASSETS, when set, is used as it is.
 GO ?= go
 
 .PHONY: control-plane clean-control-plane

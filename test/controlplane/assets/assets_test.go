@@ -1,7 +1,9 @@
 package assets_test
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -76,4 +78,20 @@ func TestAWrongChoiceIsRefused(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(c.message)))
 		})
 	}
+}
+
+// README.md says what was run.
+func TestTheReadmeHasTheVersionsThatArePinned(t *testing.T) {
+	g := NewWithT(t)
+	minors, err := assets.Minors()
+	g.Expect(err).NotTo(HaveOccurred())
+	row := "| |"
+	for _, minor := range minors {
+		found, err := assets.Of(minor)
+		g.Expect(err).NotTo(HaveOccurred())
+		row += " " + strings.TrimPrefix(found.Programs[1].Version, "v") + " |"
+	}
+	readme, err := os.ReadFile("../../../README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(readme)).To(ContainSubstring(row))
 }
