@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // wire is a process' way to the API servers. A request goes where the hash of what it says leads it, so that the same
@@ -147,6 +148,10 @@ var objectPath = regexp.MustCompile(`^/apis/` + regexp.QuoteMeta(group) + `/[^/]
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
+const apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
+
+var apiServiceResource = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
+
 // serve finds out what is asked.
 func (w *wire) serve(a *asked) (any, error) {
 	path := a.URL.Path
@@ -154,6 +159,8 @@ func (w *wire) serve(a *asked) (any, error) {
 		return w.serveObjects(a, m[1])
 	}
 	switch {
+	case strings.HasPrefix(path, apiServicePath): // no aggregator
+		return nil, apierrors.NewNotFound(apiServiceResource, strings.TrimPrefix(path, apiServicePath))
 	case path == crdPath && a.URL.Query().Get("watch") != "":
 		return w.watch(a.Context(), a.URL.Query()), nil
 	case path == crdPath:
