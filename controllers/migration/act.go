@@ -71,7 +71,8 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 	return nil
 }
 
-// trim sets storedVersions to the storage version alone. The patch names UID
+// trim sets storedVersions to the storage version alone, and gives the CRD in hand
+// the resourceVersion that it has from then on. The patch names UID
 // and resourceVersion, so it succeeds only on the very CRD that was observed:
 // same generation, same storage version, still opted in, not paused. It is
 // never a server-side apply, which would make later applies drop the field.
@@ -86,13 +87,15 @@ func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1
 	if _, err := r.routes(ctx, crd, o.StorageVersion); err != nil {
 		return troubleOf(crd, rewrite.Tally{}, err), ctx.Err()
 	}
-	err = r.status.Status().Patch(ctx, metadataOf(name), client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
+	trimmed := metadataOf(name)
+	err = r.status.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
 	if trouble := statusTrouble(err); trouble != nil {
 		return trouble, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	crd.ResourceVersion = trimmed.ResourceVersion
 	r.metrics.proved(name, r.ledger.age(name, o.Now))
 	r.event(crd, v1alpha1.EventTrimmed, "storedVersions trimmed from %v to [%s]: every object is proved to be stored at %s",
 		o.StoredVersions, o.StorageVersion, o.StorageVersion)

@@ -33,6 +33,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 			if recorded.Proved && !e.Proved {
 				e = plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle) // another process of ours was faster
 			}
+			e = e.At(o.ResourceVersion, o.Now, r.opts.Settle)
 			e.Survey = e.Survey.Allowing(o.MayLose)
 			return e.Seen(o.Clean(), o.Now, r.opts.Settle).Serving(o.Unserved, o.Now, r.opts.Settle)
 		})
@@ -79,6 +80,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		StoredVersions: crd.Status.StoredVersions,
 		MayLose:        mayLose(crd.Annotations),
 	}
+	o.ResourceVersion = crd.ResourceVersion
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			o.StorageVersion, o.Served = v.Name, v.Served

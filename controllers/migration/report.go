@@ -100,6 +100,8 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 // own this way, stay as they are. It has no observedGeneration: API servers
 // before 1.35 refuse an apply that names this field, and the message tells the
 // generation.
+// own this way, stay as they are. A claim is about the very CRD that was observed,
+// as a trim is: it must not land on an older one that was restored meanwhile.
 func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, c *apiextensionsv1.CustomResourceDefinitionCondition) error {
 	status := applyv1.CustomResourceDefinitionStatus()
 	if c != nil {
@@ -108,7 +110,11 @@ func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.Cu
 			WithLastTransitionTime(c.LastTransitionTime)
 		status = status.WithConditions(condition)
 	}
-	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))
+	applied := applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status)
+	if c != nil && c.Status == apiextensionsv1.ConditionTrue {
+		applied = applied.WithResourceVersion(crd.ResourceVersion)
+	}
+	body, err := json.Marshal(applied)
 	if err != nil {
 		return err
 	}

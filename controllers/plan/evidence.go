@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Evidence is what is known about the stored bytes of one Subject.
@@ -39,6 +41,8 @@ type Evidence struct {
 
 	// Trimmed is set once storedVersions has been seen clean beside the proof.
 	Trimmed bool
+	// SeenRV is the CRD's resourceVersion when it was last looked at.
+	SeenRV string
 
 	// Trouble is why the last walk or trim did not succeed; nil when it did.
 	Trouble *Trouble
@@ -123,6 +127,24 @@ func (e Evidence) About(s Subject, now time.Time, settle time.Duration) Evidence
 	default:
 		return Begin(s, Recorded{}, now, settle)
 	}
+}
+
+// At is the evidence beside the CRD at a resourceVersion. One that is older than
+// the last one seen means that etcd was restored, and the objects with it: then
+// nothing that was found out since holds.
+func (e Evidence) At(resourceVersion string, now time.Time, settle time.Duration) Evidence {
+	if Older(resourceVersion, e.SeenRV) {
+		e = Begin(e.Subject, Recorded{}, now, settle)
+	}
+	e.SeenRV = resourceVersion
+	return e
+}
+
+// Older tells whether a resourceVersion of an object was given out before another
+// one. It is false where they cannot be compared.
+func Older(resourceVersion, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, than)
+	return err == nil && order < 0
 }
 
 // Seen is the evidence beside a storedVersions that is clean, or is not. One that

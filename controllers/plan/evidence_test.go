@@ -266,3 +266,29 @@ func TestAListThatIsDirtyAgainMakesTheProofWorthless(t *testing.T) {
 	g.Expect(trimmed.Seen(false, now, settle)).To(Equal(Evidence{Subject: v1, WindowEnd: now.Add(settle)}))
 	g.Expect(Evidence{Subject: v1}.Seen(true, now, settle).Trimmed).To(BeFalse(), "clean without a proof says nothing")
 }
+
+func TestACRDOlderThanTheOneSeenMakesTheEvidenceWorthless(t *testing.T) {
+	proved := Evidence{Subject: v1, Proved: true, Trimmed: true, Rewritten: true, WindowEndRV: "90", SeenRV: "100"}
+	for name, c := range map[string]struct {
+		resourceVersion string
+		kept            bool
+	}{
+		"the same":                    {"100", true},
+		"a later one":                 {"101", true},
+		"an older one":                {"99", false},
+		"one that nobody can compare": {"x", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := proved.At(c.resourceVersion, now, settle)
+			g.Expect(got.SeenRV).To(Equal(c.resourceVersion))
+			got.SeenRV = proved.SeenRV
+			if c.kept {
+				g.Expect(got).To(Equal(proved))
+			} else {
+				g.Expect(got).To(Equal(Evidence{Subject: v1, WindowEnd: now.Add(settle), SeenRV: "100"}))
+			}
+		})
+	}
+	NewWithT(t).Expect(Evidence{Subject: v1, Proved: true}.At("1", now, settle).Proved).To(BeTrue(), "the first sight is older than nothing")
+}

@@ -77,7 +77,8 @@ type Observation struct {
 	Served      bool // its storage version is served
 
 	Subject
-	StoredVersions []string
+	ResourceVersion string // of the CRD
+	StoredVersions  []string
 	// Unserved are the versions that the CRD lists and does not serve.
 	Unserved []string
 

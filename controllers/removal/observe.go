@@ -61,6 +61,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *ve
 		StoredVersions: crd.Status.StoredVersions,
 		Provenance:     provenance.Of(crd, r.opts.LabelKey),
 	}
+	d.ResourceVersion = crd.ResourceVersion
 	for _, v := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, verdict.Version{Name: v.Name, Served: v.Served})
 		if v.Storage {

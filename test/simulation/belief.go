@@ -1,6 +1,14 @@
 package simulation
 
-import "strconv"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Belief is a shortcut that a migrator may take, and that others do take: it believes what Moult asks about. A process
 // with a belief is the real one, but its wire answers as the belief says where Moult would have asked an API server.
@@ -19,6 +27,11 @@ const (
 	CleanIsProved Belief = "a clean storedVersions is a proof"
 	// FoundIsFine: a stale object that the check has found and rewritten is taken for no sign of others.
 	FoundIsFine Belief = "what the check has found is mended, so all is well"
+	// TimeGoesOn: the CRD is taken to be later each time it is seen. Its resourceVersions look as if they could not be
+	// compared.
+	TimeGoesOn Belief = "no etcd is ever restored"
+	// ClaimsNeedNoGuard: the CRD is taken to be as it was when the condition was decided on.
+	ClaimsNeedNoGuard Belief = "the condition needs no guard"
 	// NoGuard: the CRD is taken to be as it was when the trim was decided on.
 	NoGuard Belief = "the trim needs no guard"
 )
@@ -40,7 +53,41 @@ func (w *wire) believes(guard string) bool {
 		return err == nil && rv > w.flipped
 	case CleanIsProved:
 		return crd != nil && len(crd.Status.StoredVersions) == 1
-	case Nothing, ConflictsAreFresh, FoundIsFine, NoGuard:
+	case Nothing, ConflictsAreFresh, FoundIsFine, TimeGoesOn, ClaimsNeedNoGuard, NoGuard:
 	}
 	return false
+}
+
+const opaque = "opaque-"
+
+// resourceVersion is the CRD's as the migrator sees it.
+func (w *world) resourceVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if w.migrator.Belief == TimeGoesOn {
+		return opaque + crd.ResourceVersion
+	}
+	return crd.ResourceVersion
+}
+
+// believing is a write to the CRD's status as the belief has it.
+func (w *wire) believing(kind string, body []byte) []byte {
+	switch {
+	case w.belief == NoGuard, w.belief == ClaimsNeedNoGuard && kind == string(types.ApplyPatchType):
+		return unguarded(body)
+	case w.belief == TimeGoesOn:
+		return bytes.ReplaceAll(body, []byte(opaque), nil)
+	}
+	return body
+}
+
+// unguarded is a write without its precondition.
+func unguarded(body []byte) []byte {
+	fields := map[string]any{}
+	if err := json.Unmarshal(body, &fields); err != nil {
+		panic(fmt.Sprintf("not a patch: %s", body))
+	}
+	if m, ok := fields["metadata"].(map[string]any); ok {
+		delete(m, "resourceVersion")
+	}
+	body, _ = json.Marshal(fields)
+	return body
 }

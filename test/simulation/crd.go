@@ -34,8 +34,11 @@ var crdResource = schema.GroupResource{Group: apiextensionsv1.GroupName, Resourc
 
 // definition is one revision of the CRD; a nil crd is its deletion.
 type definition struct {
-	at  time.Time
-	crd *apiextensionsv1.CustomResourceDefinition
+	at       time.Time
+	crd      *apiextensionsv1.CustomResourceDefinition
+	revision int64
+	restored bool // by a restore of etcd, and so known to every API server at once
+	bumped   bool // by one that makes watches begin anew
 }
 
 // current is the CRD, nil if there is none; never to be changed. It needs the lock.
@@ -75,7 +78,12 @@ func (e *etcd) commit(crd *apiextensionsv1.CustomResourceDefinition) {
 	if crd != nil {
 		crd.ResourceVersion = strconv.FormatInt(e.revision, 10)
 	}
-	e.crds = append(e.crds, definition{at: time.Now(), crd: crd})
+	e.define(definition{at: time.Now(), crd: crd, revision: e.revision})
+}
+
+// define adds what the CRD is from now on. It needs the lock.
+func (e *etcd) define(d definition) {
+	e.crds = append(e.crds, d)
 	close(e.changed)
 	e.changed = make(chan struct{})
 }

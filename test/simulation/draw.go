@@ -19,6 +19,8 @@ type Limits struct {
 	Age        time.Duration
 	// Report is how long a write to the CRD's status may be under way. Nothing is assumed of it.
 	Report time.Duration
+	// Back is how far a restore of etcd may go back; there is none if it is 0.
+	Back time.Duration
 	// Faults are kills, lost answers, servers that are down.
 	Faults bool
 }
@@ -52,6 +54,10 @@ func Schedules(l Limits) *rapid.Generator[Schedule] {
 		s.Events = slices.Concat(changes, writes)
 		if l.Faults {
 			s.Events = append(s.Events, rapid.SliceOfN(rapid.Custom(d.fault), 0, 3).Draw(t, "faults")...)
+		}
+		if l.Back > 0 {
+			s.Events = append(s.Events, rapid.SliceOfN(rapid.Custom(d.restore), 0, 1).Draw(t, "restores")...)
+			s.Processes = d.restarted(s)
 		}
 		slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 		return s
@@ -176,6 +182,35 @@ func (d drawer) write(t *rapid.T) Event {
 		e.Hold = longest
 	}
 	return e
+}
+
+func (d drawer) restore(t *rapid.T) Event {
+	e := Event{Kind: Restore, At: upTo(t, horizon, "at"), Bumped: rapid.Bool().Draw(t, "bumped")}
+	if rapid.Bool().Draw(t, "before a change") {
+		e.At = max(0, rapid.SampledFrom(d.near).Draw(t, "near")-upTo(t, overlap, "by"))
+	}
+	e.Back = upTo(t, min(d.Back, e.At), "back")
+	return e
+}
+
+// restarted are the processes if each restore that does not raise the revisions is followed by a restart of them all.
+func (d drawer) restarted(s Schedule) []Process {
+	all := s.Processes
+	for _, e := range s.Events {
+		if e.Kind != Restore || e.Bumped {
+			continue
+		}
+		at := e.At + time.Second + upTo(d.T, overlap, "restarted by")
+		for i := range all {
+			if p := &all[i]; p.From < at && (p.For == 0 || p.From+p.For > at) {
+				p.For = at - p.From
+			}
+		}
+		next := rapid.Custom(d.process).Draw(d.T, "restarted")
+		next.From, next.For = at+time.Second, 0
+		all = append(slices.DeleteFunc(all, func(p Process) bool { return p.From >= at }), next)
+	}
+	return all
 }
 
 func (d drawer) fault(t *rapid.T) Event {

@@ -15,6 +15,10 @@ type etcd struct {
 	past     []change
 	crds     []definition  // every revision of the CRD; the last one is current
 	changed  chan struct{} // closed at the next revision of the CRD
+
+	restores  int   // how often etcd was restored
+	oldest    int64 // no list shows what is older
+	compacted int64 // continue tokens up to here have expired
 }
 
 // record is an object as etcd holds it.
@@ -77,11 +81,11 @@ func (e *etcd) revisionAt(at time.Time) int64 {
 	newest := e.revision
 	for _, c := range slices.Backward(e.past) {
 		if !c.at.After(at) {
-			return newest
+			break
 		}
 		newest = c.rv - 1
 	}
-	return newest
+	return max(newest, e.oldest)
 }
 
 // asOf are the objects as they were at a revision. It needs the lock.

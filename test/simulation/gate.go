@@ -41,8 +41,9 @@ func (w *world) judge(board *migration.Board) {
 	s := verdict.Situation{
 		Now: time.Now(), Removal: v1alpha1.VersionRemovalSpec{CRDName: crdName, Versions: leaving}, LabelKey: v1alpha1.MigrateLabel,
 		CRD: &verdict.CRD{
-			Subject: plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: storageVersion(crd)},
-			OptedIn: true, InScope: true, StoredVersions: crd.Status.StoredVersions,
+			Subject:         plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: storageVersion(crd)},
+			ResourceVersion: w.resourceVersion(crd),
+			OptedIn:         true, InScope: true, StoredVersions: crd.Status.StoredVersions,
 		},
 	}
 	for _, v := range crd.Spec.Versions {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,8 @@ type world struct {
 	flipped    int64 // revision of the last storage flip
 	remembered *v1alpha1.ProofStatus
 	open       bool // the gate
+	made       int  // CRDs
+	backups    map[Event]backup
 
 	telling sync.Mutex
 	story   []string
@@ -65,7 +68,10 @@ type world struct {
 func Play(t *testing.T, s Schedule, m Migrator) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
-		w := &world{plan: s, migrator: m, etcd: newEtcd(), began: time.Now(), over: make(chan struct{}), seen: map[Sight]bool{}}
+		w := &world{
+			plan: s, migrator: m, etcd: newEtcd(), began: time.Now(), over: make(chan struct{}),
+			seen: map[Sight]bool{}, backups: map[Event]backup{},
+		}
 		w.claims = &claims{w: w, promises: map[string]promise{}}
 		result = w.play()
 	})
@@ -73,7 +79,7 @@ func Play(t *testing.T, s Schedule, m Migrator) (result Result) {
 }
 
 func (w *world) play() Result {
-	w.etcd.install(versions[0], "1")
+	w.etcd.install(versions[0], w.uid())
 	for _, name := range objectNames[:w.plan.Objects] {
 		w.etcd.put(name, record{version: versions[0]})
 	}
@@ -108,6 +114,9 @@ func (w *world) deeds() (all []deed) {
 	}
 	for i, e := range w.plan.Events {
 		at := e.At + time.Duration(i+1)*time.Nanosecond
+		if e.Kind == Restore {
+			all = append(all, deed{at - min(e.Back, e.At), func() { w.backup(e) }})
+		}
 		all = append(all, deed{at, func() { w.happens(e) }})
 	}
 	slices.SortStableFunc(all, func(a, b deed) int { return cmp.Compare(a.at, b.at) })
@@ -150,6 +159,8 @@ func (w *world) happens(e Event) {
 		w.running.Go(func() { w.clientWrites(e) })
 	case DeleteAll:
 		w.running.Go(func() { w.clientDeletesAll(e) })
+	case Restore:
+		w.restore(e)
 	case Recreate:
 		w.recreate(e.Version)
 	case Flip, Edit, Trick, Doubt:
@@ -185,7 +196,6 @@ func (w *world) edited(e Event) {
 // the old way, which storedVersions does not know.
 func (w *world) recreate(storage string) {
 	w.etcd.mu.Lock()
-	uid := string(w.etcd.current().UID) + "'"
 	for _, name := range w.etcd.names() {
 		w.etcd.remove(name)
 	}
@@ -196,8 +206,14 @@ func (w *world) recreate(storage string) {
 	time.Sleep(time.Millisecond)
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()
-	w.etcd.install(storage, uid)
+	w.etcd.install(storage, w.uid())
 	w.flipped = w.etcd.revision
+}
+
+// uid is one that no CRD has had before. It needs etcd's lock, once the play has begun.
+func (w *world) uid() string {
+	w.made++
+	return strconv.Itoa(w.made)
 }
 
 func (w *world) broken() string {

@@ -58,6 +58,10 @@ const (
 	Doubt Kind = "doubt"
 	// Recreate deletes the CRD with its objects and makes it anew, with Version as its storage version.
 	Recreate Kind = "recreate"
+	// Restore puts etcd back to what it held Back ago, as an administrator does: all API servers are started anew, so that
+	// no request survives it. If Bumped, the revisions go on from where they were (etcdutl snapshot restore
+	// --bump-revision --mark-compacted); otherwise they are dealt out once more, and Moult is restarted.
+	Restore Kind = "restore"
 	// Update changes Object, or creates it.
 	Update Kind = "update"
 	// Put changes Object if nobody has written it since the request began.
@@ -89,6 +93,9 @@ type Event struct {
 	Hold   time.Duration
 	// For is how long a fault lasts.
 	For time.Duration
+	// Back and Bumped are for Restore.
+	Back   time.Duration
+	Bumped bool
 }
 
 // end is when the last event and the last kill are over.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,7 +25,7 @@ func (w *world) view(server int) *apiextensionsv1.CustomResourceDefinition {
 func (e *etcd) crdSeenAfter(lag time.Duration) *apiextensionsv1.CustomResourceDefinition {
 	now := time.Now()
 	for i := len(e.crds) - 1; i > 0; i-- {
-		if !e.crds[i].at.Add(lag).After(now) {
+		if e.crds[i].restored || !e.crds[i].at.Add(lag).After(now) {
 			return e.crds[i].crd
 		}
 	}
@@ -38,11 +39,12 @@ type call struct {
 	who     string
 	crd     *apiextensionsv1.CustomResourceDefinition
 	decided time.Time
+	epoch   int // of etcd's restores
 }
 
 // begin has a server decide on the version to encode at.
 func (w *world) begin(server int, who string) (call, error) {
-	c := call{server: server, who: who, crd: w.view(server), decided: time.Now()}
+	c := call{server: server, who: who, crd: w.view(server), decided: time.Now(), epoch: w.epoch()}
 	if c.crd == nil {
 		return c, errNotServed
 	}
@@ -55,6 +57,9 @@ func (w *world) begin(server int, who string) (call, error) {
 func (w *world) commit(c call, name string, modify func(*record) (*record, error)) (record, error) {
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()
+	if c.epoch != w.etcd.restores {
+		return record{}, errRestarted
+	}
 	before := w.etcd.get(name)
 	after, err := modify(w.etcd.get(name))
 	if err != nil {
@@ -119,9 +124,12 @@ func (w *world) list(r Route, limit int, token string) (page, error) {
 		if _, err := fmt.Sscanf(token, "%d/%s", &p.revision, &from); err != nil {
 			return page{}, apierrors.NewBadRequest("continue: " + err.Error())
 		}
-		if p.revision == 0 {
+		switch {
+		case p.revision == 0:
 			p.revision = w.etcd.revision // the inconsistent rest of an expired list
-		} else if r.Expires {
+		case p.revision > w.etcd.revision:
+			return page{}, apierrors.NewInternalError(errors.New("required revision is a future revision"))
+		case r.Expires, p.revision <= w.etcd.compacted:
 			w.see(ExpiredList)
 			return page{}, expired("0/" + from)
 		}
@@ -143,6 +151,9 @@ func (p *page) cut(from string, limit int) {
 		p.next = fmt.Sprintf("%d/%s", p.revision, p.names[limit-1])
 	}
 }
+
+// errRestarted is what comes of a request whose server is started anew.
+var errRestarted = apierrors.NewServiceUnavailable("the API server is restarted")
 
 // errNotServed is what a server answers that knows no such CRD.
 var errNotServed = fmt.Errorf("404 page not found")

@@ -24,6 +24,8 @@ const (
 	LostAnswer Sight = "a lost answer"
 	// Refused: a server that was down refused a request.
 	Refused Sight = "a refused request"
+	// Restored: etcd was put back to what it held before.
+	Restored Sight = "a restore of etcd"
 	// Carried: a proof was carried over to another generation.
 	Carried Sight = "a proof carried over an edit"
 )

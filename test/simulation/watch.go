@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/url"
 	"strconv"
@@ -22,7 +21,7 @@ func (w *wire) getCRD() (any, error) {
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()
 	if crd := w.etcd.current(); crd != nil {
-		return typed(crd), nil
+		return w.typed(crd), nil
 	}
 	return nil, apierrors.NewNotFound(crdResource, crdName)
 }
@@ -33,21 +32,23 @@ func (w *wire) listCRDs() any {
 	defer w.etcd.mu.Unlock()
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 	if crd := w.etcd.current(); crd != nil {
-		list.Items = append(list.Items, *crdMetadata(crd))
+		list.Items = append(list.Items, *crdMetadata(w.typed(crd)))
 	}
 	return list
 }
 
 // patchCRD writes the CRD's status.
 func (w *wire) patchCRD(a *asked) (any, error) {
-	body := a.body
-	if w.belief == NoGuard {
-		body = unguarded(body)
-	}
+	kind := a.Header.Get("Content-Type")
+	body := w.believing(kind, a.body)
+	epoch := w.epoch()
 	time.Sleep(a.route.Report)
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()
-	kind, before := a.Header.Get("Content-Type"), w.etcd.current()
+	if epoch != w.etcd.restores {
+		return nil, errRestarted
+	}
+	before := w.etcd.current()
 	after, err := patchStatus(before, kind, a.URL.Query().Get("fieldManager"), body)
 	if err != nil {
 		w.tell("process %d's write to the CRD's status is refused: %s", w.process, short(err))
@@ -57,7 +58,7 @@ func (w *wire) patchCRD(a *asked) (any, error) {
 		w.etcd.commit(after)
 		w.reported(before, after)
 	}
-	return typed(after), nil
+	return w.typed(after), nil
 }
 
 // reported is what a process' write to the status claims.
@@ -101,6 +102,7 @@ type stream struct {
 	to    *json.Encoder
 	gone  <-chan struct{}
 	known int64 // revisions up to here are not told
+	mute  bool  // until there is a revision beyond those
 	last  *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -124,13 +126,30 @@ func (s *stream) run(fromTheStart bool) {
 		}
 		all, _ = s.revisions()
 		for next+1 < len(all) && !s.visible(all[next+1].at).After(time.Now()) {
+			s.listens(all[next])
 			next++ // missed
 		}
-		if !s.show(all[next].crd) {
+		if s.listens(all[next]) && !s.show(all[next].crd) {
 			return
 		}
 		next++
 	}
+}
+
+// listens tells whether a watch hears of a revision. After a restore with later revisions it begins anew. After one that
+// deals revisions out once more it goes on from the last one that it knows, and hears of nothing up to there
+// (k8s.io/apiserver pkg/storage/cacher/watch_cache.go, getAllEventsSinceLocked).
+func (s *stream) listens(d definition) bool {
+	switch {
+	case d.restored:
+		s.mute = !d.bumped
+	case d.revision > s.known:
+		s.mute = false
+	}
+	if !s.mute {
+		s.known = max(s.known, d.revision)
+	}
+	return !s.mute
 }
 
 // revisions are all of the CRD so far, and what is closed when there is another one.
@@ -165,12 +184,13 @@ func (s *stream) wait(until time.Time) bool {
 	}
 }
 
-// firstUnseen is the first revision that the process has not heard of at its start.
+// firstUnseen is the first revision that the process has not heard of at its start. No API server shows what there was
+// before a restore.
 func (s *stream) firstUnseen() int {
 	s.etcd.mu.Lock()
 	defer s.etcd.mu.Unlock()
 	for i := len(s.etcd.crds) - 1; i > 0; i-- {
-		if !s.visible(s.etcd.crds[i].at).After(time.Now()) {
+		if s.etcd.crds[i].restored || !s.visible(s.etcd.crds[i].at).After(time.Now()) {
 			return i + 1
 		}
 	}
@@ -181,6 +201,7 @@ func (s *stream) firstUnseen() int {
 func (s *stream) begin(at int) bool {
 	s.etcd.mu.Lock()
 	crd, revision := s.etcd.crds[at].crd, s.etcd.revision
+	s.known = revision
 	s.etcd.mu.Unlock()
 	if crd != nil && !s.show(crd) {
 		return false
@@ -208,12 +229,13 @@ func (s *stream) show(crd *apiextensionsv1.CustomResourceDefinition) bool {
 }
 
 func (s *stream) send(kind string, crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return s.to.Encode(map[string]any{"type": kind, "object": typed(crd)}) == nil
+	return s.to.Encode(map[string]any{"type": kind, "object": s.typed(crd)}) == nil
 }
 
 // typed is the CRD as it goes over the wire.
-func typed(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+func (w *wire) typed(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	crd = crd.DeepCopy()
+	crd.ResourceVersion = w.resourceVersion(crd)
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	return crd
 }
@@ -222,17 +244,4 @@ func crdMetadata(crd *apiextensionsv1.CustomResourceDefinition) *metav1.PartialO
 	m := &metav1.PartialObjectMetadata{ObjectMeta: crd.ObjectMeta}
 	m.TypeMeta = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
 	return m
-}
-
-// unguarded is a write without its preconditions.
-func unguarded(body []byte) []byte {
-	fields := map[string]any{}
-	if err := json.Unmarshal(body, &fields); err != nil {
-		panic(fmt.Sprintf("not a patch: %s", body))
-	}
-	if m, ok := fields["metadata"].(map[string]any); ok {
-		delete(m, "resourceVersion")
-	}
-	body, _ = json.Marshal(fields)
-	return body
 }

@@ -78,6 +78,12 @@ func (e Event) String() string {
 		return fmt.Sprintf("server %d answers nothing to Moult for %s", e.Server, e.For)
 	case Lose:
 		return fmt.Sprintf("server %d's answers to Moult are lost for %s", e.Server, e.For)
+	case Restore:
+		says := fmt.Sprintf("etcd is restored to what it held %s ago", e.Back)
+		if e.Bumped {
+			says += ", with later revisions"
+		}
+		return says
 	case DeleteAll:
 		return fmt.Sprintf("a client's %s begins on server %d, to be over %s later", e.Kind, e.Server, e.Hold)
 	case Update, Put, Touch, Delete:

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
 )
 
 // rule is one line of the specification.
@@ -108,10 +109,12 @@ func outOfScope(s Situation) (Verdict, bool) {
 		"add the group to the controller's flag --crd-groups"), !s.CRD.InScope
 }
 
-// notSeenYet: the migration has not looked at the CRD as it is now.
+// notSeenYet: the migration has not looked at the CRD as it is now. It may even
+// have looked at what is gone: a resourceVersion that is older than the one it
+// has seen means that etcd was restored meanwhile.
 func notSeenYet(s Situation) (Verdict, bool) {
 	return progressing(v1alpha1.ReasonMigrating, fmt.Sprintf("generation %d of %s has not been looked at yet", s.CRD.Generation, s.Removal.CRDName), ""),
-		s.Standing == nil || s.Standing.Subject != s.CRD.Subject
+		s.Standing == nil || s.Standing.Subject != s.CRD.Subject || plan.Older(s.CRD.ResourceVersion, s.Standing.Evidence.SeenRV)
 }
 
 // notProved: storedVersions is not asked, since anyone may have cleaned it.

@@ -75,6 +75,9 @@ func TestEachRule(t *testing.T) {
 		"a CRD that the migration saw a generation ago": {
 			with(func(s *Situation) { s.CRD.Generation = 4 }),
 			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 4"}}},
+		"a CRD that is older than the one that the migration has seen": {
+			with(func(s *Situation) { s.CRD.ResourceVersion, s.Standing.Evidence.SeenRV = "99", "100" }),
+			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 3 of widgets.example.com has not been looked at"}}},
 		"a migration at work tells its counts and blames nobody": {
 			with(at(v1alpha1.ReasonMigrating, "rewriting objects at v1: 4 of 10 objects, 0 failed"), counted(4, 0)),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"4 of 10 objects"}, progress: &v1alpha1.Progress{Done: 4, Total: 10}}},

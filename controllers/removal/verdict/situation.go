@@ -43,6 +43,9 @@ type Situation struct {
 // CRD is the part of a CustomResourceDefinition that matters here.
 type CRD struct {
 	plan.Subject
+	// ResourceVersion is empty where nobody needs to know.
+	ResourceVersion string
+
 	OptedIn        bool
 	InScope        bool
 	Deleting       bool

@@ -1,0 +1,54 @@
+package migration_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// The condition says what was found out about the CRD as it was observed. The CRD changes on the way: the API server must
+// refuse the claim, and the next one is about what the CRD is now. A restore of etcd is such a change, and one that no
+// test can have in an etcd that others use.
+func TestAClaimIsAboutTheCRDThatWasObserved(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 5)
+	claims, refused := &atomic.Int64{}, &atomic.Int64{}
+	w.controllerAt(intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !w.isClaim(req) {
+			return next.RoundTrip(req)
+		}
+		if claims.Add(1) == 1 {
+			w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+				metav1.SetMetaDataAnnotation(&crd.ObjectMeta, "x", "y")
+			})
+		}
+		answer, err := next.RoundTrip(req)
+		if err == nil && answer.StatusCode == http.StatusConflict {
+			refused.Add(1)
+		}
+		return answer, err
+	}), w.quick())
+	w.eventuallyMigrated(5)
+	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
+	w.Expect(refused.Load()).To(BeNumerically(">=", 1), "the claim about the CRD as it was before")
+}
+
+// isClaim tells a write of the condition with the status True.
+func (w *world) isClaim(req *http.Request) bool {
+	if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, w.GR.String()+"/status") {
+		return false
+	}
+	body, err := io.ReadAll(req.Body)
+	w.Expect(err).NotTo(HaveOccurred())
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	return strings.Contains(string(body), `"status":"True"`)
+}
