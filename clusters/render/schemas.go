@@ -12,6 +12,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // schemas are those of the CRDs of one build, while Kustomize does not have them. Nearly all of a CRD is its schemas, and
@@ -92,7 +94,7 @@ type schemaAt struct{ name, value *yaml.Node }
 
 // schemasOf are the fields of a CRD that hold a schema, in block style.
 func schemasOf(d document) []schemaAt {
-	if d.kind() != "CustomResourceDefinition" || !strings.HasPrefix(d.text("apiVersion"), "apiextensions.k8s.io/") {
+	if !crds.Is(d.text("apiVersion"), d.kind()) {
 		return nil
 	}
 	spec := field(d.node, "spec")

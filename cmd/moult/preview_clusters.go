@@ -200,7 +200,7 @@ func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifest.H
 	if s.tree == nil {
 		return nil, nil
 	}
-	plan, leaving := leavingVersions(clusters)
+	plan, leaving := preview.Leaving(clusters)
 	if len(plan) == 0 {
 		return nil, nil
 	}

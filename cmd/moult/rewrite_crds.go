@@ -12,6 +12,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -51,10 +52,10 @@ func releasedCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiext
 // decoded are the CRDs of a rendering, as policies/crddiff reads them. All that are broken are named, where they stand in the
 // repository; where a revision was written to is nobody's concern.
 func decoded(rendering *render.Rendering, relative func(file string) string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var crds []*apiextensionsv1.CustomResourceDefinition
+	var found []*apiextensionsv1.CustomResourceDefinition
 	var broken []error
 	for _, object := range rendering.Objects {
-		if !crddiff.IsCRD(object.Unstructured) {
+		if !crds.Is(object.GetAPIVersion(), object.GetKind()) {
 			continue
 		}
 		crd, err := crddiff.Decode(object.Unstructured)
@@ -64,9 +65,9 @@ func decoded(rendering *render.Rendering, relative func(file string) string) ([]
 			broken = append(broken, fmt.Errorf("%s: %w", at, err))
 			continue
 		}
-		crds = append(crds, crd)
+		found = append(found, crd)
 	}
-	return crds, errors.Join(broken...)
+	return found, errors.Join(broken...)
 }
 
 // calledPlace is what a person calls a place.

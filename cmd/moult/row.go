@@ -6,6 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
@@ -43,13 +44,8 @@ func rowOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) row {
 		OptedIn:        crd.Labels[labelKey] == v1alpha1.MigrateLabelValue,
 		StoredVersions: crd.Status.StoredVersions,
 	}
-	if at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }); at >= 0 {
-		r.StorageVersion = crd.Spec.Versions[at].Name
-	}
-	for _, c := range crd.Status.Conditions {
-		if c.Type != v1alpha1.StorageMigrated {
-			continue
-		}
+	r.StorageVersion = crds.StorageVersion(crd)
+	if c := crds.Condition(crd, v1alpha1.StorageMigrated); c != nil {
 		r.Reason, r.Message = c.Reason, c.Message
 		r.Outdated = !v1alpha1.SpeaksOf(c.Message, crd.Generation)
 		r.Migrated = r.OptedIn && !r.Outdated && c.Status == apiextensionsv1.ConditionTrue

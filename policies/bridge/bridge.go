@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
@@ -33,7 +34,7 @@ func (e *NotNeeded) Error() string { return e.CRD + " needs no intermediate CRD:
 // Between makes the CRD to be applied between base, which is what a cluster has, and head, which is what it is to get.
 // Base may be of Git or of the cluster; of the cluster, its status tells what is stored. LabelKey is the opt-in label.
 func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
-	storage := storageOf(head)
+	storage := crds.StorageVersion(head)
 	switch {
 	case storage == "":
 		return nil, fmt.Errorf("%s has no storage version in the new state; mend it first", head.Name)
@@ -73,7 +74,7 @@ func needless(base *apiextensionsv1.CustomResourceDefinition, b *Bridge) string 
 	switch {
 	case len(b.Back) == 0:
 		return "the new one has every version of the old one, so it can be applied as it is"
-	case storageOf(base) == b.Storage:
+	case crds.StorageVersion(base) == b.Storage:
 		return fmt.Sprintf("the old one has %s and stores at %s already, as the new one does; let the removal wait for a VersionRemoval", strings.Join(b.Back, ", "), b.Storage)
 	}
 	return ""
@@ -119,15 +120,6 @@ func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
 
 func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
-}
-
-func storageOf(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
 }
 
 func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {

@@ -10,21 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
-)
 
-// IsCRD tells whether an object is a CustomResourceDefinition, of whichever version of the API.
-func IsCRD(object *unstructured.Unstructured) bool {
-	group, _, _ := strings.Cut(object.GetAPIVersion(), "/")
-	return object.GetKind() == "CustomResourceDefinition" && group == apiextensionsv1.GroupName
-}
+	crds "github.com/moult-dev/moult/api/crd"
+)
 
 // DecodeAll reads the CRDs among objects and leaves out everything else. Those that are broken are named in the error,
 // all of them; the others are returned all the same.
 func DecodeAll(objects []*unstructured.Unstructured) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var crds []*apiextensionsv1.CustomResourceDefinition
+	var found []*apiextensionsv1.CustomResourceDefinition
 	var broken []error
 	for _, object := range objects {
-		if object == nil || !IsCRD(object) {
+		if object == nil || !crds.Is(object.GetAPIVersion(), object.GetKind()) {
 			continue
 		}
 		crd, err := Decode(object)
@@ -32,9 +28,9 @@ func DecodeAll(objects []*unstructured.Unstructured) ([]*apiextensionsv1.CustomR
 			broken = append(broken, err)
 			continue
 		}
-		crds = append(crds, crd)
+		found = append(found, crd)
 	}
-	return crds, errors.Join(broken...)
+	return found, errors.Join(broken...)
 }
 
 // Decode reads a CRD. Fields that it does not know are left out, as a newer Kubernetes may know them. The error names

@@ -3,6 +3,7 @@ package delivery
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -31,7 +32,7 @@ func (o *Object) Is(group, kind string) bool {
 }
 
 // IsCRD tells whether the object is a CustomResourceDefinition.
-func (o *Object) IsCRD() bool { return o.Is("apiextensions.k8s.io", "CustomResourceDefinition") }
+func (o *Object) IsCRD() bool { return crds.Is(o.GetAPIVersion(), o.GetKind()) }
 
 // IsGate tells whether the object is a VersionRemoval.
 func (o *Object) IsGate() bool { return o.Is("moult.dev", "VersionRemoval") }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // head is the beginning of a manifest.
@@ -93,9 +95,7 @@ func (h head) objects() []head {
 	return objects
 }
 
-func (h head) isCRD() bool {
-	return h.Kind == "CustomResourceDefinition" && strings.HasPrefix(h.APIVersion, "apiextensions.k8s.io/")
-}
+func (h head) isCRD() bool { return crds.Is(h.APIVersion, h.Kind) }
 
 // keep is the annotation that makes an uninstall spare an object.
 const keep = "helm.sh/resource-policy"

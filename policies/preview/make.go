@@ -64,15 +64,7 @@ func (r *Report) add(c crddiff.CRD, at finding.Place, meant InCluster) {
 			return
 		}
 	}
-	r.CRDs = append(r.CRDs, CRD{CRD: c, Removed: removed(c), Place: at, Clusters: []InCluster{meant}})
-}
-
-// removed are the versions that leave a CRD that stays.
-func removed(c crddiff.CRD) []string {
-	if c.Head == nil {
-		return nil
-	}
-	return c.Removed()
+	r.CRDs = append(r.CRDs, CRD{CRD: c, Removed: c.Removed(), Place: at, Clusters: []InCluster{meant}})
 }
 
 // about are the findings that concern a CRD.

@@ -24,7 +24,7 @@ const (
 func leftBehind(d Delivered, changes []crddiff.CRD) []finding.Finding {
 	var found []finding.Finding
 	for _, c := range changes {
-		versions := removed(c)
+		versions := c.Removed()
 		if len(versions) == 0 {
 			continue
 		}

@@ -26,7 +26,7 @@ const (
 	ReasonGone = "CRDGone"
 	// ReasonOwnershipNotRepaired: all that is left is managedFields that name the version, and no VersionRemoval in the
 	// cluster asks for them to be moved, so nobody does.
-	ReasonOwnershipNotRepaired = "OwnershipNotRepaired"
+	ReasonOwnershipNotRepaired = verdict.OwnershipNotRepaired
 	// ReasonUnseen: the CRD vanishes from what can be seen, and not all can be seen.
 	ReasonUnseen = "CRDUnseen"
 )
@@ -188,7 +188,7 @@ func (m meaning) ask() snapshot.Ask {
 // leaving are the versions that the cluster loses: those that leave in Git, and those that it has although Git has not,
 // because a release was skipped or the cluster is not where the base is.
 func (m meaning) leaving() []string {
-	versions := slices.Clone(removed(m.change))
+	versions := slices.Clone(m.change.Removed())
 	if m.change.Head == nil || m.to.Snapshot == nil {
 		return versions
 	}

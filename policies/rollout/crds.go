@@ -66,7 +66,7 @@ func labelDropped(l *look) []finding.Finding {
 			Why:  fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", d.node.unit.Name, l.labelKey),
 			Mend: fmt.Sprintf(`put it back, or say that it is meant with %s: "%s"`, l.labelKey, optin.ExcludeValue),
 		}
-		if len(d.removed()) > 0 || d.flips() {
+		if len(d.Removed()) > 0 || d.flips() {
 			f.Severity = finding.Error
 		}
 		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) {

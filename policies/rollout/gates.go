@@ -21,7 +21,7 @@ func removalWithoutGate(l *look) []finding.Finding {
 		}
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, CRD: d.Name, Place: d.object.Place("spec", "versions"),
-			Why:  fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(d.removed())),
+			Why:  fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(d.Removed())),
 			Mend: "add a VersionRemoval for it, in an earlier sync wave or in a Kustomization that this one depends on",
 		})
 	}
@@ -40,7 +40,7 @@ func gateLacksVersion(l *look) []finding.Finding {
 			}
 		}
 		var lacking []string
-		for _, v := range d.removed() {
+		for _, v := range d.Removed() {
 			if !slices.Contains(named, v) {
 				lacking = append(lacking, v)
 			}

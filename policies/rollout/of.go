@@ -110,21 +110,7 @@ func (g gate) versions() []string { return g.object.Texts("spec", "versions") }
 
 // concerns tells whether the gate is for a version that leaves.
 func (g gate) concerns(d delivered) bool {
-	return g.crd() == d.Name && slices.ContainsFunc(d.removed(), func(v string) bool { return slices.Contains(g.versions(), v) })
-}
-
-// removed are the versions that leave the CRD.
-func (d delivered) removed() []string {
-	if d.Base == nil || d.Head == nil {
-		return nil
-	}
-	var gone []string
-	for _, v := range d.Base.Versions {
-		if !hasVersion(d.Head, v.Name) {
-			gone = append(gone, v.Name)
-		}
-	}
-	return gone
+	return g.crd() == d.Name && slices.ContainsFunc(d.Removed(), func(v string) bool { return slices.Contains(g.versions(), v) })
 }
 
 // flips tells whether the storage version changes.
@@ -153,5 +139,5 @@ func (l *look) gatesFor(d delivered) []gate {
 
 // removals are the CRDs that lose versions.
 func (l *look) removals() []delivered {
-	return slices.DeleteFunc(slices.Clone(l.changed), func(d delivered) bool { return len(d.removed()) == 0 })
+	return slices.DeleteFunc(slices.Clone(l.changed), func(d delivered) bool { return len(d.Removed()) == 0 })
 }

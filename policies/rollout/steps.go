@@ -49,7 +49,7 @@ func (l *look) item(object *delivery.Object, n *node) (Item, bool) {
 	}
 	d := delivered{CRD: c, object: object, node: n}
 	item := Item{Role: Changed, Name: c.Name, CRD: c.Name, Place: object.Place()}
-	switch removed := d.removed(); {
+	switch removed := d.Removed(); {
 	case len(removed) > 0:
 		item.Role, item.Versions = Removal, removed
 	case d.flips():

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -105,7 +104,7 @@ func notFollowed(l *look) []finding.Finding {
 // leaves tells whether a version or a whole CRD leaves.
 func (l *look) leaves() bool {
 	for _, c := range l.changes {
-		if c.Head == nil || c.Base != nil && slices.ContainsFunc(c.Base.Versions, func(v crddiff.Version) bool { return !hasVersion(c.Head, v.Name) }) {
+		if c.Head == nil || len(c.Removed()) > 0 {
 			return true
 		}
 	}

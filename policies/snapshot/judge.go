@@ -102,10 +102,10 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	switch {
 	case situation.Stands(a.Verdict) && gate.ready():
 		a.Verdict = remembered(situation, gate)
-	case situation.Standing == nil && a.Rule == "NotSeenYet" && !s.moultSeen():
+	case situation.Standing == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
 		a.Known = false
 		a.Why = fmt.Sprintf("nobody has proved at which version the objects of %s are stored, and nothing in the snapshot shows that Moult runs in this cluster; install it, or migrate once with `moult migrate %[1]s`, and take the snapshot again", crd.Name)
-	case a.Rule == "OwnershipNotRepaired":
+	case a.Rule == verdict.OwnershipNotRepaired:
 		a.RepairOnly = situation.Standing.Evidence.Survey.Trouble == nil
 	}
 	a.Extra = s.extra(ask, crd, gate, now, a.RepairOnly)

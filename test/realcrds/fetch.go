@@ -14,6 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crddiff"
 )
@@ -54,7 +55,7 @@ func crdsIn(dir string, folders []string) ([]*apiextensionsv1.CustomResourceDefi
 		}
 		for _, object := range rendering.Objects {
 			objects = append(objects, object.Unstructured)
-			if !crddiff.IsCRD(object.Unstructured) {
+			if !crd.Is(object.GetAPIVersion(), object.GetKind()) {
 				continue
 			}
 			if _, undeclared, _ := crddiff.DecodeStrictly(object.Unstructured); len(undeclared) > 0 { // DecodeAll tells errors

@@ -32,10 +32,10 @@ var rules = []rule{
 	{"StillTheStorageVersion", stillTheStorageVersion, true},
 	{"NotOptedIn", notOptedIn, true},
 	{"OutOfScope", outOfScope, true},
-	{notSeenYetRule, notSeenYet, false},
+	{NotSeenYet, notSeenYet, false},
 	{"NotProved", notProved, true},
 	{"NotTrimmed", notTrimmed, false},
-	{"OwnershipNotRepaired", ownershipNotRepaired, false},
+	{OwnershipNotRepaired, ownershipNotRepaired, false},
 	{"StillServed", stillServed, true},
 	{"StillWritten", stillWritten, true},
 	{"NotSeenQuiet", notSeenQuiet, false},
@@ -44,7 +44,13 @@ var rules = []rule{
 	{"SafeToRemove", safeToRemove, false},
 }
 
-const notSeenYetRule = "NotSeenYet"
+// The rules that others ask about, by their names.
+const (
+	// NotSeenYet: nobody has looked at the CRD as it is now.
+	NotSeenYet = "NotSeenYet"
+	// OwnershipNotRepaired: managedFields still name a version that is to go, or nobody has looked.
+	OwnershipNotRepaired = "OwnershipNotRepaired"
+)
 
 // Judge asks the rules in order. The last rule always holds.
 func Judge(s Situation) Verdict {

@@ -171,5 +171,5 @@ func (s Situation) remembered() bool {
 // right after a start, while the very same was found safe before. What was said
 // then stands until it has.
 func (s Situation) Stands(v Verdict) bool {
-	return v.Rule == notSeenYetRule && s.Standing == nil && s.remembered() && len(s.stored()) == 0
+	return v.Rule == NotSeenYet && s.Standing == nil && s.remembered() && len(s.stored()) == 0
 }

@@ -1,0 +1,43 @@
+package crd
+
+import (
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Is tells whether objects of an apiVersion and a kind are CRDs, of whichever version of the API.
+func Is(apiVersion, kind string) bool {
+	return schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind() == schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
+}
+
+// StorageVersion is the version that new objects are stored at, empty if the CRD names none, which no API server accepts.
+func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	name, err := apihelpers.GetCRDStorageVersion(crd)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// Leaving are the versions that a CRD has before a change and not after it. Of a CRD that comes or goes as a whole, none
+// leaves.
+func Leaving(before, after *apiextensionsv1.CustomResourceDefinition) []string {
+	if before == nil || after == nil {
+		return nil
+	}
+	var leaving []string
+	for _, was := range before.Spec.Versions {
+		if !Has(after, was.Name) {
+			leaving = append(leaving, was.Name)
+		}
+	}
+	return leaving
+}
+
+// Has tells whether a CRD lists a version.
+func Has(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+}

@@ -1,0 +1,40 @@
+package crd
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+func withVersions(storage string, names ...string) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	for _, name := range names {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Storage: name == storage})
+	}
+	return crd
+}
+
+func TestWhatIsACRD(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Is("apiextensions.k8s.io/v1", "CustomResourceDefinition")).To(BeTrue())
+	g.Expect(Is("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")).To(BeTrue(), "no server knows it any more, but Git may hold it")
+	g.Expect(Is("example.com/v1", "CustomResourceDefinition")).To(BeFalse())
+	g.Expect(Is("apiextensions.k8s.io/v1", "ConversionReview")).To(BeFalse())
+	g.Expect(Is("", "")).To(BeFalse())
+}
+
+func TestWhichVersionIsStored(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(StorageVersion(withVersions("v1", "v1alpha1", "v1"))).To(Equal("v1"))
+	g.Expect(StorageVersion(withVersions("", "v1alpha1"))).To(BeEmpty())
+}
+
+func TestWhichVersionsLeave(t *testing.T) {
+	g := NewWithT(t)
+	before := withVersions("v1", "v1alpha1", "v1beta1", "v1")
+	g.Expect(Leaving(before, withVersions("v2", "v1", "v2"))).To(Equal([]string{"v1alpha1", "v1beta1"}))
+	g.Expect(Leaving(before, before)).To(BeEmpty())
+	g.Expect(Leaving(nil, before)).To(BeEmpty(), "it comes")
+	g.Expect(Leaving(before, nil)).To(BeEmpty(), "it goes as a whole")
+}

@@ -1,0 +1,36 @@
+package preview
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/manifests"
+)
+
+// Leaving are those that some cluster loses by Git, by the kind of the objects, with what manifests are to become.
+// The schemas are not compared for it, which takes longer than all the rest and is done by the preview itself.
+func Leaving(clusters []Delivered) (manifests.Plan, map[manifests.GroupKind][]string) {
+	plan, leaving := manifests.Plan{}, map[manifests.GroupKind][]string{}
+	for _, d := range clusters {
+		before := map[string]*apiextensionsv1.CustomResourceDefinition{}
+		for _, crd := range d.Base.CRDs {
+			before[crd.Name] = crd
+		}
+		for _, crd := range d.Head.CRDs {
+			gone := crds.Leaving(before[crd.Name], crd)
+			if len(gone) == 0 {
+				continue
+			}
+			target, err := manifests.TargetOf(crd, gone...)
+			if err != nil {
+				continue // a CRD without a storage version; the API server refuses it
+			}
+			kind := target.Kind()
+			plan[kind] = target
+			leaving[kind] = slices.Concat(leaving[kind], gone)
+		}
+	}
+	return plan, leaving
+}
