@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -72,6 +73,10 @@ func (t *taker) walk(ctx context.Context, resource schema.GroupVersionResource, 
 			if opts.Continue = continueToken(err); opts.Continue == "" {
 				count.reset()
 			}
+			continue
+		}
+		if errors.Is(err, rewrite.ErrPageTooLarge) {
+			opts.Limit = max(1, opts.Limit/4)
 			continue
 		}
 		if err != nil {

@@ -124,8 +124,8 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 // forgotten tells whether the API server has forgotten what an entry owned that the
 // write made: it keeps one of two entries of the same manager, and the write could
 // not know of one that came meanwhile.
-func (w *write) forgotten(after *metav1.PartialObjectMetadata) bool {
-	return slices.ContainsFunc(w.unwatched, func(made metav1.ManagedFieldsEntry) bool {
+func (p write) forgotten(after *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(p.unwatched, func(made metav1.ManagedFieldsEntry) bool {
 		owned, err := decode(made)
 		if err != nil {
 			return false

@@ -84,7 +84,7 @@ func (l *lister) goOn(ctx context.Context, err error) error {
 			l.seen = 0 // the list starts anew
 		}
 		return l.patience.again(ctx, err)
-	case errors.Is(err, errPageTooLarge), spoilt(err) && l.size.next > 1:
+	case errors.Is(err, ErrPageTooLarge), spoilt(err) && l.size.next > 1:
 		l.size.shrink()
 		return ctx.Err()
 	default:

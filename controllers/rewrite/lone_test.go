@@ -140,7 +140,7 @@ func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
 		"away":    apierrors.NewServiceUnavailable("no endpoints"),
 		"slow":    status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "request did not complete within requested timeout"),
 		"silent":  syscall.ECONNRESET,
-		"hanging": hangs,
+		"hanging": errHangs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +153,7 @@ func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
 						if !slices.Contains(bad, name) {
 							return nil
 						}
-						if errors.Is(err, hangs) {
+						if errors.Is(err, errHangs) {
 							clock.SetTime(clock.Now().Add(requestTimeout))
 						}
 						return err
@@ -168,8 +168,8 @@ func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
 	}
 }
 
-// hangs takes as long as a request may.
-var hangs = errors.New("context deadline exceeded")
+// errHangs takes as long as a request may.
+var errHangs = errors.New("context deadline exceeded")
 
 func TestAServerThatAnswersNobodyStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 // Objects are the custom resources of one kind at one version, seen through
 // their metadata only.
 type Objects interface {
-	// List returns one page, or errPageTooLarge if fewer objects are to be asked for.
+	// List returns one page, or ErrPageTooLarge if fewer objects are to be asked for.
 	List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
 	// Get returns one object's metadata.
 	Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error)
@@ -113,7 +113,7 @@ func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, e
 	case err != nil:
 		return nil, err
 	case limit != 1 && len(raw) > maxPageBytes:
-		return nil, errPageTooLarge
+		return nil, ErrPageTooLarge
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	return list, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, list)

@@ -16,8 +16,9 @@ const (
 	maxPageBytes = 2 * pageBytes
 )
 
-// errPageTooLarge says that a page has more bytes than a walk wants to hold.
-var errPageTooLarge = errors.New("the page is too large")
+// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 6 MiB,
+// unless it has a limit of 1.
+var ErrPageTooLarge = errors.New("the page is too large")
 
 // pageSize is how many objects to ask for at a time, by the size of those that came:
 // metadata of an object may be a hundred bytes, or more than a megabyte.

@@ -31,7 +31,7 @@ func (h *heavy) List(ctx context.Context, opts metav1.ListOptions) (*metav1.Part
 		list.Items[i].Annotations = map[string]string{"big": strings.Repeat("x", h.size(at))}
 	}
 	if opts.Limit > 1 && list.Size() > maxPageBytes {
-		return nil, errPageTooLarge
+		return nil, ErrPageTooLarge
 	}
 	h.bytes = append(h.bytes, list.Size())
 	return list, err
@@ -97,7 +97,7 @@ func TestAPageThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	body := bytes.NewReader(raw)
 	_, err = readPage(body, 40)
-	g.Expect(err).To(MatchError(errPageTooLarge))
+	g.Expect(err).To(MatchError(ErrPageTooLarge))
 	g.Expect(len(raw)-body.Len()).To(BeNumerically("<=", maxPageBytes+1), "bytes read")
 
 	page, err := readPage(bytes.NewReader(raw), 1)

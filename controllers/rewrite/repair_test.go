@@ -191,12 +191,12 @@ func TestARepairThatIsRefusedForWhatItIsSaysSo(t *testing.T) {
 // An object that is written all the time is repaired by a write that depends on
 // nothing but the entries that it moves.
 func TestARepairOfAnObjectThatIsWrittenAllTheTime(t *testing.T) {
-	const old, new = "example.com/v1alpha1", "example.com/v1"
+	const old, current = "example.com/v1alpha1", "example.com/v1"
 	hot := func(s *shelf, name string, try int) {
 		s.touch(name)
 		entries := s.objects[name].managed
 		for i := range entries {
-			if entries[i].Manager == "hot" && entries[i].APIVersion == new {
+			if entries[i].Manager == "hot" && entries[i].APIVersion == current {
 				at := metav1.NewTime(late.Add(time.Duration(try) * time.Second))
 				entries[i].Time = &at
 			}
@@ -204,14 +204,14 @@ func TestARepairOfAnObjectThatIsWrittenAllTheTime(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ before, after []metav1.ManagedFieldsEntry }{
 		"by somebody else": {
-			[]metav1.ManagedFieldsEntry{entry("tool", apply, old, ownsSize), entry("other", update, old, ownsSize, ofStatus), entry("hot", update, new, ownsSize)},
-			[]metav1.ManagedFieldsEntry{entry("tool", apply, new, ownsSize), entry("other", update, new, ownsSize, ofStatus), entry("hot", update, new, ownsSize)}},
+			[]metav1.ManagedFieldsEntry{entry("tool", apply, old, ownsSize), entry("other", update, old, ownsSize, ofStatus), entry("hot", update, current, ownsSize)},
+			[]metav1.ManagedFieldsEntry{entry("tool", apply, current, ownsSize), entry("other", update, current, ownsSize, ofStatus), entry("hot", update, current, ownsSize)}},
 		"by one whose own old entry has to be merged": {
-			[]metav1.ManagedFieldsEntry{entry("hot", update, old, `{"f:status":{"f:phase":{}}}`), entry("tool", update, old, ownsBoth), entry("hot", update, new, ownsSize)},
-			[]metav1.ManagedFieldsEntry{entry("hot", update, new, `{"f:spec":{"f:size":{}},"f:status":{"f:phase":{}}}`), entry("tool", update, new, ownsSize)}},
+			[]metav1.ManagedFieldsEntry{entry("hot", update, old, `{"f:status":{"f:phase":{}}}`), entry("tool", update, old, ownsBoth), entry("hot", update, current, ownsSize)},
+			[]metav1.ManagedFieldsEntry{entry("hot", update, current, `{"f:spec":{"f:size":{}},"f:status":{"f:phase":{}}}`), entry("tool", update, current, ownsSize)}},
 		"of which one entry owns nothing any more": {
-			[]metav1.ManagedFieldsEntry{entry("tool", apply, old, ownsColor), entry("hot", update, new, ownsSize)},
-			[]metav1.ManagedFieldsEntry{entry("hot", update, new, ownsSize)}},
+			[]metav1.ManagedFieldsEntry{entry("tool", apply, old, ownsColor), entry("hot", update, current, ownsSize)},
+			[]metav1.ManagedFieldsEntry{entry("hot", update, current, ownsSize)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -234,7 +234,7 @@ func TestARepairOfAnObjectThatIsWrittenAllTheTime(t *testing.T) {
 // The API server keeps one of two entries of a manager: an entry that comes at the
 // moment of the write would have it forget what the one that was moved owned.
 func TestAnEntryThatComesWhileItsTwinIsMovedLosesNothing(t *testing.T) {
-	const old, new = "example.com/v1alpha1", "example.com/v1"
+	const old, current = "example.com/v1alpha1", "example.com/v1"
 	g := NewWithT(t)
 	s := shelfOf(1, entry("tool", update, old, ownsSize))
 	s.meanwhile = func(s *shelf, name string, try int) {
@@ -242,14 +242,14 @@ func TestAnEntryThatComesWhileItsTwinIsMovedLosesNothing(t *testing.T) {
 			s.touch(name)
 		}
 		if try == 1 {
-			s.objects[name].managed = append(s.objects[name].managed, entry("tool", update, new, `{"f:status":{"f:phase":{}}}`, lately))
+			s.objects[name].managed = append(s.objects[name].managed, entry("tool", update, current, `{"f:status":{"f:phase":{}}}`, lately))
 		}
 	}
 	_, tally, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 1}))
 	g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON([]metav1.ManagedFieldsEntry{
-		entry("tool", update, new, `{"f:spec":{"f:size":{}},"f:status":{"f:phase":{}}}`, lately)})))
+		entry("tool", update, current, `{"f:spec":{"f:size":{}},"f:status":{"f:phase":{}}}`, lately)})))
 }
 
 func TestARepairThatLosesEveryRaceFailsAndSaysSo(t *testing.T) {

@@ -40,6 +40,7 @@ func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetada
 	switch {
 	case err != nil:
 		v.fail(reasonOwnership, err)
+		return nil
 	case restored == nil:
 		v.end(Gone)
 	}
