@@ -32,6 +32,8 @@ const (
 	TimeGoesOn Belief = "no etcd is ever restored"
 	// ClaimsNeedNoGuard: the CRD is taken to be as it was when the condition was decided on.
 	ClaimsNeedNoGuard Belief = "the condition needs no guard"
+	// NotFoundIsGone: an object is taken to be gone if a write to it finds something missing, its Namespace for example.
+	NotFoundIsGone Belief = "a write that finds something missing was to an object that is gone"
 	// NoGuard: the CRD is taken to be as it was when the trim was decided on.
 	NoGuard Belief = "the trim needs no guard"
 )
@@ -53,9 +55,14 @@ func (w *wire) believes(guard string) bool {
 		return err == nil && rv > w.flipped
 	case CleanIsProved:
 		return crd != nil && len(crd.Status.StoredVersions) == 1
-	case Nothing, ConflictsAreFresh, FoundIsFine, TimeGoesOn, ClaimsNeedNoGuard, NoGuard:
+	case Nothing, ConflictsAreFresh, FoundIsFine, NotFoundIsGone, TimeGoesOn, ClaimsNeedNoGuard, NoGuard:
 	}
 	return false
+}
+
+// believesGone tells whether an object that can be read is thought to be gone. It needs etcd's lock.
+func (w *wire) believesGone(name string) bool {
+	return w.belief == NotFoundIsGone && w.etcd.orphaned && namespaceOf(name) == other
 }
 
 const opaque = "opaque-"

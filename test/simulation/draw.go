@@ -19,6 +19,8 @@ type Limits struct {
 	Age        time.Duration
 	// Report is how long a write to the CRD's status may be under way. Nothing is assumed of it.
 	Report time.Duration
+	// Orphans is how long the Namespace of some objects may be gone; it stays if that is 0.
+	Orphans time.Duration
 	// Back is how far a restore of etcd may go back; there is none if it is 0.
 	Back time.Duration
 	// Faults are kills, lost answers, servers that are down.
@@ -54,6 +56,9 @@ func Schedules(l Limits) *rapid.Generator[Schedule] {
 		s.Events = slices.Concat(changes, writes)
 		if l.Faults {
 			s.Events = append(s.Events, rapid.SliceOfN(rapid.Custom(d.fault), 0, 3).Draw(t, "faults")...)
+		}
+		if l.Orphans > 0 {
+			s.Events = append(s.Events, rapid.SliceOfN(rapid.Custom(d.orphan), 0, 1).Draw(t, "orphans")...)
 		}
 		if l.Back > 0 {
 			s.Events = append(s.Events, rapid.SliceOfN(rapid.Custom(d.restore), 0, 1).Draw(t, "restores")...)
@@ -182,6 +187,12 @@ func (d drawer) write(t *rapid.T) Event {
 		e.Hold = longest
 	}
 	return e
+}
+
+func (d drawer) orphan(t *rapid.T) Event {
+	return Event{
+		Kind: Orphan, At: d.moment(t, d.Hold), For: tick + upTo(t, d.Orphans, "for"), Emptied: rapid.Bool().Draw(t, "emptied"),
+	}
 }
 
 func (d drawer) restore(t *rapid.T) Event {

@@ -16,6 +16,7 @@ type etcd struct {
 	crds     []definition  // every revision of the CRD; the last one is current
 	changed  chan struct{} // closed at the next revision of the CRD
 
+	orphaned  bool  // the Namespace other is gone, its objects are not
 	restores  int   // how often etcd was restored
 	oldest    int64 // no list shows what is older
 	compacted int64 // continue tokens up to here have expired
@@ -32,6 +33,16 @@ type record struct {
 type content struct {
 	data        int // stands for what clients write
 	terminating bool
+}
+
+// other is the Namespace that may go. All other objects are in the Namespace default.
+const other = "team"
+
+func namespaceOf(name string) string {
+	if name == "c" || name == "e" {
+		return other
+	}
+	return "default"
 }
 
 // stays tells whether an object has a finalizer, which nobody ever removes: a deletion only marks it.

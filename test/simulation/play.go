@@ -126,6 +126,7 @@ func (w *world) deeds() (all []deed) {
 // finish waits until the migration is done and nothing is under way that could undo it. It returns what is not done.
 func (w *world) finish() string {
 	time.Sleep(time.Until(w.began.Add(w.plan.end())))
+	w.adopt(false)
 	for deadline := time.Now().Add(patience); w.broken() == ""; time.Sleep(time.Second) {
 		missing := w.missing()
 		if missing == "" || time.Now().After(deadline) {
@@ -159,6 +160,8 @@ func (w *world) happens(e Event) {
 		w.running.Go(func() { w.clientWrites(e) })
 	case DeleteAll:
 		w.running.Go(func() { w.clientDeletesAll(e) })
+	case Orphan:
+		w.orphan(e)
 	case Restore:
 		w.restore(e)
 	case Recreate:

@@ -19,6 +19,7 @@ type backup struct {
 	open       bool
 	promises   map[string]promise
 	excused    bool
+	orphaned   bool
 }
 
 // backup takes the snapshot that an event restores.
@@ -28,6 +29,7 @@ func (w *world) backup(e Event) {
 	w.backups[e] = backup{
 		revision: w.etcd.revision, objects: maps.Clone(w.etcd.objects), crd: w.etcd.current(),
 		remembered: w.remembered, open: w.open, promises: maps.Clone(w.claims.promises), excused: w.claims.excused,
+		orphaned: w.etcd.orphaned,
 	}
 }
 
@@ -45,6 +47,7 @@ func (w *world) restore(e Event) {
 		w.etcd.revision = reached + bump
 		w.etcd.compacted = w.etcd.revision
 	}
+	w.etcd.orphaned = b.orphaned
 	w.etcd.oldest = w.etcd.revision
 	w.etcd.restores++
 	w.etcd.define(definition{at: time.Now(), crd: b.crd, revision: w.etcd.revision, restored: true, bumped: e.Bumped})

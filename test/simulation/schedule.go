@@ -62,6 +62,9 @@ const (
 	// no request survives it. If Bumped, the revisions go on from where they were (etcdutl snapshot restore
 	// --bump-revision --mark-compacted); otherwise they are dealt out once more, and Moult is restarted.
 	Restore Kind = "restore"
+	// Orphan takes the Namespace of some objects away for a while, with the objects left in it, as happens when somebody
+	// clears the finalizers of one that is stuck. In the end it is made anew, or the objects are deleted if Emptied.
+	Orphan Kind = "orphan"
 	// Update changes Object, or creates it.
 	Update Kind = "update"
 	// Put changes Object if nobody has written it since the request began.
@@ -96,6 +99,8 @@ type Event struct {
 	// Back and Bumped are for Restore.
 	Back   time.Duration
 	Bumped bool
+	// Emptied is for Orphan.
+	Emptied bool
 }
 
 // end is when the last event and the last kill are over.

@@ -53,7 +53,8 @@ func (w *world) begin(server int, who string) (call, error) {
 
 // commit is what an API server does to store an object (k8s.io/apiserver pkg/storage/etcd3/store.go, GuaranteedUpdate):
 // it applies the change to what etcd holds by now, and writes nothing if the bytes are the same. modify is given nil if
-// there is no such object, and deletes by returning nil.
+// there is no such object, and deletes by returning nil. Whatever is not a deletion needs the object's Namespace
+// (pkg/admission/plugin/namespace/lifecycle), even if nothing would be written.
 func (w *world) commit(c call, name string, modify func(*record) (*record, error)) (record, error) {
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()
@@ -65,6 +66,11 @@ func (w *world) commit(c call, name string, modify func(*record) (*record, error
 	if err != nil {
 		w.tell("server %d refuses %s of %s: %s", c.server, c.who, name, short(err))
 		return record{}, err
+	}
+	if after != nil && w.etcd.orphaned && namespaceOf(name) == other {
+		w.see(Orphaned)
+		w.tell("server %d refuses %s of %s: its Namespace is gone", c.server, c.who, name)
+		return record{}, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, other)
 	}
 	if after == nil {
 		w.etcd.remove(name)

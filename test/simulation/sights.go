@@ -24,6 +24,8 @@ const (
 	LostAnswer Sight = "a lost answer"
 	// Refused: a server that was down refused a request.
 	Refused Sight = "a refused request"
+	// Orphaned: a write was refused because the object's Namespace is gone.
+	Orphaned Sight = "an object whose Namespace is gone"
 	// Restored: etcd was put back to what it held before.
 	Restored Sight = "a restore of etcd"
 	// Carried: a proof was carried over to another generation.

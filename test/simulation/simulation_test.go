@@ -18,7 +18,7 @@ const settle = migration.DefaultSettle
 // assumed is a world that keeps to Moult's assumption: nothing is as late as the settle time, but nearly.
 var assumed = Limits{
 	Lag: 25 * time.Second, Hold: 34 * time.Second, Collection: 60 * time.Second, Age: 4900 * time.Millisecond,
-	Report: 40 * time.Second, Back: 200 * time.Second, Faults: true,
+	Report: 40 * time.Second, Back: 200 * time.Second, Orphans: 20 * time.Minute, Faults: true,
 }
 
 func TestNothingIsStaleOnceMoultSaysSo(t *testing.T) {
@@ -52,7 +52,7 @@ func TestSchedulesGetWhereItHurts(t *testing.T) {
 		}
 	}
 	for _, sight := range []Sight{
-		Trimmed, GateOpened, LateWrite, RewrittenBack, WronglyElided, LateRequest, TwoAtOnce, ExpiredList, LostAnswer, Refused, Restored, Carried,
+		Trimmed, GateOpened, LateWrite, RewrittenBack, WronglyElided, LateRequest, TwoAtOnce, ExpiredList, LostAnswer, Refused, Restored, Orphaned, Carried,
 	} {
 		t.Logf("%3d of %d plays show %s", seen[sight], plays, sight)
 		NewWithT(t).Expect(seen[sight]).To(BeNumerically(">", 0), "plays that show %s", sight)

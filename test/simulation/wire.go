@@ -144,11 +144,14 @@ func (w *wire) faulty(kind Kind, server int) bool {
 	return false
 }
 
-var objectPath = regexp.MustCompile(`^/apis/` + regexp.QuoteMeta(group) + `/[^/]+/(?:namespaces/default/)?` + plural + `(?:/([^/]+))?(?:/status)?$`)
+var objectPath = regexp.MustCompile(`^/apis/` + regexp.QuoteMeta(group) + `/[^/]+/(?:namespaces/[^/]+/)?` + plural + `(?:/([^/]+))?(?:/status)?$`)
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-const apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
+const (
+	apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
+	webhooksPath   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+)
 
 var apiServiceResource = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 
@@ -161,6 +164,8 @@ func (w *wire) serve(a *asked) (any, error) {
 	switch {
 	case strings.HasPrefix(path, apiServicePath): // no aggregator
 		return nil, apierrors.NewNotFound(apiServiceResource, strings.TrimPrefix(path, apiServicePath))
+	case path == webhooksPath:
+		return &metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfigurationList"}}, nil
 	case path == crdPath && a.URL.Query().Get("watch") != "":
 		return w.watch(a.Context(), a.URL.Query()), nil
 	case path == crdPath:
@@ -185,7 +190,7 @@ func (w *wire) serveObjects(a *asked, name string) (any, error) {
 	case a.Method == http.MethodGet:
 		w.etcd.mu.Lock()
 		defer w.etcd.mu.Unlock()
-		if r := w.etcd.get(name); r != nil {
+		if r := w.etcd.get(name); r != nil && !w.believesGone(name) {
 			return r.metadata(name), nil
 		}
 		return nil, apierrors.NewNotFound(resource, name)
@@ -237,7 +242,7 @@ func asListed(name, resourceVersion string) *metav1.PartialObjectMetadata {
 func (r record) metadata(name string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: strconv.FormatInt(r.rv, 10)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(name), Name: name, ResourceVersion: strconv.FormatInt(r.rv, 10)},
 	}
 }
 

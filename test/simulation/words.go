@@ -84,6 +84,12 @@ func (e Event) String() string {
 			says += ", with later revisions"
 		}
 		return says
+	case Orphan:
+		says := fmt.Sprintf("the Namespace of some objects is gone for %s", e.For)
+		if e.Emptied {
+			says = fmt.Sprintf("the Namespace of some objects is gone; they are deleted %s later", e.For)
+		}
+		return says
 	case DeleteAll:
 		return fmt.Sprintf("a client's %s begins on server %d, to be over %s later", e.Kind, e.Server, e.Hold)
 	case Update, Put, Touch, Delete:
