@@ -15,7 +15,7 @@ const StorageMigrating = "StorageMigrating"
 
 // VersionsRemovable is the type of the condition by which VersionRemovals say on
 // the CRD itself which versions are safe to remove, for admission policies, which
-// see nothing else. It is True, with reason SafeToRemove, or absent; or False, with
+// see nothing else: those that every VersionRemoval which names them has found safe. It is True, with reason SafeToRemove, or absent; or False, with
 // reason NotFoundSafe, where somebody else had written it. Its message is
 // that of Message: the generation it holds for and the versions, with ", " between
 // them, for example "generation 7: v1alpha1, v1beta1".

@@ -13,110 +13,152 @@ import (
 	applyv1 "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 )
 
-// approve writes on the CRD which versions are safe to remove, before the gate
-// opens. An admission policy sees the CRD and nothing else, so this is where it
-// can compare a removal with what has been found safe.
-//
-// The condition lists the versions of this VersionRemoval and of all others of
-// the CRD that are Ready for its present generation. Should two change it at the
-// same moment, the later one is woken by the other's write and mends it.
-func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, asker types.NamespacedName, asked []string, v verdict.Verdict) error {
+// aboutCRD is a request about what a CRD says is safe to remove. Those about
+// VersionRemovals have a namespace, and it has none.
+func aboutCRD(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// approve notes the answer to a VersionRemoval and brings the CRD up to date with
+// it, before the answer is written: a gate does not open before an admission
+// policy, which sees the CRD and nothing else, lets the removal pass, and does not
+// say that it is closed while the policy still would.
+func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, v verdict.Verdict) error {
+	var proof *v1alpha1.ProofStatus
+	if v.State == verdict.Ready {
+		proof = v.Proof
+	}
+	r.answers.note(removal, proof)
 	if crd == nil {
 		return nil
 	}
-	safe := map[string]bool{}
-	if v.State == verdict.Ready && v.Proof != nil {
-		add(safe, asked)
-	}
-	if err := r.othersApprove(ctx, crd, asker, safe); err != nil {
+	change, err := r.approval(ctx, crd)
+	if err != nil || change == nil {
 		return err
 	}
-	var listed []string
-	for _, version := range crd.Spec.Versions {
-		if safe[version.Name] {
-			listed = append(listed, version.Name)
-		}
-	}
-	slices.Sort(listed)
-	before := approval(crd)
-	if len(listed) == 0 && !saysApproved(crd) || before == approvalMessage(crd, listed) {
-		return nil
-	}
-	return r.applyApproval(ctx, crd, listed)
+	return r.settle(ctx, crd.Name)
 }
 
-// othersApprove adds what the other VersionRemovals of a CRD have found safe.
-func (r *Reconciler) othersApprove(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, asker types.NamespacedName, safe map[string]bool) error {
-	others := &v1alpha1.VersionRemovalList{}
-	if err := r.client.List(ctx, others, client.MatchingFields{crdNameIndex: crd.Name}); err != nil {
-		return err
-	}
-	for i := range others.Items {
-		other := &others.Items[i]
-		proof := other.Status.Proof
-		answered := len(r.opts.Namespaces) == 0 || slices.Contains(r.opts.Namespaces, other.Namespace)
-		if client.ObjectKeyFromObject(other) == asker || !answered || proof == nil ||
-			proof.UID != string(crd.UID) || proof.Generation != crd.Generation ||
-			other.Status.ObservedGeneration != other.Generation || !conditions.IsTrue(other, meta.ReadyCondition) {
-			continue
-		}
-		add(safe, other.Spec.Versions)
-	}
-	return nil
-}
-
-func add(set map[string]bool, names []string) {
-	for _, name := range names {
-		set[name] = true
-	}
-}
-
-// disapprove takes back what a VersionRemoval that is gone had found safe.
-func (r *Reconciler) disapprove(ctx context.Context, name string, asker types.NamespacedName) error {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := r.whole.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+// settle makes a CRD say which versions are safe to remove, and nothing else. All
+// that may change it ends here: answers, a VersionRemoval that comes, goes or asks
+// for something else, and a CRD that changes.
+func (r *Reconciler) settle(ctx context.Context, name string) error {
+	r.settling.LockKey(name)
+	defer func() { _ = r.settling.UnlockKey(name) }()
+	crd, err := r.crds.GetNow(ctx, name)
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return r.approve(ctx, crd, asker, nil, verdict.Verdict{})
-}
-
-// approval is the message of the condition on the CRD, empty if there is none.
-func approval(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == v1alpha1.VersionsRemovable {
-			return c.Message
-		}
+	change, err := r.approval(ctx, crd)
+	if err != nil || change == nil {
+		return err
 	}
-	return ""
+	return r.applyApproval(ctx, crd, *change)
 }
 
-func approvalMessage(crd *apiextensionsv1.CustomResourceDefinition, versions []string) string {
-	return v1alpha1.Message(crd.Generation, strings.Join(versions, ", "))
+// change is what is to be done about the condition: say it of these versions, take
+// it back if there are none, and contradict it if it is somebody else's then.
+type change struct {
+	versions   []string
+	contradict bool
 }
 
-// applyApproval applies the condition under a field manager of its own, so that
-// it and the migration's condition do not disturb one another.
-func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string) error {
+// approval compares what a CRD says with what the VersionRemovals do; nil if there
+// is nothing to do. A CRD without the label loses what is ours and is not written
+// to beside that; one of another Moult is left alone.
+func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*change, error) {
+	d := r.describe(crd)
+	switch {
+	case !d.InScope:
+		return nil, nil
+	case !d.OptedIn:
+		if crds.HasApplied(crd.ManagedFields, r.approver(), v1alpha1.VersionsRemovable) {
+			return &change{}, nil
+		}
+		return nil, nil
+	}
+	ballots, err := r.ballots(ctx, crd)
+	if err != nil {
+		return nil, err
+	}
+	before := said(crd, r.approver())
+	versions := slices.DeleteFunc(agreement(ballots, before), func(v string) bool {
+		return !slices.ContainsFunc(d.Versions, func(has verdict.Version) bool { return has.Name == v })
+	})
+	if slices.Equal(versions, before) && (len(versions) > 0 || !crds.IsTrue(crd, v1alpha1.VersionsRemovable)) {
+		return nil, nil
+	}
+	return &change{versions: versions, contradict: true}, nil
+}
+
+// ballots are the votes of all VersionRemovals that name a CRD.
+func (r *Reconciler) ballots(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]ballot, error) {
+	list := &v1alpha1.VersionRemovalList{} // there may be thousands, so they are not copied, and nothing here changes them
+	if err := r.client.List(ctx, list, client.MatchingFields{crdNameIndex: crd.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the VersionRemovals of %s: %w", crd.Name, err)
+	}
+	ballots := make([]ballot, len(list.Items))
+	for i := range list.Items {
+		ballots[i] = ballot{versions: list.Items[i].Spec.Versions, vote: r.vote(&list.Items[i], crd)}
+	}
+	return ballots, nil
+}
+
+func (r *Reconciler) vote(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1.CustomResourceDefinition) vote {
+	told := removal.Status.ObservedGeneration == removal.Generation
+	says := told && conditions.IsTrue(removal, meta.ReadyCondition) && isFor(removal.Status.Proof, crd)
+	answer, answered := r.answers.to(removal)
+	switch {
+	case !r.answersIn(removal.Namespace) && says:
+		return agreedElsewhere
+	case !r.answersIn(removal.Namespace) && !told:
+		return abstains
+	case removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue:
+		return objects
+	case answered && isFor(answer.proof, crd):
+		return agrees
+	case !answered && says:
+		return agreed
+	default:
+		return objects
+	}
+}
+
+// approver is the field manager of the condition, one of its own, so that it and the
+// migration's condition do not disturb one another.
+func (r *Reconciler) approver() string {
+	return v1alpha1.FieldManagerOf(v1alpha1.RemovalFieldManager, r.opts.LabelKey)
+}
+
+// applyApproval writes the condition, or takes it back.
+func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, change change) error {
 	status := applyv1.CustomResourceDefinitionStatus()
-	if len(versions) > 0 {
-		status = status.WithConditions(applyv1.CustomResourceDefinitionCondition().
-			WithType(v1alpha1.VersionsRemovable).WithStatus(apiextensionsv1.ConditionTrue).WithReason(v1alpha1.ReasonSafeToRemove).
-			WithMessage(approvalMessage(crd, versions)).WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())))
+	if len(change.versions) > 0 {
+		status = r.condition(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonSafeToRemove, strings.Join(change.versions, ", "))
 	}
 	after, err := r.applyStatus(ctx, crd, status)
-	if err == nil && len(versions) == 0 && saysApproved(after) {
-		_, err = r.applyStatus(ctx, crd, r.denial(crd)) // somebody else has written it, so it does not go with ours
+	if err == nil && len(change.versions) == 0 && change.contradict && crds.IsTrue(after, v1alpha1.VersionsRemovable) {
+		_, err = r.applyStatus(ctx, crd, r.condition(crd, apiextensionsv1.ConditionFalse, // somebody else has written it, so it does not go with ours
+			v1alpha1.VersionsNotFoundSafe, "no VersionRemoval has found a version safe to remove"))
 	}
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("writing condition %s on %s: %w", v1alpha1.VersionsRemovable, crd.Name, err)
 	}
 	return nil
+}
+
+func (r *Reconciler) condition(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, sentence string) *applyv1.CustomResourceDefinitionStatusApplyConfiguration {
+	return applyv1.CustomResourceDefinitionStatus().WithConditions(applyv1.CustomResourceDefinitionCondition().
+		WithType(v1alpha1.VersionsRemovable).WithStatus(status).WithReason(reason).WithMessage(v1alpha1.Message(crd.Generation, sentence)).
+		WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())))
 }
 
 func (r *Reconciler) applyStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, status *applyv1.CustomResourceDefinitionStatusApplyConfiguration) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -125,5 +167,5 @@ func (r *Reconciler) applyStatus(ctx context.Context, crd *apiextensionsv1.Custo
 		return nil, err
 	}
 	target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
-	return target, r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(v1alpha1.FieldManagerOf(v1alpha1.RemovalFieldManager, r.opts.LabelKey)), client.ForceOwnership)
+	return target, r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.approver()), client.ForceOwnership)
 }

@@ -33,7 +33,8 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, s, r.forget(ctx, client.ObjectKeyFromObject(removal))
+		r.forget(client.ObjectKeyFromObject(removal))
+		return nil, s, nil
 	case err != nil:
 		return nil, s, err
 	}

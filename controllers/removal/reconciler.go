@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,20 +22,22 @@ type Reconciler struct {
 	opts    Options
 	client  client.Client // cached
 	fresh   client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
-	whole   client.Reader // CRDs as they are, all of them
 	crds    *crdReader
 	status  client.SubResourceWriter // of CRDs
 	metrics controller.Metrics
 	wishes  *wishes
-	nudges  *nudger // nil if nobody is to be nudged
+	answers *answers
+
+	settling keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
+	nudges   *nudger           // nil if nobody is to be nudged
 }
 
 // Reconcile is the main path.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if req.Namespace == "" {
-		return ctrl.Result{}, r.withdraw(ctx, req.Name)
+		return ctrl.Result{}, r.settle(ctx, req.Name)
 	}
-	if len(r.opts.Namespaces) > 0 && !slices.Contains(r.opts.Namespaces, req.Namespace) {
+	if !r.answersIn(req.Namespace) {
 		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
 	}
 	started := r.opts.Clock.Now()
@@ -44,13 +47,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
 	case err != nil:
 		return ctrl.Result{}, err
 	case look.situation.Stands(look.verdict):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // or sooner, when the migration looks
 	}
-	if err := r.approve(ctx, look.crd, req.NamespacedName, look.removal.Spec.Versions, look.verdict); err != nil {
+	if err := r.approve(ctx, look.crd, look.removal, look.verdict); err != nil {
 		return ctrl.Result{}, err
 	}
 	opened, err := r.report(ctx, look)
@@ -104,11 +108,14 @@ func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result 
 }
 
 // forget drops what a deleted VersionRemoval asked for.
-func (r *Reconciler) forget(ctx context.Context, name types.NamespacedName) error {
-	crd, known := r.wishes.forget(name)
-	if !known {
-		return nil
+func (r *Reconciler) forget(name types.NamespacedName) {
+	r.answers.forget(name)
+	if crd, known := r.wishes.forget(name); known {
+		r.opts.Migration.Withdraw(crd, name)
 	}
-	r.opts.Migration.Withdraw(crd, name)
-	return r.disapprove(ctx, crd, name)
+}
+
+// answersIn tells whether the VersionRemovals of a namespace are ours to answer.
+func (r *Reconciler) answersIn(namespace string) bool {
+	return len(r.opts.Namespaces) == 0 || slices.Contains(r.opts.Namespaces, namespace)
 }

@@ -12,10 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -46,7 +48,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		return fmt.Errorf("client for CRDs: %w", err)
 	}
 	r := &Reconciler{
-		opts: opts, client: mgr.GetClient(), fresh: mgr.GetAPIReader(), whole: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(), wishes: newWishes(),
+		opts: opts, client: mgr.GetClient(), fresh: mgr.GetAPIReader(), crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
+		wishes: newWishes(), answers: newAnswers(), settling: keymutex.NewHashed(64),
 		metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.Nudge {
@@ -88,7 +91,7 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.VersionRemoval{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.VersionRemoval]{})); err != nil {
+	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.VersionRemoval{}, answered())); err != nil {
 		return err
 	}
 	crd := &metav1.PartialObjectMetadata{}
@@ -96,14 +99,38 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	if err := c.Watch(source.Kind(crds, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
 		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)
-		if len(requests) == 0 && mayBeApproved(crd) {
-			return []ctrl.Request{withdrawal(crd.Name)}
+		if mayBeApproved(crd) {
+			requests = append(requests, aboutCRD(crd.Name))
 		}
 		return requests
 	}))); err != nil {
 		return err
 	}
 	return c.Watch(source.Func(r.followMigration))
+}
+
+// answered wakes the reconciler for a VersionRemoval that changes, and for the CRD
+// it names when what is asked of that changes: when the VersionRemoval comes or goes
+// or asks for something else.
+func answered() handler.TypedEventHandler[*v1alpha1.VersionRemoval, ctrl.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	add := func(q queue, removal *v1alpha1.VersionRemoval, asksAnew bool) {
+		q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(removal)})
+		if asksAnew {
+			q.Add(aboutCRD(removal.Spec.CRDName))
+		}
+	}
+	return handler.TypedFuncs[*v1alpha1.VersionRemoval, ctrl.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.VersionRemoval], q queue) {
+			add(q, e.Object, true)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.VersionRemoval], q queue) {
+			add(q, e.Object, true)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.VersionRemoval], q queue) {
+			add(q, e.ObjectNew, e.ObjectOld.UID != e.ObjectNew.UID || e.ObjectOld.Generation != e.ObjectNew.Generation)
+		},
+	}
 }
 
 // followMigration wakes the reconciler for the VersionRemovals of each CRD whose
@@ -135,18 +162,6 @@ func (r *Reconciler) waiting(ctx context.Context, crd string) (requests []ctrl.R
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return requests
-}
-
-// namesOnly drops everything from a CRD's metadata but its identity, and whether it may be approved.
-func namesOnly(in any) (any, error) {
-	if o, ok := in.(*metav1.PartialObjectMetadata); ok {
-		var mark map[string]string
-		if namesApproval(o.ManagedFields) {
-			mark = map[string]string{v1alpha1.VersionsRemovable: ""}
-		}
-		o.ObjectMeta = metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, Annotations: mark}
-	}
-	return in, nil
 }
 
 // recorder is the process' recorder of GitOps metrics; there can be only one.

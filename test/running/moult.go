@@ -56,7 +56,7 @@ func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Opt
 	if m.Board == nil {
 		m.Board = migration.NewBoard()
 	}
-	r.Migration = m.Board
+	r.Migration, r.LabelKey, r.Groups = m.Board, m.LabelKey, m.Groups // as moult-controller connects them
 	return run(t, config, func(ctx context.Context, mgr manager.Manager) error {
 		if err := migration.SetupWithManager(mgr, m); err != nil {
 			return err

@@ -1,0 +1,79 @@
+package removal
+
+import (
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// vote is what a VersionRemoval says to the question whether its versions may go.
+// The set is closed.
+type vote string
+
+const (
+	// agrees: this process has found them safe, for the VersionRemoval and the CRD
+	// as they are.
+	agrees vote = "Agrees"
+	// agreed: an earlier process had, and this one has not looked yet.
+	agreed vote = "Agreed"
+	// agreedElsewhere: another Moult, which answers its namespace, has.
+	agreedElsewhere vote = "AgreedElsewhere"
+	// objects: anything else. The answer is another one, or there is none for what
+	// it asks for now, though it is this Moult's to give.
+	objects vote = "Objects"
+	// abstains: it is not this Moult's to answer, and nobody has.
+	abstains vote = "Abstains"
+)
+
+// ballot is the vote of one VersionRemoval.
+type ballot struct {
+	versions []string
+	vote     vote
+}
+
+// agreement is which versions all that name them agree on, sorted. What the CRD
+// says already stays through a restart: an answer of before it takes nothing away,
+// but adds nothing either.
+func agreement(ballots []ballot, said []string) (versions []string) {
+	votes := map[string]map[vote]bool{}
+	for _, b := range ballots {
+		for _, version := range b.versions {
+			if votes[version] == nil {
+				votes[version] = map[vote]bool{}
+			}
+			votes[version][b.vote] = true
+		}
+	}
+	for version, cast := range votes {
+		added := cast[agrees] && !cast[agreed]
+		kept := slices.Contains(said, version) && (cast[agrees] || cast[agreed] || cast[agreedElsewhere])
+		if !cast[objects] && (added || kept) {
+			versions = append(versions, version)
+		}
+	}
+	slices.Sort(versions)
+	return versions
+}
+
+// isFor tells whether a proof is about a CRD as it is.
+func isFor(proof *v1alpha1.ProofStatus, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return proof != nil && proof.UID == string(crd.UID) && proof.Generation == crd.Generation
+}
+
+// said are the versions that a CRD says are safe to remove, as it is now and in our
+// words.
+func said(crd *apiextensionsv1.CustomResourceDefinition, manager string) []string {
+	c := crds.Condition(crd, v1alpha1.VersionsRemovable)
+	if c == nil || c.Status != apiextensionsv1.ConditionTrue || !crds.Says(crd.ManagedFields, manager, v1alpha1.VersionsRemovable) {
+		return nil
+	}
+	versions, current := strings.CutPrefix(c.Message, v1alpha1.Message(crd.Generation, ""))
+	if !current {
+		return nil
+	}
+	return strings.Split(versions, ", ")
+}

@@ -1,0 +1,168 @@
+package removal_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/test/running"
+)
+
+// What the CRD says may be removed is what every VersionRemoval that names the version has found safe.
+
+// tenants are the namespaces of a test's own, and the gate's.
+func (g *gate) tenants(n int) (namespaces []string, answered change) {
+	g.t.Helper()
+	namespaces = []string{g.Name.Namespace}
+	for range n {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
+		g.Expect(g.client.Create(g.ctx, ns)).To(Succeed())
+		namespaces = append(namespaces, ns.Name)
+	}
+	return namespaces, func(_ *migration.Options, r *removal.Options) { r.Namespaces = namespaces }
+}
+
+// askIn creates one more VersionRemoval of the gate's name, in another namespace.
+func (g *gate) askIn(namespace string, changes ...func(*v1alpha1.VersionRemoval)) client.ObjectKey {
+	g.t.Helper()
+	g.Ask(append(changes, func(r *v1alpha1.VersionRemoval) { r.Namespace = namespace })...)
+	return client.ObjectKey{Namespace: namespace, Name: g.Name.Name}
+}
+
+func (g *gate) says() string { return approved(g.Live()) }
+
+// opens waits until another VersionRemoval than the gate's is Ready.
+func (g *gate) opens(name client.ObjectKey) {
+	g.t.Helper()
+	g.Eventually(func(o Gomega) {
+		r := &v1alpha1.VersionRemoval{}
+		o.Expect(g.client.Get(g.ctx, name, r)).To(Succeed())
+		o.Expect(r.Status.ObservedGeneration).To(Equal(r.Generation))
+		o.Expect(r.Status.Proof).NotTo(BeNil())
+	}, soon, "50ms").Should(Succeed())
+}
+
+func paused(r *v1alpha1.VersionRemoval) {
+	r.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
+}
+
+func unserved(r *v1alpha1.VersionRemoval) {
+	r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved}
+}
+
+func TestATenantsGateDoesNotAnswerForThePlatforms(t *testing.T) {
+	t.Parallel()
+	g := flipped(t, 5)
+	namespaces, answered := g.tenants(1)
+	g.Ask(paused, unserved)
+	tenants := g.askIn(namespaces[1])
+	g.moult(answered)
+	g.opens(tenants)
+	g.eventually("False Paused Reconciling")
+	g.Consistently(g.says, "2s", "50ms").Should(BeEmpty(), "the platform has not agreed")
+
+	g.patch(`{"metadata":{"annotations":null}}`)
+	g.eventually("False StillServed Stalled")
+	g.Consistently(g.says, "1s", "50ms").Should(BeEmpty(), "v1alpha1 is still served, and the platform wants it unserved")
+
+	g.patch(`{"spec":{"require":[]}}`)
+	g.eventually("True SafeToRemove")
+	g.Eventually(g.says, soon, "20ms").Should(HaveSuffix(": v1alpha1"))
+
+	g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)
+	g.eventually("False Paused Reconciling")
+	g.Expect(g.says()).To(BeEmpty(), "it is taken back before the gate says that it is closed")
+}
+
+func TestWhatNobodyHasAnsweredKeepsNoApproval(t *testing.T) {
+	for name, c := range map[string]struct {
+		while func(g *gate, namespace string) // no controller runs
+		stays bool
+	}{
+		"a new one that is paused":  {while: func(g *gate, namespace string) { g.askIn(namespace, paused) }},
+		"a new one that wants more": {while: func(g *gate, namespace string) { g.askIn(namespace, unserved) }},
+		"it was deleted, and another, of another version, is left": {while: func(g *gate, namespace string) {
+			g.askIn(namespace, func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1beta1"} })
+			g.Expect(g.client.Delete(g.ctx, g.Removal())).To(Succeed())
+		}},
+		"it was paused":    {while: func(g *gate, _ string) { g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`) }},
+		"nothing happened": {while: func(*gate, string) {}, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := flipped(t, 5)
+			namespaces, answered := g.tenants(1)
+			g.Ask()
+			stop := g.moult(answered)
+			g.eventually("True SafeToRemove")
+			stop()
+			before := g.says()
+			g.Expect(before).To(HaveSuffix(": v1alpha1"))
+			c.while(g, namespaces[1])
+
+			g.moult(answered)
+			if c.stays {
+				g.Consistently(g.says, "4s", "20ms").Should(Equal(before), "a restart takes nothing back")
+				return
+			}
+			g.Eventually(g.says, soon, "20ms").Should(BeEmpty())
+			g.Consistently(g.says, "2s", "20ms").Should(BeEmpty())
+		})
+	}
+}
+
+func TestAnApprovalGoesWithTheLabel(t *testing.T) {
+	for name, c := range map[string]struct{ away, deleted bool }{
+		"at once":                                            {},
+		"at once, though no VersionRemoval does":             {deleted: true},
+		"after the controller was away":                      {away: true},
+		"after it was away and the VersionRemoval went, too": {away: true, deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := flipped(t, 5)
+			g.Ask()
+			stop := g.moult()
+			g.eventually("True SafeToRemove")
+			g.Expect(g.says()).To(HaveSuffix(": v1alpha1"))
+			if c.away {
+				stop()
+			}
+			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = nil })
+			if c.deleted {
+				g.Expect(g.client.Delete(g.ctx, g.Removal())).To(Succeed())
+			}
+			if c.away {
+				g.moult()
+			}
+			g.Eventually(g.says, soon, "50ms").Should(BeEmpty(), "an admission policy would believe it")
+		})
+	}
+}
+
+// Without the label Moult takes back what is its own and writes nothing else, whatever stands there.
+func TestWithoutTheLabelNothingIsContradicted(t *testing.T) {
+	t.Parallel()
+	g, crd := widgets(t)
+	unlabelled := crd.Build()
+	unlabelled.Labels = nil
+	running.InstallFlipped(t, cp, unlabelled, 1)
+	live := g.Live()
+	live.Status.Conditions = append(live.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+		Type: v1alpha1.VersionsRemovable, Status: apiextensionsv1.ConditionTrue, Reason: v1alpha1.ReasonSafeToRemove,
+		Message: v1alpha1.Message(live.Generation, "v1alpha1"),
+	})
+	g.Expect(g.client.Status().Update(g.ctx, live, client.FieldOwner("another-tool"))).To(Succeed())
+	before := g.Live().ResourceVersion
+	g.Ask()
+	g.moult()
+	g.eventually("False NotOptedIn Stalled")
+	g.Consistently(func() string { return g.Live().ResourceVersion }, "2s", "50ms").Should(Equal(before))
+}

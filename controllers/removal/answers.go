@@ -1,0 +1,45 @@
+package removal
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// answers are what this process has answered, by VersionRemoval. A status tells the
+// same, but not whether this process or an earlier one has found it.
+type answers struct {
+	mu    sync.Mutex
+	known map[types.NamespacedName]answer
+}
+
+type answer struct {
+	uid        types.UID
+	generation int64
+	proof      *v1alpha1.ProofStatus // nil if the versions were not found safe
+}
+
+func newAnswers() *answers { return &answers{known: map[types.NamespacedName]answer{}} }
+
+func (a *answers) note(removal *v1alpha1.VersionRemoval, proof *v1alpha1.ProofStatus) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known[client.ObjectKeyFromObject(removal)] = answer{uid: removal.UID, generation: removal.Generation, proof: proof}
+}
+
+// to is the answer to a VersionRemoval as it is now; false if there is none.
+func (a *answers) to(removal *v1alpha1.VersionRemoval) (answer, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, ok := a.known[client.ObjectKeyFromObject(removal)]
+	return known, ok && known.uid == removal.UID && known.generation == removal.Generation
+}
+
+func (a *answers) forget(name types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.known, name)
+}
