@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/provenance"
 )
 
@@ -21,7 +22,7 @@ const maxNote = 1024
 var warnings = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden,
 	v1alpha1.ReasonUnavailable, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
-	v1alpha1.EventStatusRefused,
+	v1alpha1.EventStatusRefused, v1alpha1.OwnershipLost, v1alpha1.ReasonOwnershipWouldBeLost,
 }
 
 // event records an Event on a CRD. Events of cluster-scoped objects are found in
@@ -37,6 +38,25 @@ func (r *Reconciler) event(crd *apiextensionsv1.CustomResourceDefinition, reason
 	regarding := crd.DeepCopy()
 	regarding.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	r.opts.Recorder.Eventf(regarding, nil, kind, reason, reason, "%s", shorten(fmt.Sprintf(format, args...), maxNote-len("…")))
+}
+
+// maxLossesTold is how many losses of ownership a walk tells of.
+const maxLossesTold = 10
+
+// tellOfOwnership says what a walk has found in managedFields. The condition is about
+// the bytes and does not tell, and a VersionRemoval names no objects of other
+// namespaces than its own.
+func (r *Reconciler) tellOfOwnership(crd *apiextensionsv1.CustomResourceDefinition, outcome plan.Outcome, losses []plan.Loss) {
+	if outcome.Mode == plan.Surveying && outcome.Trouble != nil {
+		r.event(crd, outcome.Trouble.Reason, "looking for managedFields that name versions which are to go: %s", outcome.Trouble.Message)
+	}
+	for _, l := range losses[:min(len(losses), maxLossesTold)] {
+		reason := v1alpha1.OwnershipLost
+		if l.Waits {
+			reason = v1alpha1.ReasonOwnershipWouldBeLost
+		}
+		r.event(crd, reason, "field manager %s: %d fields of %d objects that it owned at %s, for example %s of %s: %s", l.Manager, l.Fields, l.Objects, l.Version, l.Field, l.Object, l.Why)
+	}
 }
 
 // lastWriter says who wrote the CRD's metadata or spec last, as far as

@@ -19,7 +19,8 @@ type entry struct {
 	evidence   plan.Evidence
 	labelOwner string             // who set the opt-in label, in words
 	provenance provenance.Verdict // what was last told of the opt-in label
-	failures   []string           // objects that failed in the last walk
+	failures   []plan.Failure     // objects that failed in the last walk
+	failed     map[string]int64   // how many, by reason
 	writers    writers            // at versions that are to go
 	losses     []plan.Loss        // of ownership
 	began      time.Time          // when the evidence began

@@ -34,11 +34,14 @@ func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, e
 	if rest := t.By[rewrite.Failed] - int64(len(named)); rest > 0 {
 		more = fmt.Sprintf("; and %d more", rest)
 	}
-	return &plan.Trouble{
-		Reason: v1alpha1.ReasonObjectsFailed,
-		Message: fmt.Sprintf("%s and tried again with growing pauses: %s%s",
-			countsOf(t).Progress(), strings.Join(named, "; "), more),
-	}
+	return trouble(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("%s and tried again with growing pauses", countsOf(t).Progress()),
+		": %s%s", strings.Join(textsOf(named), "; "), more)
+}
+
+// trouble is a sentence that anybody may read, and what follows in it that names
+// objects or quotes the API server.
+func trouble(reason, public, more string, args ...any) *plan.Trouble {
+	return &plan.Trouble{Reason: reason, Public: public, Message: public + fmt.Sprintf(more, args...)}
 }
 
 func stoppedTrouble(crd *apiextensionsv1.CustomResourceDefinition, stopped *rewrite.Stopped) *plan.Trouble {
@@ -46,23 +49,20 @@ func stoppedTrouble(crd *apiextensionsv1.CustomResourceDefinition, stopped *rewr
 	case rewrite.Forbidden:
 		return forbiddenTrouble(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
 	case rewrite.ConversionUnavailable:
-		return &plan.Trouble{Reason: v1alpha1.ReasonConversionUnavailable, Message: fmt.Sprintf(
-			"the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or mend spec.conversion.webhook.clientConfig: %v",
-			webhookName(crd), stopped.Err)}
+		return &plan.Trouble{Reason: v1alpha1.ReasonConversionUnavailable,
+			Message: fmt.Sprintf(conversionUnavailable+": %v", webhookName(crd), stopped.Err), Public: fmt.Sprintf(conversionUnavailable, "")}
 	case rewrite.Unavailable:
-		return &plan.Trouble{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf(
-			"the API server could not serve the objects; trying again with growing pauses: %v", stopped.Err)}
+		return trouble(v1alpha1.ReasonUnavailable, "the API server could not serve the objects; trying again with growing pauses", ": %v", stopped.Err)
 	}
 	return &plan.Trouble{Reason: v1alpha1.ReasonUnavailable, Message: stopped.Error()}
 }
 
+const conversionUnavailable = "the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or mend spec.conversion.webhook.clientConfig"
+
 // forbiddenTrouble names the exact RBAC rule that is missing.
 func forbiddenTrouble(err error, group, resource string, verbs ...string) *plan.Trouble {
-	return &plan.Trouble{
-		Reason: v1alpha1.ReasonForbidden,
-		Message: fmt.Sprintf(`a permission is missing; add this rule to a ClusterRole bound to Moult: {apiGroups: [%q], resources: [%q], verbs: ["%s"]}; the API server said: %v`,
-			group, resource, strings.Join(verbs, `", "`), err),
-	}
+	rule := fmt.Sprintf(`{apiGroups: [%q], resources: [%q], verbs: ["%s"]}`, group, resource, strings.Join(verbs, `", "`))
+	return trouble(v1alpha1.ReasonForbidden, "a permission is missing; add this rule to a ClusterRole bound to Moult: "+rule, "; the API server said: %v", err)
 }
 
 // statusTrouble turns a refused write to a CRD's status into a trouble; nil for
@@ -72,8 +72,7 @@ func statusTrouble(err error) *plan.Trouble {
 	case rewrite.IsForbidden(err):
 		return forbiddenTrouble(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return &plan.Trouble{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf(
-			"the status of the CRD may not be written; look for an admission policy or webhook that refuses it, and let Moult pass: %v", err)}
+		return trouble(v1alpha1.ReasonForbidden, "the status of the CRD may not be written; look for an admission policy or webhook that refuses it, and let Moult pass", ": %v", err)
 	default:
 		return nil
 	}

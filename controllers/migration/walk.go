@@ -30,6 +30,7 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 			Altered: r.alteredBy(ctx, crd, tally),
 		}
 		r.ledger.noteWalk(name, o.Subject, outcome, tally)
+		r.tellOfOwnership(crd, outcome, lossesOf(tally))
 		return outcome, nil
 	}
 	r.walks.start(name, &walking{subject: o.Subject, mode: mode, walk: walk}, job, func(outcome plan.Outcome) {
@@ -113,12 +114,20 @@ var modes = map[plan.Mode]rewrite.Mode{
 	plan.Rewriting: rewrite.Rewrite, plan.Checking: rewrite.Check, plan.Surveying: rewrite.Survey,
 }
 
-func failuresOf(t rewrite.Tally) []string {
-	named := make([]string, len(t.Failures))
+func failuresOf(t rewrite.Tally) []plan.Failure {
+	named := make([]plan.Failure, len(t.Failures))
 	for i, f := range t.Failures {
-		named[i] = shorten(f.String(), maxFailureText)
+		named[i] = plan.Failure{Namespace: f.Namespace, Reason: f.Reason, Text: shorten(f.String(), maxFailureText)}
 	}
 	return named
+}
+
+func textsOf(failures []plan.Failure) []string {
+	texts := make([]string, len(failures))
+	for i, f := range failures {
+		texts[i] = f.Text
+	}
+	return texts
 }
 
 // probe finds out whether a CRD with a conversion webhook can be converted.

@@ -82,7 +82,8 @@ func (l *ledger) noteWalk(name string, s plan.Subject, outcome plan.Outcome, tal
 	if !known || e.evidence.Subject != s {
 		return
 	}
-	e.failures, e.writers, e.losses = failuresOf(tally), e.writers.after(outcome, tally), lossesAfter(e.losses, lossesOf(tally))
+	e.failures, e.failed = failuresOf(tally), tally.FailedBy
+	e.writers, e.losses = e.writers.after(outcome, tally), lossesAfter(e.losses, lossesOf(tally))
 }
 
 // standing is what walks over a CRD have seen.
@@ -90,7 +91,8 @@ func (l *ledger) standing(name string) (s plan.Standing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, known := l.entries[name]; known {
-		s.Failures, s.Writers, s.LastWrites, s.Losses = e.failures, e.writers.seen, e.writers.last, e.losses
+		s.Failures, s.Failed = e.failures, e.failed
+		s.Writers, s.LastWrites, s.Losses = e.writers.seen, e.writers.last, e.losses
 	}
 	return s
 }

@@ -70,6 +70,9 @@ type Evidence struct {
 type Trouble struct {
 	Reason  string
 	Message string
+	// Public is the part of Message that names no object and quotes nobody, so that
+	// anybody may read it; empty if there is none.
+	Public string
 }
 
 // Outcome is how a walk ended.

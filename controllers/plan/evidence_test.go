@@ -57,7 +57,7 @@ func TestWhatAnEarlierProcessLeaves(t *testing.T) {
 }
 
 func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
-	trouble := &Trouble{"ObjectsFailed", "some"}
+	trouble := &Trouble{Reason: "ObjectsFailed", Message: "some"}
 	start := Evidence{Subject: v1, WindowEnd: now, WindowEndRV: "100", Failures: 2, Trouble: trouble, RetryAt: now}
 	for name, c := range map[string]struct {
 		from   Evidence
@@ -178,7 +178,7 @@ func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
 func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	g := NewWithT(t)
 	e := Evidence{Subject: v1, Proved: true}
-	e = e.After(Outcome{Mode: Surveying, Trouble: &Trouble{"ObjectsFailed", "x"}}, now, settle)
+	e = e.After(Outcome{Mode: Surveying, Trouble: &Trouble{Reason: "ObjectsFailed", Message: "x"}}, now, settle)
 	g.Expect(e.Proved).To(BeTrue(), "a survey that fails says nothing about what is stored")
 	g.Expect(e.Trouble).To(BeNil())
 	g.Expect(e.Survey.NextAt).To(Equal(now.Add(5 * time.Second)))

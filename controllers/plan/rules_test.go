@@ -41,7 +41,7 @@ func surveyOf(versions ...string) Surveyed { return Surveyed{Versions: versions,
 
 func TestEachRule(t *testing.T) {
 	later := now.Add(time.Second)
-	trouble := &Trouble{v1alpha1.ReasonObjectsFailed, "3 of 10 objects failed"}
+	trouble := &Trouble{Reason: v1alpha1.ReasonObjectsFailed, Message: "3 of 10 objects failed"}
 	for name, c := range map[string]struct {
 		o        Observation
 		rule     string

@@ -10,8 +10,10 @@ type Standing struct {
 	Evidence Evidence
 	// Walking is the walk under way, nil if there is none.
 	Walking *Walking
-	// Failures are the objects that could not be rewritten, in words.
-	Failures []string
+	// Failures name objects that could not be rewritten, the first 20; Failed
+	// counts all of them, by reason.
+	Failures []Failure
+	Failed   map[string]int64
 	// Writers are the field managers seen at versions that are to go, the latest
 	// first; of very many, those that wrote last.
 	Writers []Writer
@@ -19,6 +21,14 @@ type Standing struct {
 	LastWrites map[string]time.Time
 	// Losses are what field managers lose of ownership, or would lose.
 	Losses []Loss
+}
+
+// Failure is an object that could not be rewritten.
+type Failure struct {
+	Namespace string // empty if the object has none
+	Reason    string // CamelCase, few values
+	// Text names the object and says why, in the API server's words.
+	Text string
 }
 
 // Writer is a field manager that wrote objects at a version.

@@ -1,11 +1,14 @@
 package removal_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
@@ -34,8 +37,7 @@ func TestAVersionRemovalThatCannotBeMeantIsRefused(t *testing.T) {
 			removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{GenerateName: "refused-", Namespace: "default"},
 				Spec: v1alpha1.VersionRemovalSpec{CRDName: "widgets.example.com", Versions: []string{"v1alpha1"}}}
 			c.change(&removal.Spec)
-			client := running.Client(t, cp.Config)
-			g.Expect(client.Create(t.Context(), removal)).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(running.Client(t, cp.Config).Create(t.Context(), removal)).To(MatchError(ContainSubstring(c.says)))
 		})
 	}
 	g.Ask()
@@ -45,17 +47,32 @@ func TestAVersionRemovalThatCannotBeMeantIsRefused(t *testing.T) {
 
 func TestAnObjectThatIsRefusedIsABlockerUntilItIsNot(t *testing.T) {
 	t.Parallel()
-	g := flipped(t, 20)
-	hook := webhooks.Refusing(t, cp.Config, g.GR.WithVersion("v1"), "the freezer is locked", "object-00007")
+	g, crd := widgets(t)
+	g.install(crd, 20) // in another namespace than the gate
+	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), g.Name.Namespace, 1, builders.Prefix("mine"))).To(Succeed())
+	g.Flip("v1")
+	hook := webhooks.Refusing(t, cp.Config, g.GR.WithVersion("v1"), "the freezer is locked", "object-00007", "mine-00000")
 	g.Ask()
 	g.moult()
 	g.eventually("False ObjectsFailed Reconciling")
-	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(And(
-		HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Message", And(ContainSubstring("default/object-00007"), ContainSubstring("the freezer is locked"))),
-		HaveField("Action", Not(BeEmpty())))))
-	g.Eventually(g.progress, soon, "20ms").Should(Equal("19/20, 1 failed"))
+	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(
+		And(HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Action", Not(BeEmpty())),
+			HaveField("Message", And(ContainSubstring(g.Name.Namespace+"/mine-00000"), ContainSubstring("the freezer is locked")))),
+		And(HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Action", Not(BeEmpty())),
+			HaveField("Message", "1 object of other namespaces, or too many to name: AdmissionDenied"))))
+	g.Eventually(g.progress, soon, "20ms").Should(Equal("19/21, 2 failed"))
 
-	hook.Allow("object-00007")
+	status, err := json.Marshal(g.Removal().Status)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(status)).NotTo(ContainSubstring("object-00007"), "it is not this namespace's")
+	events := &corev1.EventList{}
+	g.Expect(g.client.List(g.ctx, events, client.InNamespace(g.Name.Namespace))).To(Succeed())
+	for _, e := range events.Items {
+		g.Expect(e.Message).NotTo(Or(ContainSubstring("object-00007"), ContainSubstring("the freezer")))
+	}
+	g.Expect(g.Condition().Message).To(And(ContainSubstring("default/object-00007"), ContainSubstring("the freezer is locked")), "who may read the CRD is told")
+
+	hook.Allow("object-00007", "mine-00000")
 	g.eventually("True SafeToRemove")
 	g.Eventually(g.blockers, soon, "20ms").Should(BeEmpty())
 }

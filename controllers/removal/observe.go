@@ -45,6 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
 	}
 	if standing, known := r.opts.Migration.Standing(crd.Name); known {
+		standing = verdict.Disclose(standing, removal.Namespace)
 		s.Standing = &standing
 	}
 	return crd, s, nil

@@ -38,7 +38,9 @@ func (s *Snapshot) standing(crd *CRD, asked []string, gate *Removal) *plan.Stand
 		Subject: o.Subject, Decision: plan.Decide(o), Evidence: o.Evidence, Walking: o.Walking, Writers: crd.writers(),
 	}
 	if gate != nil && gate.answered() {
-		standing.Failures = gate.Failures
+		for _, text := range gate.Failures {
+			standing.Failures = append(standing.Failures, plan.Failure{Text: text})
+		}
 	}
 	return standing
 }

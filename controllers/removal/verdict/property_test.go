@@ -55,7 +55,7 @@ var deviations = []func(*rapid.T, *Situation){
 	func(t *rapid.T, s *Situation) { s.Standing.Evidence.Survey.Versions = versions(0).Draw(t, "surveyed") },
 	func(t *rapid.T, s *Situation) { surveyTrouble(reasons.Draw(t, "trouble"), "a trouble")(s) },
 	func(t *rapid.T, s *Situation) {
-		s.Standing.Failures = rapid.SliceOfN(rapid.Just("ns/o: Invalid: no"), 0, 20).Draw(t, "failures")
+		s.Standing.Failures = rapid.SliceOfN(rapid.Just(plan.Failure{Text: "ns/o: Invalid: no"}), 0, 20).Draw(t, "failures")
 	},
 	func(t *rapid.T, s *Situation) { written("v1alpha1", minutes(t, "written ago"))(s) },
 	func(t *rapid.T, s *Situation) { losing(rapid.Bool().Draw(t, "waits"))(s) },

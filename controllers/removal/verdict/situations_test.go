@@ -75,7 +75,11 @@ func surveyTrouble(reason, message string) func(*Situation) {
 }
 
 func failed(objects ...string) func(*Situation) {
-	return func(s *Situation) { s.Standing.Failures = objects }
+	return func(s *Situation) {
+		for _, o := range objects {
+			s.Standing.Failures = append(s.Standing.Failures, plan.Failure{Text: o})
+		}
+	}
 }
 
 func served(s *Situation) { s.CRD.Versions[0].Served = true }

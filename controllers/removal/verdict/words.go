@@ -78,9 +78,9 @@ func blocker(kind, message, action string) []v1alpha1.Blocker {
 	return []v1alpha1.Blocker{{Kind: kind, Message: message, Action: action}}
 }
 
-func failures(named []string) (blockers []v1alpha1.Blocker) {
+func failures(named []plan.Failure) (blockers []v1alpha1.Blocker) {
 	for _, f := range named {
-		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f,
+		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f.Text,
 			Action: "make the object acceptable, or whatever refuses it; it is tried again by itself"})
 	}
 	return blockers

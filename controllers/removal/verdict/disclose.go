@@ -1,0 +1,89 @@
+package verdict
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// maxDisclosed is how many failures a status has room for.
+const maxDisclosed = 20
+
+// Disclose is the part of a standing that those may read who may read one
+// namespace: objects of that namespace by name, all others as counts, and nothing
+// that the API server has said of them. What is judged by it can tell no more. The
+// whole is for those who may read the CRD: in its condition, in its Events, and in
+// `moult status`.
+func Disclose(s plan.Standing, namespace string) plan.Standing {
+	if t := s.Evidence.Trouble; t != nil {
+		public := public(*t)
+		if s.Decision.Sentence == t.Message {
+			s.Decision.Sentence = public.Message
+		}
+		s.Evidence.Trouble = &public
+	}
+	if t := s.Evidence.Survey.Trouble; t != nil {
+		public := public(*t)
+		s.Evidence.Survey.Trouble = &public
+	}
+	s.Failures = failuresIn(s, namespace)
+	s.Writers = slices.Clone(s.Writers)
+	for i := range s.Writers {
+		if w := &s.Writers[i]; !liesIn(w.LastWrote, namespace) {
+			w.LastWrote = "one of another namespace"
+		}
+	}
+	s.Losses = slices.Clone(s.Losses)
+	for i := range s.Losses {
+		if l := &s.Losses[i]; !liesIn(l.Object, namespace) {
+			l.Field, l.Object, l.Why = "a field", "an object of another namespace", "an Event on the CRD tells why"
+		}
+	}
+	return s
+}
+
+// liesIn tells whether an object, as namespace/name, lies in a namespace.
+func liesIn(object, namespace string) bool {
+	of, _, namespaced := strings.Cut(object, "/")
+	return namespaced && of == namespace
+}
+
+// public is a trouble without names and quotations.
+func public(t plan.Trouble) plan.Trouble {
+	if t.Public == "" {
+		t.Public = "held up by " + t.Reason
+	}
+	t.Message = t.Public + "; the CRD's condition and Events tell more"
+	return t
+}
+
+// failuresIn are the failures of one namespace, and how many more there are of each
+// reason: of other namespaces, or too many to be named.
+func failuresIn(s plan.Standing, namespace string) (failures []plan.Failure) {
+	more := map[string]int64{}
+	maps.Copy(more, s.Failed)
+	for _, f := range s.Failures {
+		if f.Namespace == namespace && namespace != "" {
+			failures = append(failures, f)
+			more[f.Reason]--
+		}
+	}
+	var counted []plan.Failure
+	for _, reason := range slices.Sorted(maps.Keys(more)) {
+		if more[reason] > 0 {
+			counted = append(counted, plan.Failure{Reason: reason, Text: fmt.Sprintf("%s of other namespaces, or too many to name: %s", objects(more[reason]), reason)})
+		}
+	}
+	counted = counted[:min(len(counted), maxDisclosed/2)]
+	return append(failures[:min(len(failures), maxDisclosed-len(counted))], counted...)
+}
+
+func objects(n int64) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}
