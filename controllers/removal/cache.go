@@ -1,28 +1,123 @@
 package removal
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strconv"
+	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// What is kept of the objects in caches: their number is somebody else's, and so is
-// their size.
+// newCache holds VersionRemovals and the names of CRDs. How many there are, and how
+// large they are, is up to others, tenants among them, so of each object no more is
+// kept than is looked at, and no two are in memory as they came.
+func newCache(mgr manager.Manager) (cache.Cache, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	return cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slim,
+		NewInformer: func(lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			return toolscache.NewSharedIndexInformer(inPages(lw), object, resync, indexers)
+		},
+	})
+}
+
+// newScheme knows VersionRemovals and CRDs.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+}
+
+// pageSize is how many objects are in memory as they came, where an API server
+// cannot send them one by one (before 1.34). An object can be 1.5 MiB.
+const pageSize = 20
+
+// inPages lists by pages, and slims each before it asks for the next. The server is
+// asked without a resourceVersion, since it takes no notice of a limit else.
+func inPages(lw toolscache.ListerWatcher) *toolscache.ListWatch {
+	inner := toolscache.ToListerWatcherWithContext(lw)
+	list := func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.Continue = "", "", pageSize, ""
+		var all []runtime.Object
+		for {
+			page, err := inner.ListWithContext(ctx, opts)
+			if err != nil {
+				return nil, err
+			}
+			if err := apimeta.EachListItemWithAlloc(page, func(o runtime.Object) error {
+				_, err := slim(o)
+				all = append(all, o)
+				return err
+			}); err != nil {
+				return nil, err
+			}
+			end, err := apimeta.ListAccessor(page)
+			if err != nil {
+				return nil, err
+			}
+			if opts.Continue = end.GetContinue(); opts.Continue == "" {
+				return page, apimeta.SetList(page, all)
+			}
+		}
+	}
+	return &toolscache.ListWatch{ListWithContextFunc: list, WatchFuncWithContext: inner.WatchWithContext}
+}
+
+// slim drops what is never looked at. It may be called twice for one object.
+func slim(in any) (any, error) {
+	switch o := in.(type) {
+	case *v1alpha1.VersionRemoval:
+		o.ManagedFields, o.OwnerReferences, o.Finalizers = nil, nil, nil
+		o.Labels = kept(o.Labels, fluxName, fluxNamespace, argoInstance)
+		o.Annotations = kept(o.Annotations, v1alpha1.PausedAnnotation, meta.ReconcileRequestAnnotation, argoTracking)
+		o.Status.LastHandledReconcileAt = shortened(o.Status.LastHandledReconcileAt)
+	case *metav1.PartialObjectMetadata:
+		namesOnly(o)
+	}
+	return in, nil
+}
+
+// maxKept is how much of a label's or an annotation's value is kept, in bytes. None
+// that means anything to us is longer.
+const maxKept = 1024
+
+func shortened(value string) string { return value[:min(len(value), maxKept)] }
+
+func kept(of map[string]string, keys ...string) map[string]string {
+	var some map[string]string
+	for _, key := range keys {
+		if value, ok := of[key]; ok {
+			if some == nil {
+				some = map[string]string{}
+			}
+			some[key] = shortened(value)
+		}
+	}
+	return some
+}
 
 // namesOnly drops everything from a CRD's metadata but its identity, and whether it
 // may be approved.
-func namesOnly(in any) (any, error) {
-	if o, ok := in.(*metav1.PartialObjectMetadata); ok {
-		var mark map[string]string
-		if namesApproval(o.ManagedFields) {
-			mark = map[string]string{v1alpha1.VersionsRemovable: ""}
-		}
-		o.ObjectMeta = metav1.ObjectMeta{Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, Annotations: mark}
+func namesOnly(crd *metav1.PartialObjectMetadata) {
+	if crd.Generation == 0 {
+		return // as this leaves it
 	}
-	return in, nil
+	crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion,
+		Annotations: map[string]string{v1alpha1.VersionsRemovable: strconv.FormatBool(namesApproval(crd.ManagedFields))}}
 }
 
 // namesApproval tells by the field managers, which is all that is known of a CRD
@@ -35,6 +130,5 @@ func namesApproval(entries []metav1.ManagedFieldsEntry) bool {
 
 // mayBeApproved reads what namesOnly has kept.
 func mayBeApproved(crd *metav1.PartialObjectMetadata) bool {
-	_, marked := crd.Annotations[v1alpha1.VersionsRemovable]
-	return marked
+	return crd.Annotations[v1alpha1.VersionsRemovable] == strconv.FormatBool(true)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/metrics"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,18 +38,17 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	if opts.Recorder == nil {
 		opts.Recorder = plainRecorder{mgr.GetEventRecorder(controllerName)}
 	}
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	whole, err := client.New(mgr.GetConfig(), client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	known, err := newCache(mgr)
 	if err != nil {
-		return fmt.Errorf("client for CRDs: %w", err)
+		return fmt.Errorf("cache of VersionRemovals and CRDs: %w", err)
+	}
+	whole, cached, err := clients(mgr, known)
+	if err != nil {
+		return fmt.Errorf("client for VersionRemovals and CRDs: %w", err)
 	}
 	r := &Reconciler{
-		opts: opts, client: mgr.GetClient(), fresh: mgr.GetAPIReader(), crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
-		wishes: newWishes(), answers: newAnswers(), settling: keymutex.NewHashed(64),
-		metrics: controller.NewMetrics(mgr, recorder()),
+		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
+		wishes: newWishes(), answers: newAnswers(), settling: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.Nudge {
 		r.nudges = newNudger(mgr.GetClient(), mgr.GetAPIReader(), opts.Clock)
@@ -58,7 +56,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 			return err
 		}
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, func(o client.Object) []string {
+	if err := known.IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, func(o client.Object) []string {
 		if removal, ok := o.(*v1alpha1.VersionRemoval); ok {
 			return []string{removal.Spec.CRDName}
 		}
@@ -66,23 +64,30 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	}); err != nil {
 		return fmt.Errorf("index of VersionRemovals: %w", err)
 	}
-	return r.watch(mgr, scheme)
+	if err := mgr.Add(known); err != nil {
+		return err
+	}
+	return r.watch(mgr, known)
+}
+
+// clients read what is there now, and what is in the cache.
+func clients(mgr manager.Manager, known cache.Cache) (whole, cached client.Client, err error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()}
+	if whole, err = client.New(mgr.GetConfig(), opts); err != nil {
+		return nil, nil, err
+	}
+	opts.Cache = &client.CacheOptions{Reader: known}
+	cached, err = client.New(mgr.GetConfig(), opts)
+	return whole, cached, err
 }
 
 // watch wakes the reconciler for a VersionRemoval that changes, for a CRD that
 // changes, labelled or not, and for a migration that gets further.
-func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
-	// Of CRDs only the fact that they changed matters, so only their names are
-	// kept; a CRD without the label must wake its VersionRemovals too.
-	crds, err := cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), DefaultTransform: namesOnly,
-	})
-	if err != nil {
-		return fmt.Errorf("cache of CRDs: %w", err)
-	}
-	if err := mgr.Add(crds); err != nil {
-		return err
-	}
+func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	skip := true // two managers may live in one process
 	c, err := ctrlcontroller.New(controllerName, mgr, ctrlcontroller.Options{
 		CacheSyncTimeout: 10 * time.Minute, // a list of a thousand large CRDs, from a busy API server
@@ -91,12 +96,12 @@ func (r *Reconciler) watch(mgr manager.Manager, scheme *runtime.Scheme) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &v1alpha1.VersionRemoval{}, answered())); err != nil {
+	if err := c.Watch(source.Kind(known, &v1alpha1.VersionRemoval{}, answered())); err != nil {
 		return err
 	}
-	crd := &metav1.PartialObjectMetadata{}
+	crd := &metav1.PartialObjectMetadata{} // a CRD without the label must wake its VersionRemovals, too
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	if err := c.Watch(source.Kind(crds, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
+	if err := c.Watch(source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
 		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)
 		if mayBeApproved(crd) {

@@ -56,14 +56,30 @@ type Controller struct {
 // Start runs the container until the test ends, with more arguments, and waits until it is ready.
 func (i *Installation) Start(more ...string) *Controller {
 	i.t.Helper()
+	return i.start(nil, more...)
+}
+
+// StartWithin is Start with the memory that the Deployment limits it to.
+func (i *Installation) StartWithin(more ...string) (*Controller, *Cgroup) {
+	i.t.Helper()
+	within := NewCgroup(i.t, i.Deployment.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value())
+	return i.start(within, more...), within
+}
+
+func (i *Installation) start(within *Cgroup, more ...string) *Controller {
+	i.t.Helper()
 	road, err := NewRoad(i.cp.Config)
 	i.g.Expect(err).NotTo(HaveOccurred())
 	c := &Controller{Road: road, g: i.g, container: i.Deployment.Spec.Template.Spec.Containers[0], addresses: map[string]string{}, ended: make(chan struct{})}
 	dir := i.t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "log"))
 	i.g.Expect(err).NotTo(HaveOccurred())
-	c.process = exec.Command(program(i.t, "moult-controller"), append(c.arguments(), more...)...)
-	c.process.Env = append(os.Environ(), "RUNTIME_NAMESPACE="+i.Deployment.Namespace, "KUBECONFIG="+i.kubeconfig(dir, road))
+	command := append(append([]string{program(i.t, "moult-controller")}, c.arguments()...), more...)
+	if within != nil {
+		command = within.Around(command...)
+	}
+	c.process = exec.Command(command[0], command[1:]...)
+	c.process.Env = append(append(os.Environ(), c.environment()...), "RUNTIME_NAMESPACE="+i.Deployment.Namespace, "KUBECONFIG="+i.kubeconfig(dir, road))
 	c.process.Stdout, c.process.Stderr = log, log
 	i.g.Expect(c.process.Start()).To(Succeed())
 	go func() {
@@ -102,6 +118,17 @@ func (c *Controller) arguments() (args []string) {
 		args = append(args, arg)
 	}
 	return append(args, "--settle=1s")
+}
+
+// environment is what the Deployment tells the container of its own limits.
+func (c *Controller) environment() (env []string) {
+	for _, variable := range c.container.Env {
+		if from := variable.ValueFrom; from != nil && from.ResourceFieldRef != nil {
+			c.g.Expect(from.ResourceFieldRef.Resource).To(Equal("limits.memory"), "what else would this test have to fill in?")
+			env = append(env, fmt.Sprintf("%s=%d", variable.Name, c.container.Resources.Limits.Memory().Value()))
+		}
+	}
+	return env
 }
 
 func (c *Controller) freeAddress() string {

@@ -1,0 +1,102 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+func TestWhatIsKeptOfAVersionRemoval(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("x", 250<<10)
+	removal := &v1alpha1.VersionRemoval{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "r", Namespace: "ns", UID: "u", Generation: 2, ResourceVersion: "7",
+			Labels:        map[string]string{fluxName: "k", "example.com/l": "v"},
+			Annotations:   map[string]string{v1alpha1.PausedAnnotation: "true", "reconcile.fluxcd.io/requestedAt": long, "example.com/a": long},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		},
+		Spec:   v1alpha1.VersionRemovalSpec{CRDName: "widgets.example.com", Versions: []string{"v1alpha1"}},
+		Status: v1alpha1.VersionRemovalStatus{ObservedGeneration: 2, LastHandledReconcileAt: long},
+	}
+	for range 2 { // client-go calls it twice for what it streams
+		_, err := slim(removal)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(removal).To(Equal(&v1alpha1.VersionRemoval{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "r", Namespace: "ns", UID: "u", Generation: 2, ResourceVersion: "7", Labels: map[string]string{fluxName: "k"},
+				Annotations: map[string]string{v1alpha1.PausedAnnotation: "true", "reconcile.fluxcd.io/requestedAt": long[:1024]},
+			},
+			Spec:   v1alpha1.VersionRemovalSpec{CRDName: "widgets.example.com", Versions: []string{"v1alpha1"}},
+			Status: v1alpha1.VersionRemovalStatus{ObservedGeneration: 2, LastHandledReconcileAt: long[:1024]},
+		}))
+	}
+}
+
+func TestWhetherACRDMayBeApprovedIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		fields string
+		want   bool
+	}{
+		"its status has the condition": {`{"f:status":{"f:conditions":{"k:{\"type\":\"VersionsRemovable\"}":{".":{},"f:type":{}}}}}`, true},
+		"it has not":                   {`{"f:status":{"f:storedVersions":{}}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Name: "widgets.example.com", UID: "u", Generation: 2, ResourceVersion: "7", Labels: map[string]string{"a": "b"},
+				Annotations:   map[string]string{v1alpha1.VersionsRemovable: "true"},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(c.fields)}},
+			}}
+			for range 2 {
+				_, err := slim(crd)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(mayBeApproved(crd)).To(Equal(c.want))
+				g.Expect(crd.ObjectMeta).To(Equal(metav1.ObjectMeta{Name: "widgets.example.com", UID: "u", ResourceVersion: "7", Annotations: crd.Annotations}))
+				g.Expect(crd.Annotations).To(HaveLen(1))
+			}
+		})
+	}
+}
+
+// An API server that cannot stream answers a list whole, unless it is asked for pages, and of what etcd holds now.
+func TestAListComesInPages(t *testing.T) {
+	g := NewWithT(t)
+	const n = 2*pageSize + 3
+	var asked []metav1.ListOptions
+	lw := inPages(&toolscache.ListWatch{ListWithContextFunc: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		asked = append(asked, opts)
+		from := 0
+		if opts.Continue != "" {
+			_, _ = fmt.Sscan(opts.Continue, &from)
+		}
+		list := &v1alpha1.VersionRemovalList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+		for i := from; i < min(from+int(opts.Limit), n); i++ {
+			list.Items = append(list.Items, v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Annotations: map[string]string{"heavy": "x"}}})
+		}
+		if to := from + int(opts.Limit); to < n {
+			list.Continue = fmt.Sprint(to)
+		}
+		return list, nil
+	}})
+	got, err := lw.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
+	g.Expect(err).NotTo(HaveOccurred())
+	list, ok := got.(*v1alpha1.VersionRemovalList)
+	g.Expect(ok).To(BeTrue())
+	g.Expect(list.ResourceVersion).To(Equal("7"))
+	g.Expect(list.Continue).To(BeEmpty())
+	g.Expect(list.Items).To(HaveLen(n))
+	for i := range list.Items {
+		g.Expect(list.Items[i].Name).To(Equal(fmt.Sprint(i)))
+		g.Expect(list.Items[i].Annotations).To(BeEmpty())
+	}
+	g.Expect(asked).To(Equal([]metav1.ListOptions{{Limit: pageSize}, {Limit: pageSize, Continue: "20"}, {Limit: pageSize, Continue: "40"}}))
+}

@@ -1,0 +1,104 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+// heavy are annotations as large as the API server takes: 256 KiB is the most, over all of them.
+func heavy() map[string]string {
+	return map[string]string{"example.com/load": strings.Repeat("x", 250<<10)}
+}
+
+// The controller runs with the memory that the Deployment gives it, in a cgroup, so that the kernel kills it if it takes
+// more. What is asked for can be made by tenants: objects, and VersionRemovals in a namespace.
+func TestTheShippedMemoryIsEnough(t *testing.T) {
+	for name, c := range map[string]struct{ objects, removals int }{
+		"for 600 objects with annotations of 250 KiB":         {objects: 600, removals: 1},
+		"for 700 VersionRemovals with annotations of 250 KiB": {objects: 5, removals: 700},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, group := NewWithT(t), builders.UniqueGroup(t)
+			crd := builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").WithStatus().Label(v1alpha1.MigrateLabel, "true").Build()
+			widgets := running.InstallFlipped(t, cp, crd, c.objects, builders.Each(func(o *unstructured.Unstructured) { o.SetAnnotations(heavy()) }))
+			moult := Install(t, cp, "clusters/base")
+			moult.Grant("memory-test-objects", lives(widgets)...)
+			moult.inForce(t, "/apis/"+group+"/v1/widgets", "moult-objects")
+			namespace := removals(t, widgets, c.removals)
+
+			began := time.Now()
+			controller, within := moult.StartWithin()
+			alive := func() error {
+				if !controller.hasEnded() {
+					return nil
+				}
+				kills, err := within.Kills()
+				return StopTrying(fmt.Sprintf("moult-controller has ended; killed for memory %d times", kills)).Wrap(err)
+			}
+			g.Eventually(func() (string, error) { return widgets.Reason(), alive() }, running.Soon, "500ms").Should(Equal(v1alpha1.ReasonMigrated))
+			g.Eventually(func() (int, error) { return ready(t.Context(), namespace), alive() }, running.Soon, "1s").Should(Equal(c.removals), "gates that are open")
+			g.Expect(widgets.Stored()).To(Equal(map[string]int{"v1": c.objects}))
+			g.Expect(within.Kills()).To(BeZero())
+			peak, err := within.Peak()
+			g.Expect(err).NotTo(HaveOccurred())
+			t.Logf("at most %d MiB, in %s", peak>>20, time.Since(began).Round(time.Second))
+		})
+	}
+}
+
+// removals are n heavy VersionRemovals in a namespace of their own, which go when the test ends.
+func removals(t *testing.T, w *running.Witness, n int) (namespace string) {
+	t.Helper()
+	g, c := NewWithT(t), running.Client(t, cp.Config)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "heavy-"}}
+	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
+	t.Cleanup(func() {
+		_ = c.DeleteAllOf(context.Background(), &v1alpha1.VersionRemoval{}, client.InNamespace(ns.Name))
+	})
+	var workers errgroup.Group
+	workers.SetLimit(8)
+	for i := range n {
+		workers.Go(func() error {
+			return c.Create(t.Context(), &v1alpha1.VersionRemoval{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: fmt.Sprintf("heavy-%04d", i), Annotations: heavy()},
+				Spec:       v1alpha1.VersionRemovalSpec{CRDName: w.GR.String(), Versions: []string{"v1alpha1"}},
+			})
+		})
+	}
+	g.Expect(workers.Wait()).To(Succeed())
+	return ns.Name
+}
+
+// ready counts the VersionRemovals of a namespace that are Ready. It asks for a table, since all of them are as much as the
+// controller must not hold.
+func ready(ctx context.Context, namespace string) (n int) {
+	raw, err := kubernetes.NewForConfigOrDie(cp.Config).RESTClient().Get().AbsPath("/apis/moult.dev/v1alpha1/namespaces/"+namespace+"/versionremovals").
+		Param("includeObject", "None").SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(ctx).Raw()
+	table := &metav1.Table{}
+	if err != nil || json.Unmarshal(raw, table) != nil {
+		return 0
+	}
+	for _, row := range table.Rows {
+		if slices.Contains(row.Cells, any(v1alpha1.ReasonSafeToRemove)) {
+			n++
+		}
+	}
+	return n
+}
