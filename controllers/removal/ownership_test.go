@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/running"
@@ -42,8 +44,10 @@ func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
 	g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 1}), "what is stored is another question")
 	g.Expect(g.Message()).To(ContainSubstring("field manager kustomize-controller (Apply) would no longer own 1 fields of 1 objects"))
 	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(And(
-		HaveField("Message", And(ContainSubstring("spec.size of default/one"), ContainSubstring("answered 403"))),
-		HaveField("Action", ContainSubstring(v1alpha1.AllowOwnershipLossAnnotation)))))
+		HaveField("Message", And(ContainSubstring("1 fields of 1 objects"), Not(ContainSubstring("default/one")))),
+		HaveField("Action", ContainSubstring(v1alpha1.AllowOwnershipLossAnnotation)))), "the object is another namespace's")
+	g.Eventually(func() string { return g.eventsOnTheCRD(v1alpha1.ReasonOwnershipWouldBeLost) }, soon, "50ms").
+		Should(And(ContainSubstring("spec.size of default/one"), ContainSubstring("answered 403")))
 
 	allow := map[string]string{v1alpha1.AllowOwnershipLossAnnotation: "v1alpha1"}
 	g.Expect(g.client.Patch(g.ctx, g.Removal(), mergePatch(`{"metadata":{"annotations":{"`+v1alpha1.AllowOwnershipLossAnnotation+`":"v1alpha1"}}}`))).To(Succeed())
@@ -53,4 +57,17 @@ func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
 	g.eventually("True SafeToRemove")
 	g.Eventually(func() []v1alpha1.Blocker { return g.Removal().Status.Warnings }, soon, "20ms").Should(ContainElement(And(
 		HaveField("Kind", v1alpha1.OwnershipLost), HaveField("Message", ContainSubstring("kustomize-controller (Apply) no longer owns 1 fields of 1 objects")))))
+}
+
+// eventsOnTheCRD are the messages of its Events of a reason. Events of cluster-scoped objects lie in the namespace default.
+func (g *gate) eventsOnTheCRD(reason string) (messages string) {
+	g.t.Helper()
+	list := &eventsv1.EventList{}
+	g.Expect(g.client.List(g.ctx, list, client.InNamespace("default"))).To(Succeed())
+	for _, e := range list.Items {
+		if e.Regarding.Name == g.GR.String() && e.Reason == reason {
+			messages += e.Note + "\n"
+		}
+	}
+	return messages
 }
