@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -16,16 +17,16 @@ import (
 
 // guide follows fields as a test wants it: size is capacity, color is lost.
 type guide struct {
-	asked int
-	fail  func(asked int) error
+	asked atomic.Int64
+	fail  func(asked int64) error
 }
 
 const ownsCapacity = `{"f:spec":{"f:capacity":{}}}`
 
 func (f *guide) Follow(_ context.Context, _ types.NamespacedName, _, _ string, owned []*fieldpath.Set) ([]follow.Followed, error) {
-	f.asked++
+	asked := f.asked.Add(1)
 	if f.fail != nil {
-		if err := f.fail(f.asked); err != nil {
+		if err := f.fail(asked); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +65,7 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change       func(*Walk)
-		fail         func(int) error
+		fail         func(int64) error
 		before, want entries
 		outcome      map[Mode]Outcome
 		losses       []Loss
@@ -94,7 +95,7 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 			want:    entries{entry("idle", apply, current, `{"f:metadata":{"f:labels":{"f:a":{}}}}`)},
 			outcome: map[Mode]Outcome{Rewrite: Repaired, Check: Repaired, Survey: Repaired}, losses: []Loss{dropped(errVersionGone.Error())}},
 		"an API server that is busy is asked again": {
-			fail: func(asked int) error {
+			fail: func(asked int64) error {
 				if asked == 1 {
 					return status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
 				}
@@ -103,7 +104,7 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 			before: entries{entry("tool", apply, old, ownsSize)}, want: entries{entry("tool", apply, current, ownsCapacity)},
 			outcome: map[Mode]Outcome{Rewrite: Repaired, Check: Rewritten, Survey: Repaired}},
 		"an object that cannot be read keeps its entries": {
-			fail:   func(int) error { return status(http.StatusForbidden, metav1.StatusReasonForbidden, "no") },
+			fail:   func(int64) error { return status(http.StatusForbidden, metav1.StatusReasonForbidden, "no") },
 			before: entries{entry("painter", apply, old, ownsColor)}, want: entries{entry("painter", apply, old, ownsColor)},
 			outcome: map[Mode]Outcome{Rewrite: Rewritten, Check: Rewritten, Survey: Current},
 			losses:  []Loss{func() Loss { l := painted; l.Why = "reading the object: no"; return l }()}},
