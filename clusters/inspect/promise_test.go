@@ -118,6 +118,7 @@ func TestTheSnapshotSaysWhatTheGateSaysOfObjectsThatFail(t *testing.T) {
 	w.install(w.widgets().OptedIn(), 12)
 	w.Flip("v1")
 	webhooks.Refusing(t, cp.Config, w.GR.WithVersion("v1"), "the secret is hunter2", "object-00003")
+	w.Name.Namespace = "default" // where the objects are: elsewhere the gate names none
 	w.Ask()
 	w.moult(time.Second)
 	a := w.bothSay("False ObjectsFailed Reconciling")

@@ -49,7 +49,7 @@ type Options struct {
 	// MaxInFlight, MaxQueued and MaxRate together. Default: one of its own.
 	Pace *pace.Pace
 
-	// MaxWalks bounds the CRDs listed at a time; each holds about two pages of
+	// MaxWalks bounds the CRDs listed at a time; each holds about three pages of
 	// metadata. Walks over more CRDs take turns, a page each. Default: 8.
 	MaxWalks int
 
