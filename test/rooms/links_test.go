@@ -15,25 +15,50 @@ var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 // What a page points at is there.
 func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 	g := NewWithT(t)
-	pages := []string{}
-	g.Expect(filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata") {
-			return filepath.SkipDir // what a test expects of hostile names is no page
-		}
-		if err == nil && filepath.Ext(path) == ".md" {
-			pages = append(pages, path)
-		}
-		return err
-	})).To(Succeed())
-	g.Expect(pages).To(ContainElement(filepath.Join(root, "README.md")))
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+	pages := files(g, ".md")
+	g.Expect(pages).To(HaveKey(filepath.Join(root, "README.md")))
+	for page, text := range pages {
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
 			if target := found[1]; !strings.Contains(target, "://") {
 				_, err := os.Stat(filepath.Join(filepath.Dir(page), target))
 				g.Expect(err).NotTo(HaveOccurred(), "%s links to %s", page, target)
 			}
 		}
 	}
+}
+
+var testName = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`")
+
+// A page that says which test holds something to be true names one that there is.
+func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
+	g := NewWithT(t)
+	all := &strings.Builder{}
+	for _, text := range files(g, "_test.go") {
+		all.WriteString(text)
+	}
+	for page, text := range files(g, ".md") {
+		for _, found := range testName.FindAllStringSubmatch(text, -1) {
+			g.Expect(strings.Contains(all.String(), "func "+found[1]+"(")).To(BeTrue(), "%s names %s", page, found[1])
+		}
+	}
+}
+
+// files are those whose names end like this, with their content.
+func files(g Gomega, suffix string) map[string]string {
+	found := map[string]string{}
+	g.Expect(filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, suffix) && !entry.IsDir() {
+			return err
+		}
+		if entry.IsDir() {
+			if entry.Name() == ".git" || entry.Name() == "testdata" { // what a test expects of hostile names is no page
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		found[path] = string(text)
+		return err
+	})).To(Succeed())
+	return found
 }

@@ -25,8 +25,6 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 			Migrator{5 * time.Second, ConflictsAreFresh}, Migrator{Settle: 5 * time.Second}},
 		"if what the check finds is no sign of more, and the settle time is too short": {calm,
 			Migrator{5 * time.Second, FoundIsFine}, Migrator{Settle: 5 * time.Second}},
-		"if a deletion of a collection is taken for a request like any other": {Limits{Lag: 29 * time.Second, Collection: 60 * time.Second},
-			Migrator{Settle: 60 * time.Second}, moult},
 		"if an object whose Namespace is gone counts as gone": {Limits{Lag: time.Second, Orphans: 20 * time.Minute},
 			Migrator{settle, NotFoundIsGone}, moult},
 		"if API servers lag for longer than the settle time": {Limits{Lag: 3 * settle},
