@@ -110,7 +110,7 @@ func TestWhetherAConversionWebhookIsDeadIsToldByOtherObjects(t *testing.T) {
 			g.Expect(errors.As(err, &stopped)).To(BeTrue(), "%v", err)
 			g.Expect(stopped.Cause).To(Equal(ConversionUnavailable))
 			g.Expect(stopped.Error()).To(MatchRegexp(`ns/o\d+, like 7 others in a row: .*` + "failed: "))
-			g.Expect(len(s.bodies)).To(BeNumerically("<=", suspicious+8), "nothing is tried a thousand times over")
+			g.Expect(len(s.bodies)).To(BeNumerically("<", 50), "most are not tried: others go on for a moment while one asks")
 		})
 	}
 }
