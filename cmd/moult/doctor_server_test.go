@@ -52,7 +52,7 @@ func TestTheDoctorSeesAnAggregatedServer(t *testing.T) {
 }
 
 // aside is what the doctor says of an older API server, whatever else is wrong.
-var aside = regexp.MustCompile(`(?m)^info     kubernetes .*\n(?:         .*\n)+\n`)
+var aside = regexp.MustCompile(`(?m)^info {5}kubernetes .*\n(?: {9}.*\n)+\n`)
 
 // without is an answer of the doctor but for what it says of an older API server.
 func (a answer) without(what *regexp.Regexp) answer {

@@ -52,7 +52,7 @@ func TestAnAggregatedServerForTheTimeOfOneListProvesNothing(t *testing.T) {
 		}
 		handOver.Do(func() {
 			server.HandOver()
-			answer, err = next.RoundTrip(req)
+			answer, err = next.RoundTrip(req) //nolint:bodyclose // it is handed on to the client, which closes it
 			server.TakeBack()
 			empty.Store(err == nil)
 		})

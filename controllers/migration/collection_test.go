@@ -26,7 +26,7 @@ import (
 // An API server ends creates, updates, patches and deletes after 34 s, but a DELETECOLLECTION only after its
 // --request-timeout (k8s.io/apiserver pkg/endpoints/handlers/delete.go). Until then it writes a deletionTimestamp into
 // every object with a finalizer, at the storage version of the moment that the request began. A settle time that does
-// not outlast it proves nothing; one that does, does, even if the server stood still across the flip.
+// not outlast it proves nothing; one that does is enough, even if the server stood still across the flip.
 func TestADeletionOfACollectionIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	const longest = 5 * time.Second

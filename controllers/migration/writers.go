@@ -28,25 +28,25 @@ func (w writers) after(outcome plan.Outcome, tally rewrite.Tally) writers {
 	if len(outcome.Leaving) == 0 {
 		return w
 	}
-	next := writers{seen: mergeWriters(w.seen, writersOf(tally)), last: maps.Clone(tally.LastWrites), lookedThrough: maps.Clone(w.lookedThrough)}
+	next := writers{seen: mergeWriters(w.seen, writersOf(tally)), last: copied(tally.LastWrites), lookedThrough: copied(w.lookedThrough)}
 	for version, at := range w.last {
 		if at.After(next.last[version]) {
-			note(&next.last, version, at)
+			next.last[version] = at
 		}
 	}
 	if outcome.Trouble == nil {
 		for _, version := range outcome.Moved() {
-			note(&next.lookedThrough, version, outcome.Started)
+			next.lookedThrough[version] = outcome.Started
 		}
 	}
 	return next
 }
 
-func note(times *map[string]time.Time, version string, at time.Time) {
-	if *times == nil {
-		*times = map[string]time.Time{}
-	}
-	(*times)[version] = at
+// copied is a map that may be written to, also if there was none.
+func copied(times map[string]time.Time) map[string]time.Time {
+	c := make(map[string]time.Time, len(times))
+	maps.Copy(c, times)
+	return c
 }
 
 // mergeWriters keeps a writer once, as last seen, and of too many those that

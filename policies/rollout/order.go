@@ -143,10 +143,6 @@ func (o *order) connect(c *delivery.Cluster, u *delivery.Unit) {
 	}
 }
 
-func sameObject(a, b *delivery.Object) bool {
-	return a.GroupVersionKind() == b.GroupVersionKind() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
-}
-
 // readiness are the units that are ready when one is: the unit itself, and those it holds if it waits for them.
 func readiness(c *delivery.Cluster, u *delivery.Unit, around []string) []*delivery.Unit {
 	all := []*delivery.Unit{u}

@@ -84,8 +84,8 @@ func remove(ctx context.Context, minor string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(found.Dir); err != nil {
-		return nil //nolint:nilerr // what was never built need not be removed
+	if _, err := os.Stat(found.Dir); errors.Is(err, os.ErrNotExist) {
+		return nil // it was never built
 	}
 	unlock, err := lock(ctx, found.Dir+".lock")
 	if err != nil {
