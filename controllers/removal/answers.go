@@ -24,10 +24,22 @@ type answer struct {
 
 func newAnswers() *answers { return &answers{known: map[types.NamespacedName]answer{}} }
 
-func (a *answers) note(removal *v1alpha1.VersionRemoval, proof *v1alpha1.ProofStatus) {
+// note returns whether the answer is another one than before. When managedFields
+// were looked through makes no other answer of it.
+func (a *answers) note(removal *v1alpha1.VersionRemoval, proof *v1alpha1.ProofStatus) (changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.known[client.ObjectKeyFromObject(removal)] = answer{uid: removal.UID, generation: removal.Generation, proof: proof}
+	name, now := client.ObjectKeyFromObject(removal), answer{uid: removal.UID, generation: removal.Generation, proof: proof}
+	before, known := a.known[name]
+	a.known[name] = now
+	return !known || !before.same(now)
+}
+
+func (a answer) same(b answer) bool {
+	if a.uid != b.uid || a.generation != b.generation || a.proof == nil || b.proof == nil {
+		return a == b
+	}
+	return a.proof.UID == b.proof.UID && a.proof.Generation == b.proof.Generation && a.proof.StorageVersion == b.proof.StorageVersion
 }
 
 // to is the answer to a VersionRemoval as it is now; false if there is none.

@@ -30,21 +30,24 @@ func aboutCRD(name string) ctrl.Request {
 // approve notes the answer to a VersionRemoval and brings the CRD up to date with
 // it, before the answer is written: a gate does not open before an admission
 // policy, which sees the CRD and nothing else, lets the removal pass, and does not
-// say that it is closed while the policy still would.
+// say that it is closed while the policy still would. An answer that is as before
+// changes nothing about the CRD, so it costs the same however many there are.
 func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, v verdict.Verdict) error {
 	var proof *v1alpha1.ProofStatus
 	if v.State == verdict.Ready {
 		proof = v.Proof
 	}
-	r.answers.note(removal, proof)
-	if crd == nil {
+	if changed := r.answers.note(removal, proof); !changed || crd == nil {
 		return nil
 	}
 	change, err := r.approval(ctx, crd)
-	if err != nil || change == nil {
-		return err
+	if err == nil && change != nil {
+		err = r.settle(ctx, crd.Name)
 	}
-	return r.settle(ctx, crd.Name)
+	if err != nil {
+		r.answers.forget(client.ObjectKeyFromObject(removal)) // or the next try would find it noted
+	}
+	return err
 }
 
 // settle makes a CRD say which versions are safe to remove, and nothing else. All

@@ -104,7 +104,7 @@ func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	if err := c.Watch(source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
 		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)
-		if mayBeApproved(crd) {
+		if len(requests) > 0 || mayBeApproved(crd) {
 			requests = append(requests, aboutCRD(crd.Name))
 		}
 		return requests
