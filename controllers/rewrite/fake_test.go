@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,8 @@ type shelf struct {
 	rv      int64
 	objects map[string]*stored // by name, all in the namespace "ns"
 
+	// takes is how long a patch takes. Others get on meanwhile.
+	takes func(name string) time.Duration
 	// fail is asked before every patch; an error is the answer.
 	fail func(name string, try int) error
 	// unreadable is asked before every read of one object.
@@ -99,6 +102,9 @@ func (s *shelf) Get(ctx context.Context, key types.NamespacedName) (*metav1.Part
 }
 
 func (s *shelf) Patch(ctx context.Context, key types.NamespacedName, kind types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
+	if s.takes != nil {
+		time.Sleep(s.takes(key.Name))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {

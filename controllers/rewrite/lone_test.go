@@ -1,19 +1,20 @@
 package rewrite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // An object that fares as no other does is named, and keeps nobody else waiting.
@@ -115,61 +116,43 @@ func TestWhetherAConversionWebhookIsDeadIsToldByOtherObjects(t *testing.T) {
 	}
 }
 
-// stepping runs a walk while its clock goes on.
-func stepping(g *WithT, run func(*clocktesting.FakeClock) error) error {
-	clock := clocktesting.NewFakeClock(time.Now())
-	done := make(chan error, 1)
-	go func() { done <- run(clock) }()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		select {
-		case err := <-done:
-			return err
-		default:
-			if clock.HasWaiters() {
-				clock.Step(time.Second)
-			}
+func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		takes time.Duration
+	}{
+		"busy":    {err: apierrors.NewTooManyRequests("later", 1)},
+		"away":    {err: apierrors.NewServiceUnavailable("no endpoints")},
+		"slow":    {err: status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "request did not complete within requested timeout")},
+		"silent":  {err: syscall.ECONNRESET},
+		"hanging": {err: context.DeadlineExceeded, takes: requestTimeout},
+	} {
+		for _, bad := range [][]string{{"o00000"}, {"o00019"}, {"o00003", "o00007", "o00011", "o00019"}} {
+			t.Run(fmt.Sprintf("%s, %d from %s on", name, len(bad), bad[0]), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					g := NewWithT(t)
+					s := newShelf(20)
+					s.takes = func(name string) time.Duration {
+						if slices.Contains(bad, name) {
+							return c.takes
+						}
+						return 0
+					}
+					s.fail = func(name string, _ int) error {
+						if slices.Contains(bad, name) {
+							return c.err
+						}
+						return nil
+					}
+					_, tally, err := walkOver(s, nil)
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 20 - int64(len(bad)), Failed: int64(len(bad))}))
+					g.Expect(tally.Failures[0].String()).To(MatchRegexp("^ns/" + bad[0] + `: Unavailable: no success for [1-4]m\d+s: `), "those that hang take turns")
+				})
+			})
 		}
 	}
-	g.Fail("the walk does not end")
-	return nil
 }
-
-func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
-	for name, err := range map[string]error{
-		"busy":    apierrors.NewTooManyRequests("later", 1),
-		"away":    apierrors.NewServiceUnavailable("no endpoints"),
-		"slow":    status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "request did not complete within requested timeout"),
-		"silent":  syscall.ECONNRESET,
-		"hanging": errHangs,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, bad := range [][]string{{"o00000"}, {"o00019"}, {"o00003", "o00007", "o00011", "o00019"}} {
-				g := NewWithT(t)
-				s := newShelf(20)
-				tally := Tally{}
-				g.Expect(stepping(g, func(clock *clocktesting.FakeClock) (ended error) {
-					s.fail = func(name string, _ int) error {
-						if !slices.Contains(bad, name) {
-							return nil
-						}
-						if errors.Is(err, errHangs) {
-							clock.SetTime(clock.Now().Add(requestTimeout))
-						}
-						return err
-					}
-					_, tally, ended = walkOver(s, func(w *Walk) { w.Clock = clock })
-					return ended
-				})).To(Succeed(), "%v", bad)
-				g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 20 - int64(len(bad)), Failed: int64(len(bad))}))
-				g.Expect(tally.Failures[0].String()).To(MatchRegexp("^ns/" + bad[0] + `: Unavailable: no success for (1m\d+s|2m\d+s): `))
-			}
-		})
-	}
-}
-
-// errHangs takes as long as a request may.
-var errHangs = errors.New("context deadline exceeded")
 
 func TestAServerThatAnswersNobodyStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -180,7 +163,7 @@ func TestAServerThatAnswersNobodyStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
 		"from the start, but reads":            {0, true},
 		"after some writes, and reads neither": {10, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newShelf(20)
 			away := apierrors.NewServiceUnavailable("no server")
@@ -196,14 +179,11 @@ func TestAServerThatAnswersNobodyStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
 				}
 				return away
 			}
-			err := stepping(g, func(clock *clocktesting.FakeClock) error {
-				_, _, err := walkOver(s, func(w *Walk) { w.Clock = clock })
-				return err
-			})
+			_, _, err := walkOver(s, nil)
 			stopped := (*Stopped)(nil)
-			g.Expect(errors.As(err, &stopped)).To(BeTrue(), "%v", err)
-			g.Expect(stopped.Cause).To(Equal(Unavailable))
-			g.Expect(stopped.Error()).To(MatchRegexp(`writing ns/o\d+: no success for 1m\d+s: no server`))
+			g.Expect(errors.As(err, &stopped)).To(BeTrue(), "%s: %v", name, err)
+			g.Expect(stopped.Cause).To(Equal(Unavailable), name)
+			g.Expect(stopped.Error()).To(MatchRegexp(`writing ns/o\d+: no success for 1m\d+s: no server`), name)
 		})
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func walkOver(s *shelf, change func(*Walk)) (*Walk, Tally, error) {
@@ -199,29 +199,16 @@ func TestWhatStopsAWalk(t *testing.T) {
 }
 
 func TestAServerThatStaysAwayStopsTheWalkAfterAMinute(t *testing.T) {
-	g := NewWithT(t)
-	clock := clocktesting.NewFakeClock(time.Now())
-	s := newShelf(1)
-	s.fail = func(string, int) error { return syscall.ECONNREFUSED }
-	done := make(chan error, 1)
-	began := clock.Now()
-	go func() {
-		_, _, err := walkOver(s, func(w *Walk) { w.Clock = clock })
-		done <- err
-	}()
-	for {
-		select {
-		case err := <-done:
-			g.Expect(err).To(MatchError(ContainSubstring("no success for")))
-			g.Expect(err).To(MatchError(syscall.ECONNREFUSED))
-			g.Expect(clock.Since(began)).To(BeNumerically("~", maxPatience, 15*time.Second))
-			return
-		default:
-			if clock.HasWaiters() {
-				clock.Step(time.Second)
-			}
-		}
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		s := newShelf(1)
+		s.fail = func(string, int) error { return syscall.ECONNREFUSED }
+		began := time.Now()
+		_, _, err := walkOver(s, nil)
+		g.Expect(err).To(MatchError(ContainSubstring("no success for")))
+		g.Expect(err).To(MatchError(syscall.ECONNREFUSED))
+		g.Expect(time.Since(began)).To(BeNumerically("~", maxPatience, 15*time.Second))
+	})
 }
 
 func TestFailuresAreAllCountedAndTheFirstTwentyNamedInOrder(t *testing.T) {
