@@ -13,7 +13,7 @@ import (
 )
 
 // inspect reads a repository and returns a sentence for everything in it that breaks the map.
-func inspect(repository fs.FS) ([]string, error) {
+func (h house) inspect(repository fs.FS) ([]string, error) {
 	broken, err := inspectTop(repository)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func inspect(repository fs.FS) ([]string, error) {
 		case entry.IsDir() && slices.Contains(nameless, entry.Name()):
 			broken = append(broken, fmt.Sprintf("%s: a folder is named after what lies in it", name))
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
-			found, err := inspectFile(repository, name)
+			found, err := h.inspectFile(repository, name)
 			broken = append(broken, found...)
 			return err
 		}
@@ -49,7 +49,7 @@ func inspectTop(repository fs.FS) ([]string, error) {
 	return broken, err
 }
 
-func inspectFile(repository fs.FS, name string) ([]string, error) {
+func (h house) inspectFile(repository fs.FS, name string) ([]string, error) {
 	content, err := fs.ReadFile(repository, name)
 	if err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func inspectFile(repository fs.FS, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, ok := roomOf(path.Dir(name))
+	r, ok := h.roomOf(path.Dir(name))
 	if !ok {
-		return []string{fmt.Sprintf("%s: lies in no room of test/rooms", name)}, nil
+		return []string{fmt.Sprintf("%s: lies in no room of the map in CONTRIBUTING.md", name)}, nil
 	}
 	var broken []string
 	for _, spec := range file.Imports {
@@ -70,7 +70,7 @@ func inspectFile(repository fs.FS, name string) ([]string, error) {
 		}
 		ours, isOurs := strings.CutPrefix(imported, modulePath+"/")
 		switch {
-		case isOurs && !r.doorTo(ours):
+		case isOurs && !h.doorTo(r, ours):
 			broken = append(broken, fmt.Sprintf("%s: %s may not import %s", name, r.folder, ours))
 		case r.forbids(imported):
 			broken = append(broken, fmt.Sprintf("%s: %s is pure and may not import %s", name, r.folder, imported))

@@ -6,25 +6,57 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	. "github.com/onsi/gomega"
 )
 
-var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	heading = regexp.MustCompile("(?m)^#+ (.*)$")
+)
 
-// What a page points at is there.
+// What a page points at is there, and so is the heading below which it stands.
 func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 	g := NewWithT(t)
 	pages := files(g, ".md")
 	g.Expect(pages).To(HaveKey(filepath.Join(root, "README.md")))
 	for page, text := range pages {
 		for _, found := range link.FindAllStringSubmatch(text, -1) {
-			if target := found[1]; !strings.Contains(target, "://") {
-				_, err := os.Stat(filepath.Join(filepath.Dir(page), target))
-				g.Expect(err).NotTo(HaveOccurred(), "%s links to %s", page, target)
+			target, anchor := found[1], found[2]
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), target)
+			}
+			_, err := os.Stat(path)
+			g.Expect(err).NotTo(HaveOccurred(), "%s links to %s", page, target)
+			if anchor != "" {
+				g.Expect(anchors(pages[path])).To(ContainElement(anchor), "%s links to %s", page, found[0])
 			}
 		}
 	}
+}
+
+// anchors are what GitHub calls the headings of a page.
+func anchors(text string) []string {
+	var all []string
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			default:
+				return -1
+			}
+		}, found[1])
+		all = append(all, name)
+	}
+	return all
 }
 
 var testName = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)`")

@@ -1,12 +1,15 @@
 // Package rooms holds the shape of the repository: which folders there are, and which of them may import which. The
-// table below is the map in CONTRIBUTING.md as the test reads it; to give the project a new room, or a room a new
-// door, change both and say why in docs/decisions.
+// map is the table in CONTRIBUTING.md, and nothing else: to give the project a new room, or a room a new door, change it
+// there and say why in docs/decisions.
 //
 // The test reads every Go file of the repository, in whichever module and behind whichever build tag, except for tests:
 // those may import what they like.
 package rooms
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,33 +25,34 @@ type room struct {
 	pure bool
 }
 
-var rooms = []room{
-	{folder: "api", pure: true},
-	{folder: "health", mayImport: []string{"api"}, pure: true},
-	{folder: "health/argocd", mayImport: []string{"api", "health"}}, // on top of gitops-engine
-	{folder: "lua"},
-	{folder: "controllers/plan", mayImport: []string{"api"}, pure: true},
-	{folder: "controllers/provenance", mayImport: []string{"api"}, pure: true},
-	{folder: "controllers/rewrite"},
-	{folder: "controllers/migration", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/rewrite"}},
-	{folder: "controllers/removal", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "health"}},
-	{folder: "policies/admission"},
-	{folder: "policies/bridge", mayImport: []string{"api", "policies/crddiff"}, pure: true},
-	{folder: "policies/crddiff", mayImport: []string{"api", "policies/finding"}, pure: true},
-	{folder: "policies/delivery", mayImport: []string{"api", "policies/finding"}, pure: true},
-	{folder: "policies/doctor", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/removal", "policies/finding"}, pure: true},
-	{folder: "policies/finding", pure: true},
-	{folder: "policies/manifests", mayImport: []string{"api", "policies/finding"}, pure: true},
-	{folder: "policies/optin", mayImport: []string{"api", "policies/delivery", "policies/finding"}, pure: true},
-	{folder: "policies/preview", mayImport: []string{"api", "controllers/removal", "policies/crddiff", "policies/delivery", "policies/finding", "policies/manifests", "policies/rollout", "policies/snapshot"}, pure: true},
-	{folder: "policies/releasenotes", mayImport: []string{"api", "policies/crddiff", "policies/finding"}, pure: true},
-	{folder: "policies/rollout", mayImport: []string{"api", "policies/crddiff", "policies/delivery", "policies/finding", "policies/optin"}, pure: true},
-	{folder: "policies/snapshot", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/removal", "policies/finding"}, pure: true},
-	{folder: "clusters", mayImport: []string{"api", "policies/delivery", "policies/finding"}},
-	{folder: "clusters/inspect", mayImport: []string{"api", "controllers/plan", "controllers/provenance", "controllers/rewrite", "policies/snapshot"}},
-	{folder: "cmd", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters/..."}},
-	{folder: "examples", mayImport: []string{"api", "controllers/migration"}}, // what other people's operators embed
-	{folder: "test", mayImport: []string{"api", "health/...", "lua", "controllers/...", "policies/...", "clusters/...", "cmd", "examples"}},
+// house is the rooms of the map.
+type house []room
+
+var (
+	roomRow = regexp.MustCompile("(?m)^\\| `([a-z0-9/-]+)` \\| (.*) \\| (.*) \\|$")
+	code    = regexp.MustCompile("`([^`]+)`")
+)
+
+// readMap reads the rooms from the table under "## The map". A row is a folder, what lives there, which begins with
+// **pure** in a room that is, and the rooms that it may import, each as code, or the word nothing.
+func readMap(contributing string) (house, error) {
+	_, table, found := strings.Cut(contributing, "\n## The map\n")
+	if !found {
+		return nil, errors.New(`CONTRIBUTING.md has no section "## The map"`)
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	var rooms house
+	for _, row := range roomRow.FindAllStringSubmatch(table, -1) {
+		r := room{folder: row[1], pure: strings.HasPrefix(row[2], "**pure**")}
+		for _, open := range code.FindAllStringSubmatch(row[3], -1) {
+			r.mayImport = append(r.mayImport, open[1])
+		}
+		if len(r.mayImport) == 0 && row[3] != "nothing" {
+			return nil, fmt.Errorf("CONTRIBUTING.md: %s may import %q, which names no room; write nothing if it is none", r.folder, row[3])
+		}
+		rooms = append(rooms, r)
+	}
+	return rooms, nil
 }
 
 // forbiddenWhenPure are packages that reach outside of the process, each with everything below it unless it ends in $.
@@ -72,9 +76,9 @@ func ignored(name string) bool {
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "pkg", "misc"}
 
 // roomOf finds the innermost room of a folder, relative to the repository's root.
-func roomOf(folder string) (room, bool) {
+func (h house) roomOf(folder string) (room, bool) {
 	var found room
-	for _, r := range rooms {
+	for _, r := range h {
 		if within(folder, r.folder) && len(r.folder) > len(found.folder) {
 			found = r
 		}
@@ -83,8 +87,8 @@ func roomOf(folder string) (room, bool) {
 }
 
 // doorTo tells whether a folder of ours may be imported from the room.
-func (r room) doorTo(folder string) bool {
-	other, ok := roomOf(folder)
+func (h house) doorTo(r room, folder string) bool {
+	other, ok := h.roomOf(folder)
 	if !ok {
 		return false
 	}
