@@ -50,8 +50,8 @@ signal, 1 if it cannot go on, 2 if the flags cannot be meant.
 Flags:
 %s`
 
-func parse(args []string) (*flags, error) {
-	f := &flags{}
+// flagSet are all flags, with their defaults, which fill in f.
+func flagSet(f *flags) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("moult-controller", pflag.ContinueOnError)
 	fs.BoolVar(&f.version, "version", false, "Print the version and end.")
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":8080", "Address the metrics and pprof endpoints bind to; 0 turns them off.")
@@ -64,6 +64,12 @@ func parse(args []string) (*flags, error) {
 	fs.Usage = func() {
 		fmt.Fprintf(os.Stdout, usage, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue, v1alpha1.StorageMigrated, fs.FlagUsages())
 	}
+	return fs
+}
+
+func parse(args []string) (*flags, error) {
+	f := &flags{}
+	fs := flagSet(f)
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	"github.com/moult-dev/moult/test/reference"
 )
 
 func TestFlagsThatCannotBeMeantAreRefusedByName(t *testing.T) {
@@ -39,4 +43,25 @@ func TestFlagsThatCannotBeMeantAreRefusedByName(t *testing.T) {
 func TestTheDefaultsOfAllFlagsAreAccepted(t *testing.T) {
 	_, err := parse(nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+}
+
+// Those of Flux' packages for logging and leader election are described by --help alone.
+func TestTheReferenceHasEveryFlagWithItsDefault(t *testing.T) {
+	g := NewWithT(t)
+	rows, err := reference.Table("The controller's flags")
+	g.Expect(err).NotTo(HaveOccurred())
+	inTable := map[string]string{}
+	for name, row := range rows {
+		inTable[strings.TrimPrefix(name, "--")] = strings.ReplaceAll(row[0], "`", "")
+	}
+	empty := map[string][]string{"": {"–", "all"}, "[]": {"all"}, "0": {"none"}, "false": {"off"}}
+	flagSet(&flags{}).VisitAll(func(f *pflag.Flag) {
+		if strings.HasPrefix(f.Name, "log-") || strings.HasPrefix(f.Name, "leader-election-") || f.Name == "version" {
+			return
+		}
+		g.Expect(inTable).To(HaveKey(f.Name))
+		g.Expect(append(empty[f.DefValue], f.DefValue)).To(ContainElement(inTable[f.Name]), f.Name)
+		delete(inTable, f.Name)
+	})
+	g.Expect(inTable).To(BeEmpty(), "flags that there are not")
 }

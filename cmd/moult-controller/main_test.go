@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -23,6 +23,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/reference"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -43,14 +44,14 @@ func TestMain(m *testing.M) {
 
 const soon = running.Soon
 
-// The controller is run as a user who may do what README.md says is needed, and
-// nothing else.
-func TestThePermissionsInTheREADMEAreEnough(t *testing.T) {
+// The controller is run as a user who may do what docs/reference.md says is
+// needed, and nothing else.
+func TestThePermissionsInTheReferenceAreEnough(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	c := running.Client(t, cp.Config)
-	const user = "moult-as-in-the-readme"
-	running.User(t, cp.Config, user, rulesOfREADME(g)...)
+	const user = "moult-as-in-the-reference"
+	running.User(t, cp.Config, user, documentedRules(g)...)
 	widgets := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().Build()
 	running.InstallFlipped(t, cp, widgets, 20)
 	t.Cleanup(func() { remove(g, c, widgets.Name, "versionremovals.moult.dev") }) // the next run of the test has the same names
@@ -79,15 +80,15 @@ func TestThePermissionsInTheREADMEAreEnough(t *testing.T) {
 	g.Expect(controller.Wait()).To(Succeed())
 }
 
-// rulesOfREADME are the rules that stand in README.md.
-func rulesOfREADME(g *WithT) []rbacv1.PolicyRule {
-	readme, err := os.ReadFile("../../README.md")
+// documentedRules are the rules that docs/reference.md asks for.
+func documentedRules(g *WithT) []rbacv1.PolicyRule {
+	text, err := reference.Text()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, rules, found := bytes.Cut(readme, []byte("```yaml\nrules:\n"))
-	g.Expect(found).To(BeTrue(), "README.md has a block of rules")
-	rules, _, _ = bytes.Cut(rules, []byte("```"))
+	_, rules, found := strings.Cut(text, "```yaml\nrules:\n")
+	g.Expect(found).To(BeTrue(), "docs/reference.md has a block of rules")
+	rules, _, _ = strings.Cut(rules, "```")
 	role := &rbacv1.ClusterRole{}
-	g.Expect(yaml.UnmarshalStrict(append([]byte("rules:\n"), rules...), role)).To(Succeed())
+	g.Expect(yaml.UnmarshalStrict([]byte("rules:\n"+rules), role)).To(Succeed())
 	return role.Rules
 }
 

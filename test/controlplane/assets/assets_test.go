@@ -1,7 +1,6 @@
 package assets_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/test/controlplane/assets"
+	"github.com/moult-dev/moult/test/reference"
 )
 
 func TestTheFolderIsNamedByThePinnedVersions(t *testing.T) {
@@ -80,8 +80,8 @@ func TestAWrongChoiceIsRefused(t *testing.T) {
 	}
 }
 
-// README.md says what was run.
-func TestTheReadmeHasTheVersionsThatArePinned(t *testing.T) {
+// docs/reference.md says what was run.
+func TestTheReferenceHasTheVersionsThatArePinned(t *testing.T) {
 	g := NewWithT(t)
 	minors, err := assets.Minors()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -91,7 +91,7 @@ func TestTheReadmeHasTheVersionsThatArePinned(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		row += " " + strings.TrimPrefix(found.Programs[1].Version, "v") + " |"
 	}
-	readme, err := os.ReadFile("../../../README.md")
+	text, err := reference.Text()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(readme)).To(ContainSubstring(row))
+	g.Expect(text).To(ContainSubstring(row))
 }
