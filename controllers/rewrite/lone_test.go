@@ -147,7 +147,7 @@ func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
 					_, tally, err := walkOver(s, nil)
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 20 - int64(len(bad)), Failed: int64(len(bad))}))
-					g.Expect(tally.Failures[0].String()).To(MatchRegexp("^ns/" + bad[0] + `: Unavailable: no success for [1-4]m\d+s: `), "those that hang take turns")
+					g.Expect(tally.Failures[0].String()).To(MatchRegexp("^ns/"+bad[0]+`: Unavailable: no success for [1-4]m\d+s: `), "those that hang take turns")
 				})
 			})
 		}
