@@ -44,6 +44,18 @@ test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo
 lint: golangci-lint ## check the code; .golangci.yml says for what
 	@found=0; for module in $(LINTED); do (cd $$module && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml ./...) || found=1; done; exit $$found
 
+# The first of the commits that a push brings, less one. A server that knows it says so.
+BASE ?= $(shell git rev-list --max-count=11 HEAD | tail -n 1)
+
+.PHONY: test-commits
+test-commits: ## check that each commit after BASE compiles, tests and all, so that git bisect works (default: the last ten)
+	@set -eu; tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"' EXIT; git worktree add --quiet --detach "$$tree" HEAD; \
+	for commit in $$(git rev-list --reverse --no-merges "$(BASE)..HEAD"); do \
+		git -C "$$tree" checkout --quiet "$$commit"; \
+		$(GO) -C "$$tree" vet ./... || { echo "does not compile: $$(git log -1 --format='%h %s' "$$commit")" >&2; exit 1; }; \
+		git log -1 --format='compiles: %h %s' "$$commit"; \
+	done
+
 generate: controller-gen ## write the generated files anew
 	@$(CONTROLLER_GEN) object paths=./api/...
 	@$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=clusters/base/crds
