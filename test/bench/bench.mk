@@ -5,7 +5,7 @@
 GO ?= go
 BENCH_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult/bench
 
-.PHONY: bench bench-short bench-memory bench-restart bench-peers clean-bench-peers test-bench
+.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers bench-peers clean-bench-peers test-bench
 bench: bench-program bench-peers ## measure Moult beside its peers (30 minutes; ARGS="--only moult,ceiling --rtt 0")
 	@exec ./bin/bench $(ARGS)
 
@@ -17,6 +17,12 @@ bench-memory: bench-program ## measure Moult's memory: 50,000 objects, 1,000 CRD
 
 bench-restart: bench-program ## measure what a crash and a second pass cost
 	@exec ./bin/bench restart $(ARGS)
+
+bench-gates: bench-program ## measure how long one VersionRemoval waits beside 3,000 of another namespace
+	@exec ./bin/bench gates $(ARGS)
+
+bench-managers: bench-program ## measure how fast objects with 1, 30 and 120 field managers are migrated
+	@exec ./bin/bench managers $(ARGS)
 
 test-bench: ## test what measures
 	@$(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...

@@ -5,6 +5,8 @@
 //	go run . lag --only moult --lag-runs 20   # stale objects with an API server that stands still across the flip
 //	go run . memory                           # Moult's memory with many objects and with many CRDs
 //	go run . restart                          # what a crash and a second pass cost
+//	go run . gates                            # how long one VersionRemoval waits beside thousands of another namespace
+//	go run . managers                         # how fast objects with many field managers are migrated
 //
 // A file per contender (moult.go, clusterapi.go, …) tells how it is started and told to begin; lap.go is one run of one
 // of them, and report.go what is made of all runs. What was rewritten and when is judged by a watch of etcd (witness.go),
@@ -26,7 +28,7 @@ import (
 )
 
 var modes = map[string]func(context.Context, *options) error{
-	"table": runTable, "lag": runLag, "memory": runMemory, "restart": runRestart,
+	"table": runTable, "lag": runLag, "memory": runMemory, "restart": runRestart, "gates": runGates, "managers": runManagers,
 }
 
 func main() {

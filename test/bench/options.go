@@ -36,6 +36,8 @@ type options struct {
 	ServerLimit int64         `json:",omitempty"` // bytes
 	Idle        time.Duration `json:",omitempty"`
 	KillAt      float64       `json:",omitempty"`
+	Gates       int           `json:",omitempty"`
+	Managers    []int         `json:",omitempty"`
 }
 
 // short is what `make bench-short` runs: the whole table, smaller.
@@ -68,6 +70,10 @@ func parse(mode string, args []string) (*options, error) {
 		bindMemory(fs, o)
 	case "restart":
 		bindRestart(fs, o)
+	case "gates":
+		bindGates(fs, o)
+	case "managers":
+		bindManagers(fs, o)
 	}
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -107,6 +113,18 @@ func bindRestart(fs *pflag.FlagSet, o *options) {
 	fs.IntVar(&o.Objects, "objects", 5000, "Objects to migrate.")
 	fs.Float64Var(&o.KillAt, "kill-at", 0.5, "Share of the objects after which moult-controller is killed.")
 	fs.DurationVar(&o.Settle, "settle", 5*time.Second, "Settle time of moult-controller.")
+}
+
+func bindGates(fs *pflag.FlagSet, o *options) {
+	fs.IntVar(&o.Gates, "gates", 3000, "VersionRemovals of the other namespace.")
+	fs.IntVar(&o.Objects, "objects", 200, "Objects of the CRD that all of them name.")
+	fs.DurationVar(&o.Settle, "settle", time.Second, "Settle time of moult-controller.")
+}
+
+func bindManagers(fs *pflag.FlagSet, o *options) {
+	fs.IntSliceVar(&o.Managers, "managers", []int{1, 30, 120}, "Numbers of field managers of an object, one after the other.")
+	fs.IntVar(&o.Objects, "objects", 50, "Objects to migrate.")
+	fs.DurationVar(&o.Settle, "settle", time.Second, "Settle time of moult-controller.")
 }
 
 func (o *options) validate(fs *pflag.FlagSet) error {

@@ -51,6 +51,11 @@ func (s *stage) enter(ctx context.Context, o *options, objects int) (e *entry, d
 	if err != nil {
 		return nil, nil, err
 	}
+	return s.enterWith(ctx, o, set)
+}
+
+// enterWith is enter with objects that are there.
+func (s *stage) enterWith(ctx context.Context, o *options, set *objectSet) (e *entry, done func(), err error) {
 	proxy, kubeconfig, err := s.proxy(0)
 	if err != nil {
 		return nil, nil, err
