@@ -66,6 +66,25 @@ func TestTwoEntriesDoNotMakeOne(t *testing.T) {
 	NewWithT(t).Expect(Says(entries, "us", "Odd")).To(BeFalse(), "the message was not applied")
 }
 
+func TestWhichConditionGoesWithItsManager(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries []metav1.ManagedFieldsEntry
+		goes    bool
+	}{
+		"nobody has written it":                  {nil, false},
+		"it is ours":                             {[]metav1.ManagedFieldsEntry{entry("us", apply, "status", whole)}, true},
+		"it is ours, and others have their own":  {[]metav1.ManagedFieldsEntry{entry("them", update, "status", another), entry("us", apply, "status", whole)}, true},
+		"it is somebody else's":                  {[]metav1.ManagedFieldsEntry{entry("them", update, "status", whole)}, false},
+		"somebody else's key is below ours":      {[]metav1.ManagedFieldsEntry{entry("them", update, "status", keyOnly), entry("us", apply, "status", whole)}, false},
+		"a field of it is somebody else's":       {[]metav1.ManagedFieldsEntry{entry("us", apply, "status", withoutText), entry("them", update, "status", textOnly)}, false},
+		"a part was written in our name as well": {[]metav1.ManagedFieldsEntry{entry("us", apply, "status", withoutText), entry("us", update, "status", textOnly)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(GoesWith(c.entries, "us", "Odd")).To(Equal(c.goes))
+		})
+	}
+}
+
 func TestWhichConditionACRDHas(t *testing.T) {
 	g := NewWithT(t)
 	crd := &apiextensionsv1.CustomResourceDefinition{}

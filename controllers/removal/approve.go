@@ -67,8 +67,9 @@ func (r *Reconciler) settle(ctx context.Context, name string) error {
 	return r.applyApproval(ctx, crd, *change)
 }
 
-// change is what is to be done about the condition: say it of these versions, take
-// it back if there are none, and contradict it if it is somebody else's then.
+// change is what is to be done about the condition: say it of these versions. If
+// there are none, take it back, or contradict it where it would stay, because
+// somebody else has written it.
 type change struct {
 	versions   []string
 	contradict bool
@@ -96,10 +97,17 @@ func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomRe
 	versions := slices.DeleteFunc(agreement(ballots, before), func(v string) bool {
 		return !slices.ContainsFunc(d.Versions, func(has verdict.Version) bool { return has.Name == v })
 	})
-	if slices.Equal(versions, before) && (len(versions) > 0 || !crds.IsTrue(crd, v1alpha1.VersionsRemovable)) {
+	if slices.Equal(versions, before) && (len(versions) > 0 || deniesAll(crd)) {
 		return nil, nil
 	}
-	return &change{versions: versions, contradict: true}, nil
+	return &change{versions: versions, contradict: !crds.GoesWith(crd.ManagedFields, r.approver(), v1alpha1.VersionsRemovable)}, nil
+}
+
+// deniesAll tells whether a CRD says of no version that it may be removed: without
+// the condition, or with one that is False.
+func deniesAll(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	c := crds.Condition(crd, v1alpha1.VersionsRemovable)
+	return c == nil || c.Status == apiextensionsv1.ConditionFalse
 }
 
 // ballots are the votes of all VersionRemovals that name a CRD.
@@ -144,31 +152,25 @@ func (r *Reconciler) approver() string {
 // applyApproval writes the condition, or takes it back.
 func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, change change) error {
 	status := applyv1.CustomResourceDefinitionStatus()
-	if len(change.versions) > 0 {
-		status = r.condition(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonSafeToRemove, strings.Join(change.versions, ", "))
+	switch {
+	case len(change.versions) > 0:
+		status.WithConditions(r.condition(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonSafeToRemove, strings.Join(change.versions, ", ")))
+	case change.contradict:
+		status.WithConditions(r.condition(crd, apiextensionsv1.ConditionFalse, v1alpha1.VersionsNotFoundSafe, "no VersionRemoval has found a version safe to remove"))
 	}
-	after, err := r.applyStatus(ctx, crd, status)
-	if err == nil && len(change.versions) == 0 && change.contradict && crds.IsTrue(after, v1alpha1.VersionsRemovable) {
-		_, err = r.applyStatus(ctx, crd, r.condition(crd, apiextensionsv1.ConditionFalse, // somebody else has written it, so it does not go with ours
-			v1alpha1.VersionsNotFoundSafe, "no VersionRemoval has found a version safe to remove"))
+	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))
+	if err != nil {
+		return err
 	}
+	err = r.status.Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.approver()), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("writing condition %s on %s: %w", v1alpha1.VersionsRemovable, crd.Name, err)
 	}
 	return nil
 }
 
-func (r *Reconciler) condition(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, sentence string) *applyv1.CustomResourceDefinitionStatusApplyConfiguration {
-	return applyv1.CustomResourceDefinitionStatus().WithConditions(applyv1.CustomResourceDefinitionCondition().
+func (r *Reconciler) condition(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, sentence string) *applyv1.CustomResourceDefinitionConditionApplyConfiguration {
+	return applyv1.CustomResourceDefinitionCondition().
 		WithType(v1alpha1.VersionsRemovable).WithStatus(status).WithReason(reason).WithMessage(v1alpha1.Message(crd.Generation, sentence)).
-		WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now())))
-}
-
-func (r *Reconciler) applyStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, status *applyv1.CustomResourceDefinitionStatusApplyConfiguration) (*apiextensionsv1.CustomResourceDefinition, error) {
-	body, err := json.Marshal(applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status))
-	if err != nil {
-		return nil, err
-	}
-	target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
-	return target, r.status.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.approver()), client.ForceOwnership)
+		WithLastTransitionTime(metav1.NewTime(r.opts.Clock.Now()))
 }

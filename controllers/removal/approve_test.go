@@ -2,6 +2,10 @@ package removal_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -75,12 +79,61 @@ func TestAnApprovalThatNoVersionRemovalBacksIsTakenBack(t *testing.T) {
 	run()
 	g.Eventually(says, running.Soon, "50ms").Should(BeEmpty())
 
-	live := gate.Live()
-	live.ManagedFields = nil
-	live.Status.Conditions = append(live.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
-		Type: v1alpha1.VersionsRemovable, Status: apiextensionsv1.ConditionTrue, Reason: v1alpha1.ReasonSafeToRemove,
-		Message: v1alpha1.Message(live.Generation, "v1alpha1"),
-	})
-	g.Expect(running.Client(t, cp.Config).Status().Update(t.Context(), live, client.FieldOwner("kubectl-replace"))).To(Succeed())
+	forge(t, gate)
 	g.Eventually(says, running.Soon, "50ms").Should(HavePrefix("False NotFoundSafe"), "what somebody else has written does not go, so it is contradicted")
+
+	gate.Ask()
+	g.Eventually(gate.Verdict, running.Soon, "10ms").Should(Equal("True SafeToRemove"))
+	g.Expect(says()).To(HavePrefix("True SafeToRemove"))
+	g.Expect(running.Client(t, cp.Config).Delete(t.Context(), gate.Removal())).To(Succeed())
+	g.Eventually(says, running.Soon, "50ms").Should(HavePrefix("False NotFoundSafe"), "nor does it with what we have written over it")
+}
+
+// A Moult that has read the CRD before another one contradicted, and writes after that, does not take the contradiction back.
+func TestAContradictionStaysWhenAnotherMoultWritesLate(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1").OptedIn().Build()
+	gate := running.GateFor(running.Install(t, cp, crd))
+	says := func() string { return approved(gate.Live()) }
+	held, late, contradicted := &atomic.Int64{}, &atomic.Int64{}, make(chan struct{})
+	let := sync.OnceFunc(func() { close(contradicted) })
+	t.Cleanup(let)
+	lagging := via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, crd.Name+"/status") || req.URL.Query().Get("fieldManager") != v1alpha1.RemovalFieldManager {
+			return next.RoundTrip(req)
+		}
+		held.Add(1)
+		select {
+		case <-contradicted:
+		case <-req.Context().Done():
+		}
+		defer late.Add(1)
+		return next.RoundTrip(req)
+	})
+	running.Moult(t, lagging, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
+	forge(t, gate)
+	g.Eventually(held.Load, running.Soon, "20ms").Should(BeNumerically(">", 0), "it is about to contradict")
+	running.Moult(t, cp.Config, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
+	g.Eventually(says, running.Soon, "20ms").Should(HavePrefix("False NotFoundSafe"))
+
+	let()
+	g.Eventually(late.Load, running.Soon, "20ms").Should(BeNumerically(">", 0), "it writes late")
+	g.Eventually(says, running.Soon, "20ms").Should(HavePrefix("False NotFoundSafe"))
+	g.Consistently(says, "1s", "50ms").Should(HavePrefix("False NotFoundSafe"))
+}
+
+// forge writes the condition as somebody else would.
+func forge(t *testing.T, gate *running.Gate) {
+	t.Helper()
+	c := running.Client(t, cp.Config)
+	NewWithT(t).Eventually(func() error { // until no reconciler writes at the same moment
+		live := gate.Live()
+		live.ManagedFields = nil
+		live.Status.Conditions = append(live.Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{
+			Type: v1alpha1.VersionsRemovable, Status: apiextensionsv1.ConditionTrue, Reason: v1alpha1.ReasonSafeToRemove,
+			Message: v1alpha1.Message(live.Generation, "v1alpha1"),
+		})
+		return c.Status().Update(t.Context(), live, client.FieldOwner("kubectl-replace"))
+	}, running.Soon, "50ms").Should(Succeed())
 }

@@ -84,8 +84,7 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 	key, now := types.NamespacedName{Name: name}, r.clock.Now()
 	known.changed.Store(false)
 	if known.crd != nil {
-		live := &metav1.PartialObjectMetadata{}
-		live.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		live := metadataOf(name)
 		err := r.live.Get(ctx, key, live)
 		if err == nil && live.UID == known.crd.UID && live.ResourceVersion == known.crd.ResourceVersion {
 			known.at = now
@@ -112,4 +111,11 @@ func (r *crdReader) forget(name string, known *readCRD) {
 	if r.known[name] == known {
 		delete(r.known, name)
 	}
+}
+
+// metadataOf stands for a CRD of which no more than the metadata is wanted.
+func metadataOf(name string) *metav1.PartialObjectMetadata {
+	crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return crd
 }

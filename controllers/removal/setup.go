@@ -8,7 +8,6 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/metrics"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/keymutex"
@@ -99,8 +98,7 @@ func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	if err := c.Watch(source.Kind(known, &v1alpha1.VersionRemoval{}, answered())); err != nil {
 		return err
 	}
-	crd := &metav1.PartialObjectMetadata{} // a CRD without the label must wake its VersionRemovals, too
-	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	crd := metadataOf("") // a CRD without the label must wake its VersionRemovals, too
 	if err := c.Watch(source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
 		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)
