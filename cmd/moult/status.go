@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 
-	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/controllers/labelorigin"
 )
 
 type statusCommand struct {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
-	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/controllers/labelorigin"
 )
 
 // maxNote is the longest note the API server takes in an Event, in bytes

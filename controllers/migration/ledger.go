@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/controllers/plan"
-	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/controllers/labelorigin"
 )
 
 // ledger holds what this process knows about each CRD. It is lost with the

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/controllers/labelorigin"
 )
 
 const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PATH` does it for a kustomization"

@@ -53,7 +53,7 @@ type Condition struct {
 	Ours bool `json:"ours,omitempty"`
 }
 
-// Label is what controllers/provenance needs to tell who owns the opt-in label.
+// Label is what controllers/labelorigin needs to tell who owns the opt-in label.
 type Label struct {
 	// Labels and Annotations are those that delivery tools leave.
 	Labels      map[string]string `json:"labels,omitempty"`

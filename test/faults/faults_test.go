@@ -46,7 +46,7 @@ type fault struct {
 // one unless it is asked for an old one is what every proof rests on, beside the settle time.
 //
 // Elsewhere, of the reconciler alone: a missing permission, the in-tree migrator at work, a storage version that is not
-// served (controllers/migration/trouble_test.go); the label, the storage version or a pause that changes in mid-pass
+// served (controllers/migration/failure_test.go); the label, the storage version or a pause that changes in mid-pass
 // (midpass_test.go); a webhook that converts one way only (wipe_test.go); an admission policy that mutates at every write
 // (mutation_test.go).
 var every = []fault{

@@ -6,7 +6,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
-	"github.com/moult-dev/moult/controllers/provenance"
+	"github.com/moult-dev/moult/controllers/labelorigin"
 )
 
 // Situation is everything a verdict depends on.
