@@ -97,7 +97,7 @@ func bindMigration(fs *pflag.FlagSet, o *migration.Options) {
 func bindRemoval(fs *pflag.FlagSet, f *flags) {
 	fs.StringSliceVar(&f.removal.Namespaces, "gate-namespaces", nil, "Namespaces whose VersionRemovals are answered. Default: all.")
 	fs.DurationVar(&f.removal.SurveyInterval, "survey-interval", 10*time.Minute, "How often the objects' managedFields are looked through again while versions wait to be removed.")
-	fs.BoolVar(&f.removal.Nudge, "nudge", false, "Make the Flux Kustomization and its dependents, or the Argo CD Application, look again when a gate opens. Needs the Role in clusters/components/nudge.")
+	fs.BoolVar(&f.removal.RequestReconcile, "nudge", false, "Make the Flux Kustomization and its dependents, or the Argo CD Application, look again when a gate opens. Needs the Role in clusters/components/nudge.")
 	fs.StringVar(&f.eventsAddr, "events-addr", "", "Address of Flux's notification-controller for events about VersionRemovals.")
 }
 

@@ -94,12 +94,12 @@ func explain(err error, f *flags) error {
 
 // setup adds both reconcilers and connects them.
 func setup(mgr manager.Manager, f *flags) error {
-	board := migration.NewBoard()
-	f.migration.Board = board
+	store := migration.NewStateStore()
+	f.migration.StateStore = store
 	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
 		return fmt.Errorf("setting up the migration controller: %w", err)
 	}
-	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = board, f.migration.LabelKey, f.migration.Groups
+	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = store, f.migration.LabelKey, f.migration.Groups
 	if f.eventsAddr != "" {
 		recorder, err := events.NewRecorder(mgr, ctrl.Log, f.eventsAddr, "moult-controller")
 		if err != nil {

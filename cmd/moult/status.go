@@ -109,7 +109,7 @@ func (s *statusCommand) rows(ctx context.Context, crds apiextensions.CustomResou
 			return rows, err
 		}
 		rows = append(rows, rowOf(crd, s.labelKey))
-		if v := provenance.Of(crd, s.labelKey); v.Origin == provenance.LiveOnly {
+		if v := labelorigin.Of(crd, s.labelKey); v.Origin == labelorigin.LiveOnly {
 			s.warnings = append(s.warnings, fmt.Sprintf("%s: the label %s is %s", crd.Name, s.labelKey, v))
 		}
 	}

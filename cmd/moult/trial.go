@@ -55,9 +55,9 @@ func (m *migrateCommand) tryAll(ctx context.Context, cfg *rest.Config, names []s
 }
 
 func try(ctx context.Context, cfg *rest.Config, name string, o migration.Options) (trial, error) {
-	tally, err := migration.Trial(ctx, rest.CopyConfig(cfg), name, o)
-	t := trial{Name: name, Objects: tally.Total, Refused: tally.By[rewrite.Failed]}
-	for _, f := range tally.Failures {
+	result, err := migration.Trial(ctx, rest.CopyConfig(cfg), name, o)
+	t := trial{Name: name, Objects: result.Total, Refused: result.By[rewrite.Failed]}
+	for _, f := range result.FailedObjects {
 		t.Refusals = append(t.Refusals, refusal{f.Namespace, f.Name, f.Reason, f.Message})
 	}
 	blocked := (*migration.Blocked)(nil)

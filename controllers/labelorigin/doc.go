@@ -1,4 +1,4 @@
-// Package provenance tells who owns the opt-in label of a CRD, and where the label would go at the next sync.
+// Package labelorigin tells who owns the opt-in label of a CRD, and where the label would go at the next sync.
 //
 // People label the live object and expect their delivery tool to respect that; the manifest in Git wins. What tells the
 // two apart is on the CRD itself: whose entry in managedFields owns the label, what the annotation of the last
@@ -8,4 +8,4 @@
 //
 // What the tools do is read from their sources (Argo CD v3.5.7, kustomize-controller v1.9.5, fluxcd/pkg/ssa v0.76.2) and
 // shown in docs/doctor.md, with how each trace looks.
-package provenance
+package labelorigin

@@ -1,4 +1,4 @@
-package provenance
+package labelorigin
 
 import (
 	"encoding/json"

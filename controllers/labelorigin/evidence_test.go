@@ -1,4 +1,4 @@
-package provenance_test
+package labelorigin_test
 
 import (
 	"slices"
@@ -44,9 +44,9 @@ func throughStatus(entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 // cutDown leaves what the controller's cache keeps.
 func cutDown(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return !provenance.Tells(e, v1alpha1.MigrateLabel)
+		return !labelorigin.Tells(e, v1alpha1.MigrateLabel)
 	})
-	crd.Annotations = provenance.Annotations(crd.Annotations, v1alpha1.MigrateLabel)
+	crd.Annotations = labelorigin.Annotations(crd.Annotations, v1alpha1.MigrateLabel)
 }
 
 // How each piece of evidence is read: what is hard to bring about on an API server is written down here as it would be
@@ -61,76 +61,76 @@ func TestHowEvidenceIsRead(t *testing.T) {
 	type entries = []metav1.ManagedFieldsEntry
 	type pairs = map[string]string
 	flux, argoCD := applied("kustomize-controller", 2, theSpec), applied("argocd-controller", 2, theSpec)
-	live, lost := provenance.Verdict{Origin: provenance.LiveOnly}, provenance.Verdict{Origin: provenance.LiveOnly, Lost: true}
-	unknown, inGit := provenance.Verdict{Origin: provenance.Unknown}, provenance.Verdict{Origin: provenance.Git}
-	with := func(v provenance.Verdict, tool provenance.Tool) provenance.Verdict {
+	live, lost := labelorigin.Verdict{Origin: labelorigin.LiveOnly}, labelorigin.Verdict{Origin: labelorigin.LiveOnly, Lost: true}
+	unknown, inGit := labelorigin.Verdict{Origin: labelorigin.Unknown}, labelorigin.Verdict{Origin: labelorigin.Git}
+	with := func(v labelorigin.Verdict, tool labelorigin.Tool) labelorigin.Verdict {
 		v.Tool = tool
 		return v
 	}
 	for name, c := range map[string]struct {
 		managedFields       entries
 		labels, annotations pairs
-		want                provenance.Verdict
+		want                labelorigin.Verdict
 		says                string
 	}{
 		"the annotation of the last apply is Argo CD's word if Argo CD alone owns it": {
 			managedFields: entries{updated("argocd-controller", 2, theAnnotation), updated("kubectl-label", 1, theLabel)},
-			annotations:   pairs{corev1.LastAppliedConfigAnnotation: lastApplied}, want: with(inGit, provenance.ArgoCD)},
+			annotations:   pairs{corev1.LastAppliedConfigAnnotation: lastApplied}, want: with(inGit, labelorigin.ArgoCD)},
 		"the annotation of the last apply is not Argo CD's word if somebody else owns it, too": {
 			managedFields: entries{updated("argocd-controller", 1, theAnnotation), applied("kubectl-last-applied", 2, theAnnotation), updated("kubectl-label", 1, theLabel)},
-			annotations:   pairs{corev1.LastAppliedConfigAnnotation: lastApplied}, want: with(lost, provenance.ArgoCD), says: "drops what the last one has sent"},
+			annotations:   pairs{corev1.LastAppliedConfigAnnotation: lastApplied}, want: with(lost, labelorigin.ArgoCD), says: "drops what the last one has sent"},
 
 		"Flux does not take over what kubectl has set through the status": {
-			managedFields: entries{flux, throughStatus(updated("kubectl-edit", 1, theLabel))}, want: with(live, provenance.Flux), says: "Flux leaves it alone"},
+			managedFields: entries{flux, throughStatus(updated("kubectl-edit", 1, theLabel))}, want: with(live, labelorigin.Flux), says: "Flux leaves it alone"},
 		"Flux takes over what was there before managedFields were kept": {
-			managedFields: entries{flux, updated("before-first-apply", 1, theLabel)}, want: with(lost, provenance.Flux), says: `"before-first-apply" (Update)`},
+			managedFields: entries{flux, updated("before-first-apply", 1, theLabel)}, want: with(lost, labelorigin.Flux), says: `"before-first-apply" (Update)`},
 		"Flux does not take over what has been applied under that name": {
-			managedFields: entries{flux, applied("before-first-apply", 1, theLabel)}, want: with(unknown, provenance.Flux)},
+			managedFields: entries{flux, applied("before-first-apply", 1, theLabel)}, want: with(unknown, labelorigin.Flux)},
 		"Flux that is told not to reconcile leaves the label alone": {
 			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, annotations: pairs{reconcile: "disabled"},
-			want: with(live, provenance.Flux), says: "because of " + reconcile + ": disabled"},
+			want: with(live, labelorigin.Flux), says: "because of " + reconcile + ": disabled"},
 		"Flux that a label tells so, in capitals, does, too": {
 			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, labels: pairs{reconcile: "Disabled"},
-			want: with(live, provenance.Flux), says: "because of " + reconcile + ": Disabled"},
+			want: with(live, labelorigin.Flux), says: "because of " + reconcile + ": Disabled"},
 		"Flux that is told to reconcile takes the label off": {
-			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, annotations: pairs{reconcile: "enabled"}, want: with(lost, provenance.Flux)},
+			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, annotations: pairs{reconcile: "enabled"}, want: with(lost, labelorigin.Flux)},
 		"Flux that Git tells to apply what is not there leaves the label alone": {
 			managedFields: entries{applied("kustomize-controller", 2, `{"f:metadata":{"f:annotations":{"f:`+ssa+`":{}}}}`), updated("kubectl-label", 1, theLabel)},
-			annotations:   pairs{ssa: "IfNotPresent"}, want: with(live, provenance.Flux), says: "because of " + ssa + ": IfNotPresent"},
+			annotations:   pairs{ssa: "IfNotPresent"}, want: with(live, labelorigin.Flux), says: "because of " + ssa + ": IfNotPresent"},
 
 		"how Argo CD applies is not seen from what it writes to the status": {
 			managedFields: entries{argoCD, throughStatus(updated("argocd-controller", 3, theSpec)), updated("kubectl-client-side-apply", 1, theLabel)},
-			want:          with(lost, provenance.ArgoCD), says: "a server-side apply of Argo CD takes over"},
+			want:          with(lost, labelorigin.ArgoCD), says: "a server-side apply of Argo CD takes over"},
 		"a write of Argo CD's program to the status is no replacement": {
 			managedFields: entries{argoCD, throughStatus(updated("argocd-application-controller", 3, theSpec)), updated("kubectl-label", 1, theLabel)},
-			want:          with(live, provenance.ArgoCD), says: "unless it is told to replace"},
+			want:          with(live, labelorigin.ArgoCD), says: "unless it is told to replace"},
 		"a write of Argo CD's program to the CRD is one": {
 			managedFields: entries{argoCD, updated("argocd-application-controller", 3, theSpec), updated("kubectl-label", 1, theLabel)},
-			want:          with(inGit, provenance.ArgoCD)},
+			want:          with(inGit, labelorigin.ArgoCD)},
 		"who clicks in Argo CD's user interface is a person": {
-			managedFields: entries{argoCD, updated("argocd-server", 3, theLabel)}, want: with(live, provenance.ArgoCD), says: `"argocd-server" (Update) set it`},
+			managedFields: entries{argoCD, updated("argocd-server", 3, theLabel)}, want: with(live, labelorigin.ArgoCD), says: `"argocd-server" (Update) set it`},
 		"a click in Argo CD's user interface is no trace of a tool": {
 			managedFields: entries{updated("argocd-server", 3, theLabel)}, want: live, says: "no tool has left a trace"},
 
 		"a tool that writes to the status does not apply the CRD": {
-			managedFields: entries{flux, throughStatus(updated("argocd-controller", 3, theSpec)), updated("kubectl-label", 1, theLabel)}, want: with(lost, provenance.Flux)},
+			managedFields: entries{flux, throughStatus(updated("argocd-controller", 3, theSpec)), updated("kubectl-label", 1, theLabel)}, want: with(lost, labelorigin.Flux)},
 		"a tool that writes to the status alone is no tool": {
 			managedFields: entries{throughStatus(updated("argocd-controller", 3, theSpec)), updated("kubectl-label", 1, theLabel)}, want: live, says: "no tool has left a trace"},
 		"of two tools the one that applied last counts": {
-			managedFields: entries{flux, updated("argocd-controller", 3, theSpec), updated("kubectl-label", 1, theLabel)}, want: with(live, provenance.ArgoCD)},
+			managedFields: entries{flux, updated("argocd-controller", 3, theSpec), updated("kubectl-label", 1, theLabel)}, want: with(live, labelorigin.ArgoCD)},
 		"the object of one tool is not named for a label that another has set": {
 			managedFields: entries{flux, updated("helm", 1, theLabel)},
 			labels:        pairs{"kustomize.toolkit.fluxcd.io/name": "crds", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"},
-			want:          with(inGit, provenance.Helm), says: "in what Helm applies"},
+			want:          with(inGit, labelorigin.Helm), says: "in what Helm applies"},
 
 		"kubectl create may send a file from Git":                 {managedFields: entries{updated("kubectl-create", 1, theLabel)}, want: unknown},
 		"kubectl replace may send a file from Git":                {managedFields: entries{updated("kubectl-replace", 1, theLabel)}, want: unknown},
 		"kubectl apply may send a file from Git":                  {managedFields: entries{updated("kubectl-client-side-apply", 1, theLabel)}, want: unknown},
 		"kubectl apply --server-side may send a file from Git":    {managedFields: entries{applied("kubectl", 1, theLabel)}, want: unknown},
 		"kubectl edit sends no file":                              {managedFields: entries{updated("kubectl-edit", 1, theLabel)}, want: live},
-		"kubectl replace sets it by hand where a tool delivers":   {managedFields: entries{argoCD, updated("kubectl-replace", 1, theLabel)}, want: with(live, provenance.ArgoCD)},
-		"a label that nobody owns tells nothing":                  {managedFields: entries{flux}, want: with(unknown, provenance.Flux)},
-		"a browser is a person":                                   {managedFields: entries{argoCD, updated("Mozilla", 1, theLabel)}, want: with(live, provenance.ArgoCD)},
+		"kubectl replace sets it by hand where a tool delivers":   {managedFields: entries{argoCD, updated("kubectl-replace", 1, theLabel)}, want: with(live, labelorigin.ArgoCD)},
+		"a label that nobody owns tells nothing":                  {managedFields: entries{flux}, want: with(unknown, labelorigin.Flux)},
+		"a browser is a person":                                   {managedFields: entries{argoCD, updated("Mozilla", 1, theLabel)}, want: with(live, labelorigin.ArgoCD)},
 		"a label that a person and an operator own tells nothing": {managedFields: entries{updated("kubectl-label", 1, theLabel), updated("widget-operator", 1, theLabel)}, want: unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,11 +142,11 @@ func TestHowEvidenceIsRead(t *testing.T) {
 			for key, value := range c.labels {
 				crd.Labels[key] = value
 			}
-			got := provenance.Of(crd, v1alpha1.MigrateLabel)
+			got := labelorigin.Of(crd, v1alpha1.MigrateLabel)
 			g.Expect(got.String()).To(ContainSubstring(c.says))
 			kept := crd.DeepCopy()
 			cutDown(kept)
-			g.Expect(provenance.Of(kept, v1alpha1.MigrateLabel)).To(Equal(got), "what the controller's cache keeps tells the same")
+			g.Expect(labelorigin.Of(kept, v1alpha1.MigrateLabel)).To(Equal(got), "what the controller's cache keeps tells the same")
 			got.Owner, got.Why, got.Unless = "", "", ""
 			g.Expect(got).To(Equal(c.want))
 		})

@@ -1,4 +1,4 @@
-package provenance_test
+package labelorigin_test
 
 import (
 	"encoding/json"
@@ -39,38 +39,38 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 		before func(*scene) // how Git is, when the tool first comes
 		tool   delivery
 		after  func(*scene) // what somebody does then
-		want   provenance.Verdict
+		want   labelorigin.Verdict
 		says   string
 	}{
 		"Argo CD, client-side: in Git": {before: inGit, tool: argoCDClientSide,
-			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.ArgoCD}, says: "in what Argo CD applies"},
+			want: labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.ArgoCD}, says: "in what Argo CD applies"},
 		"Argo CD, client-side: kubectl label stays": {tool: argoCDClientSide, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD}, says: `field manager "kubectl-label" (Update) set it, and Argo CD leaves it alone unless it is told to replace`},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD}, says: `field manager "kubectl-label" (Update) set it, and Argo CD leaves it alone unless it is told to replace`},
 		"Argo CD, client-side: kubectl apply does not": {tool: argoCDClientSide, after: kubectlApply,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Lost: true}, says: "drops what the last one has sent"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Lost: true}, says: "drops what the last one has sent"},
 		"Argo CD, client-side: nor kubectl apply --server-side": {tool: argoCDClientSide, after: kubectlApplySSALast,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Lost: true}, says: `field manager "kubectl" (Apply)`},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Lost: true}, says: `field manager "kubectl" (Apply)`},
 		"Argo CD, client-side: a label that came into Git after kubectl had set it": {tool: argoCDClientSide,
 			after: func(s *scene) { kubectlLabel(s); inGit(s); argoCDClientSide(s) },
-			want:  provenance.Verdict{Origin: provenance.Git, Tool: provenance.ArgoCD}},
+			want:  labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.ArgoCD}},
 		"Argo CD, client-side: somebody else's": {tool: argoCDClientSide, after: anOperator,
-			want: provenance.Verdict{Origin: provenance.Unknown, Tool: provenance.ArgoCD}, says: `field manager "widget-operator" (Update) set it; the CRD does not tell`},
+			want: labelorigin.Verdict{Origin: labelorigin.Unknown, Tool: labelorigin.ArgoCD}, says: `field manager "widget-operator" (Update) set it; the CRD does not tell`},
 
 		"Argo CD, server-side: in Git": {before: inGit, tool: argoCDServerSide,
-			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.ArgoCD}},
+			want: labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.ArgoCD}},
 		"Argo CD, server-side: kubectl label stays": {tool: argoCDServerSide, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD}},
 		"Argo CD, server-side: kubectl apply does not": {tool: argoCDServerSide, after: kubectlApply,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Lost: true}, says: "takes over what `kubectl apply` has set"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Lost: true}, says: "takes over what `kubectl apply` has set"},
 		"Argo CD, server-side: kubectl apply --server-side stays": {tool: argoCDServerSide, after: kubectlApplySSA,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD}},
 
 		"Argo CD, Replace: in Git": {before: inGit, tool: argoCDReplace,
-			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.ArgoCD}},
+			want: labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.ArgoCD}},
 		"Argo CD, Replace: kubectl label does not stay": {tool: argoCDReplace, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Lost: true}, says: "Replace=true"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Lost: true}, says: "Replace=true"},
 		"Argo CD, Replace: nor kubectl apply --server-side": {tool: argoCDReplace, after: kubectlApplySSA,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Lost: true}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Lost: true}},
 		"Argo CD, Replace: a label that came into Git after kubectl had set it": {tool: argoCDReplace,
 			after: func(s *scene) {
 				kubectlLabel(s)
@@ -79,65 +79,65 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 				time.Sleep(1100 * time.Millisecond) // managedFields tell seconds
 				argoCDReplace(s)
 			},
-			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.ArgoCD}},
+			want: labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.ArgoCD}},
 		"Argo CD that an annotation in Git makes replace": {before: func(s *scene) {
 			metav1.SetMetaDataAnnotation(&s.git.ObjectMeta, "argocd.argoproj.io/sync-options", "Replace=true")
 		}, tool: argoCDReplace, after: kubectlEdit,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Lost: true}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Lost: true}},
 		"Argo CD with the tracking id of an older version": {before: func(s *scene) {
 			metav1.SetMetaDataAnnotation(&s.git.ObjectMeta, "argocd.argoproj.io/tracking-id", "widgets:apiextensions.k8s.io/CustomResourceDefinition:/widgets")
 		}, tool: argoCDServerSide, after: kubectlEdit,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.ArgoCD, Object: "Application widgets"}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.ArgoCD, Object: "Application widgets"}},
 
 		"Flux: in Git": {before: inGit, tool: flux,
-			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.Flux, Object: kustomization}, says: "in what Flux applies: Kustomization flux-system/crds"},
+			want: labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.Flux, Object: kustomization}, says: "in what Flux applies: Kustomization flux-system/crds"},
 		"Flux: kubectl label does not stay": {tool: flux, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization, Lost: true},
 			says: `the next reconcile of Kustomization flux-system/crds takes it off, since Flux undoes what kubectl has set and Git does not have, unless Git tells it to leave the CRD alone (kustomize.toolkit.fluxcd.io/ssa: Ignore)`},
 		"Flux: nor kubectl apply": {tool: flux, after: kubectlApply,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization, Lost: true}},
 		"Flux: nor kubectl apply --server-side": {tool: flux, after: kubectlApplySSA,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization, Lost: true}},
 		"Flux: another manager's stays": {tool: flux, after: func(s *scene) { s.label("k9s") },
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization}, says: "Flux leaves it alone, but a rebuilt cluster would not have it"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization}, says: "Flux leaves it alone, but a rebuilt cluster would not have it"},
 		"Flux: an operator's stays": {tool: flux, after: anOperator,
-			want: provenance.Verdict{Origin: provenance.Unknown, Tool: provenance.Flux, Object: kustomization}},
+			want: labelorigin.Verdict{Origin: labelorigin.Unknown, Tool: labelorigin.Flux, Object: kustomization}},
 		"Flux: a label that kubectl and an operator have set stays": {tool: flux,
 			after: func(s *scene) { s.serverSideApply("widget-operator", labelled(s.git)); kubectlApplySSA(s) },
-			want:  provenance.Verdict{Origin: provenance.Unknown, Tool: provenance.Flux, Object: kustomization}},
+			want:  labelorigin.Verdict{Origin: labelorigin.Unknown, Tool: labelorigin.Flux, Object: kustomization}},
 		"Flux that is told to merge": {before: func(s *scene) {
 			metav1.SetMetaDataAnnotation(&s.git.ObjectMeta, "kustomize.toolkit.fluxcd.io/ssa", "Merge")
 		}, tool: flux, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization}, says: "Flux leaves it alone because of kustomize.toolkit.fluxcd.io/ssa: Merge"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization}, says: "Flux leaves it alone because of kustomize.toolkit.fluxcd.io/ssa: Merge"},
 
 		"Flux that somebody has told by hand not to touch it": {tool: flux, after: func(s *scene) {
 			s.patch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"kustomize.toolkit.fluxcd.io/ssa":"IfNotPresent"}}}`), "kubectl-annotate", false)
 			kubectlLabel(s)
 		},
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization, Lost: true}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization, Lost: true}},
 
 		"Flux that is told to merge, and kubectl apply": {before: func(s *scene) {
 			metav1.SetMetaDataAnnotation(&s.git.ObjectMeta, "kustomize.toolkit.fluxcd.io/ssa", "Merge")
 		}, tool: flux, after: kubectlApply,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Flux, Object: kustomization}},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Flux, Object: kustomization}},
 
 		"Helm: in the chart": {before: inGit, tool: helm,
-			want: provenance.Verdict{Origin: provenance.Git, Tool: provenance.Helm, Object: release}, says: "in what Helm applies: release apps/widgets"},
+			want: labelorigin.Verdict{Origin: labelorigin.Git, Tool: labelorigin.Helm, Object: release}, says: "in what Helm applies: release apps/widgets"},
 		"Helm: kubectl label stays through an upgrade": {tool: helm, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly, Tool: provenance.Helm, Object: release}, says: "unless it is forced"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly, Tool: labelorigin.Helm, Object: release}, says: "unless it is forced"},
 
 		"no tool: kubectl label": {tool: kubectlCreateOnce, after: kubectlLabel,
-			want: provenance.Verdict{Origin: provenance.LiveOnly}, says: "no tool has left a trace"},
+			want: labelorigin.Verdict{Origin: labelorigin.LiveOnly}, says: "no tool has left a trace"},
 		"no tool: kubectl apply may be from Git": {tool: kubectlCreateOnce, after: kubectlApply,
-			want: provenance.Verdict{Origin: provenance.Unknown}},
+			want: labelorigin.Verdict{Origin: labelorigin.Unknown}},
 		"no tool: and so may kubectl apply --server-side": {tool: kubectlCreateOnce, after: kubectlApplySSA,
-			want: provenance.Verdict{Origin: provenance.Unknown}},
+			want: labelorigin.Verdict{Origin: labelorigin.Unknown}},
 		"managedFields were emptied": {before: inGit, tool: kubectlCreateOnce, after: func(s *scene) {
 			s.patch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`), "x", false)
-		}, want: provenance.Verdict{Origin: provenance.Unknown}, says: "an unknown field manager set it"},
+		}, want: labelorigin.Verdict{Origin: labelorigin.Unknown}, says: "an unknown field manager set it"},
 		"another value is no opt-in": {tool: flux, after: func(s *scene) {
 			s.patch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.MigrateLabel+`":"false"}}}`), "x", false)
-		}, want: provenance.Verdict{Origin: provenance.None, Tool: provenance.Flux, Object: kustomization}, says: "not there"},
+		}, want: labelorigin.Verdict{Origin: labelorigin.None, Tool: labelorigin.Flux, Object: kustomization}, says: "not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,11 +148,11 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 				}
 			}
 			live := s.live()
-			got := provenance.Of(live, v1alpha1.MigrateLabel)
+			got := labelorigin.Of(live, v1alpha1.MigrateLabel)
 			s.Expect(got.String()).To(ContainSubstring(c.says))
 			kept := live.DeepCopy()
 			cutDown(kept)
-			s.Expect(provenance.Of(kept, v1alpha1.MigrateLabel)).To(Equal(got), "what the controller's cache keeps tells the same")
+			s.Expect(labelorigin.Of(kept, v1alpha1.MigrateLabel)).To(Equal(got), "what the controller's cache keeps tells the same")
 			s.Expect(got.Why).To(ContainSubstring(got.Unless))
 			s.Expect(got.Unless != "").To(Equal(conditional(got)), "%s", got)
 			got.Owner, got.Why, got.Unless = "", "", ""
@@ -167,14 +167,14 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 }
 
 // conditional tells whether another way to apply the CRD would make it otherwise.
-func conditional(v provenance.Verdict) bool {
+func conditional(v labelorigin.Verdict) bool {
 	switch {
-	case v.Origin != provenance.LiveOnly:
+	case v.Origin != labelorigin.LiveOnly:
 		return false
-	case v.Tool == provenance.Flux:
+	case v.Tool == labelorigin.Flux:
 		return v.Lost
 	default:
-		return !v.Lost && v.Tool != provenance.NoTool
+		return !v.Lost && v.Tool != labelorigin.NoTool
 	}
 }
 

@@ -1,4 +1,4 @@
-package provenance_test
+package labelorigin_test
 
 import (
 	"context"

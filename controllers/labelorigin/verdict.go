@@ -1,4 +1,4 @@
-package provenance
+package labelorigin
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func Of(crd metav1.Object, labelKey string) Verdict {
 			return v
 		}
 	}
-	panic("provenance: the last rule must always hold")
+	panic("labelorigin: the last rule must always hold")
 }
 
 // String is the verdict in a sentence without a full stop.

@@ -15,9 +15,9 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
-// act carries out a decision. It returns a trouble for what a person has to
+// act carries out a decision. It returns a failure for what a person has to
 // mend and an error for what another try may mend.
-func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) (*plan.Trouble, error) {
+func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) (*plan.Failure, error) {
 	if d.Step != plan.Follow {
 		r.walks.stop(name)
 	}
@@ -40,14 +40,14 @@ func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.
 }
 
 func (r *Reconciler) forget(name string) {
-	r.ledger.forget(name)
+	r.states.forget(name)
 	r.metrics.forget(name)
-	r.opts.Board.forget(name)
+	r.opts.StateStore.forget(name)
 }
 
 // withdraw takes our condition back from a CRD whose opt-in label is gone.
 func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition) error {
-	owner, known := r.ledger.forget(name)
+	owner, known := r.states.forget(name)
 	if !known { // found by chance, or withdrawn a moment ago and still in the cache
 		live := &apiextensionsv1.CustomResourceDefinition{}
 		if err := r.live.Get(ctx, types.NamespacedName{Name: name}, live); err != nil {
@@ -57,7 +57,7 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 	}
 	written := condition(crd) != nil && r.applied(crd.ManagedFields)
 	r.metrics.forget(name)
-	r.opts.Board.forget(name)
+	r.opts.StateStore.forget(name)
 	if written {
 		if err := r.applyCondition(ctx, crd, nil); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 // and resourceVersion, so it succeeds only on the very CRD that was observed:
 // same generation, same storage version, still opted in, not paused. It is
 // never a server-side apply, which would make later applies drop the field.
-func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (*plan.Trouble, error) {
+func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (*plan.Failure, error) {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": crd.UID, "resourceVersion": crd.ResourceVersion},
 		"status":   map[string]any{"storedVersions": []string{o.StorageVersion}},
@@ -85,18 +85,18 @@ func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1
 		return nil, err
 	}
 	if _, err := r.routes(ctx, crd, o.StorageVersion); err != nil {
-		return troubleOf(crd, rewrite.Tally{}, err), ctx.Err()
+		return failureOf(crd, rewrite.Result{}, err), ctx.Err()
 	}
 	trimmed := metadataOf(name)
 	err = r.status.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
-	if trouble := statusTrouble(err); trouble != nil {
-		return trouble, nil
+	if failure := statusFailure(err); failure != nil {
+		return failure, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	crd.ResourceVersion = trimmed.ResourceVersion
-	r.metrics.proved(name, r.ledger.age(name, o.Now))
+	r.metrics.proved(name, r.states.age(name, o.Now))
 	r.event(crd, v1alpha1.EventTrimmed, "storedVersions trimmed from %v to [%s]: every object is proved to be stored at %s",
 		o.StoredVersions, o.StorageVersion, o.StorageVersion)
 	return nil, nil

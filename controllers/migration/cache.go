@@ -50,10 +50,10 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 			return in, nil
 		}
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager != fieldManager && !provenance.Tells(e, labelKey)
+			return e.Manager != fieldManager && !labelorigin.Tells(e, labelKey)
 		})
 		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation)
-		crd.Annotations = provenance.Annotations(crd.Annotations, labelKey)
+		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)
 		maps.Copy(crd.Annotations, ours)
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{

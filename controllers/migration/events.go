@@ -10,8 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/controllers/plan"
 )
 
 // maxNote is the longest note the API server takes in an Event, in bytes
@@ -47,8 +47,8 @@ const maxLossesTold = 10
 // the bytes and does not tell, and a VersionRemoval names no objects of other
 // namespaces than its own.
 func (r *Reconciler) tellOfOwnership(crd *apiextensionsv1.CustomResourceDefinition, outcome plan.Outcome, losses []plan.Loss) {
-	if outcome.Mode == plan.Surveying && outcome.Trouble != nil {
-		r.event(crd, outcome.Trouble.Reason, "looking for managedFields that name versions which are to go: %s", outcome.Trouble.Message)
+	if outcome.Mode == plan.Surveying && outcome.Failure != nil {
+		r.event(crd, outcome.Failure.Reason, "looking for managedFields that name versions which are to go: %s", outcome.Failure.Message)
 	}
 	for _, l := range losses[:min(len(losses), maxLossesTold)] {
 		reason := v1alpha1.OwnershipLost
@@ -81,11 +81,11 @@ func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return fmt.Sprintf("%s at %s", strings.Join(managers, " or "), last.UTC().Format(time.RFC3339))
 }
 
-// warnOfProvenance says once per change that the opt-in label is on the live
+// warnOfLabelOrigin says once per change that the opt-in label is on the live
 // object only, before a sync takes it off.
-func (r *Reconciler) warnOfProvenance(name string, crd *apiextensionsv1.CustomResourceDefinition) {
-	v := provenance.Of(crd, r.opts.LabelKey)
-	if !r.ledger.tellsProvenance(name, v) || v.Origin != provenance.LiveOnly {
+func (r *Reconciler) warnOfLabelOrigin(name string, crd *apiextensionsv1.CustomResourceDefinition) {
+	v := labelorigin.Of(crd, r.opts.LabelKey)
+	if !r.states.tellsLabelOrigin(name, v) || v.Origin != labelorigin.LiveOnly {
 		return
 	}
 	r.event(crd, v1alpha1.EventOptInNotInGit, "the opt-in label %s is %s; %s", r.opts.LabelKey, v, howToOptIn)

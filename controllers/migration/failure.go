@@ -18,61 +18,61 @@ import (
 // twenty of them fit into an Event.
 const maxFailureText = 240
 
-// troubleOf says why a walk did not do all it should have; nil if it did.
-func troubleOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally, err error) *plan.Trouble {
-	if held := (*troubled)(nil); errors.As(err, &held) {
-		return &held.trouble
+// failureOf says why a walk did not do all it should have; nil if it did.
+func failureOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, err error) *plan.Failure {
+	if held := (*walkFailure)(nil); errors.As(err, &held) {
+		return &held.failure
 	}
 	if stopped := (*rewrite.Stopped)(nil); errors.As(err, &stopped) {
-		return stoppedTrouble(crd, stopped)
+		return stoppedFailure(crd, stopped)
 	}
-	if len(t.Failures) == 0 {
+	if len(t.FailedObjects) == 0 {
 		return nil
 	}
-	named := failuresOf(t)
+	named := failedObjectsOf(t)
 	more := ""
 	if rest := t.By[rewrite.Failed] - int64(len(named)); rest > 0 {
 		more = fmt.Sprintf("; and %d more", rest)
 	}
-	return trouble(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("%s and tried again with growing pauses", countsOf(t).Progress()),
+	return failure(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("%s and tried again with growing pauses", countsOf(t).Progress()),
 		": %s%s", strings.Join(textsOf(named), "; "), more)
 }
 
-// trouble is a sentence that anybody may read, and what follows in it that names
+// failure is a sentence that anybody may read, and what follows in it that names
 // objects or quotes the API server.
-func trouble(reason, public, more string, args ...any) *plan.Trouble {
-	return &plan.Trouble{Reason: reason, Public: public, Message: public + fmt.Sprintf(more, args...)}
+func failure(reason, public, more string, args ...any) *plan.Failure {
+	return &plan.Failure{Reason: reason, Public: public, Message: public + fmt.Sprintf(more, args...)}
 }
 
-func stoppedTrouble(crd *apiextensionsv1.CustomResourceDefinition, stopped *rewrite.Stopped) *plan.Trouble {
+func stoppedFailure(crd *apiextensionsv1.CustomResourceDefinition, stopped *rewrite.Stopped) *plan.Failure {
 	switch stopped.Cause {
 	case rewrite.Forbidden:
-		return forbiddenTrouble(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
+		return forbiddenFailure(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
 	case rewrite.ConversionUnavailable:
-		return &plan.Trouble{Reason: v1alpha1.ReasonConversionUnavailable,
+		return &plan.Failure{Reason: v1alpha1.ReasonConversionUnavailable,
 			Message: fmt.Sprintf(conversionUnavailable+": %v", webhookName(crd), stopped.Err), Public: fmt.Sprintf(conversionUnavailable, "")}
 	case rewrite.Unavailable:
-		return trouble(v1alpha1.ReasonUnavailable, "the API server could not serve the objects; trying again with growing pauses", ": %v", stopped.Err)
+		return failure(v1alpha1.ReasonUnavailable, "the API server could not serve the objects; trying again with growing pauses", ": %v", stopped.Err)
 	}
-	return &plan.Trouble{Reason: v1alpha1.ReasonUnavailable, Message: stopped.Error()}
+	return &plan.Failure{Reason: v1alpha1.ReasonUnavailable, Message: stopped.Error()}
 }
 
 const conversionUnavailable = "the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or mend spec.conversion.webhook.clientConfig"
 
-// forbiddenTrouble names the exact RBAC rule that is missing.
-func forbiddenTrouble(err error, group, resource string, verbs ...string) *plan.Trouble {
+// forbiddenFailure names the exact RBAC rule that is missing.
+func forbiddenFailure(err error, group, resource string, verbs ...string) *plan.Failure {
 	rule := fmt.Sprintf(`{apiGroups: [%q], resources: [%q], verbs: ["%s"]}`, group, resource, strings.Join(verbs, `", "`))
-	return trouble(v1alpha1.ReasonForbidden, "a permission is missing; add this rule to a ClusterRole bound to Moult: "+rule, "; the API server said: %v", err)
+	return failure(v1alpha1.ReasonForbidden, "a permission is missing; add this rule to a ClusterRole bound to Moult: "+rule, "; the API server said: %v", err)
 }
 
-// statusTrouble turns a refused write to a CRD's status into a trouble; nil for
+// statusFailure turns a refused write to a CRD's status into a failure; nil for
 // errors that simply call for another try.
-func statusTrouble(err error) *plan.Trouble {
+func statusFailure(err error) *plan.Failure {
 	switch {
 	case rewrite.IsForbidden(err):
-		return forbiddenTrouble(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
+		return forbiddenFailure(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return trouble(v1alpha1.ReasonForbidden, "the status of the CRD may not be written; look for an admission policy or webhook that refuses it, and let Moult pass", ": %v", err)
+		return failure(v1alpha1.ReasonForbidden, "the status of the CRD may not be written; look for an admission policy or webhook that refuses it, and let Moult pass", ": %v", err)
 	default:
 		return nil
 	}

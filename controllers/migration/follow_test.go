@@ -50,10 +50,10 @@ func renamedWorld(t *testing.T, hook *webhooks.Conversion, opts func(*world) mig
 	return w, o
 }
 
-// quiet are options with a board on which nobody asks yet.
+// quiet are options with a state store in which nobody asks yet.
 func (w *world) quiet() migration.Options {
 	opts := w.quick()
-	opts.Board = migration.NewBoard()
+	opts.StateStore = migration.NewStateStore()
 	return opts
 }
 
@@ -62,8 +62,8 @@ func (w *world) quiet() migration.Options {
 func (w *world) eventuallySurveyed(opts migration.Options) {
 	w.t.Helper()
 	w.Eventually(func() []string {
-		standing, _ := opts.Board.Standing(w.crd.Name)
-		return standing.Evidence.Survey.Versions
+		status, _ := opts.StateStore.Status(w.crd.Name)
+		return status.Evidence.Survey.Versions
 	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}))
 }
 
@@ -89,7 +89,7 @@ func without(s spec, field string) spec {
 func TestOwnershipOfAFieldThatTheWebhookRenamesMovesWithTheField(t *testing.T) {
 	t.Parallel()
 	w, opts := renamedWorld(t, webhooks.Converting(t), (*world).quiet)
-	w.wish(opts.Board)
+	w.request(opts.StateStore)
 	w.eventuallySurveyed(opts)
 	w.Expect(w.owners()).To(ConsistOf(
 		`shared: kustomize-controller Apply at `+w.GR.Group+`/v1 owns {"f:spec":{"f:capacity":{},"f:color":{},"f:parts":{}}}`,
@@ -118,7 +118,7 @@ func TestOwnersThatAreMovedWhileTheirVersionIsInUseDoNotNotice(t *testing.T) {
 				w.Expect(w.applySpec("v1alpha1", flux, "shared", wholeSpec())).To(Succeed())
 				w.Expect(w.applySpec("v1alpha1", argo, "shared", spec{"color": "green"})).To(Succeed())
 				w.Flip("v1")
-				opts := w.wishing()
+				opts := w.requesting()
 				w.controller(opts)
 				w.eventuallySurveyed(opts)
 
@@ -142,7 +142,7 @@ func TestOwnershipMovesAlthoughTheOldVersionIsNotServed(t *testing.T) {
 	t.Parallel()
 	w, opts := renamedWorld(t, webhooks.Converting(t), (*world).quiet)
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
-	w.wish(opts.Board)
+	w.request(opts.StateStore)
 	w.eventuallySurveyed(opts)
 	w.Expect(w.owners()).To(ConsistOf(
 		`shared: kustomize-controller Apply at `+w.GR.Group+`/v1 owns {"f:spec":{"f:capacity":{},"f:color":{},"f:parts":{}}}`,
@@ -159,14 +159,14 @@ func unreachableWorld(t *testing.T) (*webhooks.Conversion, *world, migration.Opt
 	hook := webhooks.Converting(t)
 	hook.Refuse(byMoult)
 	w, opts := renamedWorld(t, hook, (*world).quiet)
-	w.wish(opts.Board)
+	w.request(opts.StateStore)
 	w.Eventually(func() []plan.Loss {
-		standing, _ := opts.Board.Standing(w.crd.Name)
-		return standing.Losses
+		status, _ := opts.StateStore.Status(w.crd.Name)
+		return status.Losses
 	}, soon, "20ms").ShouldNot(BeEmpty())
-	standing, _ := opts.Board.Standing(w.crd.Name)
-	w.Expect(standing.Evidence.Survey.Versions).To(BeEmpty())
-	w.Expect(standing.Losses).To(ConsistOf(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
+	status, _ := opts.StateStore.Status(w.crd.Name)
+	w.Expect(status.Evidence.Survey.Versions).To(BeEmpty())
+	w.Expect(status.Losses).To(ConsistOf(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"Waits": BeTrue(), "Field": Equal("spec.size"), "Object": Equal("default/shared"), "Why": ContainSubstring("asked by Moult: answered 403"),
 	})))
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated), "what is stored is another question")
@@ -181,8 +181,8 @@ func TestOwnershipWaitsUntilTheWebhookAnswersMoult(t *testing.T) {
 	hook.Refuse(nil)
 	w.eventuallySurveyed(opts)
 	w.Expect(w.owners()).To(ContainElement(`shared: kustomize-controller Apply at ` + w.GR.Group + `/v1 owns {"f:spec":{"f:capacity":{},"f:color":{},"f:parts":{}}}`))
-	standing, _ := opts.Board.Standing(w.crd.Name)
-	w.Expect(standing.Losses).To(BeEmpty())
+	status, _ := opts.StateStore.Status(w.crd.Name)
+	w.Expect(status.Losses).To(BeEmpty())
 }
 
 func TestOwnershipWaitsUntilItsManagerHasMovedOnByItself(t *testing.T) {
@@ -201,8 +201,8 @@ func TestOwnershipIsLostWhereTheCRDAllowsIt(t *testing.T) {
 	})
 	w.eventuallySurveyed(opts)
 	w.Expect(w.owners()).To(ContainElement(`shared: kustomize-controller Apply at ` + w.GR.Group + `/v1 owns {"f:spec":{"f:color":{},"f:parts":{}}}`))
-	standing, _ := opts.Board.Standing(w.crd.Name)
-	w.Expect(standing.Losses).To(ConsistOf(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
+	status, _ := opts.StateStore.Status(w.crd.Name)
+	w.Expect(status.Losses).To(ConsistOf(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"Manager": Equal("kustomize-controller (Apply)"), "Waits": BeFalse(), "Fields": Equal(int64(1)), "Field": Equal("spec.size"), "Object": Equal("default/shared"),
 	})))
 }

@@ -90,7 +90,7 @@ func TestObjectsWhoseNamespaceIsGoneAreNamedAndNothingIsCalledMigrated(t *testin
 func TestANamespaceThatIsMadeAgainLetsItsObjectsBeMigrated(t *testing.T) {
 	t.Parallel()
 	w, namespace := strandedWorld(t, widgets(t).WithStatus())
-	w.controller(w.wishing())
+	w.controller(w.requesting())
 	w.eventuallyNamedAsStranded(namespace)
 	_, err := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Namespaces().
 		Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
@@ -143,7 +143,7 @@ func TestAnObjectThatIsWrittenAllTheTimeIsRepaired(t *testing.T) {
 	before := w.owners()
 	defer w.hot("owned-1", 6)()
 	w.Eventually(w.owners, soon, "20ms").Should(ContainElement(And(HavePrefix("owned-1: hot-writer Update at " + w.GR.Group + "/v1 "))))
-	w.controller(w.wishing())
+	w.controller(w.requesting())
 	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 }

@@ -18,7 +18,7 @@ func mayLose(annotations map[string]string) []string {
 }
 
 // waitingOf are the versions that entries of managedFields were left at.
-func waitingOf(t rewrite.Tally) (versions []string) {
+func waitingOf(t rewrite.Result) (versions []string) {
 	for _, l := range t.Losses {
 		if l.Waits && !slices.Contains(versions, l.Version) {
 			versions = append(versions, l.Version)
@@ -27,7 +27,7 @@ func waitingOf(t rewrite.Tally) (versions []string) {
 	return versions
 }
 
-func lossesOf(t rewrite.Tally) []plan.Loss {
+func lossesOf(t rewrite.Result) []plan.Loss {
 	losses := make([]plan.Loss, len(t.Losses))
 	for i, l := range t.Losses {
 		losses[i] = plan.Loss{

@@ -69,7 +69,7 @@ func (r *recorder) observed(crd string, o plan.Observation, d plan.Decision) {
 	r.remaining.WithLabelValues(crd).Set(remaining)
 }
 
-func (r *recorder) walked(crd string, mode plan.Mode, t rewrite.Tally, took time.Duration) {
+func (r *recorder) walked(crd string, mode plan.Mode, t rewrite.Result, took time.Duration) {
 	for outcome, n := range t.By {
 		r.objects.WithLabelValues(crd, string(outcome)).Add(float64(n))
 	}

@@ -189,12 +189,12 @@ func TestAListThatIsDirtyAgainIsProvedAgain(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 40)
 	lists := &atomic.Int64{}
 	opts := w.quick()
-	opts.Board = migration.NewBoard()
+	opts.StateStore = migration.NewStateStore()
 	w.controllerAt(intercepted(cp.Config, w.countLists(lists)), opts)
 	w.eventuallyMigrated(40)
 	w.Eventually(func() bool {
-		standing, _ := opts.Board.Standing(w.crd.Name)
-		return standing.Evidence.Trimmed
+		status, _ := opts.StateStore.Status(w.crd.Name)
+		return status.Evidence.Trimmed
 	}, soon, "20ms").Should(BeTrue(), "the controller has seen the list clean")
 	before := lists.Load()
 

@@ -20,7 +20,7 @@ const mutatorsTimeout = 10 * time.Second
 
 // alteredBy says in half a sentence what changes the objects of a CRD at every
 // write; empty if nothing does.
-func (r *Reconciler) alteredBy(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Tally) string {
+func (r *Reconciler) alteredBy(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result) string {
 	if t.By[rewrite.Altered] == 0 || t.Alteration == nil {
 		return ""
 	}

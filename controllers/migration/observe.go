@@ -12,8 +12,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/controllers/plan"
 )
 
 // observe looks at a CRD and at what is known about it. The CRD is nil if it
@@ -26,10 +26,10 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
 		recorded := plan.Recall(o, r.said(crd))
-		r.ledger.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
+		r.states.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
 			return plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle)
 		})
-		o.Evidence = r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
+		o.Evidence = r.states.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
 			if recorded.Proved && !e.Proved {
 				e = plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle) // another process of ours was faster
 			}
@@ -37,7 +37,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 			e.Survey = e.Survey.Allowing(o.MayLose)
 			return e.Seen(o.Clean(), o.Now, r.opts.Settle).Serving(o.Unserved, o.Now, r.opts.Settle)
 		})
-		r.ledger.noteOwner(name, provenance.Of(crd, r.opts.LabelKey).Owner)
+		r.states.noteOwner(name, labelorigin.Of(crd, r.opts.LabelKey).Owner)
 		o.Removal = r.removal(name, o.StorageVersion)
 		o.Walking = r.walks.state(name)
 	}
@@ -61,7 +61,7 @@ func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 // removal is what is asked for of a CRD, without what can never be: nobody
 // removes the storage version.
 func (r *Reconciler) removal(name, storageVersion string) plan.Removal {
-	asked := r.opts.Board.removal(name)
+	asked := r.opts.StateStore.removal(name)
 	asked.Versions = slices.DeleteFunc(asked.Versions, func(v string) bool { return v == storageVersion })
 	return asked
 }

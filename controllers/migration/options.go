@@ -57,9 +57,9 @@ type Options struct {
 	// metadata is large, pages are smaller. Default: 500.
 	PageSize int64
 
-	// Board connects the removal reconciler. Default: one of its own, which
-	// nobody asks on.
-	Board *Board
+	// StateStore connects the removal reconciler. Default: one of its own, which
+	// nobody asks.
+	StateStore *StateStore
 
 	// Recorder receives Events. Default: the manager's.
 	Recorder events.EventRecorder
@@ -96,8 +96,8 @@ func (o Options) withDefaults() Options {
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry
 	}
-	if o.Board == nil {
-		o.Board = NewBoard()
+	if o.StateStore == nil {
+		o.StateStore = NewStateStore()
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -28,7 +28,7 @@ type Reconciler struct {
 	objects  *rewrite.Client
 	webhooks webhookReader
 	pace     *pace.Pace
-	ledger   *ledger
+	states   *states
 	walks    *walks
 	metrics  *recorder
 }
@@ -63,7 +63,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live gette
 	return &Reconciler{
 		opts: opts, cached: cached, live: live, status: status, objects: objects, webhooks: webhooks, metrics: metrics,
 		pace:   opts.Pace,
-		ledger: newLedger(),
+		states: newStates(),
 		walks:  newWalks(opts.Clock, opts.MaxWalks),
 	}, nil
 }
@@ -81,21 +81,21 @@ func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.Cu
 		return nil, plan.Decision{}, err
 	}
 	d := plan.Decide(o)
-	if trouble, err := r.act(ctx, name, crd, o, d); err != nil {
+	if failure, err := r.act(ctx, name, crd, o, d); err != nil {
 		return crd, d, err
-	} else if trouble != nil {
-		o.Evidence = r.inTrouble(name, o, *trouble)
+	} else if failure != nil {
+		o.Evidence = r.noteFailure(name, o, *failure)
 		d = plan.Decide(o)
 	}
-	if d.Until.IsZero() && r.ledger.isEcho(name, d.Reason, o.Now) {
+	if d.Until.IsZero() && r.states.isEcho(name, d.Reason, o.Now) {
 		d.Until = o.Now.Add(progressInterval) // to see whether it still stands
 	}
 	return crd, d, r.report(ctx, name, crd, o, d)
 }
 
-// inTrouble notes a trouble that a walk did not bring.
-func (r *Reconciler) inTrouble(name string, o plan.Observation, t plan.Trouble) plan.Evidence {
-	return r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
+// noteFailure notes a failure that a walk did not bring.
+func (r *Reconciler) noteFailure(name string, o plan.Observation, t plan.Failure) plan.Evidence {
+	return r.states.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
 }
 
 // staleRetry gives the cache a moment to learn what the API server knows.

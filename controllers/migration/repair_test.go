@@ -27,15 +27,15 @@ import (
 // gate asks in these tests for v1alpha1 to go.
 var gate = types.NamespacedName{Namespace: "default", Name: "widgets-v1alpha1"}
 
-func (w *world) wish(board *migration.Board) {
-	board.Ask(w.crd.Name, gate, plan.Removal{Versions: []string{"v1alpha1"}})
+func (w *world) request(store *migration.StateStore) {
+	store.Ask(w.crd.Name, gate, plan.Removal{Versions: []string{"v1alpha1"}})
 }
 
-// wishing are options with a board on which the wish stands already.
-func (w *world) wishing() migration.Options {
+// requesting are options with a state store that holds the request already.
+func (w *world) requesting() migration.Options {
 	opts := w.quick()
-	opts.Board = migration.NewBoard()
-	w.wish(opts.Board)
+	opts.StateStore = migration.NewStateStore()
+	w.request(opts.StateStore)
 	return opts
 }
 
@@ -114,18 +114,18 @@ func TestAWalkRepairsOwnershipInTheWriteThatRewrites(t *testing.T) {
 	w.Expect(before).To(HaveLen(15))
 	w.Expect(before).To(HaveEach(ContainSubstring("/v1alpha1 owns")))
 
-	opts := w.wishing()
+	opts := w.requesting()
 	w.controller(opts)
 	w.eventuallyMigrated(5)
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 	w.Expect(w.Writes()-writes).To(BeEquivalentTo(5), "one write for each object")
-	standing := plan.Standing{}
+	status := plan.MigrationStatus{}
 	w.Eventually(func() []string {
-		standing, _ = opts.Board.Standing(w.crd.Name)
-		return standing.Evidence.Survey.Versions
+		status, _ = opts.StateStore.Status(w.crd.Name)
+		return status.Evidence.Survey.Versions
 	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}), "the check has moved them, and a survey has seen that")
 	w.Expect(w.Writes()-writes).To(BeEquivalentTo(5), "the survey had nothing to do")
-	w.Expect(standing.Writers).To(ConsistOf(
+	w.Expect(status.Writers).To(ConsistOf(
 		And(HaveField("Manager", "old-tool (Apply)"), HaveField("Objects", int64(5))),
 		And(HaveField("Manager", "old-updater (Update)"), HaveField("Objects", int64(5))),
 		And(HaveField("Manager", "old-controller (Update of status)"), HaveField("Objects", int64(5)))))
@@ -139,18 +139,18 @@ func TestAfterTheVersionIsGoneItsToolsStillOwnWhatTheyOwned(t *testing.T) {
 	w := ownedWorld(t, widgets(t).WithStatus().Build(), 3)
 	before := w.owners()
 	opts := w.quick()
-	opts.Board = migration.NewBoard()
+	opts.StateStore = migration.NewStateStore()
 	w.controller(opts)
 	w.eventuallyMigrated(3)
 	w.Expect(w.owners()).To(ConsistOf(before), "nobody has asked for v1alpha1 to go")
 
-	// The wish comes when all is done: a survey of its own, of which the CRD sees nothing.
+	// The request comes when all is done: a survey of its own, of which the CRD sees nothing.
 	crd, writes := w.Live(), w.Writes()
-	w.wish(opts.Board)
+	w.request(opts.StateStore)
 	w.Eventually(func() []string {
-		standing, _ := opts.Board.Standing(w.crd.Name)
+		status, _ := opts.StateStore.Status(w.crd.Name)
 		w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
-		return standing.Evidence.Survey.Versions
+		return status.Evidence.Survey.Versions
 	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}))
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 	w.Expect(w.Writes()-writes).To(BeEquivalentTo(3), "one write for each object")
@@ -183,7 +183,7 @@ func TestAFieldThatTheStorageVersionLacksIsAllAnEntryLoses(t *testing.T) {
 	w := ownedWorld(t, colorless(t), 3)
 	before := w.owners()
 	w.Expect(strings.Join(before, "\n")).To(ContainSubstring(`"f:color":{},`))
-	w.controller(w.wishing())
+	w.controller(w.requesting())
 	w.eventuallyMigrated(3)
 	want := w.moved(before)
 	for i := range want {
@@ -214,7 +214,7 @@ func TestAnObjectThatLosesAllItsEntriesKeepsAListThatTheServerAccepts(t *testing
 	})
 	w.Flip("v1")
 
-	w.controller(w.wishing())
+	w.controller(w.requesting())
 	w.eventuallyMigrated(1)
 	w.Expect(w.owners()).To(Equal([]string{`painted: old-tool Apply at ` + w.GR.Group + `/v1 owns {"f:metadata":{}}`}))
 

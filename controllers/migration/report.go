@@ -33,7 +33,7 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		return nil
 	}
 	r.metrics.observed(name, o, d)
-	r.warnOfProvenance(name, crd)
+	r.warnOfLabelOrigin(name, crd)
 	defer r.post(name, o, d)
 	before, after := condition(crd), r.conditionFor(crd, d)
 	if before != nil && !r.worthWriting(name, o.Now, *before, after) {
@@ -43,12 +43,12 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		after.LastTransitionTime = before.LastTransitionTime
 	}
 	if err := r.applyCondition(ctx, crd, &after); err != nil {
-		if trouble := statusTrouble(err); trouble != nil {
-			r.event(crd, v1alpha1.EventStatusRefused, "%s", trouble.Message)
+		if failure := statusFailure(err); failure != nil {
+			r.event(crd, v1alpha1.EventStatusRefused, "%s", failure.Message)
 		}
 		return err
 	}
-	if fresh := r.ledger.tellsReason(name, after.Reason, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
+	if fresh := r.states.tellsReason(name, after.Reason, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
 		ctrl.LoggerFrom(ctx).Info(d.Sentence, "crd", name, "generation", o.Generation, "reason", d.Reason)
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
@@ -57,9 +57,9 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 
 // post tells those who wait for the CRD, after the condition is written.
 func (r *Reconciler) post(name string, o plan.Observation, d plan.Decision) {
-	s := r.ledger.standing(name)
+	s := r.states.status(name)
 	s.Subject, s.Decision, s.Evidence, s.Walking = o.Subject, d, o.Evidence, o.Walking
-	r.opts.Board.post(name, s)
+	r.opts.StateStore.post(name, s)
 }
 
 func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) apiextensionsv1.CustomResourceDefinitionCondition {
@@ -78,7 +78,7 @@ func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition,
 // told in steps, so that those who watch CRDs are left in peace.
 func (r *Reconciler) worthWriting(name string, now time.Time, before, after apiextensionsv1.CustomResourceDefinitionCondition) bool {
 	if before.Status != after.Status || before.Reason != after.Reason {
-		return !r.ledger.isEcho(name, after.Reason, now)
+		return !r.states.isEcho(name, after.Reason, now)
 	}
 	if before.Message == after.Message {
 		return false
@@ -92,7 +92,7 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 	if was.Total == is.Total && is.Percent()-was.Percent() < progressStep {
 		return false
 	}
-	return r.ledger.told(name, now, func(last time.Time) bool { return now.Sub(last) >= progressInterval })
+	return r.states.told(name, now, func(last time.Time) bool { return now.Sub(last) >= progressInterval })
 }
 
 // applyCondition makes c our condition on the CRD; nil takes it back. It is

@@ -12,16 +12,16 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
-// troubled is the error of a walk that must not begin, or whose outcome does not
+// walkFailure is the error of a walk that must not begin, or whose outcome does not
 // count.
-type troubled struct{ trouble plan.Trouble }
+type walkFailure struct{ failure plan.Failure }
 
-func (t *troubled) Error() string { return t.trouble.Message }
+func (t *walkFailure) Error() string { return t.failure.Message }
 
 // routes makes sure that the API server itself answers for every served version
 // of a CRD. An aggregated API server in its place does not have the CRD's
 // objects: a walk would meet none of them and prove nothing. The error is the
-// context's or a *troubled.
+// context's or a *walkFailure.
 func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) ([]rewrite.Route, error) {
 	versions := append([]string{storageVersion}, servedBeside(crd, storageVersion)...)
 	found, err := r.objects.Routes(ctx, crd.Spec.Group, versions...)
@@ -29,10 +29,10 @@ func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomReso
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, &troubled{routesTrouble(err)}
+		return nil, &walkFailure{routesFailure(err)}
 	}
 	if i := slices.IndexFunc(found, rewrite.Route.Aggregated); i >= 0 {
-		return nil, &troubled{aggregatedTrouble(crd.Name, found[i])}
+		return nil, &walkFailure{aggregatedFailure(crd.Name, found[i])}
 	}
 	return found, nil
 }
@@ -47,23 +47,23 @@ func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *a
 	}
 	for i, route := range after {
 		if was := before[i]; was.Revision != "" && was != route {
-			return &troubled{plan.Trouble{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
+			return &walkFailure{plan.Failure{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
 				"APIService %s was changed while the objects were walked over, so an aggregated API server may have answered for them; trying again after the settle time", route.APIService)}}
 		}
 	}
 	return nil
 }
 
-func aggregatedTrouble(crd string, route rewrite.Route) plan.Trouble {
-	return plan.Trouble{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
+func aggregatedFailure(crd string, route rewrite.Route) plan.Failure {
+	return plan.Failure{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
 		"APIService %s hands the requests for this version on to the aggregated API server behind Service %s, so the objects stored under the CRD cannot be seen; delete the APIService and the API server answers by itself again, or take the opt-in label off the CRD %s if the aggregated API server is to stay",
 		route.APIService, route.Service, crd)}
 }
 
-func routesTrouble(err error) plan.Trouble {
+func routesFailure(err error) plan.Failure {
 	if rewrite.IsForbidden(err) {
-		return *forbiddenTrouble(err, "apiregistration.k8s.io", "apiservices", "get")
+		return *forbiddenFailure(err, "apiregistration.k8s.io", "apiservices", "get")
 	}
-	return plan.Trouble{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf(
+	return plan.Failure{Reason: v1alpha1.ReasonUnavailable, Message: fmt.Sprintf(
 		"it is not known whether the API server itself answers for the objects; trying again with growing pauses: %v", err)}
 }

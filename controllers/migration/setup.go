@@ -64,7 +64,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{})); err != nil {
 		return err
 	}
-	if err := c.Watch(r.orphans(live)); err != nil {
+	if err := c.Watch(r.unlabelled(live)); err != nil {
 		return err
 	}
 	return c.Watch(r.woken())
@@ -96,7 +96,7 @@ func (r *Reconciler) woken() source.Source {
 				var name string
 				select {
 				case name = <-r.walks.woken:
-				case name = <-r.opts.Board.wishes:
+				case name = <-r.opts.StateStore.requests:
 				case <-ctx.Done():
 					return
 				}

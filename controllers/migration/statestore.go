@@ -12,18 +12,18 @@ import (
 	"github.com/moult-dev/moult/controllers/plan"
 )
 
-// Board is where those who want to remove versions ask, and where they read how
+// StateStore is where those who want to remove versions ask, and where they read how
 // far the migration is. It connects the removal reconciler to this one within a
 // process and writes nothing to the cluster. What it costs does not depend on how
 // many ask about a CRD.
-type Board struct {
-	mu        sync.Mutex
-	standings map[string]plan.Standing
-	told      map[string]plan.Standing // as those who wait were last told of
-	asked     map[string]*asked
+type StateStore struct {
+	mu       sync.Mutex
+	statuses map[string]plan.MigrationStatus
+	told     map[string]plan.MigrationStatus // as those who wait were last told of
+	asked    map[string]*asked
 
-	wishes  chan string // CRDs that are asked about anew
-	changes chan string // CRDs whose standing has changed
+	requests chan string // CRDs that are asked about anew
+	changes  chan string // CRDs whose status has changed
 }
 
 // asked is all that is asked for of one CRD. Since and Every are the most that
@@ -35,18 +35,18 @@ type asked struct {
 	every    time.Duration
 }
 
-// NewBoard is an empty board.
-func NewBoard() *Board {
-	return &Board{
-		standings: map[string]plan.Standing{}, told: map[string]plan.Standing{}, asked: map[string]*asked{},
-		wishes: make(chan string, 1024), changes: make(chan string, 1024),
+// NewStateStore is an empty store.
+func NewStateStore() *StateStore {
+	return &StateStore{
+		statuses: map[string]plan.MigrationStatus{}, told: map[string]plan.MigrationStatus{}, asked: map[string]*asked{},
+		requests: make(chan string, 1024), changes: make(chan string, 1024),
 	}
 }
 
 // Ask says that asker wants versions of a CRD to go. A survey of managedFields
-// younger than since will answer. The last wish of an asker replaces its earlier
+// younger than since will answer. The last request of an asker replaces its earlier
 // one.
-func (b *Board) Ask(crd string, asker types.NamespacedName, wish plan.Removal) {
+func (b *StateStore) Ask(crd string, asker types.NamespacedName, request plan.Removal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.asked[crd]
@@ -55,37 +55,37 @@ func (b *Board) Ask(crd string, asker types.NamespacedName, wish plan.Removal) {
 		b.asked[crd] = a
 	}
 	before, known := a.by[asker]
-	if known && slices.Equal(before.Versions, wish.Versions) && before.Since.Equal(wish.Since) && before.Every == wish.Every {
+	if known && slices.Equal(before.Versions, request.Versions) && before.Since.Equal(request.Since) && before.Every == request.Every {
 		return
 	}
 	a.forget(before)
-	a.note(asker, wish)
-	send(b.wishes, crd)
+	a.note(asker, request)
+	send(b.requests, crd)
 }
 
-func (a *asked) note(asker types.NamespacedName, wish plan.Removal) {
-	a.by[asker] = wish
-	for _, v := range wish.Versions {
+func (a *asked) note(asker types.NamespacedName, request plan.Removal) {
+	a.by[asker] = request
+	for _, v := range request.Versions {
 		a.versions[v]++
 	}
-	if wish.Since.After(a.since) {
-		a.since = wish.Since
+	if request.Since.After(a.since) {
+		a.since = request.Since
 	}
-	if wish.Every > 0 && (a.every == 0 || wish.Every < a.every) {
-		a.every = wish.Every
+	if request.Every > 0 && (a.every == 0 || request.Every < a.every) {
+		a.every = request.Every
 	}
 }
 
-func (a *asked) forget(wish plan.Removal) {
-	for _, v := range wish.Versions {
+func (a *asked) forget(request plan.Removal) {
+	for _, v := range request.Versions {
 		if a.versions[v]--; a.versions[v] == 0 {
 			delete(a.versions, v)
 		}
 	}
 }
 
-// Withdraw takes a wish back.
-func (b *Board) Withdraw(crd string, asker types.NamespacedName) {
+// Withdraw takes a request back.
+func (b *StateStore) Withdraw(crd string, asker types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.asked[crd]
@@ -100,7 +100,7 @@ func (b *Board) Withdraw(crd string, asker types.NamespacedName) {
 }
 
 // removal is all that is asked for of a CRD.
-func (b *Board) removal(crd string) plan.Removal {
+func (b *StateStore) removal(crd string) plan.Removal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.asked[crd]
@@ -110,23 +110,23 @@ func (b *Board) removal(crd string) plan.Removal {
 	return plan.Removal{Versions: slices.Sorted(maps.Keys(a.versions)), Since: a.since, Every: a.every}
 }
 
-// Standing is how far the migration of a CRD is; false if the migration
+// Status is how far the migration of a CRD is; false if the migration
 // reconciler has not looked at it, or does not look after it.
-func (b *Board) Standing(crd string) (plan.Standing, bool) {
+func (b *StateStore) Status(crd string) (plan.MigrationStatus, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, known := b.standings[crd]
+	s, known := b.statuses[crd]
 	return s, known
 }
 
-// Changes names each CRD whose standing has changed, and of a walk under way
+// Changes names each CRD whose status has changed, and of a walk under way
 // every tenth of it. It has one reader.
-func (b *Board) Changes() <-chan string { return b.changes }
+func (b *StateStore) Changes() <-chan string { return b.changes }
 
-func (b *Board) post(crd string, s plan.Standing) {
+func (b *StateStore) post(crd string, s plan.MigrationStatus) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.standings[crd] = s
+	b.statuses[crd] = s
 	if b.asked[crd] == nil {
 		delete(b.told, crd) // who asks next looks for itself
 		return
@@ -139,9 +139,9 @@ func (b *Board) post(crd string, s plan.Standing) {
 	}
 }
 
-// gist is a standing without what differs at every look at a walk under way.
+// gist is a status without what differs at every look at a walk under way.
 // Those who wait may be thousands.
-func gist(s plan.Standing) plan.Standing {
+func gist(s plan.MigrationStatus) plan.MigrationStatus {
 	s.Decision.Until = time.Time{}
 	if w := s.Walking; w != nil {
 		tenths := int64(w.Counts.Progress().Percent() / progressStep)
@@ -151,10 +151,10 @@ func gist(s plan.Standing) plan.Standing {
 	return s
 }
 
-func (b *Board) forget(crd string) {
+func (b *StateStore) forget(crd string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.standings, crd)
+	delete(b.statuses, crd)
 	delete(b.told, crd)
 	if b.asked[crd] != nil {
 		send(b.changes, crd)

@@ -14,34 +14,34 @@ import (
 // Trial tells what Run would meet, and writes nothing: every object is sent its
 // write as a dry run, so that admission and validation are asked about it. The
 // CRD needs no opt-in label: who asks has not decided yet.
-func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rewrite.Tally, error) {
+func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rewrite.Result, error) {
 	r, err := standalone(cfg, opts)
 	if err != nil {
-		return rewrite.Tally{}, err
+		return rewrite.Result{}, err
 	}
 	defer r.walks.stopAll()
 	r.objects = r.objects.DryRun()
 	found, err := r.read(ctx, crd)
 	if err != nil {
-		return rewrite.Tally{}, err
+		return rewrite.Result{}, err
 	}
 	if found == nil {
-		return rewrite.Tally{}, fmt.Errorf("%s: %w", crd, ErrNotFound)
+		return rewrite.Result{}, fmt.Errorf("%s: %w", crd, ErrNotFound)
 	}
 	o := r.describe(found)
 	o.Evidence = plan.Evidence{Subject: o.Subject}
 	o.OptedIn = true
 	if d := plan.Decide(o); d.Step != plan.Rewrite && d.Step != plan.Check {
 		_, err := r.over(crd, found, d)
-		return rewrite.Tally{}, err
+		return rewrite.Result{}, err
 	}
 	return r.try(ctx, found, o)
 }
 
-func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (rewrite.Tally, error) {
-	tally, err := r.walk(ctx, crd, r.newWalk(crd, o, plan.Rewriting))
-	if t := troubleOf(crd, tally, err); t != nil {
-		return tally, &Blocked{CRD: crd.Name, Reason: t.Reason, Sentence: t.Message}
+func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (rewrite.Result, error) {
+	result, err := r.walk(ctx, crd, r.newWalk(crd, o, plan.Rewriting))
+	if t := failureOf(crd, result, err); t != nil {
+		return result, &Blocked{CRD: crd.Name, Reason: t.Reason, Sentence: t.Message}
 	}
-	return tally, err
+	return result, err
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// orphans wakes the reconciler, once at the start, for CRDs that carry our
+// unlabelled wakes the reconciler, once at the start, for CRDs that carry our
 // condition but no longer the label: it was removed while nobody looked, and the
 // watch of labelled CRDs will never tell.
-func (r *Reconciler) orphans(list lister) source.Source {
+func (r *Reconciler) unlabelled(list lister) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		go func() {
-			names, err := r.findOrphans(ctx, list)
+			names, err := r.findUnlabelled(ctx, list)
 			if err != nil && ctx.Err() == nil {
 				ctrl.LoggerFrom(ctx).Error(err, "looking for CRDs that lost their label while the controller was away")
 			}
@@ -37,8 +37,8 @@ type lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-// findOrphans reads the metadata of all CRDs, a page at a time.
-func (r *Reconciler) findOrphans(ctx context.Context, crds lister) (names []string, err error) {
+// findUnlabelled reads the metadata of all CRDs, a page at a time.
+func (r *Reconciler) findUnlabelled(ctx context.Context, crds lister) (names []string, err error) {
 	page := &metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 	for {

@@ -16,25 +16,25 @@ import (
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
-	walk.Turn, walk.WrittenAfter = r.walks.turn, r.ledger.lookedThrough(name, o.Subject)
+	walk.Turn, walk.WrittenAfter = r.walks.turn, r.states.lookedThrough(name, o.Subject)
 	job := func(ctx context.Context) (plan.Outcome, error) {
 		started := r.opts.Clock.Now()
-		tally, err := r.walk(ctx, crd, walk)
+		result, err := r.walk(ctx, crd, walk)
 		if ctx.Err() != nil {
 			return plan.Outcome{}, ctx.Err()
 		}
-		r.metrics.walked(name, mode, tally, r.opts.Clock.Since(started))
+		r.metrics.walked(name, mode, result, r.opts.Clock.Since(started))
 		outcome := plan.Outcome{
-			Mode: mode, Counts: countsOf(tally), ListedRV: tally.ListedRV, Trouble: troubleOf(crd, tally, err),
-			Leaving: o.Removal.Versions, Started: started, Waiting: waitingOf(tally), MayLose: o.MayLose,
-			Altered: r.alteredBy(ctx, crd, tally),
+			Mode: mode, Counts: countsOf(result), ListedRV: result.ListedRV, Failure: failureOf(crd, result, err),
+			Leaving: o.Removal.Versions, Started: started, Waiting: waitingOf(result), MayLose: o.MayLose,
+			Altered: r.alteredBy(ctx, crd, result),
 		}
-		r.ledger.noteWalk(name, o.Subject, outcome, tally)
-		r.tellOfOwnership(crd, outcome, lossesOf(tally))
+		r.states.noteWalk(name, o.Subject, outcome, result)
+		r.tellOfOwnership(crd, outcome, lossesOf(result))
 		return outcome, nil
 	}
 	r.walks.start(name, &walking{subject: o.Subject, mode: mode, walk: walk}, job, func(outcome plan.Outcome) {
-		r.ledger.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
+		r.states.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
 			return e.After(outcome, r.opts.Clock.Now(), r.opts.Settle)
 		})
 	})
@@ -42,23 +42,23 @@ func (r *Reconciler) startWalk(name string, crd *apiextensionsv1.CustomResourceD
 
 // walk carries a walk out, once it is known that it can work at all. What it has
 // seen counts only if it was the API server itself that answered.
-func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Tally, error) {
+func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Result, error) {
 	storageVersion := walk.Ownership.StorageVersion
 	routes, err := r.routes(ctx, crd, storageVersion)
 	if err != nil {
-		return rewrite.Tally{}, err
+		return rewrite.Result{}, err
 	}
 	if err := r.probe(ctx, crd, storageVersion); err != nil {
-		return rewrite.Tally{}, err
+		return rewrite.Result{}, err
 	}
-	tally, err := walk.Run(ctx)
+	result, err := walk.Run(ctx)
 	if err != nil {
-		return tally, err
+		return result, err
 	}
 	if err := r.stillOn(ctx, routes, crd, storageVersion); err != nil {
-		return rewrite.Tally{}, err
+		return rewrite.Result{}, err
 	}
-	return tally, nil
+	return result, nil
 }
 
 // schema reads a version's schema from the API server, since the cache holds
@@ -114,15 +114,15 @@ var modes = map[plan.Mode]rewrite.Mode{
 	plan.Rewriting: rewrite.Rewrite, plan.Checking: rewrite.Check, plan.Surveying: rewrite.Survey,
 }
 
-func failuresOf(t rewrite.Tally) []plan.Failure {
-	named := make([]plan.Failure, len(t.Failures))
-	for i, f := range t.Failures {
-		named[i] = plan.Failure{Namespace: f.Namespace, Reason: f.Reason, Text: shorten(f.String(), maxFailureText)}
+func failedObjectsOf(t rewrite.Result) []plan.FailedObject {
+	named := make([]plan.FailedObject, len(t.FailedObjects))
+	for i, f := range t.FailedObjects {
+		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: shorten(f.String(), maxFailureText)}
 	}
 	return named
 }
 
-func textsOf(failures []plan.Failure) []string {
+func textsOf(failures []plan.FailedObject) []string {
 	texts := make([]string, len(failures))
 	for i, f := range failures {
 		texts[i] = f.Text

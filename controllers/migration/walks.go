@@ -122,14 +122,14 @@ func (w *walks) state(name string) *plan.Walking {
 	if !ok {
 		return nil
 	}
-	counts := countsOf(run.walk.Tally())
+	counts := countsOf(run.walk.Result())
 	if s := w.clock.Since(run.started).Seconds(); s > 0 {
 		counts.Rate = float64(counts.Done()) / s
 	}
 	return &plan.Walking{Subject: run.subject, Mode: run.mode, Counts: counts}
 }
 
-func countsOf(t rewrite.Tally) plan.Counts {
+func countsOf(t rewrite.Result) plan.Counts {
 	return plan.Counts{
 		Total:     t.Total,
 		Rewritten: t.By[rewrite.Rewritten],

@@ -111,13 +111,13 @@ func TestOwnersArePutBackAtTheStorageVersionWhereTheWebhookStaysDown(t *testing.
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 }
 
-// With a wish for v1alpha1, the entries are moved in the write that rewrites, so
+// With a request for v1alpha1, the entries are moved in the write that rewrites, so
 // that there is nothing to convert and nothing is forgotten.
 func TestARepairingWalkCannotBeMadeToForgetOwners(t *testing.T) {
 	t.Parallel()
 	hook, w := wipingWorld(t)
 	before := w.owners()
-	w.controller(w.wishing())
+	w.controller(w.requesting())
 	w.Eventually(w.Stored, soon, "5ms").Should(Equal(map[string]int{"v1": 3}))
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 	hook.shut.Store(false)

@@ -24,17 +24,17 @@ type writers struct {
 }
 
 // after are the writers once another walk has ended.
-func (w writers) after(outcome plan.Outcome, tally rewrite.Tally) writers {
+func (w writers) after(outcome plan.Outcome, result rewrite.Result) writers {
 	if len(outcome.Leaving) == 0 {
 		return w
 	}
-	next := writers{seen: mergeWriters(w.seen, writersOf(tally)), last: copied(tally.LastWrites), lookedThrough: copied(w.lookedThrough)}
+	next := writers{seen: mergeWriters(w.seen, writersOf(result)), last: copied(result.LastWrites), lookedThrough: copied(w.lookedThrough)}
 	for version, at := range w.last {
 		if at.After(next.last[version]) {
 			next.last[version] = at
 		}
 	}
-	if outcome.Trouble == nil {
+	if outcome.Failure == nil {
 		for _, version := range outcome.Moved() {
 			next.lookedThrough[version] = outcome.Started
 		}
@@ -66,7 +66,7 @@ func mergeWriters(before, now []plan.Writer) []plan.Writer {
 	return merged[:min(len(merged), maxWriters)]
 }
 
-func writersOf(t rewrite.Tally) []plan.Writer {
+func writersOf(t rewrite.Result) []plan.Writer {
 	writers := make([]plan.Writer, len(t.Writers))
 	for i, w := range t.Writers {
 		writers[i] = plan.Writer{Manager: managerOf(w.Manager, w.Operation, w.Subresource), Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
@@ -75,23 +75,23 @@ func writersOf(t rewrite.Tally) []plan.Writer {
 }
 
 // noteWalk remembers what a walk over s has seen.
-func (l *ledger) noteWalk(name string, s plan.Subject, outcome plan.Outcome, tally rewrite.Tally) {
+func (l *states) noteWalk(name string, s plan.Subject, outcome plan.Outcome, result rewrite.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
 	if !known || e.evidence.Subject != s {
 		return
 	}
-	e.failures, e.failed = failuresOf(tally), tally.FailedBy
-	e.writers, e.losses = e.writers.after(outcome, tally), lossesAfter(e.losses, lossesOf(tally))
+	e.failures, e.failed = failedObjectsOf(result), result.FailedBy
+	e.writers, e.losses = e.writers.after(outcome, result), lossesAfter(e.losses, lossesOf(result))
 }
 
-// standing is what walks over a CRD have seen.
-func (l *ledger) standing(name string) (s plan.Standing) {
+// status is what walks over a CRD have seen.
+func (l *states) status(name string) (s plan.MigrationStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, known := l.entries[name]; known {
-		s.Failures, s.Failed = e.failures, e.failed
+		s.FailedObjects, s.FailedBy = e.failures, e.failed
 		s.Writers, s.LastWrites, s.Losses = e.writers.seen, e.writers.last, e.losses
 	}
 	return s
@@ -99,7 +99,7 @@ func (l *ledger) standing(name string) (s plan.Standing) {
 
 // lookedThrough tells for which versions every entry has been moved, and when the
 // walk that did it began.
-func (l *ledger) lookedThrough(name string, s plan.Subject) map[string]time.Time {
+func (l *states) lookedThrough(name string, s plan.Subject) map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, known := l.entries[name]; known && e.evidence.UID == s.UID {

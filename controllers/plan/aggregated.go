@@ -6,24 +6,24 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// blind tells whether another API server may have answered the walk, one that
+// aggregated tells whether another API server may have answered the walk, one that
 // does not have the CRD's objects.
-func (w Outcome) blind() bool {
-	return w.Trouble != nil && w.Trouble.Reason == v1alpha1.ReasonAggregatedAPIServer
+func (w Outcome) aggregated() bool {
+	return w.Failure != nil && w.Failure.Reason == v1alpha1.ReasonAggregatedAPIServer
 }
 
-// blinded is the evidence once such a walk has ended. An API server may go on
+// afterAggregated is the evidence once such a walk has ended. An API server may go on
 // handing requests on for a while after the APIService says no more that it
 // should, as it may write at the old version for a while after a flip. So by the
 // same assumption, the settle time is waited out before the next look.
-func (e Evidence) blinded(w Outcome, now time.Time, settle time.Duration) Evidence {
+func (e Evidence) afterAggregated(w Outcome, now time.Time, settle time.Duration) Evidence {
 	settled := now.Add(settle)
 	if w.Mode == Surveying {
 		e.Survey = e.Survey.after(w, now)
 		e.Survey.NextAt = later(e.Survey.NextAt, settled)
 		return e
 	}
-	e = e.Failed(*w.Trouble, now)
+	e = e.Failed(*w.Failure, now)
 	e.Tried = w.Started
 	e.WindowEnd, e.WindowEndRV = settled, ""
 	e.RetryAt = later(e.RetryAt, settled)

@@ -44,11 +44,11 @@ type Evidence struct {
 	// SeenRV is the CRD's resourceVersion when it was last looked at.
 	SeenRV string
 
-	// Trouble is why the last walk or trim did not succeed; nil when it did.
-	Trouble *Trouble
-	// Failures counts consecutive troubles; it sets the back-off.
+	// Failure is why the last walk or trim did not succeed; nil when it did.
+	Failure *Failure
+	// Failures counts them in a row; it sets the back-off.
 	Failures int
-	// RetryAt is when to try again after trouble.
+	// RetryAt is when to try again after a failure.
 	RetryAt time.Time
 
 	// Tried is when that walk began, or when the trim failed.
@@ -66,8 +66,8 @@ type Evidence struct {
 	WritableUntil map[string]time.Time
 }
 
-// Trouble is a reason of the StorageMigrated condition with its sentence.
-type Trouble struct {
+// Failure is a reason of the StorageMigrated condition with its sentence.
+type Failure struct {
 	Reason  string
 	Message string
 	// Public is the part of Message that names no object and quotes nobody, so that
@@ -92,8 +92,8 @@ type Outcome struct {
 	// Altered, of a check, tells what has changed objects although nothing was
 	// asked of it; empty if nothing has.
 	Altered string
-	// Trouble is set when the walk was cut short or objects failed.
-	Trouble *Trouble
+	// Failure is set when the walk was cut short or objects failed.
+	Failure *Failure
 }
 
 // Recorded is what the CRD's own condition says of an earlier process' work.
@@ -185,8 +185,8 @@ func (e Evidence) Serving(unserved []string, now time.Time, settle time.Duration
 // managedFields too, but it is no survey: one that begins after the proof has
 // less time to miss a write.
 func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence {
-	if w.blind() {
-		return e.blinded(w, now, settle)
+	if w.aggregated() {
+		return e.afterAggregated(w, now, settle)
 	}
 	if w.Mode == Surveying {
 		e.Survey = e.Survey.after(w, now)
@@ -204,12 +204,12 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 	if w.Mode == Checking {
 		e.Altered = cmp.Or(w.Altered, e.Altered)
 	}
-	if w.Trouble != nil {
-		e = e.Failed(*w.Trouble, now)
+	if w.Failure != nil {
+		e = e.Failed(*w.Failure, now)
 		e.Tried = w.Started
 		return e
 	}
-	e.Trouble, e.Failures, e.RetryAt = nil, 0, time.Time{}
+	e.Failure, e.Failures, e.RetryAt = nil, 0, time.Time{}
 	switch w.Mode {
 	case Rewriting:
 		e.Rewritten = true
@@ -221,9 +221,9 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 	return e
 }
 
-// Failed notes a trouble and when to try again.
-func (e Evidence) Failed(t Trouble, now time.Time) Evidence {
-	e.Trouble, e.Tried = &t, now
+// Failed notes a failure and when to try again.
+func (e Evidence) Failed(t Failure, now time.Time) Evidence {
+	e.Failure, e.Tried = &t, now
 	e.RetryAt = now.Add(Backoff(e.Failures))
 	e.Failures++
 	return e

@@ -57,8 +57,8 @@ func TestWhatAnEarlierProcessLeaves(t *testing.T) {
 }
 
 func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
-	trouble := &Trouble{Reason: "ObjectsFailed", Message: "some"}
-	start := Evidence{Subject: v1, WindowEnd: now, WindowEndRV: "100", Failures: 2, Trouble: trouble, RetryAt: now}
+	failure := &Failure{Reason: "ObjectsFailed", Message: "some"}
+	start := Evidence{Subject: v1, WindowEnd: now, WindowEndRV: "100", Failures: 2, Failure: failure, RetryAt: now}
 	for name, c := range map[string]struct {
 		from   Evidence
 		walk   Outcome
@@ -67,7 +67,7 @@ func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
 		"a rewriting walk proves nothing": {start, Outcome{Mode: Rewriting, Counts: Counts{Current: 9}}, func(g *WithT, e Evidence) {
 			g.Expect(e.Rewritten).To(BeTrue())
 			g.Expect(e.Proved).To(BeFalse())
-			g.Expect(e.Trouble).To(BeNil())
+			g.Expect(e.Failure).To(BeNil())
 			g.Expect(e.Failures).To(BeZero())
 		}},
 		"a check that finds nothing to rewrite is the proof": {start, Outcome{Mode: Checking, Counts: Counts{Current: 9, Gone: 1}}, func(g *WithT, e Evidence) {
@@ -78,16 +78,16 @@ func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
 			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)))
 			g.Expect(e.WindowEndRV).To(BeEmpty())
 		}},
-		"a check with failed objects proves nothing": {start, Outcome{Mode: Checking, Counts: Counts{Current: 9, Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
+		"a check with failed objects proves nothing": {start, Outcome{Mode: Checking, Counts: Counts{Current: 9, Failed: 1}, Failure: failure}, func(g *WithT, e Evidence) {
 			g.Expect(e.Proved).To(BeFalse())
 			g.Expect(e.Failures).To(Equal(3))
 			g.Expect(e.RetryAt).To(Equal(now.Add(20 * time.Second)))
 			g.Expect(e.WindowEndRV).To(Equal("100"))
 		}},
-		"a failed check that rewrote something opens a new window too": {start, Outcome{Mode: Checking, Counts: Counts{Rewritten: 1, Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
+		"a failed check that rewrote something opens a new window too": {start, Outcome{Mode: Checking, Counts: Counts{Rewritten: 1, Failed: 1}, Failure: failure}, func(g *WithT, e Evidence) {
 			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)))
 		}},
-		"the first check tells where the window ended": {Evidence{Subject: v1}, Outcome{Mode: Checking, ListedRV: "300", Counts: Counts{Failed: 1}, Trouble: trouble}, func(g *WithT, e Evidence) {
+		"the first check tells where the window ended": {Evidence{Subject: v1}, Outcome{Mode: Checking, ListedRV: "300", Counts: Counts{Failed: 1}, Failure: failure}, func(g *WithT, e Evidence) {
 			g.Expect(e.WindowEndRV).To(Equal("300"))
 		}},
 		"a check whose writes were altered may hide a stale object, so it opens a new window": {start, Outcome{Mode: Checking, ListedRV: "200", Counts: Counts{Current: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
@@ -106,7 +106,7 @@ func TestWhatAWalkAddsToTheEvidence(t *testing.T) {
 		"what a rewriting walk meets says nothing of it": {Evidence{Subject: v1}, Outcome{Mode: Rewriting, Counts: Counts{Rewritten: 9}, Altered: "a webhook"}, func(g *WithT, e Evidence) {
 			g.Expect(e.Altered).To(BeEmpty())
 		}},
-		"a failed rewriting walk is repeated": {start, Outcome{Mode: Rewriting, Trouble: trouble}, func(g *WithT, e Evidence) {
+		"a failed rewriting walk is repeated": {start, Outcome{Mode: Rewriting, Failure: failure}, func(g *WithT, e Evidence) {
 			g.Expect(e.Rewritten).To(BeFalse())
 		}},
 	} {
@@ -160,10 +160,10 @@ func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
 				found := rapid.Int64Range(0, 1).Draw(t, "found")
 				w := Outcome{Mode: Checking, Counts: Counts{Rewritten: found}}
 				if rapid.Bool().Draw(t, "failed") {
-					w.Trouble = &Trouble{}
+					w.Failure = &Failure{}
 				}
 				e = e.After(w, at, settle)
-				checked = found == 0 && w.Trouble == nil
+				checked = found == 0 && w.Failure == nil
 				if found > 0 {
 					closed = at.Add(settle)
 				}
@@ -178,9 +178,9 @@ func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
 func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	g := NewWithT(t)
 	e := Evidence{Subject: v1, Proved: true}
-	e = e.After(Outcome{Mode: Surveying, Trouble: &Trouble{Reason: "ObjectsFailed", Message: "x"}}, now, settle)
+	e = e.After(Outcome{Mode: Surveying, Failure: &Failure{Reason: "ObjectsFailed", Message: "x"}}, now, settle)
 	g.Expect(e.Proved).To(BeTrue(), "a survey that fails says nothing about what is stored")
-	g.Expect(e.Trouble).To(BeNil())
+	g.Expect(e.Failure).To(BeNil())
 	g.Expect(e.Survey.NextAt).To(Equal(now.Add(5 * time.Second)))
 
 	e = e.After(Outcome{Mode: Surveying, Leaving: []string{"v1alpha1"}, Started: now}, now.Add(time.Second), settle)
@@ -225,7 +225,7 @@ func TestWhenASurveyIsDue(t *testing.T) {
 		"five minutes after one that took an hour":       {began(time.Hour, time.Hour), asked, true, now.Add(maxRest)},
 		"again when it is old, if that is asked for":     {began(0, 0), Removal{Versions: asked.Versions, Every: time.Minute}, true, now.Add(time.Minute)},
 		"not again before it has rested":                 {began(0, time.Minute), Removal{Versions: asked.Versions, Every: time.Minute}, true, now.Add(4 * time.Minute)},
-		"soon after one that failed":                     {Surveyed{}.after(Outcome{Mode: Surveying, Trouble: &Trouble{}}, now), asked, true, now.Add(firstBackoff)},
+		"soon after one that failed":                     {Surveyed{}.after(Outcome{Mode: Surveying, Failure: &Failure{}}, now), asked, true, now.Add(firstBackoff)},
 		"for a version that nobody has asked for so far": {began(0, 0), Removal{Versions: []string{"v1beta1"}}, true, now.Add(minRest)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,8 +252,8 @@ func TestWhenAVersionIsNotWritableAnyMore(t *testing.T) {
 func TestWhenAWalkThatFailedBegan(t *testing.T) {
 	g := NewWithT(t)
 	began := now.Add(-time.Minute)
-	g.Expect(Evidence{Subject: v1}.After(Outcome{Mode: Checking, Trouble: &Trouble{}, Started: began}, now, settle).Tried).To(Equal(began))
-	g.Expect(Evidence{Subject: v1}.Failed(Trouble{}, now).Tried).To(Equal(now), "a trim begins and fails at once")
+	g.Expect(Evidence{Subject: v1}.After(Outcome{Mode: Checking, Failure: &Failure{}, Started: began}, now, settle).Tried).To(Equal(began))
+	g.Expect(Evidence{Subject: v1}.Failed(Failure{}, now).Tried).To(Equal(now), "a trim begins and fails at once")
 }
 
 func TestAListThatIsDirtyAgainMakesTheProofWorthless(t *testing.T) {

@@ -2,18 +2,18 @@ package plan
 
 import "time"
 
-// Standing is how far the migration of one CRD is, for those who wait for it.
-type Standing struct {
+// MigrationStatus is how far the migration of one CRD is, for those who wait for it.
+type MigrationStatus struct {
 	Subject  Subject
 	Decision Decision
 	// Evidence is what is known about the CRD.
 	Evidence Evidence
 	// Walking is the walk under way, nil if there is none.
 	Walking *Walking
-	// Failures name objects that could not be rewritten, the first 20; Failed
+	// FailedObjects name those that could not be rewritten, the first 20; FailedBy
 	// counts all of them, by reason.
-	Failures []Failure
-	Failed   map[string]int64
+	FailedObjects []FailedObject
+	FailedBy      map[string]int64
 	// Writers are the field managers seen at versions that are to go, the latest
 	// first; of very many, those that wrote last.
 	Writers []Writer
@@ -23,8 +23,8 @@ type Standing struct {
 	Losses []Loss
 }
 
-// Failure is an object that could not be rewritten.
-type Failure struct {
+// FailedObject is an object that could not be rewritten.
+type FailedObject struct {
 	Namespace string // empty if the object has none
 	Reason    string // CamelCase, few values
 	// Text names the object and says why, in the API server's words.

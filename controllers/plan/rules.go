@@ -24,7 +24,7 @@ var rules = []rule{
 	{"InTreeMigratorAtWork", inTreeMigratorAtWork},
 	{"NotEstablished", notEstablished},
 	{"StorageVersionNotServed", storageVersionNotServed},
-	{"InTrouble", inTrouble},
+	{"BackingOff", backingOff},
 	{"ProvedNotTrimmed", provedNotTrimmed},
 	{"WalkUnderWay", walkUnderWay},
 	{"NotSurveyed", notSurveyed},
@@ -88,9 +88,9 @@ func storageVersionNotServed(o Observation) (Decision, bool) {
 		"the storage version %[1]s is not served, so objects cannot be rewritten at it; set served: true on version %[1]s in the CRD's manifest", o.StorageVersion), !o.Served
 }
 
-// inTrouble: the last attempt failed and its pause is not over.
-func inTrouble(o Observation) (Decision, bool) {
-	t := o.Evidence.Trouble
+// backingOff: the last attempt failed and its pause is not over.
+func backingOff(o Observation) (Decision, bool) {
+	t := o.Evidence.Failure
 	if t == nil || !o.Now.Before(o.Evidence.RetryAt) {
 		return Decision{}, false
 	}
@@ -167,9 +167,9 @@ func migrated(step Step, o Observation) Decision {
 
 // working speaks of a walk that starts or is under way. A walk that repeats a
 // failed one goes on telling the failure, so that the condition does not flap
-// between trouble and hope.
+// between failure and hope.
 func working(step Step, mode Mode, o Observation) Decision {
-	if t := o.Evidence.Trouble; t != nil {
+	if t := o.Evidence.Failure; t != nil {
 		return Decision{Step: step, Reason: t.Reason, Sentence: t.Message}
 	}
 	d := Decision{Step: step, Reason: v1alpha1.ReasonMigrating, Sentence: "rewriting objects at " + o.StorageVersion}

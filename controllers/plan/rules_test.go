@@ -41,7 +41,7 @@ func surveyOf(versions ...string) Surveyed { return Surveyed{Versions: versions,
 
 func TestEachRule(t *testing.T) {
 	later := now.Add(time.Second)
-	trouble := &Trouble{Reason: v1alpha1.ReasonObjectsFailed, Message: "3 of 10 objects failed"}
+	failure := &Failure{Reason: v1alpha1.ReasonObjectsFailed, Message: "3 of 10 objects failed"}
 	for name, c := range map[string]struct {
 		o        Observation
 		rule     string
@@ -67,12 +67,12 @@ func TestEachRule(t *testing.T) {
 		"an unserved storage version is said plainly": {
 			o: with(func(o *Observation) { o.Served = false }), rule: "StorageVersionNotServed", step: Hold,
 			reason: v1alpha1.ReasonStorageVersionNotServed, sentence: "set served: true on version v1"},
-		"a trouble is waited out": {
-			o:    evident(func(e *Evidence) { e.Trouble, e.RetryAt = trouble, later }),
-			rule: "InTrouble", step: Wait, reason: trouble.Reason, sentence: trouble.Message, until: later},
-		"a trouble that is over lets work begin again, and goes on being told": {
-			o:    evident(func(e *Evidence) { e.Trouble, e.RetryAt = trouble, now }),
-			rule: "NotRewritten", step: Rewrite, reason: trouble.Reason, sentence: trouble.Message},
+		"a failure is waited out": {
+			o:    evident(func(e *Evidence) { e.Failure, e.RetryAt = failure, later }),
+			rule: "BackingOff", step: Wait, reason: failure.Reason, sentence: failure.Message, until: later},
+		"a failure that is over lets work begin again, and goes on being told": {
+			o:    evident(func(e *Evidence) { e.Failure, e.RetryAt = failure, now }),
+			rule: "NotRewritten", step: Rewrite, reason: failure.Reason, sentence: failure.Message},
 		"a proved and clean CRD rests": {
 			o:    with(func(o *Observation) { o.Evidence.Proved, o.StoredVersions = true, []string{"v1"} }),
 			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated, sentence: "stored at v1"},
@@ -87,7 +87,7 @@ func TestEachRule(t *testing.T) {
 				o.Evidence.Survey = surveyOf("v1alpha1", "v1beta1")
 			}),
 			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated},
-		"a survey older than the wish is repeated": {
+		"a survey older than the request is repeated": {
 			o: with(func(o *Observation) {
 				o.Evidence.Proved, o.StoredVersions, o.Removal = true, []string{"v1"}, Removal{Versions: []string{"v1alpha1"}, Since: later}
 				o.Evidence.Survey = surveyOf("v1alpha1")
@@ -96,7 +96,7 @@ func TestEachRule(t *testing.T) {
 		"a failed survey waits, and the CRD stays migrated": {
 			o: with(func(o *Observation) {
 				o.Evidence.Proved, o.StoredVersions, o.Removal.Versions = true, []string{"v1"}, []string{"v1alpha1"}
-				o.Evidence.Survey = Surveyed{Trouble: trouble, NextAt: later}
+				o.Evidence.Survey = Surveyed{Failure: failure, NextAt: later}
 			}),
 			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated, until: later},
 		"a survey under way is followed without a word": {
@@ -157,7 +157,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 	}
 	g.Expect(names).To(Equal([]string{
 		"CRDIsGone", "NotOptedIn", "GroupOutOfScope", "Paused", "InTreeMigratorAtWork", "NotEstablished",
-		"StorageVersionNotServed", "InTrouble", "ProvedNotTrimmed", "WalkUnderWay", "NotSurveyed", "Proved",
+		"StorageVersionNotServed", "BackingOff", "ProvedNotTrimmed", "WalkUnderWay", "NotSurveyed", "Proved",
 		"NotRewritten", "WindowOpen", "NotChecked",
 	}))
 }
@@ -166,7 +166,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 	everything := Observation{
 		Now: now, Subject: v1, Paused: true, InTree: true, StoredVersions: []string{"v1alpha1"},
 		Removal:  Removal{Versions: []string{"v1alpha1"}},
-		Evidence: Evidence{Subject: v1, Proved: true, Trouble: &Trouble{}, RetryAt: now.Add(1), WindowEnd: now.Add(1)},
+		Evidence: Evidence{Subject: v1, Proved: true, Failure: &Failure{}, RetryAt: now.Add(1), WindowEnd: now.Add(1)},
 		Walking:  &Walking{Subject: v1},
 	}
 	relax := []struct {
@@ -180,7 +180,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"InTreeMigratorAtWork", func(o *Observation) { o.InTree = false }},
 		{"NotEstablished", func(o *Observation) { o.Established = true }},
 		{"StorageVersionNotServed", func(o *Observation) { o.Served = true }},
-		{"InTrouble", func(o *Observation) { o.Evidence.Trouble = nil }},
+		{"BackingOff", func(o *Observation) { o.Evidence.Failure = nil }},
 		{"ProvedNotTrimmed", func(o *Observation) { o.StoredVersions = []string{"v1"} }},
 		{"WalkUnderWay", func(o *Observation) { o.Walking = nil }},
 		{"NotSurveyed", func(o *Observation) { o.Evidence.Survey.Versions = []string{"v1alpha1"} }},

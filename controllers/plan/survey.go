@@ -17,8 +17,8 @@ type Surveyed struct {
 	// NextAt is when the next one may begin.
 	NextAt time.Time
 
-	// Trouble is why the last survey did not succeed; nil when it did.
-	Trouble  *Trouble
+	// Failure is why the last survey did not succeed; nil when it did.
+	Failure  *Failure
 	Failures int
 	// MayLose are the versions of which ownership could be lost when it began.
 	MayLose []string
@@ -44,7 +44,7 @@ func (s Surveyed) due(r Removal) (at time.Time, is bool) {
 	switch {
 	case len(r.Versions) == 0:
 		return time.Time{}, false
-	case !s.Covers(r), s.Trouble != nil:
+	case !s.Covers(r), s.Failure != nil:
 		return s.NextAt, true
 	case r.Every <= 0:
 		return time.Time{}, false
@@ -58,8 +58,8 @@ func (s Surveyed) due(r Removal) (at time.Time, is bool) {
 // after is the survey once a walk over all objects has ended.
 func (s Surveyed) after(w Outcome, now time.Time) Surveyed {
 	s.MayLose = w.MayLose
-	if w.Trouble != nil {
-		s.Trouble, s.Tried, s.NextAt = w.Trouble, w.Started, now.Add(Backoff(s.Failures))
+	if w.Failure != nil {
+		s.Failure, s.Tried, s.NextAt = w.Failure, w.Started, now.Add(Backoff(s.Failures))
 		s.Failures++
 		return s
 	}

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 )
 
@@ -39,14 +39,14 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		return nil, s, err
 	}
 	s.CRD = r.describe(crd)
-	wished, left := r.wishes.note(removal, s.Now)
-	s.Asked, s.ClosedAt, s.Requested = wished.asked, wished.closedAt, wished.requestedAt
+	request, left := r.requests.note(removal, s.Now)
+	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
 	if left != "" {
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))
 	}
-	if standing, known := r.opts.Migration.Standing(crd.Name); known {
-		standing = verdict.Disclose(standing, removal.Namespace)
-		s.Standing = &standing
+	if status, known := r.opts.Migration.Status(crd.Name); known {
+		status = verdict.Disclose(status, removal.Namespace)
+		s.Migration = &status
 	}
 	return crd, s, nil
 }
@@ -61,7 +61,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *ve
 		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
 		Deleting:       crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions,
-		Provenance:     provenance.Of(crd, r.opts.LabelKey),
+		LabelOrigin:    labelorigin.Of(crd, r.opts.LabelKey),
 	}
 	d.ResourceVersion = crd.ResourceVersion
 	for _, v := range crd.Spec.Versions {

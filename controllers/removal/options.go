@@ -14,12 +14,12 @@ import (
 // Migration is the side of the migration reconciler that removals see.
 type Migration interface {
 	// Ask says that asker wants versions of a CRD to go.
-	Ask(crd string, asker types.NamespacedName, wish plan.Removal)
-	// Withdraw takes a wish back.
+	Ask(crd string, asker types.NamespacedName, request plan.Removal)
+	// Withdraw takes a request back.
 	Withdraw(crd string, asker types.NamespacedName)
-	// Standing is how far the migration of a CRD is.
-	Standing(crd string) (plan.Standing, bool)
-	// Changes names CRDs whose standing has changed.
+	// Status is how far the migration of a CRD is.
+	Status(crd string) (plan.MigrationStatus, bool)
+	// Changes names CRDs whose status has changed.
 	Changes() <-chan string
 }
 
@@ -44,9 +44,9 @@ type Options struct {
 	// versions wait to be removed. Default: 10 minutes.
 	SurveyInterval time.Duration
 
-	// Nudge makes Flux Kustomizations and Argo CD Applications look again when
+	// RequestReconcile makes Flux Kustomizations and Argo CD Applications look again when
 	// a gate opens. It needs a Role of its own.
-	Nudge bool
+	RequestReconcile bool
 
 	// Recorder receives Events. Default: the manager's. One of
 	// fluxcd/pkg/runtime/events sends them to Flux's notification-controller too.

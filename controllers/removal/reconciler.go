@@ -19,17 +19,17 @@ import (
 
 // Reconciler answers one VersionRemoval at a time.
 type Reconciler struct {
-	opts    Options
-	client  client.Client // cached
-	fresh   client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
-	crds    *crdReader
-	status  client.SubResourceWriter // of CRDs
-	metrics controller.Metrics
-	wishes  *wishes
-	answers *answers
+	opts     Options
+	client   client.Client // cached
+	fresh    client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
+	crds     *crdReader
+	status   client.SubResourceWriter // of CRDs
+	metrics  controller.Metrics
+	requests *requests
+	answers  *answers
 
-	settling keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
-	nudges   *nudger           // nil if nobody is to be nudged
+	settling  keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
+	requester *requester        // nil if nobody is to be asked
 }
 
 // Reconcile is the main path.
@@ -41,9 +41,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
 	}
 	started := r.opts.Clock.Now()
-	look, err := r.look(ctx, req.NamespacedName, r.client, r.crds.Get)
-	if err == nil && look.isNews() && !look.situation.Stands(look.verdict) {
-		look, err = r.look(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
+	e, err := r.evaluate(ctx, req.NamespacedName, r.client, r.crds.Get)
+	if err == nil && e.isNews() && !e.situation.StillHolds(e.verdict) {
+		e, err = r.evaluate(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -51,52 +51,52 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	case err != nil:
 		return ctrl.Result{}, err
-	case look.situation.Stands(look.verdict):
+	case e.situation.StillHolds(e.verdict):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // or sooner, when the migration looks
 	}
-	if err := r.approve(ctx, look.crd, look.removal, look.verdict); err != nil {
+	if err := r.approve(ctx, e.crd, e.removal, e.verdict); err != nil {
 		return ctrl.Result{}, err
 	}
-	opened, err := r.report(ctx, look)
-	r.measure(ctx, look.removal, started)
+	opened, err := r.report(ctx, e)
+	r.measure(ctx, e.removal, started)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if opened && r.nudges != nil {
-		r.nudges.wake(ctx, look.removal)
+	if opened && r.requester != nil {
+		r.requester.wake(ctx, e.removal)
 	}
-	return r.result(look.situation, look.verdict), nil
+	return r.result(e.situation, e.verdict), nil
 }
 
-// look is one VersionRemoval as it was found, and the answer to it.
-type look struct {
+// evaluation is one VersionRemoval as it was found, and the answer to it.
+type evaluation struct {
 	before, removal *v1alpha1.VersionRemoval // as found, and with the answer in its status
 	crd             *apiextensionsv1.CustomResourceDefinition
 	situation       verdict.Situation
 	verdict         verdict.Verdict
 }
 
-// look observes and decides. What it is told first comes from caches, since most
-// looks find nothing new; an answer is written only after a look at what is there
+// evaluate observes and decides. What it is told first comes from caches, since most
+// evaluations find nothing new; an answer is written only after one of what is there
 // now. The error is NotFound if the VersionRemoval is gone.
-func (r *Reconciler) look(ctx context.Context, name types.NamespacedName, from client.Reader, crds readsCRD) (l look, err error) {
-	l.before = &v1alpha1.VersionRemoval{}
-	if err := from.Get(ctx, name, l.before); err != nil {
-		return l, err
+func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, from client.Reader, crds readsCRD) (e evaluation, err error) {
+	e.before = &v1alpha1.VersionRemoval{}
+	if err := from.Get(ctx, name, e.before); err != nil {
+		return e, err
 	}
-	if l.crd, l.situation, err = r.observe(ctx, l.before, crds); err != nil {
-		return l, err
+	if e.crd, e.situation, err = r.observe(ctx, e.before, crds); err != nil {
+		return e, err
 	}
-	l.verdict = verdict.Judge(l.situation)
-	if l.verdict.Closes {
-		r.wishes.closed(name, l.situation.Now)
+	e.verdict = verdict.Judge(e.situation)
+	if e.verdict.Closes {
+		r.requests.closed(name, e.situation.Now)
 	}
-	if l.crd != nil {
-		r.ask(l.before, l.situation, l.verdict)
+	if e.crd != nil {
+		r.ask(e.before, e.situation, e.verdict)
 	}
-	l.removal = l.before.DeepCopy()
-	fill(l.removal, l.situation, l.verdict)
-	return l, nil
+	e.removal = e.before.DeepCopy()
+	fill(e.removal, e.situation, e.verdict)
+	return e, nil
 }
 
 // result is the one place that says when to look again without being woken.
@@ -110,7 +110,7 @@ func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result 
 // forget drops what a deleted VersionRemoval asked for.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.answers.forget(name)
-	if crd, known := r.wishes.forget(name); known {
+	if crd, known := r.requests.forget(name); known {
 		r.opts.Migration.Withdraw(crd, name)
 	}
 }

@@ -21,23 +21,23 @@ import (
 const progressStep = 10
 
 // isNews tells whether the answer is another one than the status has.
-func (l look) isNews() bool {
-	return !equality.Semantic.DeepEqual(l.before.Status, l.removal.Status) && !onlyCountsMoved(l.before, l.removal)
+func (e evaluation) isNews() bool {
+	return !equality.Semantic.DeepEqual(e.before.Status, e.removal.Status) && !onlyCountsMoved(e.before, e.removal)
 }
 
 // report writes the verdict into the status, if it is a new one, and returns
 // whether the gate has just opened. It is the only writer of the status.
-func (r *Reconciler) report(ctx context.Context, l look) (opened bool, err error) {
-	if !l.isNews() {
+func (r *Reconciler) report(ctx context.Context, e evaluation) (opened bool, err error) {
+	if !e.isNews() {
 		return false, nil
 	}
-	patcher := patch.NewSerialPatcher(l.before, r.client)
-	if err := patcher.Patch(ctx, l.removal, patch.WithFieldOwner(v1alpha1.FieldManager),
+	patcher := patch.NewSerialPatcher(e.before, r.client)
+	if err := patcher.Patch(ctx, e.removal, patch.WithFieldOwner(v1alpha1.FieldManager),
 		patch.WithOwnedConditions{Conditions: []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition}}); err != nil {
-		return false, fmt.Errorf("writing the status of %s/%s: %w", l.removal.Namespace, l.removal.Name, err)
+		return false, fmt.Errorf("writing the status of %s/%s: %w", e.removal.Namespace, e.removal.Name, err)
 	}
-	r.tell(ctx, l.before, l.removal, l.verdict)
-	return l.verdict.State == verdict.Ready && !conditions.IsReady(l.before), nil
+	r.tell(ctx, e.before, e.removal, e.verdict)
+	return e.verdict.State == verdict.Ready && !conditions.IsReady(e.before), nil
 }
 
 // fill puts a verdict into the status.

@@ -43,37 +43,37 @@ const (
 	ownerPoll = 250 * time.Millisecond
 )
 
-// nudger makes the GitOps tool that owns a VersionRemoval look again when the
+// requester makes the GitOps tool that owns a VersionRemoval reconcile when the
 // gate has opened. All it may write are the annotations made for that. It works
-// in the background: a gate is open whether or not anybody is nudged.
-type nudger struct {
+// in the background: a gate is open whether or not anybody reconciles.
+type requester struct {
 	client client.Client
 	live   client.Reader
 	clock  clock.Clock
 	opened chan *v1alpha1.VersionRemoval
 }
 
-func newNudger(c client.Client, live client.Reader, clk clock.Clock) *nudger {
-	return &nudger{client: c, live: live, clock: clk, opened: make(chan *v1alpha1.VersionRemoval, 128)}
+func newRequester(c client.Client, live client.Reader, clk clock.Clock) *requester {
+	return &requester{client: c, live: live, clock: clk, opened: make(chan *v1alpha1.VersionRemoval, 128)}
 }
 
-// wake asks for a nudge.
-func (n *nudger) wake(ctx context.Context, removal *v1alpha1.VersionRemoval) {
+// wake asks for a request.
+func (r *requester) wake(ctx context.Context, removal *v1alpha1.VersionRemoval) {
 	select {
-	case n.opened <- removal.DeepCopy():
+	case r.opened <- removal.DeepCopy():
 	default:
-		ctrl.LoggerFrom(ctx).Info("too many gates open at once, nobody is nudged", "removal", client.ObjectKeyFromObject(removal))
+		ctrl.LoggerFrom(ctx).Info("too many gates open at once, nobody is asked to reconcile", "removal", client.ObjectKeyFromObject(removal))
 	}
 }
 
-// Start nudges until ctx ends.
-func (n *nudger) Start(ctx context.Context) error {
+// Start makes requests until ctx ends.
+func (r *requester) Start(ctx context.Context) error {
 	for {
 		select {
-		case removal := <-n.opened:
+		case removal := <-r.opened:
 			go func() {
-				if err := n.nudge(ctx, removal); err != nil {
-					ctrl.LoggerFrom(ctx).Error(err, "nudging the owner of a VersionRemoval", "removal", client.ObjectKeyFromObject(removal))
+				if err := r.request(ctx, removal); err != nil {
+					ctrl.LoggerFrom(ctx).Error(err, "asking the owner of a VersionRemoval to reconcile", "removal", client.ObjectKeyFromObject(removal))
 				}
 			}()
 		case <-ctx.Done():
@@ -82,36 +82,36 @@ func (n *nudger) Start(ctx context.Context) error {
 	}
 }
 
-func (n *nudger) nudge(ctx context.Context, removal *v1alpha1.VersionRemoval) error {
+func (r *requester) request(ctx context.Context, removal *v1alpha1.VersionRemoval) error {
 	if name, ok := fluxOwner(removal); ok {
-		return n.nudgeFlux(ctx, name)
+		return r.requestFlux(ctx, name)
 	}
 	if name, ok := argoOwner(removal); ok {
-		return n.annotate(ctx, application, name, argoRefresh, "normal")
+		return r.annotate(ctx, application, name, argoRefresh, "normal")
 	}
 	return nil
 }
 
-// nudgeFlux asks the owning Kustomization to look, waits until it has answered
+// requestFlux asks the owning Kustomization to look, waits until it has answered
 // and is ready, and then asks its dependents, which nothing else wakes.
-func (n *nudger) nudgeFlux(ctx context.Context, owner types.NamespacedName) error {
-	dependents, err := n.dependents(ctx, owner)
+func (r *requester) requestFlux(ctx context.Context, owner types.NamespacedName) error {
+	dependents, err := r.dependents(ctx, owner)
 	if err != nil {
 		return err
 	}
-	asked := n.now()
-	if err := n.annotate(ctx, kustomization, owner, meta.ReconcileRequestAnnotation, asked); err != nil {
+	asked := r.now()
+	if err := r.annotate(ctx, kustomization, owner, meta.ReconcileRequestAnnotation, asked); err != nil {
 		return err
 	}
-	for deadline := n.clock.Now().Add(ownerWait); n.clock.Now().Before(deadline) && !n.answered(ctx, owner, asked); {
+	for deadline := r.clock.Now().Add(ownerWait); r.clock.Now().Before(deadline) && !r.answered(ctx, owner, asked); {
 		select {
-		case <-n.clock.After(ownerPoll):
+		case <-r.clock.After(ownerPoll):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	for _, dependent := range dependents {
-		if err := n.annotate(ctx, kustomization, dependent, meta.ReconcileRequestAnnotation, n.now()); err != nil {
+		if err := r.annotate(ctx, kustomization, dependent, meta.ReconcileRequestAnnotation, r.now()); err != nil {
 			return err
 		}
 	}
@@ -119,10 +119,10 @@ func (n *nudger) nudgeFlux(ctx context.Context, owner types.NamespacedName) erro
 }
 
 // dependents are the Kustomizations that depend on owner.
-func (n *nudger) dependents(ctx context.Context, owner types.NamespacedName) (names []types.NamespacedName, err error) {
+func (r *requester) dependents(ctx context.Context, owner types.NamespacedName) (names []types.NamespacedName, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kustomization.GroupVersion().WithKind("KustomizationList"))
-	if err := n.live.List(ctx, list); err != nil {
+	if err := r.live.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing Kustomizations: %w", err)
 	}
 	for i := range list.Items {
@@ -144,10 +144,10 @@ func (n *nudger) dependents(ctx context.Context, owner types.NamespacedName) (na
 }
 
 // answered tells whether a Kustomization has answered the request and is ready.
-func (n *nudger) answered(ctx context.Context, name types.NamespacedName, asked string) bool {
+func (r *requester) answered(ctx context.Context, name types.NamespacedName, asked string) bool {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kustomization)
-	if n.live.Get(ctx, name, object) != nil {
+	if r.live.Get(ctx, name, object) != nil {
 		return false
 	}
 	if at, _, _ := unstructured.NestedString(object.Object, "status", "lastHandledReconcileAt"); at != asked {
@@ -163,19 +163,19 @@ func (n *nudger) answered(ctx context.Context, name types.NamespacedName, asked 
 	return false
 }
 
-func (n *nudger) annotate(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName, key, value string) error {
+func (r *requester) annotate(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName, key, value string) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	object.SetName(name.Name)
 	object.SetNamespace(name.Namespace)
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	if err := n.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
+	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return fmt.Errorf("annotating %s %s: %w", kind.Kind, name, err)
 	}
 	return nil
 }
 
-func (n *nudger) now() string { return n.clock.Now().UTC().Format(time.RFC3339Nano) }
+func (r *requester) now() string { return r.clock.Now().UTC().Format(time.RFC3339Nano) }
 
 // fluxOwner is the Kustomization whose inventory a VersionRemoval is in.
 func fluxOwner(removal *v1alpha1.VersionRemoval) (types.NamespacedName, bool) {

@@ -25,7 +25,7 @@ import (
 
 const requestedAt = "reconcile.fluxcd.io/requestedAt"
 
-func nudging(_ *migration.Options, r *removal.Options) { r.Nudge = true }
+func requesting(_ *migration.Options, r *removal.Options) { r.RequestReconcile = true }
 
 func TestAnOpenedGateWakesTheKustomizationAndThenItsDependents(t *testing.T) {
 	g := flipped(t, 5)
@@ -39,7 +39,7 @@ func TestAnOpenedGateWakesTheKustomizationAndThenItsDependents(t *testing.T) {
 	g.Ask(func(r *v1alpha1.VersionRemoval) {
 		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": ns}
 	})
-	g.moult(nudging)
+	g.moult(requesting)
 	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
 	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "nobody is woken before the gate is open")
 	g.Consistently(g.annotation(dependent, requestedAt), "1s").Should(BeEmpty(), "its dependency is not ready yet")
@@ -71,7 +71,7 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 			g.namespace(c.namespace)
 			app := g.create("argoproj.io/v1alpha1", "Application", c.namespace, c.app, nil)
 			g.Ask(c.track)
-			g.moult(nudging)
+			g.moult(requesting)
 			g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon, "20ms").Should(Equal("normal"))
 		})
 	}
@@ -84,19 +84,19 @@ func TestTheNudgeNeedsNoMoreThanItsComponentGrants(t *testing.T) {
 	g.Ask(func(r *v1alpha1.VersionRemoval) {
 		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": g.Name.Namespace}
 	})
-	g.moultAt(g.nudger(), nudging)
+	g.moultAt(g.requester(), requesting)
 	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
 }
 
-// nudger is a user with what SetupWithManager says is needed, and the nudge
+// requester is a user with what SetupWithManager says is needed, and the nudge
 // component's role.
-func (g *gate) nudger() *rest.Config {
+func (g *gate) requester() *rest.Config {
 	g.t.Helper()
 	raw, err := os.ReadFile("../../clusters/components/nudge/role.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	nudge := &rbacv1.ClusterRole{}
 	g.Expect(yaml.Unmarshal(bytes.SplitN(raw, []byte("\n---\n"), 2)[0], nudge)).To(Succeed())
-	return running.User(g.t, cp.Config, "nudger-"+g.GR.Group, running.MoultRules(nudge.Rules...)...)
+	return running.User(g.t, cp.Config, "requester-"+g.GR.Group, running.MoultRules(nudge.Rules...)...)
 }
 
 // installKind installs a CRD that takes any object, in place of another

@@ -11,15 +11,15 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// wishes remembers what each VersionRemoval has asked for and when, by this
+// requests remembers what each VersionRemoval has asked for and when, by this
 // process' clock, so that no answer is given by what was seen before.
-type wishes struct {
+type requests struct {
 	mu    sync.Mutex
-	known map[types.NamespacedName]wish
+	known map[types.NamespacedName]request
 }
 
-// wish is what is known about one VersionRemoval.
-type wish struct {
+// request is what is known about one VersionRemoval.
+type request struct {
 	crd        string
 	uid        types.UID
 	generation int64
@@ -30,12 +30,12 @@ type wish struct {
 	closedAt    time.Time // when the gate was last closed for long
 }
 
-func newWishes() *wishes { return &wishes{known: map[types.NamespacedName]wish{}} }
+func newRequests() *requests { return &requests{known: map[types.NamespacedName]request{}} }
 
 // note returns what is known about a VersionRemoval as it is now, and the CRD
 // that its name was about before, if that was another one. What an earlier
 // process has found safe is not asked for anew.
-func (w *wishes) note(removal *v1alpha1.VersionRemoval, now time.Time) (wished wish, left string) {
+func (w *requests) note(removal *v1alpha1.VersionRemoval, now time.Time) (known request, left string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name := client.ObjectKeyFromObject(removal)
@@ -45,7 +45,7 @@ func (w *wishes) note(removal *v1alpha1.VersionRemoval, now time.Time) (wished w
 		left = known.crd
 	}
 	if !ok || known.uid != removal.UID {
-		known = wish{uid: removal.UID, generation: removal.Generation, requested: removal.Status.LastHandledReconcileAt}
+		known = request{uid: removal.UID, generation: removal.Generation, requested: removal.Status.LastHandledReconcileAt}
 		if !open(removal) {
 			known.asked = now
 		}
@@ -67,7 +67,7 @@ func open(removal *v1alpha1.VersionRemoval) bool {
 }
 
 // closed notes that a gate is closed and may be for long.
-func (w *wishes) closed(name types.NamespacedName, now time.Time) {
+func (w *requests) closed(name types.NamespacedName, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if known, ok := w.known[name]; ok {
@@ -76,7 +76,7 @@ func (w *wishes) closed(name types.NamespacedName, now time.Time) {
 	}
 }
 
-func (w *wishes) forget(name types.NamespacedName) (crd string, known bool) {
+func (w *requests) forget(name types.NamespacedName) (crd string, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k, known := w.known[name]

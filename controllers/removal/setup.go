@@ -47,11 +47,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	}
 	r := &Reconciler{
 		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
-		wishes: newWishes(), answers: newAnswers(), settling: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
+		requests: newRequests(), answers: newAnswers(), settling: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
-	if opts.Nudge {
-		r.nudges = newNudger(mgr.GetClient(), mgr.GetAPIReader(), opts.Clock)
-		if err := mgr.Add(r.nudges); err != nil {
+	if opts.RequestReconcile {
+		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), opts.Clock)
+		if err := mgr.Add(r.requester); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (v *visitor) answer(w *write, after *metav1.PartialObjectMetadata) answer {
 	}
 	if fields := alterations(v.item, after); len(fields) > 0 {
 		a.altered = true
-		v.book.altered(Alteration{v.key(), fields})
+		v.collector.altered(Alteration{v.key(), fields})
 	}
 	return a
 }
@@ -80,7 +80,7 @@ func (v *visitor) met(ctx context.Context, err error) error {
 		return stopFor(err)
 	case flaky:
 		if v.flakes++; v.flakes <= maxFlakes {
-			return v.patience.pause(ctx, err)
+			return v.backoff.pause(ctx, err)
 		}
 	case rejected, conflict:
 	}
@@ -160,9 +160,9 @@ func (v *visitor) isGone(err error) bool { return notFoundIs(err, v.Ownership.Gr
 // has gone on for too long while other objects got through and the object can be
 // read, it is the object that fails, and not the walk.
 func (v *visitor) wait(ctx context.Context, err error) error {
-	spent, over := v.patience.over()
+	spent, over := v.backoff.over()
 	if !over {
-		return v.patience.pause(ctx, err)
+		return v.backoff.pause(ctx, err)
 	}
 	err = fmt.Errorf("no success for %s: %w", spent.Round(time.Second), err)
 	if v.turnout.served(v.Clock.Now()) {

@@ -48,7 +48,7 @@ func TestTheStatusSubresourceIsTheCheaperWay(t *testing.T) {
 			g := NewWithT(t)
 			s := shelfOf(20, c.entry)
 			main, byStatus := &door{shelf: s}, &door{shelf: s, locked: c.locked}
-			_, tally, err := walkOver(s, func(w *Walk) {
+			_, result, err := walkOver(s, func(w *Walk) {
 				w.Ownership.Versions = []string{"v1alpha1", "v1"}
 				w.Objects, w.Status, w.Workers = main, byStatus, 1
 				if c.change != nil {
@@ -57,7 +57,7 @@ func TestTheStatusSubresourceIsTheCheaperWay(t *testing.T) {
 			})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(s.stale()).To(BeZero())
-			g.Expect(tally.By[Failed]).To(BeZero())
+			g.Expect(result.By[Failed]).To(BeZero())
 			g.Expect([]int64{byStatus.writes.Load(), main.writes.Load()}).To(Equal([]int64{c.byStatus, c.main}), "writes to the status and to the main resource")
 		})
 	}
@@ -76,9 +76,9 @@ func TestTheSchemaIsReadOnceAndOnlyForARepair(t *testing.T) {
 	g.Expect(reads.Load()).To(BeZero(), "nothing to repair")
 
 	s := shelfOf(20, entry("tool", apply, old, ownsBoth))
-	_, tally, err := walkOver(s, func(w *Walk) { repairing(w); w.Schema = schema })
+	_, result, err := walkOver(s, func(w *Walk) { repairing(w); w.Schema = schema })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 20}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 20}))
 	g.Expect(reads.Load()).To(BeEquivalentTo(1))
 	g.Expect(s.objects["o00000"].managed[0].FieldsV1.GetRawString()).To(Equal(ownsSize), "what the schema has not is not owned")
 

@@ -106,7 +106,7 @@ func (v *visitor) judge(ctx context.Context, o Ownership, version string, known 
 	return nil
 }
 
-// follow asks the follower with patience. What cannot be read is lost, or waits.
+// follow asks the follower, again and again if need be. What cannot be read is lost, or waits.
 func (v *visitor) follow(ctx context.Context, f Follower, from, to string, owned []*fieldpath.Set) ([]follow.Followed, error) {
 	for {
 		followed, err := f.Follow(ctx, v.key(), from, to, owned)
@@ -118,7 +118,7 @@ func (v *visitor) follow(ctx context.Context, f Follower, from, to string, owned
 			v.flakes++
 		}
 		if c == busy || c == flaky && v.flakes <= maxFlakes {
-			if err := v.patience.sit(ctx, err); err != nil {
+			if err := v.backoff.wait(ctx, err); err != nil {
 				return nil, err
 			}
 			continue

@@ -113,16 +113,16 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 			t.Run(name+map[Mode]string{Rewrite: ", in a rewrite", Check: ", in a check", Survey: ", in a survey"}[mode], func(t *testing.T) {
 				g := NewWithT(t)
 				s := shelfOf(1, c.before...)
-				_, tally, err := walkOver(s, func(w *Walk) {
+				_, result, err := walkOver(s, func(w *Walk) {
 					guided(&guide{fail: c.fail}, mode)(w)
 					if c.change != nil {
 						c.change(w)
 					}
 				})
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(tally.By).To(Equal(map[Outcome]int64{outcome: 1}))
+				g.Expect(result.By).To(Equal(map[Outcome]int64{outcome: 1}))
 				g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(c.want)))
-				g.Expect(tally.Losses).To(Equal(c.losses))
+				g.Expect(result.Losses).To(Equal(c.losses))
 			})
 		}
 	}
@@ -131,9 +131,9 @@ func TestEntriesBehindAWebhook(t *testing.T) {
 func TestLossesAreCountedByManager(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(30, entry("painter", apply, "example.com/v1alpha1", ownsColor), entry("tool", apply, "example.com/v1alpha1", ownsBoth))
-	_, tally, err := walkOver(s, guided(&guide{}, Survey))
+	_, result, err := walkOver(s, guided(&guide{}, Survey))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.Losses).To(ConsistOf(
+	g.Expect(result.Losses).To(ConsistOf(
 		And(HaveField("Manager", "painter"), HaveField("Objects", int64(30)), HaveField("Fields", int64(30))),
 		And(HaveField("Manager", "tool"), HaveField("Objects", int64(30)), HaveField("Fields", int64(30)))))
 	g.Expect(s.bodies).To(BeEmpty(), "nothing is written")
@@ -145,7 +145,7 @@ func TestAnEntryThatStaysDoesNotHideWhetherAnObjectWasStale(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(1, entry("painter", apply, "example.com/v1alpha1", ownsColor))
 	s.meanwhile = func(s *shelf, name string, _ int) { s.objects[name].stale = true } // as a webhook that stamps the time
-	_, tally, err := walkOver(s, guided(&guide{}, Check))
+	_, result, err := walkOver(s, guided(&guide{}, Check))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Altered: 1}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Altered: 1}))
 }

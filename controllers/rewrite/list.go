@@ -8,14 +8,14 @@ import (
 )
 
 // list sends all objects on, a page at a time.
-func (w *Walk) list(ctx context.Context, book *tallyBook, pages chan<- []metav1.PartialObjectMetadata) error {
-	l := &lister{Walk: w, size: newPageSize(w.PageSize), patience: w.newPatience()}
+func (w *Walk) list(ctx context.Context, collector *collector, pages chan<- []metav1.PartialObjectMetadata) error {
+	l := &lister{Walk: w, size: newPageSize(w.PageSize), backoff: w.newBackoff()}
 	for {
 		page, err := l.page(ctx)
 		if err != nil {
 			return err
 		}
-		book.listed(l.total(page), page.ResourceVersion)
+		collector.listed(l.total(page), page.ResourceVersion)
 		w.turnout.listed(keysOf(page))
 		next := page.Continue
 		w.strip(page.Items)
@@ -52,20 +52,20 @@ func deal(ctx context.Context, pages <-chan []metav1.PartialObjectMetadata, item
 // lister asks for one page after the other.
 type lister struct {
 	*Walk
-	token    string // where to go on
-	size     pageSize
-	seen     int64
-	patience *patience
+	token   string // where to go on
+	size    pageSize
+	seen    int64
+	backoff *backoff
 }
 
 // page is the next page. An expired list goes on from the token in the error, a
 // page that is too large, or spoilt at all versions, is asked for anew as a smaller
-// one, and a list that cannot be served is asked for with patience.
+// one, and a list that cannot be served is asked for again later.
 func (l *lister) page(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
 	for {
 		page, err := l.atAnyVersion(ctx)
 		if err == nil {
-			l.patience = l.newPatience()
+			l.backoff = l.newBackoff()
 			l.size.came(page)
 			return page, nil
 		}
@@ -83,12 +83,12 @@ func (l *lister) goOn(ctx context.Context, err error) error {
 		if l.token = token; token == "" {
 			l.seen = 0 // the list starts anew
 		}
-		return l.patience.again(ctx, err)
+		return l.backoff.waitAnyhow(ctx, err)
 	case errors.Is(err, ErrPageTooLarge), spoilt(err) && l.size.next > 1:
 		l.size.shrink()
 		return ctx.Err()
 	default:
-		return l.patience.sit(ctx, err)
+		return l.backoff.wait(ctx, err)
 	}
 }
 

@@ -49,11 +49,11 @@ func TestOnlyAReadTellsThatAnObjectIsGone(t *testing.T) {
 				}
 				return nil
 			}
-			_, tally, err := walkOver(s, nil)
+			_, result, err := walkOver(s, nil)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(c.want))
+			g.Expect(result.By).To(Equal(c.want))
 			if c.failure != "" {
-				g.Expect(tally.Failures[0].String()).To(Equal(c.failure))
+				g.Expect(result.FailedObjects[0].String()).To(Equal(c.failure))
 			}
 		})
 	}
@@ -100,11 +100,11 @@ func TestWhetherAConversionWebhookIsDeadIsToldByOtherObjects(t *testing.T) {
 			if s.unreadable = write; c.readable != nil {
 				s.unreadable = answer(c.readable)
 			}
-			_, tally, err := walkOver(s, func(w *Walk) { w.PageSize = 50 })
+			_, result, err := walkOver(s, func(w *Walk) { w.PageSize = 50 })
 			if c.failed >= 0 {
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(tally.FailedBy).To(Equal(map[string]int64{"ConversionFailed": c.failed}))
-				g.Expect(tally.Done()).To(BeEquivalentTo(100))
+				g.Expect(result.FailedBy).To(Equal(map[string]int64{"ConversionFailed": c.failed}))
+				g.Expect(result.Done()).To(BeEquivalentTo(100))
 				return
 			}
 			stopped := (*Stopped)(nil)
@@ -144,10 +144,10 @@ func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
 						}
 						return nil
 					}
-					_, tally, err := walkOver(s, nil)
+					_, result, err := walkOver(s, nil)
 					g.Expect(err).NotTo(HaveOccurred())
-					g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 20 - int64(len(bad)), Failed: int64(len(bad))}))
-					g.Expect(tally.Failures[0].String()).To(MatchRegexp("^ns/"+bad[0]+`: Unavailable: no success for [1-4]m\d+s: `), "those that hang take turns")
+					g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 20 - int64(len(bad)), Failed: int64(len(bad))}))
+					g.Expect(result.FailedObjects[0].String()).To(MatchRegexp("^ns/"+bad[0]+`: Unavailable: no success for [1-4]m\d+s: `), "those that hang take turns")
 				})
 			})
 		}

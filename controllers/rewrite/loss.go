@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// maxLosses is how many a Tally names; one at each version where entries wait, it
+// maxLosses is how many a Result names; one at each version where entries wait, it
 // always does.
 const maxLosses = 100
 
@@ -48,7 +48,7 @@ func (v *visitor) loss(o Ownership, entry metav1.ManagedFieldsEntry, fields *fie
 }
 
 // lost notes what managers lose of one object.
-func (b *tallyBook) lost(losses []Loss) {
+func (b *collector) lost(losses []Loss) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range losses {
@@ -56,7 +56,7 @@ func (b *tallyBook) lost(losses []Loss) {
 	}
 }
 
-func (t *Tally) addLoss(l Loss) {
+func (t *Result) addLoss(l Loss) {
 	for i := range t.Losses {
 		if known := &t.Losses[i]; known.same(l) {
 			known.Objects++
@@ -70,6 +70,6 @@ func (t *Tally) addLoss(l Loss) {
 }
 
 // waitsFor tells whether an entry is known to have been left at a version.
-func (t *Tally) waitsFor(version string) bool {
+func (t *Result) waitsFor(version string) bool {
 	return slices.ContainsFunc(t.Losses, func(l Loss) bool { return l.Waits && l.Version == version })
 }

@@ -44,12 +44,12 @@ func TestACheckKnowsItsOwnRewriteEvenIfTheAnswerIsLost(t *testing.T) {
 			for _, o := range s.objects {
 				o.stale = c.stale
 			}
-			_, tally, err := walkOver(s, func(w *Walk) {
+			_, result, err := walkOver(s, func(w *Walk) {
 				w.Mode, w.Objects = Check, &mute{shelf: s, asked: map[string]bool{}}
 				w.Workers = 20
 			})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(c.want))
+			g.Expect(result.By).To(Equal(c.want))
 		})
 	}
 }

@@ -57,9 +57,9 @@ func TestAPageIsAsLongAsItsObjectsAllow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			h := &heavy{shelf: newShelf(c.n), size: c.size}
-			_, tally, err := walkOver(h.shelf, func(w *Walk) { w.Objects, w.PageSize, w.Workers = h, 0, 32 })
+			_, result, err := walkOver(h.shelf, func(w *Walk) { w.Objects, w.PageSize, w.Workers = h, 0, 32 })
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: int64(c.n)}))
+			g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: int64(c.n)}))
 			g.Expect(h.limits[:min(len(h.limits), len(c.limits))]).To(Equal(c.limits))
 			g.Expect(len(h.limits)).To(BeNumerically("<=", c.lists), "%v", h.limits)
 			if name != "one that is larger than a page" {

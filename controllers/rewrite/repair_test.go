@@ -21,11 +21,11 @@ func TestGarbageInManagedFieldsFailsThatObjectOnly(t *testing.T) {
 			g := NewWithT(t)
 			s := shelfOf(20, entry("tool", apply, old, ownsSize))
 			s.objects["o00003"].managed = entries
-			_, tally, err := walkOver(s, repairing)
+			_, result, err := walkOver(s, repairing)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 19, Failed: 1}))
-			g.Expect(tally.Failures).To(HaveLen(1))
-			g.Expect(tally.Failures[0].String()).To(HavePrefix("ns/o00003: Rejected: managedFields"))
+			g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 19, Failed: 1}))
+			g.Expect(result.FailedObjects).To(HaveLen(1))
+			g.Expect(result.FailedObjects[0].String()).To(HavePrefix("ns/o00003: Rejected: managedFields"))
 			g.Expect(s.tries["o00003"]).To(BeZero(), "a write would wipe what cannot be read")
 		})
 	}
@@ -67,9 +67,9 @@ func TestARepairIsOneGuardedWriteAndNoLargerThanItMustBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			s := shelfOf(1, c.entries...)
-			_, tally, err := walkOver(s, repairing)
+			_, result, err := walkOver(s, repairing)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 1}))
+			g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 1}))
 			g.Expect(s.stale()).To(BeZero(), "a repair is a rewrite too")
 			g.Expect(s.bodies).To(HaveLen(1))
 			g.Expect(s.bodies[0]).To(MatchJSON(c.body))
@@ -82,9 +82,9 @@ func TestASurveyWritesOnlyToObjectsThatNameAVersionThatGoes(t *testing.T) {
 	s := shelfOf(30, entry("tool", apply, "example.com/v1", ownsSize))
 	s.objects["o00003"].managed = []metav1.ManagedFieldsEntry{entry("tool", apply, "example.com/v1alpha1", ownsSize)}
 	s.objects["o00007"].managed = nil
-	_, tally, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode = leaving(), Survey })
+	_, result, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode = leaving(), Survey })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 1, Current: 29}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 1, Current: 29}))
 	g.Expect(s.tries).To(Equal(map[string]int{"o00003": 1}))
 	g.Expect(s.objects["o00003"].managed).To(ConsistOf(HaveField("APIVersion", "example.com/v1")))
 }
@@ -95,9 +95,9 @@ func TestACheckRepairsWhatItNeedNotCheck(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(10, entry("tool", apply, "example.com/v1", ownsSize))
 	s.objects["o00009"].managed = []metav1.ManagedFieldsEntry{entry("tool", apply, "example.com/v1alpha1", ownsSize)}
-	_, tally, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode, w.ProvedAfter = leaving(), Check, "6" })
+	_, result, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode, w.ProvedAfter = leaving(), Check, "6" })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 6, Current: 3, Repaired: 1}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 6, Current: 3, Repaired: 1}))
 }
 
 // A repair stores an object whether it was stale or not. That a check has found a
@@ -118,9 +118,9 @@ func TestACheckTellsWhichOfTheObjectsItRepairsWereStale(t *testing.T) {
 			s.objects[name].managed = []metav1.ManagedFieldsEntry{entry("tool", apply, "example.com/v1", ownsSize)}
 		}
 	}
-	_, tally, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode = leaving(), Check })
+	_, result, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode = leaving(), Check })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 7, Repaired: 3}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 7, Repaired: 3}))
 	for name, o := range s.objects {
 		g.Expect(o.managed).To(ConsistOf(HaveField("APIVersion", "example.com/v1")), name)
 	}
@@ -130,9 +130,9 @@ func TestACheckTellsWhichOfTheObjectsItRepairsWereStale(t *testing.T) {
 func TestACheckDoesNotLookAtAnObjectWhoseEntriesNameAVersionThatHasGone(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(10, entry("tool", apply, "example.com/v1alpha1", ownsSize))
-	_, tally, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode, w.Ownership.Versions = leaving(), Check, []string{"v1"} })
+	_, result, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode, w.Ownership.Versions = leaving(), Check, []string{"v1"} })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 10}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 10}))
 	g.Expect(s.bodies).To(HaveLen(10))
 }
 
@@ -146,10 +146,10 @@ func TestAnEntryThatShowsInAnAnswerIsMovedToo(t *testing.T) {
 			s.objects[name].managed = []metav1.ManagedFieldsEntry{entry("late", update, "example.com/v1alpha1", ownsSize)}
 		}
 	}
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 3}))
-	g.Expect(tally.Writers).To(ConsistOf(HaveField("Manager", "late")))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 3}))
+	g.Expect(result.Writers).To(ConsistOf(HaveField("Manager", "late")))
 	g.Expect(s.objects["o00001"].managed).To(ConsistOf(HaveField("APIVersion", "example.com/v1")))
 }
 
@@ -162,9 +162,9 @@ func TestARepairThatLosesARaceIsDoneAnew(t *testing.T) {
 			s.objects[name].managed = append(s.objects[name].managed, entry("late", update, "example.com/v1alpha1", ownsSize, lately))
 		}
 	}
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 5}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 5}))
 	g.Expect(s.objects["o00003"].managed).To(HaveExactElements(
 		And(HaveField("Manager", "tool"), HaveField("APIVersion", "example.com/v1")),
 		And(HaveField("Manager", "late"), HaveField("APIVersion", "example.com/v1"))))
@@ -181,10 +181,10 @@ func TestARepairThatIsRefusedForWhatItIsSaysSo(t *testing.T) {
 		}
 		return nil
 	}
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 4, Failed: 1}))
-	g.Expect(tally.Failures[0].String()).To(Equal("ns/o00003: Invalid: spec.size: wrong"))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 4, Failed: 1}))
+	g.Expect(result.FailedObjects[0].String()).To(Equal("ns/o00003: Invalid: spec.size: wrong"))
 	g.Expect(s.tries["o00003"]).To(Equal(1))
 }
 
@@ -217,9 +217,9 @@ func TestARepairOfAnObjectThatIsWrittenAllTheTime(t *testing.T) {
 			g := NewWithT(t)
 			s := shelfOf(1, c.before...)
 			s.meanwhile = hot
-			_, tally, err := walkOver(s, repairing)
+			_, result, err := walkOver(s, repairing)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 1}), "%v", tally.Failures)
+			g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 1}), "%v", result.FailedObjects)
 			g.Expect(s.tries["o00000"]).To(Equal(2))
 			for _, entries := range [][]metav1.ManagedFieldsEntry{s.objects["o00000"].managed, c.after} {
 				for i := range entries {
@@ -245,9 +245,9 @@ func TestAnEntryThatComesWhileItsTwinIsMovedLosesNothing(t *testing.T) {
 			s.objects[name].managed = append(s.objects[name].managed, entry("tool", update, current, `{"f:status":{"f:phase":{}}}`, lately))
 		}
 	}
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 1}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 1}))
 	g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON([]metav1.ManagedFieldsEntry{
 		entry("tool", update, current, `{"f:spec":{"f:size":{}},"f:status":{"f:phase":{}}}`, lately)})))
 }
@@ -259,8 +259,8 @@ func TestARepairThatLosesEveryRaceFailsAndSaysSo(t *testing.T) {
 		s.touch(name)
 		s.objects[name].managed = []metav1.ManagedFieldsEntry{entry("tool", apply, "example.com/v1alpha1", fmt.Sprintf(`{"f:spec":{"f:part%d":{}}}`, try))}
 	}
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.FailedBy).To(Equal(map[string]int64{"Conflict": 1}))
+	g.Expect(result.FailedBy).To(Equal(map[string]int64{"Conflict": 1}))
 	g.Expect(s.tries["o00000"]).To(Equal(2*maxRaces + 1))
 }

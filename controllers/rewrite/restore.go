@@ -66,10 +66,10 @@ func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObje
 		}
 		restored, err := v.putBack(ctx, ownership, before, after)
 		if err == nil && !wiped(before, restored) {
-			v.book.lost(v.forced(ownership, before, errUnconvertible))
+			v.collector.lost(v.forced(ownership, before, errUnconvertible))
 			return restored, nil
 		}
-		if v.patience.pause(ctx, err) != nil {
+		if v.backoff.pause(ctx, err) != nil {
 			break
 		}
 		fresh, err := v.Objects.Get(ctx, v.key())

@@ -98,9 +98,9 @@ func TestEntriesThatAWriteWipedArePutBack(t *testing.T) {
 			g := NewWithT(t)
 			s := shelfOf(1, before()...)
 			s.wipes, s.fail, s.meanwhile = c.wipes, c.fail, c.meanwhile
-			_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+			_, result, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
+			g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
 			g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(c.want)))
 			g.Expect(s.stale()).To(BeZero())
 		})
@@ -114,10 +114,10 @@ func TestEntriesThatCannotBePutBackFailTheObjectAndNoOther(t *testing.T) {
 	s.wipes = func(_ int, entries []metav1.ManagedFieldsEntry) bool {
 		return len(entries) > 0 && entries[0].Manager == "doomed"
 	}
-	_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+	_, result, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 4, Failed: 1}))
-	g.Expect(tally.Failures[0].String()).To(HavePrefix("ns/o00003: OwnershipLost: the API server cleared the object's managedFields"))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 4, Failed: 1}))
+	g.Expect(result.FailedObjects[0].String()).To(HavePrefix("ns/o00003: OwnershipLost: the API server cleared the object's managedFields"))
 	g.Expect(s.tries["o00003"]).To(Equal(1 + 2*maxRaces))
 }
 
@@ -130,9 +130,9 @@ func TestAnObjectDeletedBeforeItsEntriesAreBackIsGone(t *testing.T) {
 			delete(s.objects, name)
 		}
 	}
-	_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+	_, result, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Gone: 1}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Gone: 1}))
 }
 
 // Nobody else knows the entries any more.
@@ -153,9 +153,9 @@ func TestAWalkThatIsStoppedPutsEntriesBackFirst(t *testing.T) {
 func TestAnObjectWithoutEntriesIsNotTakenForWiped(t *testing.T) {
 	g := NewWithT(t)
 	s := newShelf(3)
-	_, tally, err := walkOver(s, resting)
+	_, result, err := walkOver(s, resting)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 3}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 3}))
 	g.Expect(s.bodies).To(HaveLen(3))
 }
 
@@ -165,10 +165,10 @@ func TestARepairWithoutEffectFailsTheObject(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(1, entry("tool", apply, "example.com/v1alpha1", ownsSize))
 	s.keeps = true
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Failed: 1}))
-	g.Expect(tally.Failures[0].String()).To(ContainSubstring("OwnershipLost: the API server accepted the object's new managedFields and kept the old ones"))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Failed: 1}))
+	g.Expect(result.FailedObjects[0].String()).To(ContainSubstring("OwnershipLost: the API server accepted the object's new managedFields and kept the old ones"))
 }
 
 // What an object had when it was listed may be minutes old.
@@ -190,9 +190,9 @@ func TestEntriesThatAWriteWipedArePutBackAsTheyWereRightBeforeIt(t *testing.T) {
 			}
 			wiped := 0
 			s.wipes = func(int, []metav1.ManagedFieldsEntry) bool { wiped++; return wiped == 1 }
-			_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+			_, result, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By[Failed]).To(BeZero())
+			g.Expect(result.By[Failed]).To(BeZero())
 			g.Expect(wiped).To(BeNumerically(">", 0), "or nothing is shown")
 			g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(now)))
 		})
@@ -205,12 +205,12 @@ func TestEntriesThatAWriteWipedArePutBackAlthoughItsAnswerIsLost(t *testing.T) {
 			g := NewWithT(t)
 			s := shelfOf(1, before()...)
 			s.wipes = func(try int, _ []metav1.ManagedFieldsEntry) bool { return try == 0 }
-			_, tally, err := walkOver(s, func(w *Walk) {
+			_, result, err := walkOver(s, func(w *Walk) {
 				resting(w)
 				w.Mode, w.Objects, w.Clock = mode, &mute{shelf: s, asked: map[string]bool{}}, swiftClock{}
 			})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
+			g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
 			g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(before())))
 		})
 	}
@@ -221,9 +221,9 @@ func TestAnObjectThatIsWrittenAllTheTimeIsRewrittenInTheEnd(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(1, before()...)
 	s.meanwhile = func(s *shelf, name string, _ int) { s.rv++; s.objects[name].rv = s.rv }
-	_, tally, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
+	_, result, err := walkOver(s, func(w *Walk) { resting(w); w.Clock = swiftClock{} })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
 	g.Expect(s.stale()).To(BeZero())
 	g.Expect(s.bodies).To(HaveLen(maxRaces + 2))
 }

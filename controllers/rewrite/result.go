@@ -38,18 +38,18 @@ const (
 	Failed Outcome = "failed"
 )
 
-// MaxFailures is how many failed objects a Tally names; all are counted.
-const MaxFailures = 20
+// MaxFailedObjects is how many failed objects a Result names; all are counted.
+const MaxFailedObjects = 20
 
-// Failure names one object that could not be rewritten, and why.
-type Failure struct {
+// FailedObject names one object that could not be rewritten, and why.
+type FailedObject struct {
 	types.NamespacedName
 	Reason  string // CamelCase, few values
 	Message string // the API server's own words
 }
 
 // String is "namespace/name: Reason: message".
-func (f Failure) String() string {
+func (f FailedObject) String() string {
 	name := f.Name
 	if f.Namespace != "" {
 		name = f.NamespacedName.String()
@@ -64,16 +64,16 @@ func (f Failure) String() string {
 // off behind it.
 const maxName = 120
 
-func byKey(a, b Failure) int {
+func byKey(a, b FailedObject) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// Tally counts the objects of a walk.
-type Tally struct {
-	Total    int64 // listed so far plus what the API server says is to come
-	By       map[Outcome]int64
-	FailedBy map[string]int64 // by reason
-	Failures []Failure        // the first MaxFailures by namespace and name
+// Result counts the objects of a walk.
+type Result struct {
+	Total         int64 // listed so far plus what the API server says is to come
+	By            map[Outcome]int64
+	FailedBy      map[string]int64 // by reason
+	FailedObjects []FailedObject   // the first MaxFailedObjects by namespace and name
 	// Writers are the field managers that wrote at a version that is to go, the
 	// latest first; of very many, those that wrote last.
 	Writers []Writer
@@ -89,25 +89,25 @@ type Tally struct {
 }
 
 // Done is how many objects have an outcome.
-func (t Tally) Done() (n int64) {
+func (t Result) Done() (n int64) {
 	for _, k := range t.By {
 		n += k
 	}
 	return n
 }
 
-// tallyBook is a Tally many workers write to.
-type tallyBook struct {
+// collector is a Result many workers write to.
+type collector struct {
 	mu      sync.Mutex
-	t       Tally
+	t       Result
 	writers map[writerKey]*Writer
 }
 
-func newTallyBook() *tallyBook {
-	return &tallyBook{t: Tally{By: map[Outcome]int64{}, FailedBy: map[string]int64{}, LastWrites: map[string]time.Time{}}, writers: map[writerKey]*Writer{}}
+func newCollector() *collector {
+	return &collector{t: Result{By: map[Outcome]int64{}, FailedBy: map[string]int64{}, LastWrites: map[string]time.Time{}}, writers: map[writerKey]*Writer{}}
 }
 
-func (b *tallyBook) listed(total int64, resourceVersion string) {
+func (b *collector) listed(total int64, resourceVersion string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.t.Total = total
@@ -116,24 +116,24 @@ func (b *tallyBook) listed(total int64, resourceVersion string) {
 	}
 }
 
-func (b *tallyBook) add(o Outcome) {
+func (b *collector) add(o Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.t.By[o]++
 }
 
-func (b *tallyBook) fail(f Failure) {
+func (b *collector) fail(f FailedObject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.t.By[Failed]++
 	b.t.FailedBy[f.Reason]++
-	at, _ := slices.BinarySearchFunc(b.t.Failures, f, byKey)
-	b.t.Failures = slices.Insert(b.t.Failures, at, f)
-	b.t.Failures = b.t.Failures[:min(len(b.t.Failures), MaxFailures)]
+	at, _ := slices.BinarySearchFunc(b.t.FailedObjects, f, byKey)
+	b.t.FailedObjects = slices.Insert(b.t.FailedObjects, at, f)
+	b.t.FailedObjects = b.t.FailedObjects[:min(len(b.t.FailedObjects), MaxFailedObjects)]
 }
 
 // altered notes an object whose content a write has changed.
-func (b *tallyBook) altered(a Alteration) {
+func (b *collector) altered(a Alteration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if first := b.t.Alteration; first == nil || a.String() < first.String() {
@@ -142,7 +142,7 @@ func (b *tallyBook) altered(a Alteration) {
 }
 
 // wrote notes a write by a field manager.
-func (b *tallyBook) wrote(w Writer) {
+func (b *collector) wrote(w Writer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w.Last.After(b.t.LastWrites[w.Version]) {
@@ -163,7 +163,7 @@ func (b *tallyBook) wrote(w Writer) {
 
 // makeRoom drops the writer that wrote first if there are too many. It returns
 // false if one that wrote at this time would be it.
-func (b *tallyBook) makeRoom(last time.Time) bool {
+func (b *collector) makeRoom(last time.Time) bool {
 	if len(b.writers) < maxWriters {
 		return true
 	}
@@ -181,12 +181,12 @@ func (b *tallyBook) makeRoom(last time.Time) bool {
 }
 
 // snapshot is a copy that no worker writes to any more.
-func (b *tallyBook) snapshot() Tally {
+func (b *collector) snapshot() Result {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.t
 	t.By, t.FailedBy = maps.Clone(b.t.By), maps.Clone(b.t.FailedBy)
-	t.Failures, t.LastWrites = slices.Clone(b.t.Failures), maps.Clone(b.t.LastWrites)
+	t.FailedObjects, t.LastWrites = slices.Clone(b.t.FailedObjects), maps.Clone(b.t.LastWrites)
 	for _, w := range b.writers {
 		t.Writers = append(t.Writers, *w)
 	}

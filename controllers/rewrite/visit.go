@@ -30,12 +30,12 @@ const (
 // visitor brings one object to its outcome.
 type visitor struct {
 	*Walk
-	book  *tallyBook
-	item  *metav1.PartialObjectMetadata // as last read
-	phase phase
-	found Outcome // what plain writes have shown of it; empty until one has
+	collector *collector
+	item      *metav1.PartialObjectMetadata // as last read
+	phase     phase
+	found     Outcome // what plain writes have shown of it; empty until one has
 
-	patience  *patience
+	backoff   *backoff
 	flakes    int  // errors that may be this object's own
 	races     int  // lost to other clients
 	overtaken bool // written by another client since it was listed
@@ -46,14 +46,14 @@ type visitor struct {
 }
 
 // visit brings one object to its outcome. The error is the end of the walk.
-func (w *Walk) visit(ctx context.Context, book *tallyBook, item *metav1.PartialObjectMetadata) error {
-	v := &visitor{Walk: w, book: book, item: item, patience: w.newPatience()}
+func (w *Walk) visit(ctx context.Context, collector *collector, item *metav1.PartialObjectMetadata) error {
+	v := &visitor{Walk: w, collector: collector, item: item, backoff: w.newBackoff()}
 	v.begin(w.provedBy(item.ResourceVersion))
 	var err error
 	for v.phase != ended && err == nil {
 		err = v.step(ctx)
 	}
-	w.noteWriters(book, v.item) // as last read: an earlier look may miss a writer whose entry was moved
+	w.noteWriters(collector, v.item) // as last read: an earlier look may miss a writer whose entry was moved
 	return err
 }
 
@@ -144,7 +144,7 @@ func (v *visitor) asked(a answer) {
 func (v *visitor) askedAgain(a answer) {
 	if a.moved {
 		v.found = Altered
-		v.book.altered(Alteration{NamespacedName: v.key()})
+		v.collector.altered(Alteration{NamespacedName: v.key()})
 	}
 	v.conclude(a)
 }
@@ -231,14 +231,14 @@ func (v *visitor) affects(item *metav1.PartialObjectMetadata) bool {
 
 func (v *visitor) end(o Outcome) {
 	if o != Gone {
-		v.book.lost(v.losses)
+		v.collector.lost(v.losses)
 	}
-	v.book.add(o)
+	v.collector.add(o)
 	v.phase = ended
 }
 
 func (v *visitor) fail(reason string, err error) {
-	v.book.fail(Failure{NamespacedName: v.key(), Reason: reason, Message: err.Error()})
+	v.collector.fail(FailedObject{NamespacedName: v.key(), Reason: reason, Message: err.Error()})
 	v.phase = ended
 }
 

@@ -81,28 +81,28 @@ type Walk struct {
 	// Jitter is a random part of a pause; it defaults to a real one.
 	Jitter func(time.Duration) time.Duration
 
-	book     atomic.Pointer[tallyBook]
-	turnout  turnout
-	noStatus atomic.Bool               // the status subresource was refused to us
-	known    func() (Ownership, error) // the Ownership, with the schema read once
-	follower func() (Follower, error)  // the Follower, made once; nil if there is none
+	collector atomic.Pointer[collector]
+	turnout   turnout
+	noStatus  atomic.Bool               // the status subresource was refused to us
+	known     func() (Ownership, error) // the Ownership, with the schema read once
+	follower  func() (Follower, error)  // the Follower, made once; nil if there is none
 }
 
-// Tally is the state of the walk, at any time and from any goroutine.
-func (w *Walk) Tally() Tally {
-	if b := w.book.Load(); b != nil {
+// Result is the state of the walk, at any time and from any goroutine.
+func (w *Walk) Result() Result {
+	if b := w.collector.Load(); b != nil {
 		return b.snapshot()
 	}
-	return Tally{}
+	return Result{}
 }
 
 // Run walks until every object has an outcome. The error is the context's or a
-// *Stopped; objects that failed are in the Tally and are no error. A Walk runs
+// *Stopped; objects that failed are in the Result and are no error. A Walk runs
 // once.
-func (w *Walk) Run(ctx context.Context) (Tally, error) {
+func (w *Walk) Run(ctx context.Context) (Result, error) {
 	w.setDefaults()
-	book := newTallyBook()
-	w.book.Store(book)
+	collector := newCollector()
+	w.collector.Store(collector)
 
 	pages := make(chan []metav1.PartialObjectMetadata) // the next is fetched while one is written
 	items := make(chan *metav1.PartialObjectMetadata)
@@ -111,7 +111,7 @@ func (w *Walk) Run(ctx context.Context) (Tally, error) {
 	w.follower = sync.OnceValues(func() (Follower, error) { return w.following(ctx) })
 	group.Go(func() error {
 		defer close(pages)
-		return w.list(ctx, book, pages)
+		return w.list(ctx, collector, pages)
 	})
 	group.Go(func() error {
 		defer close(items)
@@ -120,7 +120,7 @@ func (w *Walk) Run(ctx context.Context) (Tally, error) {
 	for range w.Workers {
 		group.Go(func() error {
 			for item := range items {
-				if err := w.visit(ctx, book, item); err != nil {
+				if err := w.visit(ctx, collector, item); err != nil {
 					return err
 				}
 			}
@@ -128,7 +128,7 @@ func (w *Walk) Run(ctx context.Context) (Tally, error) {
 		})
 	}
 	err := group.Wait()
-	return book.snapshot(), err
+	return collector.snapshot(), err
 }
 
 func (w *Walk) setDefaults() {

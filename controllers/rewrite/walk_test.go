@@ -15,13 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func walkOver(s *shelf, change func(*Walk)) (*Walk, Tally, error) {
+func walkOver(s *shelf, change func(*Walk)) (*Walk, Result, error) {
 	w := &Walk{Objects: s, Ownership: Ownership{Group: "example.com", StorageVersion: "v1", Versions: []string{"v1"}}, PageSize: 7, Workers: 4}
 	if change != nil {
 		change(w)
 	}
-	tally, err := w.Run(context.Background())
-	return w, tally, err
+	result, err := w.Run(context.Background())
+	return w, result, err
 }
 
 func checking(w *Walk) { w.Mode = Check }
@@ -137,14 +137,14 @@ func TestEveryObjectHasOneOutcome(t *testing.T) {
 			g := NewWithT(t)
 			s := newShelf(20)
 			s.fail, s.meanwhile, s.stamps = c.fail, c.meanwhile, c.stamps
-			_, tally, err := walkOver(s, c.change)
+			_, result, err := walkOver(s, c.change)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(tally.By).To(Equal(c.want))
-			g.Expect(tally.Total).To(BeEquivalentTo(20))
-			g.Expect(tally.Done()).To(BeEquivalentTo(20))
+			g.Expect(result.By).To(Equal(c.want))
+			g.Expect(result.Total).To(BeEquivalentTo(20))
+			g.Expect(result.Done()).To(BeEquivalentTo(20))
 			if c.failure != "" {
-				g.Expect(tally.Failures).To(HaveLen(1))
-				g.Expect(tally.Failures[0].String()).To(Equal(c.failure))
+				g.Expect(result.FailedObjects).To(HaveLen(1))
+				g.Expect(result.FailedObjects[0].String()).To(Equal(c.failure))
 			} else {
 				g.Expect(s.stale()).To(BeZero())
 			}
@@ -158,18 +158,18 @@ func TestASecondWalkFindsNothingToWrite(t *testing.T) {
 	_, _, err := walkOver(s, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	rv := s.rv
-	_, tally, err := walkOver(s, checking)
+	_, result, err := walkOver(s, checking)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Current: 50}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Current: 50}))
 	g.Expect(s.rv).To(Equal(rv))
 }
 
 func TestACheckAsksNothingAboutObjectsWrittenAfterTheWindow(t *testing.T) {
 	g := NewWithT(t)
 	s := newShelf(10)
-	_, tally, err := walkOver(s, func(w *Walk) { w.Mode, w.ProvedAfter = Check, "6" })
+	_, result, err := walkOver(s, func(w *Walk) { w.Mode, w.ProvedAfter = Check, "6" })
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Rewritten: 6, Current: 4}))
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 6, Current: 4}))
 	g.Expect(s.tries).To(HaveLen(6))
 }
 
@@ -187,13 +187,13 @@ func TestWhatStopsAWalk(t *testing.T) {
 			g := NewWithT(t)
 			s := newShelf(100)
 			s.fail = func(string, int) error { return c.err }
-			_, tally, err := walkOver(s, nil)
+			_, result, err := walkOver(s, nil)
 			stopped := (*Stopped)(nil)
 			g.Expect(errors.As(err, &stopped)).To(BeTrue(), "%v", err)
 			g.Expect(stopped.Cause).To(Equal(c.cause))
 			g.Expect(errors.Is(err, c.err)).To(BeTrue())
 			g.Expect(len(s.bodies)).To(BeNumerically("<=", 8), "nothing is tried a thousand times over")
-			g.Expect(tally.By[Failed]).To(BeZero())
+			g.Expect(result.By[Failed]).To(BeZero())
 		})
 	}
 }
@@ -207,7 +207,7 @@ func TestAServerThatStaysAwayStopsTheWalkAfterAMinute(t *testing.T) {
 		_, _, err := walkOver(s, nil)
 		g.Expect(err).To(MatchError(ContainSubstring("no success for")))
 		g.Expect(err).To(MatchError(syscall.ECONNREFUSED))
-		g.Expect(time.Since(began)).To(BeNumerically("~", maxPatience, 15*time.Second))
+		g.Expect(time.Since(began)).To(BeNumerically("~", maxBackoff, 15*time.Second))
 	})
 }
 
@@ -217,15 +217,15 @@ func TestFailuresAreAllCountedAndTheFirstTwentyNamedInOrder(t *testing.T) {
 	s.fail = func(string, int) error {
 		return status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "no")
 	}
-	_, tally, err := walkOver(s, nil)
+	_, result, err := walkOver(s, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By[Failed]).To(BeEquivalentTo(200))
-	g.Expect(tally.FailedBy).To(Equal(map[string]int64{"Invalid": 200}))
-	names := make([]string, len(tally.Failures))
-	for i, f := range tally.Failures {
+	g.Expect(result.By[Failed]).To(BeEquivalentTo(200))
+	g.Expect(result.FailedBy).To(Equal(map[string]int64{"Invalid": 200}))
+	names := make([]string, len(result.FailedObjects))
+	for i, f := range result.FailedObjects {
 		names[i] = f.Name
 	}
-	want := make([]string, MaxFailures)
+	want := make([]string, MaxFailedObjects)
 	for i := range want {
 		want[i] = fmt.Sprintf("o%05d", i)
 	}
@@ -242,8 +242,8 @@ func TestACancelledWalkEndsWithTheContextsError(t *testing.T) {
 		}
 	}
 	w := &Walk{Objects: s, PageSize: 10, Workers: 2}
-	tally, err := w.Run(ctx)
+	result, err := w.Run(ctx)
 	g.Expect(err).To(MatchError(context.Canceled))
-	g.Expect(tally.Done()).To(BeNumerically("<", 150))
-	g.Expect(tally.By[Failed]).To(BeZero())
+	g.Expect(result.Done()).To(BeNumerically("<", 150))
+	g.Expect(result.By[Failed]).To(BeZero())
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxWriters is how many field managers a Tally names: those that wrote last.
+// maxWriters is how many field managers a Result names: those that wrote last.
 const maxWriters = 100
 
 // Writer is a field manager that wrote objects at a version that is to go, as
@@ -37,13 +37,13 @@ func latestFirst(a, b Writer) int {
 }
 
 // noteWriters collects who wrote an object at a version that is to go.
-func (w *Walk) noteWriters(book *tallyBook, item *metav1.PartialObjectMetadata) {
+func (w *Walk) noteWriters(collector *collector, item *metav1.PartialObjectMetadata) {
 	for _, entry := range item.ManagedFields {
 		if !w.Ownership.leaving(entry) {
 			continue
 		}
 		version, _ := w.Ownership.version(entry)
-		book.wrote(Writer{
+		collector.wrote(Writer{
 			Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Version: version,
 			Objects: 1, Last: w.writtenAt(entry, version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
 		})

@@ -21,16 +21,16 @@ func TestWritersAtVersionsThatGoAreCollected(t *testing.T) {
 				entry("new-tool", apply, "example.com/v1", ownsSize, lately), entry("stranger", update, "other.example.com/v1alpha1", ownsSize, lately))
 			s.objects["o00003"].managed[0] = entry("tool", apply, old, ownsSize, lately)
 			s.objects["o00004"].managed = nil
-			_, tally, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode = leaving(), mode })
+			_, result, err := walkOver(s, func(w *Walk) { w.Ownership, w.Mode = leaving(), mode })
 			g.Expect(err).NotTo(HaveOccurred())
 			object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
-			for i := range tally.Writers {
-				if !tally.Writers[i].Last.Equal(late) {
-					tally.Writers[i].Object = types.NamespacedName{} // any of them: they wrote in the same second
+			for i := range result.Writers {
+				if !result.Writers[i].Last.Equal(late) {
+					result.Writers[i].Object = types.NamespacedName{} // any of them: they wrote in the same second
 				}
-				tally.Writers[i].Last = tally.Writers[i].Last.UTC()
+				result.Writers[i].Last = result.Writers[i].Last.UTC()
 			}
-			g.Expect(tally.Writers).To(ConsistOf(
+			g.Expect(result.Writers).To(ConsistOf(
 				Writer{Manager: "tool", Operation: "Apply", Version: "v1alpha1", Objects: 9, Last: late, Object: object("o00003")},
 				Writer{Manager: "tool", Operation: "Update", Version: "v1alpha1", Objects: 9, Last: early},
 				Writer{Manager: "controller", Operation: "Update", Subresource: "status", Version: "v1alpha1", Objects: 9, Last: early},
@@ -50,18 +50,18 @@ func TestAWriterThatComesBetweenTheListAndTheRepairIsCollectedToo(t *testing.T) 
 			s.objects[name].managed = append(s.objects[name].managed, entry("late", update, "example.com/v1alpha1", ownsSize, lately))
 		}
 	}
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.Writers).To(ConsistOf(
+	g.Expect(result.Writers).To(ConsistOf(
 		And(HaveField("Manager", "tool"), HaveField("Objects", int64(3))),
 		And(HaveField("Manager", "late"), HaveField("Objects", int64(1)))))
 }
 
 func TestWritersAreNotCollectedWhileNoVersionGoes(t *testing.T) {
 	g := NewWithT(t)
-	_, tally, err := walkOver(shelfOf(10, entry("tool", apply, "example.com/v1alpha1", ownsSize)), resting)
+	_, result, err := walkOver(shelfOf(10, entry("tool", apply, "example.com/v1alpha1", ownsSize)), resting)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.Writers).To(BeEmpty())
+	g.Expect(result.Writers).To(BeEmpty())
 }
 
 // What a hundred others did long ago does not hide who wrote just now.
@@ -81,27 +81,27 @@ func TestAHundredWritersAreNamedThatWroteLast(t *testing.T) {
 	}
 	last := early.Add(249 * time.Second)
 	g.Expect(last).To(BeTemporally("<", late))
-	_, tally, err := walkOver(s, repairing)
+	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tally.By).To(Equal(map[Outcome]int64{Repaired: 250}))
-	g.Expect(tally.Writers).To(HaveLen(maxWriters))
-	g.Expect(tally.Writers[0]).To(And(HaveField("Manager", "everywhere"), HaveField("Objects", int64(250)), HaveField("Last", BeTemporally("==", late))))
-	for i, w := range tally.Writers[1:] {
+	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 250}))
+	g.Expect(result.Writers).To(HaveLen(maxWriters))
+	g.Expect(result.Writers[0]).To(And(HaveField("Manager", "everywhere"), HaveField("Objects", int64(250)), HaveField("Last", BeTemporally("==", late))))
+	for i, w := range result.Writers[1:] {
 		g.Expect(w.Manager).To(Equal(fmt.Sprintf("tool-%03d", 249-i)))
 	}
-	g.Expect(tally.LastWrites).To(HaveKeyWithValue("v1alpha1", BeTemporally("==", late)))
+	g.Expect(result.LastWrites).To(HaveKeyWithValue("v1alpha1", BeTemporally("==", late)))
 }
 
 // The time of the latest write does not depend on whether its writer is named.
 func TestTheLatestWriteIsKnownHoweverManyWrite(t *testing.T) {
 	g := NewWithT(t)
-	book := newTallyBook()
+	collector := newCollector()
 	for i := range 300 {
-		book.wrote(Writer{Manager: fmt.Sprint(i), Version: "v1alpha1", Last: late})
+		collector.wrote(Writer{Manager: fmt.Sprint(i), Version: "v1alpha1", Last: late})
 	}
-	book.wrote(Writer{Manager: "older", Version: "v1beta1", Last: early})
-	g.Expect(book.snapshot().LastWrites).To(Equal(map[string]time.Time{"v1alpha1": late, "v1beta1": early}))
-	g.Expect(book.snapshot().Writers).To(HaveLen(maxWriters))
+	collector.wrote(Writer{Manager: "older", Version: "v1beta1", Last: early})
+	g.Expect(collector.snapshot().LastWrites).To(Equal(map[string]time.Time{"v1alpha1": late, "v1beta1": early}))
+	g.Expect(collector.snapshot().Writers).To(HaveLen(maxWriters))
 }
 
 func TestWhenAnEntryCountsAsWritten(t *testing.T) {

@@ -83,8 +83,8 @@ func helmCRDs(p Patient) Result {
 	return p.helm("no CRD depends on a chart's folder crds", func(crd CRD, h history) []Finding {
 		r := h.latest()
 		_, held := r.CRDs[crd.Name]
-		by := provenance.Of(crd, p.LabelKey).Tool
-		if !r.Files[crd.Name] || held || by != provenance.Helm && by != provenance.NoTool {
+		by := labelorigin.Of(crd, p.LabelKey).Tool
+		if !r.Files[crd.Name] || held || by != labelorigin.Helm && by != labelorigin.NoTool {
 			return nil // or another tool brings the changes
 		}
 		return []Finding{{Severity: Warning, Object: crd.Name,

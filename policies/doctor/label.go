@@ -20,20 +20,20 @@ func labelInGit(p Patient) Result {
 	}
 	from := map[string]bool{}
 	r := Result{Findings: p.all(func(crd CRD) []Finding {
-		v := provenance.Of(crd, p.LabelKey)
+		v := labelorigin.Of(crd, p.LabelKey)
 		f := Finding{Severity: Warning, Object: crd.Name, Evidence: fmt.Sprintf("the label %s is %s", p.LabelKey, v), Mend: intoGit}
 		switch v.Origin {
-		case provenance.Git:
+		case labelorigin.Git:
 			from[where(v)] = true
 			return nil
-		case provenance.None:
+		case labelorigin.None:
 			f.Severity = Error
 			f.Evidence = fmt.Sprintf("it does not carry the label %s: %q, so nothing migrates its objects", p.LabelKey, v1alpha1.MigrateLabelValue)
-		case provenance.LiveOnly:
+		case labelorigin.LiveOnly:
 			if v.Lost {
 				f.Severity = Error
 			}
-		case provenance.Unknown:
+		case labelorigin.Unknown:
 			f.Severity, f.Mend = Info, "if it is not in Git, "+intoGit
 			f.Evidence = fmt.Sprintf("of the label %s: %s", p.LabelKey, v)
 		}
@@ -46,7 +46,7 @@ func labelInGit(p Patient) Result {
 	return r
 }
 
-func where(v provenance.Verdict) string {
+func where(v labelorigin.Verdict) string {
 	if v.Object == "" {
 		return string(v.Tool)
 	}

@@ -71,7 +71,7 @@ func (p Patient) situation(crd CRD) verdict.Situation {
 	}
 	if c := migrated(crd); c != nil && v1alpha1.SpeaksOf(c.Message, crd.Generation) {
 		_, sentence, _ := strings.Cut(c.Message, ": ")
-		s.Standing = &plan.Standing{
+		s.Migration = &plan.MigrationStatus{
 			Subject: subject, Decision: plan.Decision{Reason: c.Reason, Sentence: sentence},
 			Evidence: plan.Evidence{Subject: subject, Proved: c.Status == apiextensionsv1.ConditionTrue},
 		}

@@ -54,14 +54,14 @@ var keptConditions = []string{
 var keptLabels = []string{"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}
 
 func (s *Snapshot) describeLabel(crd *apiextensionsv1.CustomResourceDefinition) *Label {
-	d := &Label{Labels: map[string]string{s.LabelKey: crd.Labels[s.LabelKey]}, Annotations: provenance.Annotations(crd.Annotations, s.LabelKey)}
+	d := &Label{Labels: map[string]string{s.LabelKey: crd.Labels[s.LabelKey]}, Annotations: labelorigin.Annotations(crd.Annotations, s.LabelKey)}
 	for key, value := range crd.Labels {
 		if slices.ContainsFunc(keptLabels, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 			d.Labels[key] = value
 		}
 	}
 	for _, entry := range crd.ManagedFields {
-		if !provenance.Tells(entry, s.LabelKey) {
+		if !labelorigin.Tells(entry, s.LabelKey) {
 			continue
 		}
 		d.Managers = append(d.Managers, Manager{

@@ -69,10 +69,10 @@ func TestTheLabelsOwnerSurvivesTheFile(t *testing.T) {
 			}
 			read, err := Read(content)
 			g.Expect(err).NotTo(HaveOccurred())
-			was := provenance.Of(c, s.LabelKey)
-			is := provenance.Of(read.CRDs[0].metadata(s.LabelKey), s.LabelKey)
-			if was.Origin == provenance.None { // then the tool is of no consequence
-				g.Expect(is.Origin).To(Equal(provenance.None))
+			was := labelorigin.Of(c, s.LabelKey)
+			is := labelorigin.Of(read.CRDs[0].metadata(s.LabelKey), s.LabelKey)
+			if was.Origin == labelorigin.None { // then the tool is of no consequence
+				g.Expect(is.Origin).To(Equal(labelorigin.None))
 				return
 			}
 			g.Expect(is).To(Equal(was))

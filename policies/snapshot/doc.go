@@ -1,7 +1,7 @@
 // Package snapshot is what one cluster showed at one moment, in a file, and what that means for the removal of versions.
 //
 // A Snapshot is taken where the cluster can be reached (clusters/inspect reads it, `moult snapshot` writes it) and judged
-// where it cannot: in a pull request's pipeline. Judge builds the same plan.Standing and the same verdict.Situation that
+// where it cannot: in a pull request's pipeline. Judge builds the same plan.MigrationStatus and the same verdict.Situation that
 // the controller has, and asks verdict.Judge, so the preview and the gate cannot disagree. What was not read is told as
 // such and never taken for "there is none": an Answer is Ready only on a proof that stands for the very CRD that the
 // snapshot shows.

@@ -100,13 +100,13 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 		a.Objects = &count
 	}
 	switch {
-	case situation.Stands(a.Verdict) && gate.ready():
+	case situation.StillHolds(a.Verdict) && gate.ready():
 		a.Verdict = remembered(situation, gate)
-	case situation.Standing == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
+	case situation.Migration == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
 		a.Known = false
 		a.Why = fmt.Sprintf("nobody has proved at which version the objects of %s are stored, and nothing in the snapshot shows that Moult runs in this cluster; install it, or migrate once with `moult migrate %[1]s`, and take the snapshot again", crd.Name)
 	case a.Rule == verdict.OwnershipNotRepaired:
-		a.RepairOnly = situation.Standing.Evidence.Survey.Trouble == nil
+		a.RepairOnly = situation.Migration.Evidence.Survey.Failure == nil
 	}
 	a.Extra = s.extra(ask, crd, gate, now, a.RepairOnly)
 	return a
@@ -168,19 +168,19 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 	}
 	situation.CRD = &verdict.CRD{
 		Subject: crd.subject(), OptedIn: crd.OptedIn, Deleting: crd.Deleting, StoredVersions: crd.StoredVersions,
-		InScope:    gate == nil || !gate.answered() || gate.Ready.Reason != v1alpha1.ReasonOutOfScope,
-		Provenance: provenance.Of(crd.metadata(s.LabelKey), s.LabelKey),
+		InScope:     gate == nil || !gate.answered() || gate.Ready.Reason != v1alpha1.ReasonOutOfScope,
+		LabelOrigin: labelorigin.Of(crd.metadata(s.LabelKey), s.LabelKey),
 	}
 	for _, v := range crd.Versions {
 		situation.CRD.Versions = append(situation.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
 	}
-	situation.Standing = s.standing(crd, ask.Versions, gate)
+	situation.Migration = s.standing(crd, ask.Versions, gate)
 	return situation
 }
 
 // proved tells whether the proof stands for the CRD as it is.
 func proved(s verdict.Situation) bool {
-	return s.Standing != nil && s.Standing.Evidence.Proved && s.Standing.Subject == s.CRD.Subject && s.Standing.Decision.Reason == v1alpha1.ReasonMigrated
+	return s.Migration != nil && s.Migration.Evidence.Proved && s.Migration.Subject == s.CRD.Subject && s.Migration.Decision.Reason == v1alpha1.ReasonMigrated
 }
 
 // remembered is what an open gate says of the very same CRD while the migration's own condition does not show.

@@ -15,7 +15,7 @@ import (
 
 // standing is how far the migration of a CRD was, as the controller would know it had it just started and read what an
 // earlier process has left. It is nil if no Moult has said anything about this very generation.
-func (s *Snapshot) standing(crd *CRD, asked []string, gate *Removal) *plan.Standing {
+func (s *Snapshot) standing(crd *CRD, asked []string, gate *Removal) *plan.MigrationStatus {
 	c := crd.said()
 	if c == nil {
 		return nil
@@ -34,12 +34,12 @@ func (s *Snapshot) standing(crd *CRD, asked []string, gate *Removal) *plan.Stand
 	o.Removal.Versions = slices.DeleteFunc(slices.Sorted(slices.Values(asked)), func(v string) bool { return v == o.StorageVersion })
 	o.Evidence = s.evidence(crd, o, *c, gate)
 	o.Walking = walking(o.Subject, *c)
-	standing := &plan.Standing{
+	standing := &plan.MigrationStatus{
 		Subject: o.Subject, Decision: plan.Decide(o), Evidence: o.Evidence, Walking: o.Walking, Writers: crd.writers(),
 	}
 	if gate != nil && gate.answered() {
 		for _, text := range gate.Failures {
-			standing.Failures = append(standing.Failures, plan.Failure{Text: text})
+			standing.FailedObjects = append(standing.FailedObjects, plan.FailedObject{Text: text})
 		}
 	}
 	return standing
@@ -62,23 +62,23 @@ const settle = time.Minute
 func (s *Snapshot) evidence(crd *CRD, o plan.Observation, c Condition, gate *Removal) plan.Evidence {
 	said := plan.Said{True: c.Status == string(metav1.ConditionTrue), Reason: c.Reason, Message: c.Message}
 	e := plan.Begin(o.Subject, plan.Recall(o, &said), s.TakenAt, settle).Seen(o.Clean(), s.TakenAt, settle)
-	if slices.Contains(troubles, c.Reason) {
-		e = e.Failed(plan.Trouble{Reason: c.Reason, Message: sentence(c)}, s.TakenAt)
+	if slices.Contains(failures, c.Reason) {
+		e = e.Failed(plan.Failure{Reason: c.Reason, Message: sentence(c)}, s.TakenAt)
 	}
 	e.Survey = s.survey(crd, gate)
 	return e
 }
 
-// troubles are the reasons of a walk that did not succeed.
-var troubles = []string{
+// failures are the reasons of a walk that did not succeed.
+var failures = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden, v1alpha1.ReasonUnavailable,
 	v1alpha1.ReasonAggregatedAPIServer,
 }
 
 // survey is what is known of managedFields. The snapshot has looked through them all, or through none.
 func (s *Snapshot) survey(crd *CRD, gate *Removal) (survey plan.Surveyed) {
-	if gate != nil && gate.answered() && !gate.ready() && slices.Contains(troubles, gate.Ready.Reason) {
-		survey.Trouble = &plan.Trouble{Reason: gate.Ready.Reason, Message: strings.TrimPrefix(gate.Ready.Message, crd.Name+": ")}
+	if gate != nil && gate.answered() && !gate.ready() && slices.Contains(failures, gate.Ready.Reason) {
+		survey.Failure = &plan.Failure{Reason: gate.Ready.Reason, Message: strings.TrimPrefix(gate.Ready.Message, crd.Name+": ")}
 	}
 	if crd.Objects == nil {
 		return survey

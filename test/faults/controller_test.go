@@ -26,8 +26,8 @@ import (
 // start runs both reconcilers behind the proxy, in this process, until the test ends.
 func (w *world) start(change ...func(*migration.Options)) {
 	w.t.Helper()
-	board := migration.NewBoard()
-	opts := migration.Options{Groups: []string{w.group}, Settle: settle(w.settle), Registerer: prometheus.NewRegistry(), Board: board, PageSize: 15, MaxInFlight: 4}
+	store := migration.NewStateStore()
+	opts := migration.Options{Groups: []string{w.group}, Settle: settle(w.settle), Registerer: prometheus.NewRegistry(), StateStore: store, PageSize: 15, MaxInFlight: 4}
 	for _, c := range change {
 		c(&opts)
 	}
@@ -35,7 +35,7 @@ func (w *world) start(change ...func(*migration.Options)) {
 	w.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Expect(migration.SetupWithManager(mgr, opts)).To(Succeed())
-	w.Expect(removal.SetupWithManager(ctx, mgr, removal.Options{Migration: board, Groups: opts.Groups, Namespaces: []string{w.namespace}})).To(Succeed())
+	w.Expect(removal.SetupWithManager(ctx, mgr, removal.Options{Migration: store, Groups: opts.Groups, Namespaces: []string{w.namespace}})).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	w.t.Cleanup(func() {

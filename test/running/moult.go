@@ -50,13 +50,13 @@ func Migration(t testing.TB, config *rest.Config, opts migration.Options) (stop 
 	})
 }
 
-// Moult runs both reconcilers as Migration does the one, connected by a board; the CRD of VersionRemovals must be there.
+// Moult runs both reconcilers as Migration does the one, connected by a state store; the CRD of VersionRemovals must be there.
 func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Options) (stop func()) {
 	t.Helper()
-	if m.Board == nil {
-		m.Board = migration.NewBoard()
+	if m.StateStore == nil {
+		m.StateStore = migration.NewStateStore()
 	}
-	r.Migration, r.LabelKey, r.Groups = m.Board, m.LabelKey, m.Groups // as moult-controller connects them
+	r.Migration, r.LabelKey, r.Groups = m.StateStore, m.LabelKey, m.Groups // as moult-controller connects them
 	return run(t, config, func(ctx context.Context, mgr manager.Manager) error {
 		if err := migration.SetupWithManager(mgr, m); err != nil {
 			return err

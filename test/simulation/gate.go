@@ -17,21 +17,21 @@ var asker = types.NamespacedName{Namespace: "default", Name: "widgets-leave"}
 
 // watchGate does for a VersionRemoval what a process' removal reconciler does, by the same verdict: when the migration
 // gets further, and now and then. What is found safe is remembered in its status, for all processes.
-func (w *world) watchGate(ctx context.Context, process int, board *migration.Board) {
-	board.Ask(crdName, asker, plan.Removal{Versions: leaving})
+func (w *world) watchGate(ctx context.Context, process int, store *migration.StateStore) {
+	store.Ask(crdName, asker, plan.Removal{Versions: leaving})
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-board.Changes():
+		case <-store.Changes():
 		case <-time.After(10 * time.Second):
 		}
 		time.Sleep(time.Duration(100+process) * time.Microsecond) // until all is quiet: it is never the same who is first
-		w.judge(board)
+		w.judge(store)
 	}
 }
 
-func (w *world) judge(board *migration.Board) {
+func (w *world) judge(store *migration.StateStore) {
 	w.etcd.mu.Lock()
 	crd := w.etcd.current()
 	w.etcd.mu.Unlock()
@@ -49,8 +49,8 @@ func (w *world) judge(board *migration.Board) {
 	for _, v := range crd.Spec.Versions {
 		s.CRD.Versions = append(s.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
 	}
-	if standing, known := board.Standing(crdName); known {
-		s.Standing = &standing
+	if status, known := store.Status(crdName); known {
+		s.Migration = &status
 	}
 	w.etcd.mu.Lock()
 	defer w.etcd.mu.Unlock()

@@ -25,14 +25,14 @@ func (w *world) start(number int, p Process) {
 	w.tell("process %d starts", number)
 	ready := time.Now().Add(startTime)
 	wire := &wire{world: w, process: number, belief: w.migrator.Belief, dead: make(chan struct{}), sight: p.Sight, ready: ready, said: map[string]int{}}
-	board := migration.NewBoard()
+	store := migration.NewStateStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	host := newHost(wire)
-	if err := migration.SetupWithManager(host, w.migrator.options(board, offClock{ready: ready, offset: p.Skew})); err != nil {
+	if err := migration.SetupWithManager(host, w.migrator.options(store, offClock{ready: ready, offset: p.Skew})); err != nil {
 		panic(err)
 	}
 	host.start(ctx)
-	host.running.Go(func() { w.watchGate(ctx, number, board) })
+	host.running.Go(func() { w.watchGate(ctx, number, store) })
 	if w.alive.Add(1) > 1 {
 		w.see(TwoAtOnce)
 	}
@@ -57,9 +57,9 @@ func (w *world) start(number int, p Process) {
 }
 
 // options are the real ones, with one request at a time and small pages so that few objects make a long walk.
-func (m Migrator) options(board *migration.Board, c offClock) migration.Options {
+func (m Migrator) options(store *migration.StateStore, c offClock) migration.Options {
 	return migration.Options{
-		Settle: m.Settle, MaxInFlight: 1, PageSize: 2, Board: board, Clock: c,
+		Settle: m.Settle, MaxInFlight: 1, PageSize: 2, StateStore: store, Clock: c,
 		Recorder: &events.FakeRecorder{}, Registerer: prometheus.NewRegistry(),
 	}
 }

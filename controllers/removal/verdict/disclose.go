@@ -12,24 +12,24 @@ import (
 // maxDisclosed is how many failures a status has room for.
 const maxDisclosed = 20
 
-// Disclose is the part of a standing that those may read who may read one
+// Disclose is the part of a status that those may read who may read one
 // namespace: objects of that namespace by name, all others as counts, and nothing
 // that the API server has said of them. What is judged by it can tell no more. The
 // whole is for those who may read the CRD: in its condition, in its Events, and in
 // `moult status`.
-func Disclose(s plan.Standing, namespace string) plan.Standing {
-	if t := s.Evidence.Trouble; t != nil {
+func Disclose(s plan.MigrationStatus, namespace string) plan.MigrationStatus {
+	if t := s.Evidence.Failure; t != nil {
 		public := public(*t)
 		if s.Decision.Sentence == t.Message {
 			s.Decision.Sentence = public.Message
 		}
-		s.Evidence.Trouble = &public
+		s.Evidence.Failure = &public
 	}
-	if t := s.Evidence.Survey.Trouble; t != nil {
+	if t := s.Evidence.Survey.Failure; t != nil {
 		public := public(*t)
-		s.Evidence.Survey.Trouble = &public
+		s.Evidence.Survey.Failure = &public
 	}
-	s.Failures = failuresIn(s, namespace)
+	s.FailedObjects = failuresIn(s, namespace)
 	s.Writers = slices.Clone(s.Writers)
 	for i := range s.Writers {
 		if w := &s.Writers[i]; !liesIn(w.LastWrote, namespace) {
@@ -51,8 +51,8 @@ func liesIn(object, namespace string) bool {
 	return namespaced && of == namespace
 }
 
-// public is a trouble without names and quotations.
-func public(t plan.Trouble) plan.Trouble {
+// public is a failure without names and quotations.
+func public(t plan.Failure) plan.Failure {
 	if t.Public == "" {
 		t.Public = "held up by " + t.Reason
 	}
@@ -62,19 +62,19 @@ func public(t plan.Trouble) plan.Trouble {
 
 // failuresIn are the failures of one namespace, and how many more there are of each
 // reason: of other namespaces, or too many to be named.
-func failuresIn(s plan.Standing, namespace string) (failures []plan.Failure) {
+func failuresIn(s plan.MigrationStatus, namespace string) (failures []plan.FailedObject) {
 	more := map[string]int64{}
-	maps.Copy(more, s.Failed)
-	for _, f := range s.Failures {
+	maps.Copy(more, s.FailedBy)
+	for _, f := range s.FailedObjects {
 		if f.Namespace == namespace && namespace != "" {
 			failures = append(failures, f)
 			more[f.Reason]--
 		}
 	}
-	var counted []plan.Failure
+	var counted []plan.FailedObject
 	for _, reason := range slices.Sorted(maps.Keys(more)) {
 		if more[reason] > 0 {
-			counted = append(counted, plan.Failure{Reason: reason, Text: fmt.Sprintf("%s of other namespaces, or too many to name: %s", objects(more[reason]), reason)})
+			counted = append(counted, plan.FailedObject{Reason: reason, Text: fmt.Sprintf("%s of other namespaces, or too many to name: %s", objects(more[reason]), reason)})
 		}
 	}
 	counted = counted[:min(len(counted), maxDisclosed/2)]

@@ -12,7 +12,7 @@ import (
 
 func TestALabelThatIsNotInGitIsWarnedOf(t *testing.T) {
 	liveOnly := func(s *Situation) {
-		s.CRD.Provenance = provenance.Verdict{Origin: provenance.LiveOnly, Owner: `field manager "kubectl-label" (Update)`, Why: "Flux takes it off", Lost: true}
+		s.CRD.LabelOrigin = labelorigin.Verdict{Origin: labelorigin.LiveOnly, Owner: `field manager "kubectl-label" (Update)`, Why: "Flux takes it off", Lost: true}
 	}
 	for name, c := range map[string]struct {
 		s    Situation
@@ -22,8 +22,8 @@ func TestALabelThatIsNotInGitIsWarnedOf(t *testing.T) {
 		"while the migration runs":         {with(liveOnly, at(v1alpha1.ReasonMigrating, "rewriting")), "NotProved", true},
 		"when the gate is open":            {with(liveOnly), "SafeToRemove", true},
 		"when only a commit can help":      {with(liveOnly, func(s *Situation) { s.CRD.InScope = false }), "OutOfScope", true},
-		"not if it is in Git":              {with(func(s *Situation) { s.CRD.Provenance.Origin = provenance.Git }), "SafeToRemove", false},
-		"not if nobody knows":              {with(func(s *Situation) { s.CRD.Provenance.Origin = provenance.Unknown }), "SafeToRemove", false},
+		"not if it is in Git":              {with(func(s *Situation) { s.CRD.LabelOrigin.Origin = labelorigin.Git }), "SafeToRemove", false},
+		"not if nobody knows":              {with(func(s *Situation) { s.CRD.LabelOrigin.Origin = labelorigin.Unknown }), "SafeToRemove", false},
 		"not if there is no label to lose": {with(func(s *Situation) { s.CRD.OptedIn = false }), "NotOptedIn", false},
 		"not if there is no CRD":           {with(func(s *Situation) { s.CRD = nil }), "NothingStored", false},
 	} {
@@ -44,7 +44,7 @@ func TestALabelThatIsNotInGitIsWarnedOf(t *testing.T) {
 
 func TestTheWarningOfTheLabelDoesNotMakeAStatusLonger(t *testing.T) {
 	g := NewWithT(t)
-	s := with(served, require(time.Hour), func(s *Situation) { s.CRD.Provenance.Origin = provenance.LiveOnly })
+	s := with(served, require(time.Hour), func(s *Situation) { s.CRD.LabelOrigin.Origin = labelorigin.LiveOnly })
 	for range 50 {
 		written("v1alpha1", time.Minute)(&s)
 	}

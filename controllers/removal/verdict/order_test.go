@@ -29,11 +29,11 @@ func TestRulesFurtherUpWin(t *testing.T) {
 	present := CRD{Subject: plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1alpha1"}, Versions: []Version{{"v1alpha1", true}}, StoredVersions: []string{"v1alpha1", "v1"}}
 	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet), func(s *Situation) {
 		s.Paused, s.CRD = true, nil
-		s.Standing.Subject.Generation = 2
-		s.Standing.Evidence.Proved = false
-		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
+		s.Migration.Subject.Generation = 2
+		s.Migration.Evidence.Proved = false
+		s.Migration.Evidence.Survey.Failure = &plan.Failure{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
 		s.LastWrite = now
-		s.Standing.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(2 * time.Hour)}
+		s.Migration.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(2 * time.Hour)}
 	})
 	relax := []struct {
 		rule  string
@@ -46,15 +46,15 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"StillTheStorageVersion", func(s *Situation) { s.CRD.Subject = v1 }},
 		{"NotOptedIn", func(s *Situation) { s.CRD.OptedIn = true }},
 		{"OutOfScope", func(s *Situation) { s.CRD.InScope = true }},
-		{"NotSeenYet", func(s *Situation) { s.Standing.Subject = v1 }},
-		{"NotProved", func(s *Situation) { s.Standing.Evidence.Proved = true }},
+		{"NotSeenYet", func(s *Situation) { s.Migration.Subject = v1 }},
+		{"NotProved", func(s *Situation) { s.Migration.Evidence.Proved = true }},
 		{"NotTrimmed", func(s *Situation) { s.CRD.StoredVersions = []string{"v1"} }},
-		{"OwnershipNotRepaired", func(s *Situation) { s.Standing.Evidence.Survey.Trouble = nil }},
+		{"OwnershipNotRepaired", func(s *Situation) { s.Migration.Evidence.Survey.Failure = nil }},
 		{"StillServed", func(s *Situation) { s.CRD.Versions[0].Served = false }},
 		{"StillWritten", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
-		{"NotSeenQuiet", func(s *Situation) { s.Standing.Evidence.Survey.At = s.quietFrom() }},
+		{"NotSeenQuiet", func(s *Situation) { s.Migration.Evidence.Survey.At = s.quietFrom() }},
 		{"StillLanding", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
-		{"LookedTooEarly", func(s *Situation) { s.Standing.Evidence.Survey.At = s.Now }},
+		{"LookedTooEarly", func(s *Situation) { s.Migration.Evidence.Survey.At = s.Now }},
 	}
 	g := NewWithT(t)
 	for _, c := range relax {

@@ -22,7 +22,7 @@ func (s Situation) wouldLose(waiting []plan.Loss) Verdict {
 	action := fmt.Sprintf("let the named field managers write the objects once at %s, or mend the cause in status.blockers; to give that ownership up, set the annotation %s: %q on the CRD",
 		s.CRD.StorageVersion, v1alpha1.AllowOwnershipLossAnnotation, first.Version)
 	v := progressing(v1alpha1.ReasonOwnershipWouldBeLost, message, action)
-	v.Blockers, v.Until = nil, s.Standing.Evidence.Survey.NextAt
+	v.Blockers, v.Until = nil, s.Migration.Evidence.Survey.NextAt
 	for _, loss := range waiting {
 		v.Blockers = append(v.Blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonOwnershipWouldBeLost, Action: action,
 			Message: fmt.Sprintf("field manager %s would no longer own %s", loss.Manager, fieldsOf(loss))})
@@ -44,10 +44,10 @@ func (s Situation) warnOfLosses(warnings []v1alpha1.Blocker) []v1alpha1.Blocker 
 
 // losses are those at the versions that are asked for, as many as a status names.
 func (s Situation) losses(waiting bool) (some []plan.Loss) {
-	if s.Standing == nil || s.CRD == nil {
+	if s.Migration == nil || s.CRD == nil {
 		return nil
 	}
-	for _, l := range s.Standing.Losses {
+	for _, l := range s.Migration.Losses {
 		if l.Waits == waiting && slices.Contains(s.Removal.Versions, l.Version) && len(some) < maxWriters {
 			some = append(some, l)
 		}

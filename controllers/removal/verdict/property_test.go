@@ -21,7 +21,7 @@ var situations = rapid.Custom(func(t *rapid.T) Situation {
 		deviate(t, &s)
 	}
 	if rapid.IntRange(0, 9).Draw(t, "no standing at 9") == 9 {
-		s.Standing = nil
+		s.Migration = nil
 	}
 	if rapid.IntRange(0, 9).Draw(t, "no CRD at 9") == 9 {
 		s.CRD = nil
@@ -48,23 +48,23 @@ var deviations = []func(*rapid.T, *Situation){
 			s.CRD.Versions = append(s.CRD.Versions, Version{v, rapid.Bool().Draw(t, "served")})
 		}
 	},
-	func(t *rapid.T, s *Situation) { s.Standing.Subject = subjects.Draw(t, "standing") },
-	func(t *rapid.T, s *Situation) { s.Standing.Evidence.Subject = subjects.Draw(t, "evidence") },
-	func(t *rapid.T, s *Situation) { s.Standing.Evidence.Proved = rapid.Bool().Draw(t, "proved") },
-	func(t *rapid.T, s *Situation) { s.Standing.Decision.Reason = reasons.Draw(t, "reason") },
-	func(t *rapid.T, s *Situation) { s.Standing.Evidence.Survey.Versions = versions(0).Draw(t, "surveyed") },
-	func(t *rapid.T, s *Situation) { surveyTrouble(reasons.Draw(t, "trouble"), "a trouble")(s) },
+	func(t *rapid.T, s *Situation) { s.Migration.Subject = subjects.Draw(t, "standing") },
+	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Subject = subjects.Draw(t, "evidence") },
+	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Proved = rapid.Bool().Draw(t, "proved") },
+	func(t *rapid.T, s *Situation) { s.Migration.Decision.Reason = reasons.Draw(t, "reason") },
+	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Survey.Versions = versions(0).Draw(t, "surveyed") },
+	func(t *rapid.T, s *Situation) { surveyTrouble(reasons.Draw(t, "failure"), "a failure")(s) },
 	func(t *rapid.T, s *Situation) {
-		s.Standing.Failures = rapid.SliceOfN(rapid.Just(plan.Failure{Text: "ns/o: Invalid: no"}), 0, 20).Draw(t, "failures")
+		s.Migration.FailedObjects = rapid.SliceOfN(rapid.Just(plan.FailedObject{Text: "ns/o: Invalid: no"}), 0, 20).Draw(t, "failures")
 	},
 	func(t *rapid.T, s *Situation) { written("v1alpha1", minutes(t, "written ago"))(s) },
 	func(t *rapid.T, s *Situation) { losing(rapid.Bool().Draw(t, "waits"))(s) },
 	func(t *rapid.T, s *Situation) { remember(subjects.Draw(t, "remembered"))(s) },
 	func(t *rapid.T, s *Situation) { s.Asked = now.Add(-minutes(t, "asked ago")) },
 	func(t *rapid.T, s *Situation) { s.ClosedAt = now.Add(-minutes(t, "closed ago")) },
-	func(t *rapid.T, s *Situation) { s.Standing.Evidence.Survey.At = now.Add(-minutes(t, "surveyed ago")) },
+	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Survey.At = now.Add(-minutes(t, "surveyed ago")) },
 	func(t *rapid.T, s *Situation) {
-		s.Standing.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(minutes(t, "writable for"))}
+		s.Migration.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(minutes(t, "writable for"))}
 	},
 	// Some that matter together: a restart, and a proof of what the CRD was before.
 	func(t *rapid.T, s *Situation) {
@@ -72,8 +72,8 @@ var deviations = []func(*rapid.T, *Situation){
 		remember(subjects.Draw(t, "remembered in a restart"))(s)
 	},
 	func(t *rapid.T, s *Situation) {
-		s.Standing.Subject = subjects.Draw(t, "proof")
-		s.Standing.Evidence.Subject = s.Standing.Subject
+		s.Migration.Subject = subjects.Draw(t, "proof")
+		s.Migration.Evidence.Subject = s.Migration.Subject
 	},
 }
 
@@ -121,21 +121,21 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 		}
 		opened++
 		g := NewWithT(t)
-		g.Expect(s.Standing.Subject).To(Equal(s.CRD.Subject), "what the migration has looked at")
-		g.Expect(s.Standing.Evidence.Subject).To(Equal(s.CRD.Subject), "what the proof is about")
-		g.Expect(s.Standing.Evidence.Proved).To(BeTrue())
-		g.Expect(s.Standing.Decision.Reason).To(Equal(v1alpha1.ReasonMigrated))
+		g.Expect(s.Migration.Subject).To(Equal(s.CRD.Subject), "what the migration has looked at")
+		g.Expect(s.Migration.Evidence.Subject).To(Equal(s.CRD.Subject), "what the proof is about")
+		g.Expect(s.Migration.Evidence.Proved).To(BeTrue())
+		g.Expect(s.Migration.Decision.Reason).To(Equal(v1alpha1.ReasonMigrated))
 		g.Expect(about(v.Proof)).To(Equal(s.CRD.Subject))
 		for _, version := range s.Removal.Versions {
 			g.Expect(s.CRD.StoredVersions).NotTo(ContainElement(version))
 			g.Expect(s.CRD.StorageVersion).NotTo(Equal(version))
 			listed := slices.ContainsFunc(s.CRD.Versions, func(of Version) bool { return of.Name == version })
-			g.Expect(!listed || slices.Contains(s.Standing.Evidence.Survey.Versions, version) || s.remembered()).
+			g.Expect(!listed || slices.Contains(s.Migration.Evidence.Survey.Versions, version) || s.remembered()).
 				To(BeTrue(), "managedFields may still name %s", version)
 		}
-		g.Expect(s.Standing.Evidence.Survey.Trouble).To(BeNil())
+		g.Expect(s.Migration.Evidence.Survey.Failure).To(BeNil())
 		g.Expect(s.Remembered != nil && about(s.Remembered) == s.CRD.Subject || lookedAfterAll(s)).To(BeTrue(), "what may have happened since was not looked at")
-		for _, loss := range s.Standing.Losses {
+		for _, loss := range s.Migration.Losses {
 			g.Expect(loss.Waits && slices.Contains(s.Removal.Versions, loss.Version)).To(BeFalse(), "nobody has agreed to lose that")
 		}
 		g.Expect(s.CRD.OptedIn && s.CRD.InScope && !s.Paused && !s.CRD.Deleting).To(BeTrue())
@@ -150,7 +150,7 @@ func about(p *v1alpha1.ProofStatus) plan.Subject {
 
 // lookedAfterAll tells whether the survey began after all that it could have missed.
 func lookedAfterAll(s Situation) bool {
-	at := s.Standing.Evidence.Survey.At
+	at := s.Migration.Evidence.Survey.At
 	quiet := !slices.Contains(s.Removal.Require, v1alpha1.Quiet) || s.LastWrite.IsZero() || !at.Before(s.LastWrite.Add(s.Removal.QuietPeriod.Duration))
 	return !at.Before(s.Asked) && !at.Before(s.ClosedAt) && quiet
 }

@@ -58,7 +58,7 @@ func Judge(s Situation) Verdict {
 		if v, ok := r.judge(s); ok {
 			v.Rule, v.LastWrite = r.name, s.lastWrite()
 			v.Closes, v.Answered = r.closes, s.answered()
-			v.Warnings = s.warnOfProvenance(s.warnOfLosses(v.Warnings))
+			v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(v.Warnings))
 			return v
 		}
 	}
@@ -120,7 +120,7 @@ func outOfScope(s Situation) (Verdict, bool) {
 // has seen means that etcd was restored meanwhile.
 func notSeenYet(s Situation) (Verdict, bool) {
 	return progressing(v1alpha1.ReasonMigrating, fmt.Sprintf("generation %d of %s has not been looked at yet", s.CRD.Generation, s.Removal.CRDName), ""),
-		s.Standing == nil || s.Standing.Subject != s.CRD.Subject || plan.Older(s.CRD.ResourceVersion, s.Standing.Evidence.SeenRV)
+		s.Migration == nil || s.Migration.Subject != s.CRD.Subject || plan.Older(s.CRD.ResourceVersion, s.Migration.Evidence.SeenRV)
 }
 
 // notProved: storedVersions is not asked, since anyone may have cleaned it.
@@ -128,7 +128,7 @@ func notProved(s Situation) (Verdict, bool) {
 	if s.proved() {
 		return Verdict{}, false
 	}
-	d := s.Standing.Decision
+	d := s.Migration.Decision
 	return s.held(d.Reason, d.Sentence), true
 }
 
@@ -144,8 +144,8 @@ func ownershipNotRepaired(s Situation) (Verdict, bool) {
 	if s.surveyed() {
 		return Verdict{}, false
 	}
-	survey := s.Standing.Evidence.Survey
-	if t := survey.Trouble; t != nil {
+	survey := s.Migration.Evidence.Survey
+	if t := survey.Failure; t != nil {
 		v := s.held(t.Reason, t.Message)
 		v.Until = survey.NextAt
 		return v, true
@@ -180,7 +180,7 @@ func notSeenQuiet(s Situation) (Verdict, bool) {
 	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), SurveyFrom: s.quietFrom(),
 			Message: fmt.Sprintf("objects of %s were written at %s at %s; looking whether it has been quiet for %s since",
 				s.Removal.CRDName, list(s.Removal.Versions), s.lastWrite().UTC().Format(time.RFC3339), s.Removal.QuietPeriod.Duration)},
-		slices.Contains(s.Removal.Require, v1alpha1.Quiet) && !s.remembered() && s.Standing.Evidence.Survey.At.Before(s.quietFrom())
+		slices.Contains(s.Removal.Require, v1alpha1.Quiet) && !s.remembered() && s.Migration.Evidence.Survey.At.Before(s.quietFrom())
 }
 
 // stillLanding: the version is not served any more, but an API server that has not
@@ -199,7 +199,7 @@ func lookedTooEarly(s Situation) (Verdict, bool) {
 	v := s.held(v1alpha1.ReasonRepairingOwnership, fmt.Sprintf("every object is stored at %s; looking once more for managedFields that name %s, right before the gate opens",
 		s.CRD.StorageVersion, list(s.Removal.Versions)))
 	v.SurveyFrom = s.opensFrom()
-	return v, !s.remembered() && s.Standing.Evidence.Survey.At.Before(v.SurveyFrom)
+	return v, !s.remembered() && s.Migration.Evidence.Survey.At.Before(v.SurveyFrom)
 }
 
 // safeToRemove: every object is stored at the storage version, and was looked at.
@@ -215,7 +215,7 @@ func safeToRemove(s Situation) (Verdict, bool) {
 	v.Proof = &v1alpha1.ProofStatus{
 		UID: s.CRD.UID, Generation: s.CRD.Generation, StorageVersion: s.CRD.StorageVersion, SurveyedAt: &metav1.Time{Time: at.Truncate(time.Second)},
 	}
-	v.Progress = toProgress(s.Standing.Evidence.Last) // of the proof: a survey under way changes nothing
+	v.Progress = toProgress(s.Migration.Evidence.Last) // of the proof: a survey under way changes nothing
 	v.Warnings = writers(s)
 	if len(served) > 0 {
 		v.Warnings = append([]v1alpha1.Blocker{servedBlocker(s)}, v.Warnings...)

@@ -39,7 +39,7 @@ func TestEachRule(t *testing.T) {
 			want{rule: "Paused", state: Progressing, reason: v1alpha1.ReasonPaused, says: []string{"closed by hand", "remove the annotation moult.dev/paused from this VersionRemoval"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonPaused, "closed by hand", "moult.dev/paused")}}},
 		"no CRD, nothing stored": {
-			with(func(s *Situation) { s.CRD, s.Standing = nil, nil }),
+			with(func(s *Situation) { s.CRD, s.Migration = nil, nil }),
 			want{rule: "NothingStored", state: Ready, reason: v1alpha1.ReasonNothingStored, says: []string{"there is no CRD widgets.example.com"}}},
 		"a CRD that is being deleted is waited for": {
 			with(func(s *Situation) { s.CRD.Deleting = true }),
@@ -70,13 +70,13 @@ func TestEachRule(t *testing.T) {
 			want{rule: "OutOfScope", state: Stalled, reason: v1alpha1.ReasonOutOfScope, says: []string{"the group of widgets.example.com", "--crd-groups"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonOutOfScope, "told not to look after", "--crd-groups")}}},
 		"a CRD that the migration has not looked at": {
-			with(func(s *Situation) { s.Standing = nil }),
+			with(func(s *Situation) { s.Migration = nil }),
 			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 3 of widgets.example.com has not been looked at"}}},
 		"a CRD that the migration saw a generation ago": {
 			with(func(s *Situation) { s.CRD.Generation = 4 }),
 			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 4"}}},
 		"a CRD that is older than the one that the migration has seen": {
-			with(func(s *Situation) { s.CRD.ResourceVersion, s.Standing.Evidence.SeenRV = "99", "100" }),
+			with(func(s *Situation) { s.CRD.ResourceVersion, s.Migration.Evidence.SeenRV = "99", "100" }),
 			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 3 of widgets.example.com has not been looked at"}}},
 		"a migration at work tells its counts and blames nobody": {
 			with(at(v1alpha1.ReasonMigrating, "rewriting objects at v1: 4 of 10 objects, 0 failed"), counted(4, 0)),
@@ -125,15 +125,15 @@ func TestEachRule(t *testing.T) {
 				blockers: []types.GomegaMatcher{And(blocked(v1alpha1.ReasonStandingBack, "in-tree", ""), HaveField("Action", ""))}}},
 		"a proof that something speaks against now does not count": {
 			with(func(s *Situation) {
-				s.Standing.Decision = plan.Decision{Reason: v1alpha1.ReasonStandingBack, Sentence: "the in-tree migrator is at work"}
+				s.Migration.Decision = plan.Decision{Reason: v1alpha1.ReasonStandingBack, Sentence: "the in-tree migrator is at work"}
 			}),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonStandingBack, says: []string{"in-tree"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonStandingBack, "", "")}}},
 		"a clean list without a proof is not believed": {
-			with(func(s *Situation) { s.Standing.Evidence.Proved = false }),
+			with(func(s *Situation) { s.Migration.Evidence.Proved = false }),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrated}},
 		"a proof of an earlier generation does not count": {
-			with(func(s *Situation) { s.Standing.Evidence.Generation = 2 }),
+			with(func(s *Situation) { s.Migration.Evidence.Generation = 2 }),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonMigrated}},
 		"a proof waits for the trim": {
 			with(func(s *Situation) { s.CRD.StoredVersions = []string{"v1alpha1", "v1"} }),
@@ -142,7 +142,7 @@ func TestEachRule(t *testing.T) {
 			with(unsurveyed, counted(3, 0)),
 			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership, says: []string{"managedFields that still name v1alpha1"}, progress: &v1alpha1.Progress{Done: 3, Total: 10}}},
 		"managedFields looked through for another version": {
-			with(func(s *Situation) { s.Standing.Evidence.Survey.Versions = []string{"v1beta1"} }),
+			with(func(s *Situation) { s.Migration.Evidence.Survey.Versions = []string{"v1beta1"} }),
 			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonRepairingOwnership, says: []string{"managedFields"}}},
 		"managedFields that cannot be repaired name the objects and a time": {
 			with(surveyTrouble(v1alpha1.ReasonObjectsFailed, "1 of 10 objects"), failed("ns/a: OwnershipLost: cleared")),
@@ -168,7 +168,7 @@ func TestEachRule(t *testing.T) {
 			want{rule: "OwnershipNotRepaired", state: Progressing, reason: v1alpha1.ReasonOwnershipWouldBeLost, until: later,
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonOwnershipWouldBeLost, "spec.size", "write the objects once at v1")}}},
 		"what another version's removal would lose is its own": {
-			with(losing(true), func(s *Situation) { s.Standing.Losses[0].Version = "v1beta1" }),
+			with(losing(true), func(s *Situation) { s.Migration.Losses[0].Version = "v1beta1" }),
 			want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
 		"what was lost is a warning": {
 			with(losing(false)),
@@ -218,7 +218,7 @@ func TestEachRule(t *testing.T) {
 			with(require(time.Minute, v1alpha1.Quiet), func(s *Situation) { s.LastWrite = now.Add(time.Hour) }),
 			want{rule: "StillWritten", state: Progressing, reason: v1alpha1.ReasonStillWritten, says: []string{"at 2026-01-02T03:04:05Z"}, until: now.Add(time.Minute)}},
 		"a write by one of those that are not named counts": {
-			with(require(time.Minute, v1alpha1.Quiet), func(s *Situation) { s.Standing.LastWrites = map[string]time.Time{"v1alpha1": now, "v1beta1": later} }),
+			with(require(time.Minute, v1alpha1.Quiet), func(s *Situation) { s.Migration.LastWrites = map[string]time.Time{"v1alpha1": now, "v1beta1": later} }),
 			want{rule: "StillWritten", state: Progressing, reason: v1alpha1.ReasonStillWritten, until: now.Add(time.Minute)}},
 		"nothing left": {
 			safe(), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove,

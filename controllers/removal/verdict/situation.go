@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/controllers/plan"
 )
 
 // Situation is everything a verdict depends on.
@@ -20,8 +20,8 @@ type Situation struct {
 	LabelKey string
 	// CRD is nil if there is no such CRD.
 	CRD *CRD
-	// Standing is how far its migration is; nil if that is not known (yet).
-	Standing *plan.Standing
+	// Migration is how far that of the CRD is; nil if that is not known (yet).
+	Migration *plan.MigrationStatus
 	// Remembered is what was found safe before this process began, for the same
 	// versions as now.
 	Remembered *v1alpha1.ProofStatus
@@ -51,8 +51,8 @@ type CRD struct {
 	Deleting       bool
 	Versions       []Version
 	StoredVersions []string
-	// Provenance tells who owns the opt-in label.
-	Provenance provenance.Verdict
+	// LabelOrigin tells who owns the opt-in label.
+	LabelOrigin labelorigin.Verdict
 }
 
 // Version is one entry of spec.versions.
@@ -145,16 +145,16 @@ func (s Situation) served() (versions []string) {
 // proved tells whether the proof is our own, of this CRD's UID, generation and
 // storage version, and nothing speaks against it now.
 func (s Situation) proved() bool {
-	e := s.Standing.Evidence
-	return e.Proved && e.Subject == s.CRD.Subject && s.Standing.Decision.Reason == v1alpha1.ReasonMigrated
+	e := s.Migration.Evidence
+	return e.Proved && e.Subject == s.CRD.Subject && s.Migration.Decision.Reason == v1alpha1.ReasonMigrated
 }
 
 // surveyed tells whether no object's managedFields named the versions when they
 // were last looked through. A survey that is repeated does not close the gate
 // again; one that found something it cannot mend does.
 func (s Situation) surveyed() bool {
-	survey := s.Standing.Evidence.Survey
-	if survey.Trouble != nil || len(s.losses(true)) > 0 {
+	survey := s.Migration.Evidence.Survey
+	if survey.Failure != nil || len(s.losses(true)) > 0 {
 		return false
 	}
 	return survey.Covers(plan.Removal{Versions: s.present()}) || s.remembered()
@@ -167,9 +167,9 @@ func (s Situation) remembered() bool {
 	return r != nil && r.UID == s.CRD.UID && r.Generation == s.CRD.Generation && r.StorageVersion == s.CRD.StorageVersion
 }
 
-// Stands tells whether a verdict is only that the migration has not looked yet,
+// StillHolds tells whether a verdict is only that the migration has not looked yet,
 // right after a start, while the very same was found safe before. What was said
 // then stands until it has.
-func (s Situation) Stands(v Verdict) bool {
-	return v.Rule == NotSeenYet && s.Standing == nil && s.remembered() && len(s.stored()) == 0
+func (s Situation) StillHolds(v Verdict) bool {
+	return v.Rule == NotSeenYet && s.Migration == nil && s.remembered() && len(s.stored()) == 0
 }

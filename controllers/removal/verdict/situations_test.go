@@ -28,7 +28,7 @@ func safe() Situation {
 			Subject: v1, OptedIn: true, InScope: true,
 			Versions: []Version{{"v1alpha1", false}, {"v1", true}}, StoredVersions: []string{"v1"},
 		},
-		Standing: &plan.Standing{
+		Migration: &plan.MigrationStatus{
 			Subject:  v1,
 			Decision: plan.Decision{Reason: v1alpha1.ReasonMigrated, Sentence: "every object is stored at v1"},
 			Evidence: plan.Evidence{Subject: v1, Proved: true, Survey: plan.Surveyed{Versions: []string{"v1alpha1"}, At: now}},
@@ -48,36 +48,36 @@ func with(changes ...func(*Situation)) Situation {
 func at(reason, sentence string) func(*Situation) {
 	return func(s *Situation) {
 		s.CRD.StoredVersions = []string{"v1alpha1", "v1"}
-		s.Standing.Decision = plan.Decision{Reason: reason, Sentence: sentence}
-		s.Standing.Evidence = plan.Evidence{Subject: v1}
+		s.Migration.Decision = plan.Decision{Reason: reason, Sentence: sentence}
+		s.Migration.Evidence = plan.Evidence{Subject: v1}
 	}
 }
 
 // surveyed sets how long ago the survey began.
 func surveyed(ago time.Duration) func(*Situation) {
-	return func(s *Situation) { s.Standing.Evidence.Survey.At = now.Add(-ago) }
+	return func(s *Situation) { s.Migration.Evidence.Survey.At = now.Add(-ago) }
 }
 
 // landing sets for how long a write at v1alpha1 may still land.
 func landing(after time.Duration) func(*Situation) {
 	return func(s *Situation) {
-		s.Standing.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(after)}
+		s.Migration.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(after)}
 	}
 }
 
-func unsurveyed(s *Situation) { s.Standing.Evidence.Survey = plan.Surveyed{} }
+func unsurveyed(s *Situation) { s.Migration.Evidence.Survey = plan.Surveyed{} }
 
 func surveyTrouble(reason, message string) func(*Situation) {
 	return func(s *Situation) {
-		s.Standing.Evidence.Survey.Trouble = &plan.Trouble{Reason: reason, Message: message}
-		s.Standing.Evidence.Survey.NextAt = later
+		s.Migration.Evidence.Survey.Failure = &plan.Failure{Reason: reason, Message: message}
+		s.Migration.Evidence.Survey.NextAt = later
 	}
 }
 
 func failed(objects ...string) func(*Situation) {
 	return func(s *Situation) {
 		for _, o := range objects {
-			s.Standing.Failures = append(s.Standing.Failures, plan.Failure{Text: o})
+			s.Migration.FailedObjects = append(s.Migration.FailedObjects, plan.FailedObject{Text: o})
 		}
 	}
 }
@@ -92,7 +92,7 @@ func require(period time.Duration, what ...v1alpha1.Requirement) func(*Situation
 
 func written(version string, ago time.Duration) func(*Situation) {
 	return func(s *Situation) {
-		s.Standing.Writers = append(s.Standing.Writers, plan.Writer{
+		s.Migration.Writers = append(s.Migration.Writers, plan.Writer{
 			Manager: "old-tool (Apply)", Version: version, Objects: 7, Last: now.Add(-ago), LastWrote: "ns/o",
 		})
 	}
@@ -100,17 +100,17 @@ func written(version string, ago time.Duration) func(*Situation) {
 
 func losing(waits bool) func(*Situation) {
 	return func(s *Situation) {
-		s.Standing.Losses = append(s.Standing.Losses, plan.Loss{
+		s.Migration.Losses = append(s.Migration.Losses, plan.Loss{
 			Manager: "flux (Apply)", Version: "v1alpha1", Waits: waits, Objects: 2, Fields: 3, Field: "spec.size", Object: "ns/o", Why: "no route",
 		})
 	}
 }
 
-func retry(s *Situation) { s.Standing.Evidence.Survey.NextAt = later }
+func retry(s *Situation) { s.Migration.Evidence.Survey.NextAt = later }
 
 func counted(done, failed int64) func(*Situation) {
 	return func(s *Situation) {
-		s.Standing.Walking = &plan.Walking{Subject: v1, Counts: plan.Counts{Total: 10, Rewritten: done - failed, Failed: failed}}
+		s.Migration.Walking = &plan.Walking{Subject: v1, Counts: plan.Counts{Total: 10, Rewritten: done - failed, Failed: failed}}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func TestWhatWasFoundSafeStandsUntilTheMigrationHasLooked(t *testing.T) {
-	started := func(s *Situation) { s.Standing = nil }
+	started := func(s *Situation) { s.Migration = nil }
 	for name, c := range map[string]struct {
 		situation Situation
 		stands    bool
@@ -21,7 +21,7 @@ func TestWhatWasFoundSafeStandsUntilTheMigrationHasLooked(t *testing.T) {
 		"not once the migration has looked":               {with(remember(v1)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(c.situation.Stands(Judge(c.situation))).To(Equal(c.stands))
+			NewWithT(t).Expect(c.situation.StillHolds(Judge(c.situation))).To(Equal(c.stands))
 		})
 	}
 }

@@ -14,11 +14,11 @@ import (
 // in the future counts as now.
 func (s Situation) lastWrite() time.Time {
 	last := s.LastWrite
-	if s.Standing != nil {
+	if s.Migration != nil {
 		for _, version := range s.Removal.Versions {
-			last = latest(last, s.Standing.LastWrites[version])
+			last = latest(last, s.Migration.LastWrites[version])
 		}
-		for _, w := range s.Standing.Writers {
+		for _, w := range s.Migration.Writers {
 			if slices.Contains(s.Removal.Versions, w.Version) {
 				last = latest(last, w.Last)
 			}
@@ -46,7 +46,7 @@ func (s Situation) landedBy() (by time.Time) {
 		return by
 	}
 	for _, version := range s.present() {
-		by = latest(by, s.Standing.Evidence.WritableUntil[version])
+		by = latest(by, s.Migration.Evidence.WritableUntil[version])
 	}
 	return by
 }
@@ -62,7 +62,7 @@ func (s Situation) opensFrom() time.Time {
 // has grown old: otherwise whoever asks about a CRD would have the statuses of
 // all its VersionRemovals written.
 func (s Situation) lookedAt() time.Time {
-	survey := s.Standing.Evidence.Survey
+	survey := s.Migration.Evidence.Survey
 	named := time.Time{}
 	if at := s.Remembered; s.remembered() && at.SurveyedAt != nil && !at.SurveyedAt.After(s.Now) {
 		named = at.SurveyedAt.Time
@@ -85,13 +85,13 @@ func (s Situation) answered() bool {
 	switch {
 	case s.CRD == nil, s.CRD.Deleting, !s.CRD.OptedIn, !s.CRD.InScope, slices.Contains(s.Removal.Versions, s.CRD.StorageVersion):
 		return true
-	case s.Standing == nil, s.Standing.Subject != s.CRD.Subject:
+	case s.Migration == nil, s.Migration.Subject != s.CRD.Subject:
 		return false
-	case s.Standing.Decision.Step == plan.Hold:
+	case s.Migration.Decision.Step == plan.Hold:
 		return true
 	}
-	e := s.Standing.Evidence
-	if e.Trouble != nil {
+	e := s.Migration.Evidence
+	if e.Failure != nil {
 		return !e.Tried.Before(s.Requested)
 	}
 	return e.Proved && !e.Survey.Tried.Before(s.Requested)

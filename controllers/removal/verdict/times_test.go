@@ -26,7 +26,7 @@ func TestWhichSurveyAnOpenGateNames(t *testing.T) {
 		"an older one is not":                                         {with(remember(v1), surveyed(2*time.Minute), func(s *Situation) { s.Asked = now }), named},
 		"one of another generation is not":                            {with(remember(plan.Subject{UID: "u", Generation: 2, StorageVersion: "v1"}), surveyed(0)), now},
 		"one that somebody has put into the future is not":            {with(remember(v1), surveyed(0), func(s *Situation) { s.Remembered.SurveyedAt.Time = later }), now},
-		"one that does not look for all of the versions is not named": {with(remember(v1), surveyed(0), func(s *Situation) { s.Every = 1; s.Standing.Evidence.Survey.Versions = nil }), named},
+		"one that does not look for all of the versions is not named": {with(remember(v1), surveyed(0), func(s *Situation) { s.Every = 1; s.Migration.Evidence.Survey.Versions = nil }), named},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.s.Every == 0 {
@@ -43,12 +43,12 @@ func TestWhichSurveyAnOpenGateNames(t *testing.T) {
 func TestWhenARequestToLookIsAnswered(t *testing.T) {
 	asked := func(s *Situation) { s.Requested = now }
 	tried := func(ago time.Duration) func(*Situation) {
-		return func(s *Situation) { s.Standing.Evidence.Survey.Tried = now.Add(-ago) }
+		return func(s *Situation) { s.Migration.Evidence.Survey.Tried = now.Add(-ago) }
 	}
 	migrating := at(v1alpha1.ReasonMigrating, "rewriting objects at v1")
 	failing := func(ago time.Duration) func(*Situation) {
 		return func(s *Situation) {
-			s.Standing.Evidence.Trouble, s.Standing.Evidence.Tried = &plan.Trouble{}, now.Add(-ago)
+			s.Migration.Evidence.Failure, s.Migration.Evidence.Tried = &plan.Failure{}, now.Add(-ago)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -61,15 +61,15 @@ func TestWhenARequestToLookIsAnswered(t *testing.T) {
 		"not while the migration is at work":               {with(asked, migrating), false},
 		"not by a walk that failed before it":              {with(asked, migrating, failing(1)), false},
 		"by a walk that began after it and failed":         {with(asked, migrating, failing(0)), true},
-		"not before the migration has looked":              {with(asked, func(s *Situation) { s.Standing = nil }), false},
-		"not while it has looked at another generation":    {with(asked, tried(0), func(s *Situation) { s.Standing.Subject.Generation = 2 }), false},
+		"not before the migration has looked":              {with(asked, func(s *Situation) { s.Migration = nil }), false},
+		"not while it has looked at another generation":    {with(asked, tried(0), func(s *Situation) { s.Migration.Subject.Generation = 2 }), false},
 		"at once where there is no CRD":                    {with(asked, func(s *Situation) { s.CRD = nil }), true},
 		"at once where the CRD is going":                   {with(asked, func(s *Situation) { s.CRD.Deleting = true }), true},
 		"at once where the CRD has not opted in":           {with(asked, func(s *Situation) { s.CRD.OptedIn = false }), true},
 		"at once where the CRD is another controller's":    {with(asked, func(s *Situation) { s.CRD.InScope = false }), true},
 		"at once where the storage version is asked to go": {with(asked, func(s *Situation) { s.Removal.Versions = []string{"v1"} }), true},
 		"at once where a person has to change the CRD": {with(asked, at(v1alpha1.ReasonPaused, "paused"), func(s *Situation) {
-			s.Standing.Decision.Step = plan.Hold
+			s.Migration.Decision.Step = plan.Hold
 		}), true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/controllers/plan"
 )
 
 // held is the verdict while the migration, or the survey after it, is at work or
 // cannot get on.
 func (s Situation) held(reason, sentence string) Verdict {
-	v := Verdict{State: Progressing, Reason: reason, Message: s.Removal.CRDName + ": " + sentence, Progress: progressOf(s.Standing)}
+	v := Verdict{State: Progressing, Reason: reason, Message: s.Removal.CRDName + ": " + sentence, Progress: progressOf(s.Migration)}
 	switch reason {
 	case v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonRepairingOwnership:
 		return v
 	case v1alpha1.ReasonObjectsFailed:
-		v.Blockers = failures(s.Standing.Failures)
+		v.Blockers = failures(s.Migration.FailedObjects)
 	case v1alpha1.ReasonStorageVersionNotServed:
 		v.State = Stalled
 	}
@@ -78,7 +78,7 @@ func blocker(kind, message, action string) []v1alpha1.Blocker {
 	return []v1alpha1.Blocker{{Kind: kind, Message: message, Action: action}}
 }
 
-func failures(named []plan.Failure) (blockers []v1alpha1.Blocker) {
+func failures(named []plan.FailedObject) (blockers []v1alpha1.Blocker) {
 	for _, f := range named {
 		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f.Text,
 			Action: "make the object acceptable, or whatever refuses it; it is tried again by itself"})
@@ -95,13 +95,13 @@ func servedBlocker(s Situation) v1alpha1.Blocker {
 // maxWarnings is how many a status names.
 const maxWarnings = 20
 
-// warnOfProvenance puts first that the opt-in label may go before the versions do.
-func (s Situation) warnOfProvenance(warnings []v1alpha1.Blocker) []v1alpha1.Blocker {
-	if s.CRD == nil || s.CRD.Provenance.Origin != provenance.LiveOnly {
+// warnOfLabelOrigin puts first that the opt-in label may go before the versions do.
+func (s Situation) warnOfLabelOrigin(warnings []v1alpha1.Blocker) []v1alpha1.Blocker {
+	if s.CRD == nil || s.CRD.LabelOrigin.Origin != labelorigin.LiveOnly {
 		return warnings
 	}
 	warning := v1alpha1.Blocker{Kind: v1alpha1.EventOptInNotInGit,
-		Message: fmt.Sprintf("the opt-in label %s of %s is %s", s.LabelKey, s.Removal.CRDName, s.CRD.Provenance), Action: s.howToOptIn()}
+		Message: fmt.Sprintf("the opt-in label %s of %s is %s", s.LabelKey, s.Removal.CRDName, s.CRD.LabelOrigin), Action: s.howToOptIn()}
 	warnings = append([]v1alpha1.Blocker{warning}, warnings...)
 	return warnings[:min(len(warnings), maxWarnings)]
 }
@@ -111,10 +111,10 @@ const maxWriters = 19
 
 // writers are those who wrote at the versions within the quiet period.
 func writers(s Situation) (recent []v1alpha1.Blocker) {
-	if s.Standing == nil {
+	if s.Migration == nil {
 		return nil
 	}
-	for _, w := range s.Standing.Writers {
+	for _, w := range s.Migration.Writers {
 		if !slices.Contains(s.Removal.Versions, w.Version) || !w.Last.After(s.Now.Add(-s.Removal.QuietPeriod.Duration)) || len(recent) == maxWriters {
 			continue
 		}
@@ -131,7 +131,7 @@ func client(manager string) string {
 	return name
 }
 
-func progressOf(s *plan.Standing) *v1alpha1.Progress {
+func progressOf(s *plan.MigrationStatus) *v1alpha1.Progress {
 	if s.Walking != nil && s.Walking.Counts.Total > 0 {
 		return toProgress(s.Walking.Counts)
 	}

@@ -1,5 +1,5 @@
 // Package survival shows, with the real Argo CD, the real Flux and the real kubectl on a real API server, when the
-// opt-in label stays on a CRD and when it goes, and holds Moult's word against it: what package provenance said before
+// opt-in label stays on a CRD and when it goes, and holds Moult's word against it: what package labelorigin said before
 // a sync is what the sync then did.
 //
 // The test plays one row after the other, makes the tables of docs/label-survival.md of what it has seen, and fails if

@@ -86,7 +86,7 @@ func play(s *scene, r row) survival.Row {
 		s.g.Expect(isLabelled(s.live())).To(BeFalse(), "what is on the CRD is not from Git")
 		r.label.set(s)
 	}
-	verdict := provenance.Of(s.live(), v1alpha1.MigrateLabel)
+	verdict := labelorigin.Of(s.live(), v1alpha1.MigrateLabel)
 	s.Say("Moult says: %s", verdict)
 
 	r.then.do(s)
@@ -107,27 +107,27 @@ func play(s *scene, r row) survival.Row {
 
 // foretells is what a verdict says about the next sync or a new cluster, if it says anything: about a label that is not
 // there, and about what a person does next, it does not.
-func foretells(v provenance.Verdict, then act) (survives, says bool) {
+func foretells(v labelorigin.Verdict, then act) (survives, says bool) {
 	switch {
-	case v.Origin == provenance.None || then.byHand:
+	case v.Origin == labelorigin.None || then.byHand:
 		return false, false
 	case then.rebuilds:
-		return v.Origin == provenance.Git, v.Origin != provenance.Unknown
+		return v.Origin == labelorigin.Git, v.Origin != labelorigin.Unknown
 	default:
-		return !v.Lost, v.Tool != provenance.NoTool
+		return !v.Lost, v.Tool != labelorigin.NoTool
 	}
 }
 
 // said is a verdict in the few words that a table has room for, with its condition only where that is met.
-func said(v provenance.Verdict, otherwise string) (words string) {
+func said(v labelorigin.Verdict, otherwise string) (words string) {
 	switch {
-	case v.Origin == provenance.Git:
+	case v.Origin == labelorigin.Git:
 		words = "in Git"
-	case v.Origin == provenance.LiveOnly && v.Lost:
+	case v.Origin == labelorigin.LiveOnly && v.Lost:
 		words = "only on the live object; the next sync takes it off"
-	case v.Origin == provenance.LiveOnly:
+	case v.Origin == labelorigin.LiveOnly:
 		words = "only on the live object; a new cluster would not have it"
-	case v.Origin == provenance.Unknown:
+	case v.Origin == labelorigin.Unknown:
 		words = "the CRD does not tell"
 	default:
 		words = "the label is not there"

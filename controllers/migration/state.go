@@ -4,36 +4,36 @@ import (
 	"sync"
 	"time"
 
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/controllers/plan"
 )
 
-// ledger holds what this process knows about each CRD. It is lost with the
+// states holds what this process knows about each CRD. It is lost with the
 // process; what must survive stands in the CRD's condition.
-type ledger struct {
+type states struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 }
 
 type entry struct {
-	evidence   plan.Evidence
-	labelOwner string             // who set the opt-in label, in words
-	provenance provenance.Verdict // what was last told of the opt-in label
-	failures   []plan.Failure     // objects that failed in the last walk
-	failed     map[string]int64   // how many, by reason
-	writers    writers            // at versions that are to go
-	losses     []plan.Loss        // of ownership
-	began      time.Time          // when the evidence began
-	toldAt     time.Time          // when progress was last written to the condition
-	toldReason string             // the last reason that was written
-	reasonAt   time.Time          // when it was written last
+	evidence    plan.Evidence
+	labelOwner  string              // who set the opt-in label, in words
+	labelOrigin labelorigin.Verdict // what was last told of the opt-in label
+	failures    []plan.FailedObject // objects that failed in the last walk
+	failed      map[string]int64    // how many, by reason
+	writers     writers             // at versions that are to go
+	losses      []plan.Loss         // of ownership
+	began       time.Time           // when the evidence began
+	toldAt      time.Time           // when progress was last written to the condition
+	toldReason  string              // the last reason that was written
+	reasonAt    time.Time           // when it was written last
 }
 
-func newLedger() *ledger { return &ledger{entries: map[string]*entry{}} }
+func newStates() *states { return &states{entries: map[string]*entry{}} }
 
 // evidence is what is known about a CRD as it is now. begin is asked when
 // nothing is known yet.
-func (l *ledger) evidence(name string, s plan.Subject, now time.Time, settle time.Duration, begin func() plan.Evidence) plan.Evidence {
+func (l *states) evidence(name string, s plan.Subject, now time.Time, settle time.Duration, begin func() plan.Evidence) plan.Evidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
@@ -55,7 +55,7 @@ func (l *ledger) evidence(name string, s plan.Subject, now time.Time, settle tim
 
 // update changes the evidence about s; it does nothing if the CRD has become
 // another subject meanwhile.
-func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) plan.Evidence) plan.Evidence {
+func (l *states) update(name string, s plan.Subject, change func(plan.Evidence) plan.Evidence) plan.Evidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
@@ -67,7 +67,7 @@ func (l *ledger) update(name string, s plan.Subject, change func(plan.Evidence) 
 }
 
 // noteOwner remembers who set the opt-in label, for the day it is gone.
-func (l *ledger) noteOwner(name, owner string) {
+func (l *states) noteOwner(name, owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, known := l.entries[name]; known {
@@ -75,21 +75,21 @@ func (l *ledger) noteOwner(name, owner string) {
 	}
 }
 
-// tellsProvenance notes what is told of the opt-in label and tells whether it is
+// tellsLabelOrigin notes what is told of the opt-in label and tells whether it is
 // something else than the last time.
-func (l *ledger) tellsProvenance(name string, v provenance.Verdict) (fresh bool) {
+func (l *states) tellsLabelOrigin(name string, v labelorigin.Verdict) (fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
-	if !known || e.provenance == v {
+	if !known || e.labelOrigin == v {
 		return false
 	}
-	e.provenance = v
+	e.labelOrigin = v
 	return true
 }
 
 // forget drops a CRD and returns who had set its opt-in label.
-func (l *ledger) forget(name string) (labelOwner string, known bool) {
+func (l *states) forget(name string) (labelOwner string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
@@ -101,7 +101,7 @@ func (l *ledger) forget(name string) (labelOwner string, known bool) {
 }
 
 // told notes that progress is told now, if due says so of the last time.
-func (l *ledger) told(name string, now time.Time, due func(last time.Time) bool) bool {
+func (l *states) told(name string, now time.Time, due func(last time.Time) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
@@ -114,7 +114,7 @@ func (l *ledger) told(name string, now time.Time, due func(last time.Time) bool)
 
 // tellsReason notes that a reason is written now and tells whether it is another
 // one than the last.
-func (l *ledger) tellsReason(name, reason string, now time.Time) (fresh bool) {
+func (l *states) tellsReason(name, reason string, now time.Time) (fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
@@ -129,7 +129,7 @@ func (l *ledger) tellsReason(name, reason string, now time.Time) (fresh bool) {
 // isEcho tells whether a reason was written by this process a moment ago. If the
 // CRD does not show it, the cache is not up to date yet, or another process of
 // ours writes too, and two that answer each other at once would never stop.
-func (l *ledger) isEcho(name, reason string, now time.Time) bool {
+func (l *states) isEcho(name, reason string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.entries[name]
@@ -137,7 +137,7 @@ func (l *ledger) isEcho(name, reason string, now time.Time) bool {
 }
 
 // age is how long ago the evidence about a CRD began.
-func (l *ledger) age(name string, now time.Time) time.Duration {
+func (l *states) age(name string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, known := l.entries[name]; known {
