@@ -1,9 +1,8 @@
 // Command moult shows how far CustomResourceDefinitions are migrated and migrates them once, without a controller. It
 // is a kubectl plug-in as well: installed as kubectl-moult it answers to `kubectl moult`.
 //
-// One file, or a few of the same name, per subcommand: status.go, migrate.go, opt_in.go, doctor.go, rbac.go and so on. What a subcommand has to say goes to standard output,
-// progress and errors to standard error, an error being one line that says what to do next. The exit codes are in
-// exit.go and in every help text.
+// Each subcommand is a package of its own, which parses, loads, calls and prints; what they share is in internal. The exit
+// codes are in internal/cli and in every help text.
 package main
 
 import (
@@ -15,6 +14,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
 func main() {
@@ -22,7 +23,8 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // what does not end at the first signal is ended by the second, as without us
-	code := run(ctx, nameFrom(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr)
+	f := &cli.Factory{Name: nameFrom(os.Args[0]), Out: os.Stdout, ErrOut: os.Stderr}
+	code := f.Run(ctx, newRoot(f), os.Args[1:])
 	stop()
 	os.Exit(code)
 }

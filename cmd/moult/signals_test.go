@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
 // What waits for something that no context ends, here for standard input, is ended by the second signal.
@@ -19,7 +21,7 @@ func TestTheSecondSignalEndsItAtOnce(t *testing.T) {
 	built, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(built))
 	head := filepath.Join(t.TempDir(), "widgets.yaml")
-	g.Expect(os.WriteFile(head, []byte(widgetsV1), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(head, []byte(clitest.Widgets), 0o600)).To(Succeed())
 	command := exec.Command(binary, "bridge", "--base", "-", "--head", head)
 	stdin, err := command.StdinPipe()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,175 @@
+// Package bridge is `moult bridge`: the CRD between an old state and a new one that drops versions.
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/policies/bridge"
+)
+
+// command prints the CRD between two states.
+type command struct {
+	*cli.Factory
+	base, head string
+	live       bool
+	names      []string
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	b := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "bridge --base PATH --head PATH",
+		Short: "Print the intermediate CRD for those who skipped a release",
+		Long: `Print the CRD to be applied between an old state and a new one that drops versions
+and moves the storage version at once: the new CRD with the versions put back that
+the old state has. It carries the opt-in label, so that Moult rewrites every object
+at the new storage version. Comments at its top say what to do next.
+
+The old state is in Git (--base) or what a cluster has (--live), which also tells
+what is stored. --live asks for --context. Places are folders, which are built as
+Flux builds them, files, git:REV:PATH, or - for standard input.
+
+Exit codes:
+  0    the CRDs are printed
+  1    there is nothing to bridge
+  2    the question could not be answered: wrong arguments, a build failed, a stored
+       version that neither state knows, a CRD that the API server would refuse`,
+		Example: f.Example(`  moult bridge --base git:v1.2.0:config/crd --head config/crd > bridge.yaml
+
+  # from what a cluster has
+  moult bridge --live --context production --head config/crd --crd widgets.example.com`),
+		Args: cli.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context(), c.InOrStdin()) },
+	}
+	c.Flags().StringVar(&b.base, "base", "", "where the old CRDs are: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	c.Flags().StringVar(&b.head, "head", "", "where the new CRDs are")
+	c.Flags().BoolVar(&b.live, "live", false, "take what the cluster of --context has for the old CRDs")
+	c.Flags().StringSliceVar(&b.names, "crd", nil, "only this CRD, as in widgets.example.com; may be given several times")
+	return c
+}
+
+func (b *command) validate() error {
+	switch {
+	case b.head == "":
+		return errors.New("name the new state with --head: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	case b.head == "-" && b.base == "-":
+		return errors.New("only one of --base and --head can be standard input")
+	case b.live == (b.base != ""):
+		return errors.New("name the old state with either --base or --live")
+	case b.live && b.ContextName == "":
+		return errors.New("--live asks for a --context of the kubeconfig, so that it is the cluster that you mean")
+	case !b.live && b.ContextName != "":
+		return errors.New("--context is for --live; --base asks no cluster")
+	}
+	return nil
+}
+
+func (b *command) run(ctx context.Context, stdin io.Reader) error {
+	if err := b.validate(); err != nil {
+		return err
+	}
+	head, err := input.CRDs(ctx, b.head, stdin)
+	if err != nil {
+		return fmt.Errorf("--head: %w", err)
+	}
+	if head, err = input.Chosen(head, b.names, b.head); err != nil {
+		return err
+	}
+	old, err := b.old(ctx, head, stdin)
+	if err != nil {
+		return err
+	}
+	var documents, needless []string
+	for _, crd := range head {
+		before := old[crd.Name]
+		if before == nil {
+			needless = append(needless, fmt.Sprintf("%s is not in %s: it is new", crd.Name, b.from()))
+			continue
+		}
+		made, err := bridge.Between(before, crd, b.LabelKey)
+		if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {
+			needless = append(needless, b.needless(unneeded, before, crd))
+			continue
+		}
+		if err == nil {
+			err = b.refused(before, made.CRD)
+		}
+		if err != nil {
+			return err
+		}
+		document, err := b.document(made)
+		if err != nil {
+			return err
+		}
+		documents = append(documents, document)
+	}
+	if len(documents) == 0 {
+		return cli.NotDone{Sentence: "there is nothing to bridge", Details: needless}
+	}
+	fmt.Fprint(b.Out, strings.Join(documents, "---\n"))
+	return nil
+}
+
+func (b *command) from() string {
+	if b.live {
+		return "the cluster of " + b.ContextName
+	}
+	return input.Called(b.base)
+}
+
+// old are the CRDs of the old state, by name. Of a cluster only those are read that the new state has.
+func (b *command) old(ctx context.Context, head []*apiextensionsv1.CustomResourceDefinition, stdin io.Reader) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	if !b.live {
+		crds, err := input.CRDs(ctx, b.base, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
+		}
+		for _, crd := range crds {
+			found[crd.Name] = crd
+		}
+		return found, nil
+	}
+	client, err := b.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	for _, crd := range head {
+		live, err := cli.GetCRD(ctx, client, crd.Name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, cli.ReadError(err)
+		}
+		found[crd.Name] = live
+	}
+	return found, nil
+}
+
+// document is a CRD as a file in Git would have it.
+func (b *command) document(made *bridge.Bridge) (string, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made.CRD)
+	if err != nil {
+		return "", err
+	}
+	delete(content, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	text, err := yaml.Marshal(content)
+	return made.Header(b.from(), input.Called(b.head)) + string(text), err
+}

@@ -1,0 +1,18 @@
+package bridge
+
+import (
+	"testing"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/cmd/moult/migrate"
+	"github.com/moult-dev/moult/cmd/moult/rewrite"
+	"github.com/moult-dev/moult/test/controlplane"
+)
+
+var (
+	cp    *controlplane.ControlPlane
+	moult = clitest.Moult{NewCommand, migrate.NewCommand, rewrite.NewCommand}
+	suite = clitest.Suite{Moult: moult, ControlPlane: &cp}
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, &cp) }

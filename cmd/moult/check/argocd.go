@@ -1,0 +1,152 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/lua"
+)
+
+// argoCD asks whether Argo CD has been told about VersionRemovals.
+type argoCD struct {
+	*cli.Factory
+	namespace, file, format string
+}
+
+func newArgoCD(f *cli.Factory) *cobra.Command {
+	a := &argoCD{Factory: f}
+	c := &cobra.Command{
+		Use:   "argocd",
+		Short: "Check that Argo CD knows when a VersionRemoval is healthy",
+		Long: `Argo CD counts an object of a kind it does not know as healthy as soon as it
+exists: without Moult's health check, a VersionRemoval holds no sync wave back.
+This looks into the ConfigMap ` + lua.ConfigMap + ` and compares what is there with the scripts
+of this version of Moult.
+
+Exit codes:
+  0    the gate's health check is installed; what is optional may be missing
+  1    it is not, or it is another script
+  2    the question could not be answered: wrong arguments, no cluster, no such ConfigMap or file`,
+		Example: f.Example(`  # the cluster of the current context
+  moult check argocd
+
+  # what a commit would install, without a cluster
+  kustomize build argocd | moult check argocd --file -`),
+		Args:              cli.NoArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if a.format != "" && a.format != "json" {
+				return fmt.Errorf("-o %s is not known; leave it out for text, or say json", a.format)
+			}
+			data, err := a.config(c.Context(), c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return a.print(lua.Compare(data))
+		},
+	}
+	c.Flags().StringVarP(&a.namespace, "namespace", "n", "argocd", "namespace of Argo CD")
+	c.Flags().StringVarP(&a.file, "file", "f", "", "read manifests from a file, or from - for standard input, instead of a cluster")
+	c.Flags().StringVarP(&a.format, "output", "o", "", "json for programs")
+	output.Complete(c, "json")
+	return c
+}
+
+// config is the data of argocd-cm.
+func (a *argoCD) config(ctx context.Context, stdin io.Reader) (map[string]string, error) {
+	if a.file != "" {
+		return configIn(a.file, stdin)
+	}
+	cfg, err := a.Config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.AnswerTime)
+	defer cancel()
+	found, err := client.CoreV1().ConfigMaps(a.namespace).Get(ctx, lua.ConfigMap, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no ConfigMap %s in namespace %s; name Argo CD's namespace with --namespace", lua.ConfigMap, a.namespace)
+	case cli.IsImpersonationRefused(err):
+		return nil, cli.ImpersonationError(err)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return nil, fmt.Errorf("%w; reading it needs get on configmaps in namespace %s, or give its manifest with --file", err, a.namespace)
+	case err != nil:
+		return nil, cli.ReadError(err)
+	}
+	return found.Data, nil
+}
+
+// configIn finds argocd-cm among the manifests in a file.
+func configIn(file string, stdin io.Reader) (map[string]string, error) {
+	read := func() ([]byte, error) { return os.ReadFile(file) }
+	if file == "-" {
+		read = func() ([]byte, error) { return io.ReadAll(stdin) }
+	}
+	raw, err := read()
+	if err != nil {
+		return nil, fmt.Errorf("--file %s cannot be read; name a file with manifests, or - for standard input: %w", file, err)
+	}
+	for _, document := range strings.Split("\n"+string(raw), "\n---") {
+		if found := configOf([]byte(document)); found != nil {
+			return found.Data, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no ConfigMap %s in --file %s; give it the output of `kustomize build` for what installs Argo CD", lua.ConfigMap, file)
+}
+
+// configOf is argocd-cm if the document is it, or is a List that holds it.
+func configOf(document []byte) *corev1.ConfigMap {
+	list := corev1.List{}
+	if yaml.Unmarshal(document, &list) == nil && list.Kind == "List" {
+		for _, item := range list.Items {
+			if found := configOf(item.Raw); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	found := corev1.ConfigMap{}
+	if yaml.Unmarshal(document, &found) == nil && found.Kind == "ConfigMap" && found.Name == lua.ConfigMap {
+		return &found
+	}
+	return nil
+}
+
+func (a *argoCD) print(entries []lua.Entry) error {
+	if a.format == "json" {
+		if err := output.Print(a.Out, a.format, entries); err != nil {
+			return err
+		}
+	}
+	var bad error
+	for _, e := range entries {
+		if a.format == "" {
+			optional := ""
+			if !e.Needed {
+				optional = " (optional)"
+			}
+			fmt.Fprintf(a.Out, "%-9s  %s%s\n           %s\n", e.State, e.Key, optional, e.Meaning)
+		}
+		if !e.Good() {
+			bad = cli.NotDone{Sentence: fmt.Sprintf("%s in %s is %s: %s; %s", e.Key, lua.ConfigMap, e.State, e.Meaning, e.Mend)}
+		}
+	}
+	return bad
+}

@@ -1,0 +1,25 @@
+// Package check is `moult check`: whether what Moult relies on is in place, in Git and in Argo CD.
+package check
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+)
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	check := &cobra.Command{
+		Use:   "check",
+		Short: "Check that what Moult relies on is in place",
+		Long: `Check that what Moult relies on is in place:
+
+  opt-in   CRDs carry the opt-in label when they leave Git, and keep it
+  markers  Go types of storage versions carry the marker that makes the label
+  argocd   Argo CD has been told about VersionRemovals; Flux knows by itself
+
+Exit codes: 0 in place, 1 not in place, 2 the question could not be answered.`,
+	}
+	check.AddCommand(newArgoCD(f), newOptIn(f), newMarkers(f))
+	return cli.OnlySubcommands(check)
+}

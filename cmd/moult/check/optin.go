@@ -1,0 +1,86 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// optIn looks at what is in Git.
+type optIn struct {
+	*cli.Factory
+	format string
+}
+
+func newOptIn(f *cli.Factory) *cobra.Command {
+	o := &optIn{Factory: f}
+	c := &cobra.Command{
+		Use:   "opt-in PATH...",
+		Short: "Check that CRDs carry the opt-in label when they leave Git, and keep it",
+		Long: `Build what is in Git the way Flux does, and check that every CRD with several
+versions carries the opt-in label, and that nothing undoes it on its way:
+
+  NotLabelled         a CRD has several versions and not the label
+  ReachesNothing      a component or patch sets the label on no CRD at all
+  Recreated           force: what is refused is deleted, a CRD with all its objects
+  Replaced            Replace=true: labels that are not in Git are dropped
+  NotApplied          ssa: Ignore or IfNotPresent: changes are not applied
+  DifferencesIgnored  the label or the versions are not compared with Git
+  Substituted         Flux would take a ${...} in the CRD for a variable
+
+A PATH is a folder with a kustomization, or without one, in which case everything
+in it and below is looked at; a file of manifests; or - for standard input. If
+Flux Kustomizations or Argo CD Applications are among the manifests, the folders
+they name are built with their components and patches, looked for under the PATHs
+and at the root of the repository. Warnings are about what the manifests do not
+tell for sure.
+
+A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + optin.ExcludeValue + `" is left out on purpose.
+
+Exit codes:
+  0    nothing to mend; there may be warnings
+  1    there is something to mend
+  2    the question could not be answered: wrong arguments, a build failed, no CRD at all`,
+		Example: f.Example(`  # a kustomization, or a whole repository
+  moult check opt-in config/crd
+  moult check opt-in .
+
+  # what Helm renders
+  helm template widgets ./chart --include-crds | moult check opt-in -
+
+  # for programs
+  moult check opt-in . -o json`),
+		Args: cli.SomePaths,
+		RunE: func(c *cobra.Command, paths []string) error {
+			if err := output.CheckFormat(o.format); err != nil {
+				return err
+			}
+			return o.run(c.Context(), cli.Distinct(paths), c.InOrStdin())
+		},
+	}
+	output.AddFlag(c, &o.format)
+	return c
+}
+
+func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
+	survey := desired.Look(ctx, paths, stdin, o.LabelKey)
+	failed, report := survey.Failed, reportOf(survey, o.LabelKey)
+	if len(report.CRDs)+len(report.Findings) == 0 && len(failed) == 0 {
+		return errors.New("there is no CustomResourceDefinition to check; name the folder that holds some, or pipe what renders them into `" + o.Name + " check opt-in -`")
+	}
+	if len(report.CRDs)+len(report.Findings) == 0 {
+		return o.TellAll(failed) // counts of what could not be looked at would say that all is well
+	}
+	if err := o.print(report); err != nil {
+		return err
+	}
+	return o.TellAll(append(failed, report.verdict()))
+}

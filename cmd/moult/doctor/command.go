@@ -1,0 +1,174 @@
+// Package doctor is `moult doctor`: what a cluster shows, and what a person should mend.
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/doctor"
+)
+
+// command is what a person wants to be looked at.
+type command struct {
+	*cli.Factory
+	output         string
+	controller     string
+	argoCD         string
+	helm           bool
+	helmNamespaces []string
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	d := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "doctor [CRD...]",
+		Short: "Look for what would keep a migration from ending, undo it, or make a removal hurt",
+		Long: `Examine the named CRDs, or all that are opted in, and what they depend on. Nothing
+is written. Problems come first, each with what was seen and how to mend it.
+
+  label-in-git     the opt-in label is in what a tool applies, not only on the live
+                   object, where the next sync or the next cluster loses it
+  migration        no person has to act before the objects are migrated
+  aggregation      no APIService hands the requests for a CRD on to an aggregated API server,
+                   which hides the CRD's objects
+  status-writes    the controller may write the status of the CRDs: none of its writes has
+                   been refused, and neither RBAC nor Moult's policies keep its user out
+  other-migrators  no other Moult, Kubernetes' own migrator or
+                   kube-storage-version-migrator is at work on the same CRD
+  gates            no VersionRemoval waits for a person
+  argocd-health    Argo CD knows when a VersionRemoval is healthy
+  namespaces       no object lies in a Namespace that does not exist, where nobody can write it
+  stuck-objects    no object has been Terminating for more than 5 minutes
+  helm-keep        no uninstall of a Helm release deletes a CRD with its objects
+  helm-crds        no CRD depends on a chart's folder crds, which Helm never upgrades
+  helm-history     no stored revision uses a version that is to go; if no
+                   VersionRemoval says which, all but the storage version
+  kubernetes       Moult is tested with the API server's version, and that has what Moult's
+                   policies use
+
+Read-only rights are enough: a check that lacks a permission says which, and is no
+failure. Helm keeps its releases, values and all, in Secrets; they are read only
+with --helm, and nothing of the values is kept or told.
+
+Exit codes:
+  0    no finding of severity error; there may be warnings, and checks that did not run
+  1    at least one error
+  2    the question could not be answered: wrong arguments, no cluster, no such CRD, CRDs cannot be read
+  130  interrupted`,
+		Example: f.Example(`  # all opted-in CRDs
+  moult doctor
+
+  # before a version of one of them is removed, with Helm's releases
+  moult doctor widgets.example.com --helm
+
+  # Helm's releases of two namespaces, for someone who may not read the others
+  moult doctor --helm-namespace widgets,gadgets
+
+  # the errors alone, for a program
+  moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), cli.Distinct(names)) },
+	}
+	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+cli.ControllerUser+", if that ServiceAccount is there)")
+	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
+	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
+	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
+	output.AddFlag(c, &d.output)
+	return c
+}
+
+func (d *command) run(ctx context.Context, names []string) error {
+	if err := output.CheckFormat(d.output); err != nil {
+		return err
+	}
+	cfg, err := d.Config()
+	if err != nil {
+		return err
+	}
+	crds, err := d.CRDs()
+	if err != nil {
+		return err
+	}
+	eyes, err := newEyes(cfg)
+	if err != nil {
+		return err
+	}
+	patient, incomplete := d.look(ctx, eyes, crds, names)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case incomplete != nil && len(patient.CRDs) == 0:
+		return incomplete
+	}
+	report := doctor.Examine(patient)
+	if incomplete != nil {
+		report.OK = false
+	}
+	if err := d.print(report); err != nil {
+		return err
+	}
+	if incomplete != nil {
+		return incomplete
+	}
+	return verdictOf(report)
+}
+
+// lookAtWrites reads what is known of the controller's writes to the status of the CRDs.
+func (d *command) lookAtWrites(ctx context.Context, eyes *eyes, p *doctor.Patient) {
+	p.Controller.Refusals = eyes.refusals(ctx)
+	user, not := d.controller, ""
+	if user == "" {
+		user, not = cli.ControllerUser, eyes.lacksController(ctx)
+	}
+	p.Controller.User = user
+	if not != "" { // then RBAC and policies speak of nobody
+		p.Controller.Guards.Not = not
+		for i := range p.CRDs {
+			p.CRDs[i].Writable.Not = not
+		}
+		return
+	}
+	p.Controller.Guards = eyes.guards(ctx, d.LabelKey)
+	eyes.askRBAC(ctx, user, p.CRDs)
+}
+
+// look reads all that the checks look at. With an error there may be some of the CRDs.
+func (d *command) look(ctx context.Context, eyes *eyes, crds apiextensions.CustomResourceDefinitionInterface, names []string) (doctor.Patient, error) {
+	p := doctor.Patient{Now: time.Now(), LabelKey: d.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, d.LabelKey)}
+	found := d.OptedIn(ctx, crds)
+	if len(names) > 0 {
+		found = cli.Named(ctx, crds, names)
+	}
+	p.Namespaces = eyes.namespaces(ctx, p.Namespaces) // and once more behind the objects: each may come and go
+	var incomplete error
+	for crd, err := range found {
+		if err != nil {
+			incomplete = err
+			break
+		}
+		c := doctor.CRD{CustomResourceDefinition: cutDown(crd), Aggregated: eyes.aggregated(ctx, crd)}
+		c.Dying, c.In = eyes.lookAtObjects(ctx, crd)
+		p.CRDs = append(p.CRDs, c)
+	}
+	if incomplete != nil && len(p.CRDs) == 0 {
+		return p, incomplete
+	}
+	p.Server = eyes.server()
+	p.Namespaces = eyes.namespaces(ctx, p.Namespaces)
+	d.lookAtWrites(ctx, eyes, &p)
+	p.Gates = eyes.gates(ctx, names)
+	p.Migrations = eyes.migrations(ctx)
+	p.ArgoCD = eyes.argoCD(ctx, d.argoCD)
+	p.Releases = doctor.Known[[]doctor.Release]{Not: "the Secrets of Helm's releases are read only with --helm"}
+	if d.helm || len(d.helmNamespaces) > 0 {
+		p.Releases, p.ReleasesNotSeen = eyes.releases(ctx, d.helmNamespaces)
+	}
+	return p, incomplete
+}

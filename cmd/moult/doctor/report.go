@@ -1,0 +1,55 @@
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/doctor"
+)
+
+// print tells problems first, the gravest ones at the top, then a line for each check that found none.
+func (d *command) print(report doctor.Report) error {
+	if d.output != "" {
+		return output.Print(d.Out, d.output, report)
+	}
+	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Info} {
+		for _, r := range report.Checks {
+			for _, f := range r.Findings {
+				if f.Severity == severity {
+					fmt.Fprintf(d.Out, "%-8s %s  %s\n%s\n%s\n\n", severity, r.ID, f.Object, output.Paragraph(f.Evidence), output.Paragraph("mend: "+f.Mend))
+				}
+			}
+		}
+	}
+	for _, r := range report.Checks {
+		if r.Outcome == doctor.Passed {
+			fmt.Fprintf(d.Out, "%-8s %-15s  %s\n", "ok", r.ID, r.Evidence)
+		}
+	}
+	for _, r := range report.Checks {
+		if r.Outcome == doctor.NotRun {
+			fmt.Fprintf(d.Out, "%-8s %-15s  %s\n", "not run", r.ID, r.Evidence)
+		}
+		for _, what := range r.NotSeen {
+			fmt.Fprintf(d.Out, "%-8s %-15s  %s\n", "not seen", r.ID, what)
+		}
+	}
+	return nil
+}
+
+// verdictOf is the error that decides the exit code.
+func verdictOf(report doctor.Report) error {
+	bad := 0
+	for _, r := range report.Checks {
+		for _, f := range r.Findings {
+			if f.Severity == doctor.Error {
+				bad++
+			}
+		}
+	}
+	if bad == 0 {
+		return nil
+	}
+	return cli.NotDone{Sentence: output.Count(bad, "error") + "; what was seen and how to mend it is above"}
+}

@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/doctor"
+)
+
+// What is known of the controller's writes to the status of CRDs, without one of ours.
+
+// eventsPerPage are read at once.
+const eventsPerPage = 500
+
+// refusals are the controller's Events about writes that were refused. Events on what has no namespace are in default, and
+// the API server keeps them for an hour.
+func (e *eyes) refusals(ctx context.Context) (known doctor.Known[[]doctor.Refusal]) {
+	opts := metav1.ListOptions{FieldSelector: "involvedObject.kind=CustomResourceDefinition,reason=" + v1alpha1.EventStatusRefused}
+	err := pages(ctx, eventsPerPage, opts, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		list, err := e.core.CoreV1().Events(metav1.NamespaceDefault).List(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			event := &list.Items[i]
+			known.Value = append(known.Value, doctor.Refusal{CRD: event.InvolvedObject.Name, Last: lastSeen(event), Note: event.Message})
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		known.Not = unread(err, "Events on CRDs", "list on events in namespace "+metav1.NamespaceDefault)
+	}
+	return known
+}
+
+// lastSeen looks at all places where the two APIs of Events tell it.
+func lastSeen(event *corev1.Event) time.Time {
+	last := event.LastTimestamp.Time
+	if event.EventTime.After(last) {
+		last = event.EventTime.Time
+	}
+	if s := event.Series; s != nil && s.LastObservedTime.After(last) {
+		last = s.LastObservedTime.Time
+	}
+	return last
+}
+
+// lacksController says why nothing can be told of the user that the controller is if nobody says otherwise; empty if its
+// ServiceAccount is there.
+func (e *eyes) lacksController(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, cli.AnswerTime)
+	defer cancel()
+	namespace, name, _ := serviceAccountOf(cli.ControllerUser)
+	_, err := e.core.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("there is no ServiceAccount %s/%s; if the controller runs as another user, name it with --controller", namespace, name)
+	case err != nil:
+		return unread(err, fmt.Sprintf("ServiceAccount %s/%s", namespace, name), "get on serviceaccounts in namespace "+namespace+", or the controller's user with --controller")
+	}
+	return ""
+}
+
+// guards are the policies that let one user alone write. Before Kubernetes 1.30 there are none.
+func (e *eyes) guards(ctx context.Context, labelKey string) (known doctor.Known[[]doctor.Guard]) {
+	var (
+		policies []admissionv1.ValidatingAdmissionPolicy
+		bindings []admissionv1.ValidatingAdmissionPolicyBinding
+	)
+	api := e.core.AdmissionregistrationV1()
+	err := pages(ctx, objectsPerPage, metav1.ListOptions{}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		list, err := api.ValidatingAdmissionPolicies().List(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		policies = append(policies, list.Items...)
+		return list.Continue, nil
+	})
+	if err == nil {
+		err = pages(ctx, objectsPerPage, metav1.ListOptions{}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+			list, err := api.ValidatingAdmissionPolicyBindings().List(ctx, opts)
+			if err != nil {
+				return "", err
+			}
+			bindings = append(bindings, list.Items...)
+			return list.Continue, nil
+		})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		known.Not = unread(err, "admission policies", "list on validatingadmissionpolicies and validatingadmissionpolicybindings in admissionregistration.k8s.io")
+	}
+	known.Value = doctor.GuardsIn(policies, bindings, labelKey)
+	return known
+}
+
+// askRBAC asks whether the user may write the status of all CRDs, and if not, of each.
+func (e *eyes) askRBAC(ctx context.Context, user string, crds []doctor.CRD) {
+	ofAll := e.mayWriteStatus(ctx, user, "")
+	for i := range crds {
+		crds[i].Writable = ofAll
+		if ofAll.Not == "" && !ofAll.Value {
+			crds[i].Writable = e.mayWriteStatus(ctx, user, crds[i].Name)
+		}
+	}
+}
+
+func (e *eyes) mayWriteStatus(ctx context.Context, user, crd string) (known doctor.Known[bool]) {
+	ctx, cancel := context.WithTimeout(ctx, cli.AnswerTime)
+	defer cancel()
+	review, err := e.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groupsOf(user), ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions", Subresource: "status", Name: crd, Verb: "patch",
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		known.Not = unread(err, "what "+user+" may do", "create on subjectaccessreviews in authorization.k8s.io, which writes nothing")
+		return known
+	}
+	known.Value = review.Status.Allowed
+	return known
+}
+
+// groupsOf are those the API server puts a user into (k8s.io/apiserver/pkg/authentication/serviceaccount, MakeGroupNames).
+func groupsOf(user string) []string {
+	groups := []string{"system:authenticated"}
+	if namespace, _, ok := serviceAccountOf(user); ok {
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	return groups
+}
+
+// serviceAccountOf is the ServiceAccount behind a user's name.
+func serviceAccountOf(user string) (namespace, name string, ok bool) {
+	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(account, ":")
+}

@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+func TestTheDoctorKnowsOfWritesToTheStatusThatAreRefused(t *testing.T) {
+	group, account := builders.UniqueGroup(t), "system:serviceaccount:platform:moult"
+	w := &world{suite.WorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").OptedIn())}
+	w.Label = v1alpha1.MigrateLabel
+	w.Denies()
+	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"), running.Rule("", "events", "list"),
+		running.Rule("admissionregistration.k8s.io", "validatingadmissionpolicies", "list"),
+		running.Rule("admissionregistration.k8s.io", "validatingadmissionpolicybindings", "list"))
+	found := func(args ...string) []doctor.Finding {
+		r, _ := w.check(doctor.StatusWrites, append(args, "--kubeconfig", reader)...)
+		return r.Findings
+	}
+	w.Expect(found()).To(BeEmpty())
+	w.Expect(found("--controller", account)).To(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Object", w.CRD.Name),
+		HaveField("Evidence", "ValidatingAdmissionPolicy moult-status lets "+cli.ControllerUser+" write Moult's part of the status, and the controller is "+account))), "before it is started")
+	w.Expect(found("--controller", cli.ControllerUser)).To(BeEmpty())
+
+	user := running.User(t, cp.Config, account, running.MigrationRules(running.Rule(group, "*", "get", "list", "patch"))...)
+	running.Migration(t, user, running.Quick(group))
+	w.Eventually(func() []doctor.Finding { return found() }, running.Soon, "200ms").Should(ConsistOf(And(HaveField("Severity", doctor.Error),
+		HaveField("Evidence", And(ContainSubstring("last write to the CRD's status was refused at"), ContainSubstring(account+" may not write the condition StorageMigrated"))))),
+		"whoever the controller is, and with rights to read only")
+
+	w.Merges("kubectl-annotate", `{"metadata":{"annotations":{"moult.dev/allow-condition":"StorageMigrated"}}}`)
+	w.Eventually(func() []doctor.Finding { return found() }, running.Soon, "200ms").Should(BeEmpty(), "a write has gone through since")
+}
+
+func TestTheDoctorAsksRBACAboutTheController(t *testing.T) {
+	w := patient(t)
+	r, code := w.check(doctor.StatusWrites, "--controller", "alice")
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Evidence", "alice may not patch the status of the CRD"))))
+
+	rule := running.Rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch")
+	running.User(t, cp.Config, "bob", rule)
+	r, _ = w.check(doctor.StatusWrites, "--controller", "bob")
+	w.Expect(r.Evidence).To(Equal("no refused write has been recorded, and RBAC lets bob write, and no policy of Moult's keeps it out"))
+	rule.ResourceNames = []string{w.CRD.Name}
+	running.Allow(t, cp.Config, "bob", rule)
+	w.Eventually(func() bool {
+		return w.mayWriteAll("bob")
+	}, running.Soon, "50ms").Should(BeFalse(), "the API server takes a moment to see a changed role")
+	r, _ = w.check(doctor.StatusWrites, "--controller", "bob")
+	w.Expect(r.Findings).To(BeEmpty(), "this CRD is enough")
+
+	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	r, code = w.check(doctor.StatusWrites, "--controller", "bob", "--kubeconfig", reader)
+	w.Expect(code).To(Equal(cli.ExitDone))
+	w.Expect(r.Outcome).To(Equal(doctor.NotRun))
+	w.Expect(r.Evidence).To(ContainSubstring("what bob may do may not be read; it needs create on subjectaccessreviews in authorization.k8s.io"))
+}
+
+func (w *world) mayWriteAll(user string) bool {
+	eyes, err := w.eyes()
+	w.Expect(err).NotTo(HaveOccurred())
+	return eyes.mayWriteStatus(w.T.Context(), user, "").Value
+}
+
+func TestTheDoctorTakesMoultsServiceAccountForTheController(t *testing.T) {
+	w := patient(t)
+	c := kubernetes.NewForConfigOrDie(cp.Config).CoreV1()
+	_, err := c.Namespaces().Create(w.T.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "moult-system"}}, metav1.CreateOptions{})
+	w.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
+	_, err = c.ServiceAccounts("moult-system").Create(w.T.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "moult-controller"}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		w.Expect(c.ServiceAccounts("moult-system").Delete(context.Background(), "moult-controller", metav1.DeleteOptions{})).To(Succeed())
+	})
+	r, code := w.check(doctor.StatusWrites)
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(r.Findings).To(ConsistOf(HaveField("Evidence", cli.ControllerUser+" may not patch the status of the CRD")))
+	running.User(t, cp.Config, cli.ControllerUser, running.Rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch"))
+	r, _ = w.check(doctor.StatusWrites)
+	w.Expect(r.Findings).To(BeEmpty())
+	w.Expect(r.NotSeen).To(BeEmpty())
+}
+
+func TestRBACIsAskedAboutTheGroupsOfAUser(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(groupsOf("alice")).To(Equal([]string{"system:authenticated"}))
+	g.Expect(groupsOf(cli.ControllerUser)).To(Equal([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:moult-system"}))
+}

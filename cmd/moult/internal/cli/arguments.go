@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// OnlySubcommands makes a command do nothing by itself: what is no subcommand is an error, and so is nothing at all.
+// Left to cobra, both would print the help and look like a success.
+func OnlySubcommands(c *cobra.Command) *cobra.Command {
+	c.DisableFlagsInUseLine = true
+	c.Args = knownSubcommand
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return fmt.Errorf("%s what? name one of %s; see %s --help", c.CommandPath(), strings.Join(subcommands(c), ", "), c.CommandPath())
+	}
+	return c
+}
+
+// knownSubcommand is asked only about what cobra did not recognize as a subcommand.
+func knownSubcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2 // letters
+	meant := ""
+	if suggestions := c.SuggestionsFor(args[0]); len(suggestions) > 0 {
+		meant = "; did you mean " + strings.Join(suggestions, " or ")
+	}
+	return fmt.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), meant, c.CommandPath())
+}
+
+func subcommands(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// NoArguments refuses whatever is not a flag.
+func NoArguments(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no argument, but was given %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())
+}
+
+// SomePaths asks for at least one.
+func SomePaths(c *cobra.Command, paths []string) error {
+	if len(paths) == 0 {
+		return fmt.Errorf("name at least one PATH; see %s --help", c.CommandPath())
+	}
+	return nil
+}
+
+// Distinct drops repeated names and keeps the order.
+func Distinct(names []string) []string {
+	seen := map[string]bool{}
+	var once []string
+	for _, name := range names {
+		if !seen[name] {
+			once = append(once, name)
+		}
+		seen[name] = true
+	}
+	return once
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+)
+
+// completionTime is how long a shell may be kept waiting.
+const completionTime = 3 * time.Second
+
+// CompleteCRDs offers the CRDs of the cluster that match the selector and are not on the command line yet.
+func (f *Factory) CompleteCRDs(selector func() string) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
+		defer cancel()
+		names, err := f.crdNames(ctx, selector())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Contexts are those of the kubeconfig, none if it cannot be read.
+func (f *Factory) Contexts() []cobra.Completion {
+	config, err := f.loadingRules().Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+// CompleteContexts offers the contexts of the kubeconfig.
+func (f *Factory) CompleteContexts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return f.Contexts(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// crdNames reads metadata only.
+func (f *Factory) crdNames(ctx context.Context, selector string) ([]string, error) {
+	cfg, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list.Items))
+	for i, item := range list.Items {
+		names[i] = item.Name
+	}
+	return names, nil
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+)
+
+// ControllerUser is whom policies/admission let write as Moult: the ServiceAccount of clusters/base.
+const ControllerUser = "system:serviceaccount:moult-system:moult-controller"
+
+// impersonation is on whose behalf the API server is asked, by the flags that kubectl has for it
+// (k8s.io/cli-runtime/pkg/genericclioptions/config_flags.go).
+type impersonation struct {
+	user   string
+	groups []string
+	uid    string
+}
+
+func (i *impersonation) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&i.user, "as", "", "user to act as, for example a service account: "+ControllerUser)
+	flags.StringArrayVar(&i.groups, "as-group", nil, "group to act as a member of; may be repeated")
+	flags.StringVar(&i.uid, "as-uid", "", "UID to act with")
+}
+
+// apply takes the place of what the kubeconfig says. It changes the finished configuration, and not how it is loaded, because
+// clientcmd drops overrides of the user when it falls back to the cluster that this runs in, as it does in a Job.
+func (i *impersonation) apply(cfg *rest.Config) error {
+	if i.user != "" { // the groups of somebody else in the kubeconfig are not this user's
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: i.user}
+	}
+	if (len(i.groups) > 0 || i.uid != "") && cfg.Impersonate.UserName == "" {
+		return errors.New("--as-group and --as-uid say more about a user; name the user with --as")
+	}
+	if len(i.groups) > 0 {
+		cfg.Impersonate.Groups = i.groups
+	}
+	if i.uid != "" {
+		cfg.Impersonate.UID = i.uid
+	}
+	return nil
+}
+
+// IsImpersonationRefused tells a request that was refused because of the user it was to be made as, before anybody looked at
+// what it asks for. The verb is impersonate, or one that begins so
+// (k8s.io/apiserver/pkg/endpoints/filters/impersonation).
+func IsImpersonationRefused(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot impersonate")
+}
+
+// ImpersonationError is what to do about that.
+func ImpersonationError(err error) error {
+	return fmt.Errorf("%w; acting as somebody else (--as, or `as` in the kubeconfig) needs the verb impersonate on just that user, service account or group: "+
+		"have it granted, or ask without --as", err)
+}
+
+// guarded is how a refusal by the policy that guards the status begins; copies of the policy have a prefix or a suffix.
+var guarded = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']*moult-status[^']*'`)
+
+// WhoMayWrite is what to do about a write to the status that policies/admission refuses; empty if something else refuses it.
+func WhoMayWrite(text string) string {
+	if !guarded.MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf("only Moult's own user passes that policy, so run the same command with --as %s, or with another user if the first variable of the policy names one",
+		ControllerUser)
+}

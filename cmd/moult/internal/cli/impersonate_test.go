@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+)
+
+func TestWhomTheAPIServerIsAskedAs(t *testing.T) {
+	another := rest.ImpersonationConfig{UserName: "another", UID: "7", Groups: []string{"theirs"}}
+	for name, c := range map[string]struct {
+		as         impersonation
+		kubeconfig rest.ImpersonationConfig
+		want       rest.ImpersonationConfig
+		err        string
+	}{
+		"no flag":                                {},
+		"no flag, and the kubeconfig has a user": {kubeconfig: another, want: another},
+		"--as":                                   {as: impersonation{user: "u"}, want: rest.ImpersonationConfig{UserName: "u"}},
+		"--as in place of all that the kubeconfig says of another": {as: impersonation{user: "u"}, kubeconfig: another, want: rest.ImpersonationConfig{UserName: "u"}},
+		"with groups and a UID": {as: impersonation{user: "u", groups: []string{"a", "b"}, uid: "1"},
+			want: rest.ImpersonationConfig{UserName: "u", Groups: []string{"a", "b"}, UID: "1"}},
+		"groups for the kubeconfig's user": {as: impersonation{groups: []string{"a"}}, kubeconfig: another,
+			want: rest.ImpersonationConfig{UserName: "another", UID: "7", Groups: []string{"a"}}},
+		"a group without a user": {as: impersonation{groups: []string{"a"}}, err: "name the user with --as"},
+		"a UID without a user":   {as: impersonation{uid: "1"}, err: "name the user with --as"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, cfg := NewWithT(t), &rest.Config{Impersonate: c.kubeconfig}
+			err := c.as.apply(cfg)
+			if c.err != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.err)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cfg.Impersonate).To(Equal(c.want))
+		})
+	}
+}
+
+func TestMoultsOwnUserIsTheOneThatIsInstalledAndLetThrough(t *testing.T) {
+	for _, file := range []string{"policies/admission/base/status.yaml", "docs/policies.md", "docs/doctor.md"} {
+		content, err := os.ReadFile(filepath.Join("../../../..", file))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(string(content)).To(ContainSubstring(ControllerUser), file)
+	}
+	content, err := os.ReadFile("../../../../clusters/base/controller/service-account.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(string(content)).To(And(ContainSubstring("name: moult-controller\n"), ContainSubstring("namespace: moult-system\n")))
+}

@@ -1,0 +1,74 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile leaves the file as it was, or has it whole, with the mode that it had: whoever reads it sees the old content
+// or the new. What is no regular file, a pipe for example, is written to as it is.
+func WriteFile(path string, content []byte) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	mode := os.FileMode(0o644) // to be committed, or handed to a pipeline
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return writeInto(path, content)
+		}
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return CannotWrite(path, err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	if _, err = f.Write(content); err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), mode)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return CannotWrite(path, err)
+	}
+	return nil
+}
+
+func writeInto(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return CannotWrite(path, err)
+	}
+	_, err = f.Write(content)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return CannotWrite(path, err)
+	}
+	return nil
+}
+
+// CannotWrite names the file that was asked for, and not the one beside it that is written first.
+func CannotWrite(path string, err error) error {
+	if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s cannot be written: there is no folder %s; make it with `mkdir -p %s`", path, dir, Quoted(dir))
+	}
+	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	if inner := (*os.LinkError)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	return fmt.Errorf("%s cannot be written: %w", path, err)
+}

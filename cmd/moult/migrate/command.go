@@ -1,0 +1,204 @@
+// Package migrate is `moult migrate`: CRDs migrated once, without a controller, or tried with a dry run.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
+)
+
+type command struct {
+	*cli.Factory
+	output  string
+	dryRun  bool
+	options migration.Options
+}
+
+// document is what -o json and -o yaml print.
+type document struct {
+	// Migrated is true when all CRDs asked for are.
+	Migrated bool       `json:"migrated"`
+	CRDs     []migrated `json:"crds"`
+}
+
+// migrated is how one CRD ended.
+type migrated struct {
+	Name     string `json:"name"`
+	Migrated bool   `json:"migrated"`
+	// Reason and Message are what the condition StorageMigrated says, or why there is none.
+	Reason   string           `json:"reason"`
+	Message  string           `json:"message"`
+	Progress *progress.Counts `json:"progress,omitempty"`
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	m := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "migrate CRD...",
+		Short: "Migrate CRDs once, from here, without a controller",
+		Long: `Rewrite every object of the named CRDs at the storage version, wait out the
+settle time, check every object again, and trim status.storedVersions: what
+moult-controller does, by the same code, from a shell or a Job.
+
+The CRDs must carry the opt-in label; if one of them does not, or does not exist,
+none is touched. Interrupted, nothing is lost: the same command goes on with what
+is not yet rewritten.
+
+Where admission policies let only Moult's own user write the status of CRDs, name
+that user with --as. It needs the right to impersonate it.
+
+With --dry-run every object is sent its write as a dry run, so that admission and
+validation are asked about it, and nothing is written. That needs no label.
+
+` + cli.ExitCodes + `
+
+With --dry-run 0 means that no write would be refused, and 1 that some would or
+that a CRD cannot be tried as it is, for example because it is paused.`,
+		Example: f.Example(`  # which objects would be refused?
+  moult migrate widgets.example.com --dry-run
+
+  # migrate two CRDs side by side
+  moult migrate widgets.example.com gadgets.example.com
+
+  # as Moult's own user, where policies/admission/deny is installed
+  moult migrate widgets.example.com --as ` + cli.ControllerUser + `
+
+  # from a Job, with a result for machines on standard output
+  moult migrate widgets.example.com -o json`),
+		Args: func(_ *cobra.Command, names []string) error {
+			if len(names) == 0 {
+				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
+			}
+			return nil
+		},
+		ValidArgsFunction: f.CompleteCRDs(func() string {
+			if m.dryRun {
+				return ""
+			}
+			return f.Selector()
+		}),
+		RunE: func(c *cobra.Command, names []string) error { return m.run(c.Context(), cli.Distinct(names)) },
+	}
+	m.bind(c)
+	return c
+}
+
+func (m *command) bind(c *cobra.Command) {
+	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
+	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still")
+	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
+	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
+	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
+	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (m *command) validate() error {
+	m.options.LabelKey = m.LabelKey
+	if err := start.Check(m.options); err != nil {
+		return err
+	}
+	if !output.IsDocument(m.output) && m.output != "" {
+		return fmt.Errorf("-o %s is none of json, yaml", m.output)
+	}
+	return nil
+}
+
+func (m *command) run(ctx context.Context, names []string) error {
+	if err := m.validate(); err != nil {
+		return err
+	}
+	cfg, err := m.Config()
+	if err != nil {
+		return err
+	}
+	if m.dryRun {
+		return m.tryAll(ctx, cfg, names)
+	}
+	results, errs, err := m.survey(ctx, names)
+	if err != nil {
+		return err
+	}
+	if errors.Join(errs...) == nil {
+		display := progress.New(m.ErrOut, names)
+		m.each(names, func(i int, o migration.Options) {
+			results[i], errs[i] = m.migrate(ctx, cfg, names[i], o, display)
+		})
+		display.Close()
+	}
+	if m.output != "" {
+		if err := output.Print(m.Out, m.output, documentOf(results)); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted; nothing is lost: what is rewritten stays so, and the same command goes on from there")
+	}
+	return m.TellAll(errs)
+}
+
+// atATime is how many CRDs are migrated side by side.
+const atATime = 16
+
+// each does all CRDs side by side, and at one pace.
+func (m *command) each(names []string, do func(i int, o migration.Options)) {
+	options := m.options
+	options.Pace = options.NewPace()
+	var group errgroup.Group
+	group.SetLimit(atATime)
+	for i := range names {
+		group.Go(func() error { do(i, options); return nil })
+	}
+	_ = group.Wait()
+}
+
+func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o migration.Options, display progress.Display) (migrated, error) {
+	result := migrated{Name: name}
+	display.Show(name, progress.State{Phase: "starting"})
+	err := migration.Run(ctx, rest.CopyConfig(cfg), name, o, func(u migration.Update) {
+		if u.Reason == "" {
+			return // the error says why there is nothing to tell
+		}
+		result.Reason, result.Message = u.Reason, u.Sentence
+		s := progress.State{Phase: u.Reason, Until: u.Until, Settle: o.Settle, Done: u.Reason == v1alpha1.ReasonMigrated}
+		if u.Progress.Total > 0 {
+			result.Progress = progress.Of(u.Progress)
+			s.Counts = result.Progress
+		}
+		display.Show(name, s)
+	})
+	if blocked := (*migration.Blocked)(nil); errors.As(err, &blocked) {
+		result.Reason, result.Message = blocked.Reason, onceOnly(blocked.Sentence)
+	} else if err != nil {
+		result.Reason, result.Message = "Error", err.Error()
+		if ctx.Err() != nil {
+			result.Reason = "Interrupted"
+		}
+	}
+	if err != nil {
+		display.Show(name, progress.State{Phase: result.Reason, Counts: result.Progress.Ended()})
+	}
+	result.Migrated = err == nil
+	return result, explain(name, err, "; the same command goes on from there")
+}
+
+func documentOf(results []migrated) document {
+	d := document{Migrated: true, CRDs: results}
+	for _, r := range results {
+		d.Migrated = d.Migrated && r.Migrated
+	}
+	return d
+}

@@ -1,0 +1,104 @@
+package optin
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// already says of a kustomization that sets the label by itself which of the flags that say how were not applied. It is an
+// error if CRDs that they choose do not carry the label, or there are none.
+func (o *command) already(file, dir string, labelled []string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	k, err := parseKustomization(file, content)
+	if err != nil {
+		return err
+	}
+	var ignored []string
+	if o.ref != "" && !slices.Contains(k.components(), optincomponent.Remote+o.ref) {
+		ignored = append(ignored, "--ref")
+	}
+	if o.folder != "" {
+		reference, err := reach(dir, o.folder)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(k.components(), reference) {
+			ignored = append(ignored, "--folder")
+		}
+	}
+	if asked := o.selection.flags(); len(asked) > 0 {
+		chosen, err := o.chosen(dir)
+		without := slices.DeleteFunc(slices.Clone(chosen), func(crd string) bool { return slices.Contains(labelled, crd) })
+		switch {
+		case err != nil:
+			return err
+		case len(chosen) == 0:
+			return cli.NotDone{Sentence: fmt.Sprintf("%s builds no CRD that %s matches, so nothing was written; %s sets the label already, on %s",
+				dir, strings.Join(asked, " and "), file, strings.Join(labelled, ", "))}
+		case len(without) > 0:
+			return cli.NotDone{Sentence: fmt.Sprintf("%s sets the label already, by a choice of its own, so %s was not applied and nothing was written; %s does not carry the label; change that choice, or take it out and run this again",
+				file, strings.Join(asked, " and "), strings.Join(without, ", "))}
+		case len(chosen) < len(labelled):
+			ignored = append(ignored, asked...)
+		}
+	}
+	fmt.Fprintf(o.Out, "%s sets the label already\n", file)
+	if len(ignored) > 0 {
+		fmt.Fprintf(o.Out, "not applied: %s; take what sets the label out of the kustomization first, or change it by hand\n", strings.Join(ignored, ", "))
+	}
+	return nil
+}
+
+// flags are those that choose CRDs.
+func (s selection) flags() []string {
+	var flags []string
+	if s.names != "" {
+		flags = append(flags, "--crds")
+	}
+	if s.annotations != "" {
+		flags = append(flags, "--annotated")
+	}
+	return flags
+}
+
+// choiceKey is a label that no CRD has.
+const choiceKey = "choice.moult.dev/migrate"
+
+// chosen are the CRDs that the flags choose, found out by labelling them with another label.
+func (o *command) chosen(dir string) ([]string, error) {
+	s := o.selection
+	s.labelKey = choiceKey
+	component, err := s.component()
+	if err != nil {
+		return nil, err
+	}
+	var listed types.Kustomization
+	if err := yaml.Unmarshal(component, &listed); err != nil {
+		return nil, err
+	}
+	rendering, err := render.Folder(dir, render.Options{Patches: listed.Patches})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, crd := range optin.CRDs(desired.Objects(rendering), choiceKey) {
+		if crd.OptedIn() && crd.Object.GetLabels()[o.LabelKey] != optin.ExcludeValue {
+			names = append(names, crd.Object.GetName())
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,188 @@
+// Package preview is `moult preview`: two states of a repository, and what is known of its clusters, become a report.
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/preview/output"
+)
+
+// The exit codes of moult preview, which a pipeline decides by.
+const (
+	exitSafe    = 0
+	exitFailed  = 1
+	exitWarned  = 2
+	exitBlocked = 3
+	exitUnknown = 4
+)
+
+// command is a pull request that somebody is to review.
+type command struct {
+	*cli.Factory
+	base, head string
+	entries    []string
+	snapshots  []string
+	contexts   []string
+	outputs    []string
+	failOn     string
+	marker     string
+	artifact   string
+	links      string
+	maxAge     time.Duration
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	p := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "preview --base WHERE --head WHERE",
+		Short: "Tell a reviewer what a pull request does to CRDs, in every cluster",
+		Long: `Compare the CRDs of two states of a repository and answer: may a version go, in every
+cluster, and what happens at each wave?
+
+WHERE is a folder, which is built as Flux builds it, a file, git:REV:PATH, or - for what
+Helm or another tool has rendered. With --entry, an entry point such as
+clusters/production is built and the Flux Kustomizations and Argo CD Applications in it
+are followed, as that cluster would; it may be given several times. In a repository with
+entry points it has to be given. Charts and what lies elsewhere cannot be seen: they are
+named, and if they come, go or change, the verdict is unknown.
+
+What a cluster stores is not in Git: --snapshot names a file that moult snapshot wrote,
+--context a cluster to ask, read-only. Both may be given several times, as ENTRY=FILE and
+ENTRY=CONTEXT if there are several entry points; the last part of an entry point's path
+will do. A cluster about which nothing is known is never called safe.
+
+Exit codes:
+  0    safe, or warnings without --fail-on warning
+  1    the preview failed: wrong arguments, a build failed, a broken CRD, no cluster
+  2    warnings, with --fail-on warning
+  3    blocked: some cluster would refuse it, or lose something
+  4    unknown: a version leaves, and what some cluster stores is not known; or what a
+       cluster gets changes, and cannot be seen
+  130  interrupted`,
+		Example: f.Example(`  # this branch against main, asking nobody
+  moult preview --base git:origin/main --head . --entry clusters/production
+
+  # two clusters, one by a snapshot, one asked; a comment, and a page with all of it
+  moult preview --base git:origin/main --head git:HEAD \
+      --entry clusters/production --snapshot production=snapshots/production.yaml \
+      --entry clusters/staging --context staging=kind-staging \
+      -o markdown=comment.md -o html=preview.html
+
+  # what Helm renders
+  helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cli.NoArguments(c, args); err != nil {
+				return cli.Ended{Code: exitFailed, Err: err}
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return p.run(c.Context(), c.InOrStdin()) },
+	}
+	p.bind(c)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return cli.Ended{Code: exitFailed, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	return c
+}
+
+func (p *command) bind(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&p.base, "base", "", "the repository before: a folder, a kustomization, a file, git:REV:PATH, or -")
+	f.StringVar(&p.head, "head", "", "the repository after")
+	f.StringArrayVar(&p.entries, "entry", nil, "a folder that is a cluster's entry point, such as clusters/production; may be given several times")
+	f.StringArrayVar(&p.snapshots, "snapshot", nil, "[ENTRY=]FILE, which moult snapshot wrote; may be given several times")
+	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
+	f.StringArrayVarP(&p.outputs, "output", "o", nil, "FORMAT or FORMAT=FILE, where FORMAT is text, markdown, json, html, annotations (GitHub) or codequality (GitLab); may be given several times; default: text")
+	f.StringVar(&p.failOn, "fail-on", "", "warning: end with 2 if there are warnings")
+	f.StringVar(&p.marker, "marker", "", "name that tells this preview's comment from others on the same pull request")
+	f.StringVar(&p.artifact, "artifact", "", "address or name of the whole report, for the comment")
+	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}")
+	f.DurationVar(&p.maxAge, "max-age", 24*time.Hour, "how old a snapshot may be without a warning; 0 for any age")
+	for flag, values := range map[string][]cobra.Completion{"fail-on": {"warning"}, "output": formatNames()} {
+		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	_ = c.RegisterFlagCompletionFunc("context", p.CompleteContexts)
+}
+
+func (p *command) run(ctx context.Context, stdin io.Reader) error {
+	debug.SetGCPercent(400) // manifests are parsed once and dropped: a third of the time goes into looking for what to keep
+	report, err := p.preview(ctx, stdin)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return cli.Ended{Code: exitFailed, Err: err}
+	}
+	return p.ending(report.Verdict)
+}
+
+// preview makes the report and writes it out.
+func (p *command) preview(ctx context.Context, stdin io.Reader) (preview.Report, error) {
+	if err := p.validate(); err != nil {
+		return preview.Report{}, err
+	}
+	outputs, err := parseOutputs(p.outputs)
+	if err != nil {
+		return preview.Report{}, err
+	}
+	sides, err := p.open(ctx, stdin)
+	if err != nil {
+		return preview.Report{}, err
+	}
+	defer sides.close()
+	input, err := p.input(ctx, sides)
+	if err != nil {
+		return preview.Report{}, err
+	}
+	report := preview.Make(input)
+	return report, p.write(report, outputs)
+}
+
+func (p *command) validate() error {
+	switch {
+	case p.base == "":
+		return errors.New("name what the pull request starts from with --base: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	case p.head == "":
+		return errors.New("name what the pull request makes of it with --head: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	case p.base == "-" && p.head == "-":
+		return errors.New("only one of --base and --head can be standard input")
+	case len(p.entries) > 0 && (p.base == "-" || p.head == "-"):
+		return errors.New("--entry needs the files of the repository, and standard input has none; leave one of them out")
+	case p.failOn != "" && p.failOn != "warning":
+		return fmt.Errorf("--fail-on %s is not known; there is warning", p.failOn)
+	case p.maxAge < 0:
+		return fmt.Errorf("--max-age %s is below 0; 0 is for any age", p.maxAge)
+	}
+	return nil
+}
+
+// ending is the exit code that a verdict stands for.
+func (p *command) ending(v preview.Verdict) error {
+	switch v {
+	case preview.Safe:
+	case preview.Warned:
+		if p.failOn == "warning" {
+			return cli.Ended{Code: exitWarned}
+		}
+	case preview.Blocked:
+		return cli.Ended{Code: exitBlocked}
+	case preview.Unknown:
+		return cli.Ended{Code: exitUnknown}
+	}
+	return nil
+}
+
+func (p *command) markdownOptions() output.MarkdownOptions {
+	return output.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: output.Links(p.links)}
+}

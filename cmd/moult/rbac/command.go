@@ -1,0 +1,102 @@
+// Package rbac is `moult rbac`: the role that lets the controller rewrite the objects of CRDs.
+package rbac
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+const (
+	// aggregateLabel is the label by which the controller's ClusterRole in clusters/base finds what it is made of.
+	aggregateLabel = "rbac.moult.dev/aggregate-to"
+	// aggregateDefault is the name of that ClusterRole.
+	aggregateDefault = "moult-controller"
+)
+
+// command prints the role that lets the controller rewrite the objects of CRDs.
+type command struct {
+	*cli.Factory
+	name        string
+	aggregateTo string
+	optedIn     bool
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	r := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "rbac PATH...",
+		Short: "Print the role that lets the controller rewrite the objects of CRDs",
+		Long: `Print the ClusterRole that moult-controller needs for the objects of the CRDs that
+are built from the PATHs, and nothing beyond: get, list and patch on each resource,
+and patch on its status where the storage version has one. Commit it beside the
+CRDs, and print it again when one comes or goes, or when the storage version changes.
+
+The role carries a label by which Kubernetes adds it to the controller's own
+ClusterRole, so nothing has to be bound.
+
+A PATH is a folder with a kustomization, or without one, in which case all manifests
+in it and below are taken, as Flux does; a file of manifests; or - for standard
+input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + optin.ExcludeValue + `" are left out.
+
+Exit codes:
+  0    the role is printed
+  2    it is not: wrong arguments, a build failed, no CRD at all`,
+		Example: f.Example(`  moult rbac config/crd > moult-role.yaml
+
+  # only for CRDs that carry the opt-in label
+  moult rbac config/crd --opted-in
+
+  # what Helm renders
+  helm template widgets ./chart --include-crds | moult rbac -
+
+  # what is in a cluster already
+  kubectl get crd widgets.example.com -o yaml | moult rbac -`),
+		Args:    cli.SomePaths,
+		PreRunE: func(*cobra.Command, []string) error { return r.check() },
+		RunE:    func(c *cobra.Command, paths []string) error { return r.print(cli.Distinct(paths), c.InOrStdin()) },
+	}
+	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects")
+	c.Flags().StringVar(&r.aggregateTo, "aggregate-to", aggregateDefault, "the controller's own ClusterRole")
+	c.Flags().BoolVar(&r.optedIn, "opted-in", false, "leave out CRDs that do not carry the opt-in label")
+	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
+	_ = c.RegisterFlagCompletionFunc("aggregate-to", cobra.NoFileCompletions)
+	return c
+}
+
+// check refuses names that the API server would refuse.
+func (r *command) check() error {
+	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {
+		return fmt.Errorf("--aggregate-to %q cannot be a label's value; write it like %s", r.aggregateTo, aggregateDefault)
+	}
+	if r.name == "" {
+		r.name = r.aggregateTo + "-objects"
+	}
+	if problems := content.IsPathSegmentName(r.name); len(problems) > 0 {
+		return fmt.Errorf("--name %q cannot be a ClusterRole's name: %s", r.name, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+func (r *command) print(paths []string, stdin io.Reader) error {
+	crds, err := r.built(paths, stdin)
+	if err != nil {
+		return err
+	}
+	role, err := yaml.Marshal(r.role(crds))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.Out, "# What moult-controller needs for the objects of your CRDs. Printed by `moult rbac`: do so again when a CRD comes or goes.\n%s", role)
+	return err
+}

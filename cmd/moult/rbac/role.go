@@ -1,0 +1,127 @@
+package rbac
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/policies/optin"
+)
+
+// built are the CRDs that the paths build, each once: the last one that has a name counts.
+func (r *command) built(paths []string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, path := range paths {
+		rendering, err := input.Manifests(path, stdin)
+		if err != nil {
+			return nil, err
+		}
+		for _, candidate := range optin.CRDs(desired.Objects(rendering), r.LabelKey) {
+			if candidate.Excluded() || r.optedIn && !candidate.OptedIn() {
+				continue
+			}
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if version := candidate.Object.GetAPIVersion(); version != apiextensionsv1.SchemeGroupVersion.String() {
+				return nil, fmt.Errorf("%s: CRD %s is of %s, which no API server knows any more; write it as %s",
+					path, candidate.Object.GetName(), version, apiextensionsv1.SchemeGroupVersion)
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(candidate.Object.Object, crd); err != nil {
+				return nil, fmt.Errorf("%s: CRD %s cannot be read: %w", path, candidate.Object.GetName(), err)
+			}
+			if err := grantable(crd); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			found[crd.Name] = crd
+		}
+	}
+	if len(found) == 0 {
+		return nil, errors.New(r.noCRD())
+	}
+	return slices.Collect(maps.Values(found)), nil
+}
+
+// grantable refuses what no API server accepts as a CRD: for RBAC, the group "" has Secrets, and * is everything. The rules
+// are those of ValidateCustomResourceDefinition (k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation).
+func grantable(crd *apiextensionsv1.CustomResourceDefinition) error {
+	group, plural := crd.Spec.Group, crd.Spec.Names.Plural
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("CRD %q is none that an API server accepts, so nothing is granted: "+format+"; correct it, or leave it out", append([]any{crd.Name}, args...)...)
+	}
+	if wrong := validation.IsDNS1123Subdomain(group); len(wrong) > 0 {
+		return refuse("spec.group %q is no domain: %s", group, wrong[0])
+	}
+	if !strings.Contains(group, ".") {
+		return refuse("spec.group %q is a domain without a dot", group)
+	}
+	if wrong := validation.IsDNS1035Label(plural); len(wrong) > 0 {
+		return refuse("spec.names.plural %q is no name: %s", plural, wrong[0])
+	}
+	if crd.Name != plural+"."+group {
+		return refuse("its name has to be %q, of spec.names.plural and spec.group", plural+"."+group)
+	}
+	if servedByKubernetes(group) {
+		return fmt.Errorf("CRD %q has the group %s, which Kubernetes itself serves, so nothing is granted; leave it out", crd.Name, group)
+	}
+	return nil
+}
+
+// servedByKubernetes tells groups whose resources are no custom ones. Other groups that end in k8s.io, as that of the
+// Gateway API, are made of CRDs.
+func servedByKubernetes(group string) bool {
+	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == apiextensionsv1.GroupName || group == "apiregistration.k8s.io"
+}
+
+func (r *command) noCRD() string {
+	if r.optedIn {
+		return "there is no CustomResourceDefinition with the label " + r.LabelKey + "; leave out --opted-in, or name the folder in which they are labelled"
+	}
+	return "there is no CustomResourceDefinition to grant anything for; name the folder that builds some, or pipe what renders them into `" + r.Name + " rbac -`"
+}
+
+// role grants what a walk does: it lists, it looks again at objects that a write left in doubt, and it writes to the
+// status where there is one, because that costs the API server less and passes by most admission webhooks, and to the
+// object itself where there is none or managedFields have to be moved.
+func (r *command) role(crds []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
+	objects, statuses := map[string][]string{}, map[string][]string{}
+	for _, crd := range crds {
+		group, plural := crd.Spec.Group, crd.Spec.Names.Plural
+		objects[group] = append(objects[group], plural)
+		if hasStatus(crd) {
+			statuses[group] = append(statuses[group], plural+"/status")
+		}
+	}
+	role := &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.name, Labels: map[string]string{aggregateLabel: r.aggregateTo}},
+	}
+	for _, group := range slices.Sorted(maps.Keys(objects)) {
+		role.Rules = append(role.Rules, rule(group, objects[group], "get", "list", "patch"))
+		if len(statuses[group]) > 0 {
+			role.Rules = append(role.Rules, rule(group, statuses[group], "patch"))
+		}
+	}
+	return role
+}
+
+func rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Sorted(slices.Values(resources)), Verbs: verbs}
+}
+
+// hasStatus tells whether the storage version has a status subresource.
+func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Storage && v.Subresources != nil && v.Subresources.Status != nil
+	})
+}

@@ -1,0 +1,202 @@
+// Package rewrite is `moult rewrite`: manifests in files, converted to the storage version of their CRD.
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/manifests"
+)
+
+// command turns manifests in files to the storage versions of their CRDs.
+type command struct {
+	*cli.Factory
+	crdsAt string
+	names  []string
+	from   []string
+	dryRun bool
+	output string
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	r := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "rewrite PATH... --crds PATH",
+		Short: "Turn manifests in files to the storage version of their CRD",
+		Long: `Turn the custom resources in files to the storage version of their CRD: the
+apiVersion of manifests, also in Lists and in patches, the targets of Kustomize's
+patches, and the health checks of Flux. Only the version is changed; everything
+else in a file stays as it is, byte for byte.
+
+Manifests leave the versions that the CRD marks as deprecated, does not serve, or
+does not list any more, and those named by --from. What stands at another version that
+is served stays there, and is counted at the end.
+
+A manifest is changed only if the API server would make the same of it at both
+versions: conversion is None, and the new schema knows every field and has the same
+defaults. The others are listed with the reason, for a person; so are templates of
+Helm charts, and patches whose target is in none of the files.
+
+A PATH is a file, or a folder with all YAML and JSON files in it and below, except
+folders called .git. A PATH that is a symbolic link stands for what it leads to. Links
+below are left out, and told if they lead out of what was named: nothing outside of it
+is written, and what is at an old version there is left for a person.
+
+Exit codes:
+  0    nothing is left at an old version; with --dry-run, nothing would be
+  1    something is left for a person
+  2    the question could not be answered: wrong arguments, no CRD, a file cannot be written`,
+		Example: f.Example(`  # what would change?
+  moult rewrite . --crds config/crd --dry-run
+
+  moult rewrite clusters apps --crds config/crd
+
+  # also what is at a version that is neither deprecated nor gone yet
+  moult rewrite . --crds config/crd --crd widgets.example.com --from v1beta1
+
+  # with the CRDs of another commit
+  moult rewrite . --crds git:origin/main:config/crd
+
+  # with the CRDs of a chart
+  helm template widgets ./chart --include-crds | moult rewrite apps --crds -`),
+		Args: cli.SomePaths,
+		RunE: func(c *cobra.Command, paths []string) error {
+			return r.run(c.Context(), cli.Distinct(paths), c.InOrStdin())
+		},
+	}
+	c.Flags().StringVar(&r.crdsAt, "crds", "", "where the CRDs are: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	c.Flags().StringSliceVar(&r.names, "crd", nil, "only manifests of this CRD, as in widgets.example.com; may be given several times")
+	c.Flags().StringSliceVar(&r.from, "from", nil, "a version that manifests are to leave, too; may be given several times")
+	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "write nothing; show what would change")
+	output.AddFlag(c, &r.output)
+	return c
+}
+
+func (r *command) run(ctx context.Context, paths []string, stdin io.Reader) error {
+	if err := output.CheckFormat(r.output); err != nil {
+		return err
+	}
+	crds, err := r.chosenCRDs(ctx, stdin)
+	if err != nil {
+		return err
+	}
+	plan, err := r.plan(crds)
+	if err != nil {
+		return err
+	}
+	tree, err := input.Files(paths)
+	if err != nil {
+		return err
+	}
+	for _, note := range tree.Notes {
+		fmt.Fprintln(r.ErrOut, note)
+	}
+	results := manifests.RewriteAll(tree.Files, plan)
+	if err := r.checkUnknown(crds, results); err != nil {
+		return err
+	}
+	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifests.Hit{}, Left: []manifests.Hit{}, Kept: plan.Kept(tree.Files)}, []error{}
+	for _, result := range results {
+		if err := r.carryOut(result); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		report.add(result.Hits)
+	}
+	report.add(tree.Left(plan))
+	if err := r.tellRewritten(report); err != nil {
+		return err
+	}
+	return r.TellAll(append(failed, report.verdict()))
+}
+
+// chosenCRDs are those that are asked for.
+func (r *command) chosenCRDs(ctx context.Context, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if r.crdsAt == "" {
+		return nil, errors.New("name the place of the CRDs with --crds: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
+	}
+	crds, err := input.CRDs(ctx, r.crdsAt, stdin)
+	if err != nil {
+		return nil, fmt.Errorf("--crds: %w", err)
+	}
+	return input.Chosen(crds, r.names, r.crdsAt)
+}
+
+// plan is made of the CRDs.
+func (r *command) plan(crds []*apiextensionsv1.CustomResourceDefinition) (manifests.Plan, error) {
+	plan := manifests.Plan{}
+	for _, crd := range crds {
+		target, err := manifests.TargetOf(crd, r.from...)
+		if err != nil {
+			return nil, err
+		}
+		plan[target.Kind()] = target
+	}
+	return plan, r.checkFrom(crds)
+}
+
+// checkFrom refuses a version that nothing can leave.
+func (r *command) checkFrom(crds []*apiextensionsv1.CustomResourceDefinition) error {
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			for _, from := range r.from {
+				if len(crds) == 1 && v.Storage && v.Name == from {
+					return fmt.Errorf("%s stores at %s, so nothing can be turned from it; look at --from and --crds", crd.Name, from)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkUnknown refuses a version that is misspelt, before anything is written: no CRD has it, and no manifest either, which
+// would leave a version that is gone without being asked to.
+func (r *command) checkUnknown(crds []*apiextensionsv1.CustomResourceDefinition, results []manifests.Result) error {
+	for _, from := range r.from {
+		known := slices.ContainsFunc(results, func(result manifests.Result) bool {
+			return slices.ContainsFunc(result.Hits, func(h manifests.Hit) bool { return h.Version == from })
+		})
+		var there []string
+		for _, crd := range crds {
+			versions := make([]string, len(crd.Spec.Versions))
+			for i, v := range crd.Spec.Versions {
+				versions[i] = v.Name
+			}
+			known = known || slices.Contains(versions, from)
+			there = append(there, crd.Name+" has "+strings.Join(versions, ", "))
+		}
+		if !known {
+			return fmt.Errorf("--from %s: no CRD has this version, and no manifest is written at it, so nothing was changed; %s", from, strings.Join(there, "; "))
+		}
+	}
+	return nil
+}
+
+func (r *command) carryOut(result manifests.Result) error {
+	switch {
+	case result.Err != nil:
+		return result.Err
+	case result.Changed == nil:
+		return nil
+	case r.dryRun:
+		if r.output == "" {
+			_, text, _ := bytes.Cut(diff.Diff(result.Name, result.Content, result.Name, result.Changed), []byte("\n")) // the first line repeats the next two
+			fmt.Fprintf(r.Out, "%s", text)
+		}
+		return nil
+	}
+	return output.WriteFile(result.Name, result.Changed)
+}

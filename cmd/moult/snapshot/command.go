@@ -1,0 +1,142 @@
+// Package snapshot is `moult snapshot`: what a cluster stores, written to a file.
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// command is what a person wants to be kept of a cluster.
+type command struct {
+	*cli.Factory
+	file, output, cluster string
+	noObjects, noNames    bool
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	s := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "snapshot --context CONTEXT [CRD...]",
+		Short: "Write down what a cluster stores, for moult preview to judge where there is no cluster",
+		Long: `Read what a removal of versions depends on, of the named CRDs or of all, and write it
+to a file that a pipeline can hold without access to the cluster: the CRDs' versions,
+storedVersions and conditions, how many objects there are and who wrote them at which
+version, VersionRemovals, and who still requests or watches an old version.
+
+Nothing is written to the cluster. Read-only rights are enough, and fewer will do: what
+may not be read is told, with the rule that would grant it, and is never taken for
+"there is none". The file holds no objects and no secrets, only counts, the names of
+field managers and a few names of objects; --no-names leaves the latter out.
+
+The cluster has to be named with --context: a snapshot of the wrong one looks no
+different.
+
+Exit codes:
+  0    the snapshot is written; what could not be read is told
+  2    there is none: wrong arguments, no cluster, CRDs cannot be read
+  130  interrupted`,
+		Example: f.Example(`  # all CRDs, for the repository that moult preview looks at
+  moult snapshot --context production -f snapshots/production.yaml
+
+  # two of them, on standard output
+  moult snapshot --context production widgets.example.com gadgets.example.com -o json
+
+  # a cluster with millions of objects, or one whose names are nobody's business
+  moult snapshot --context production --no-objects
+  moult snapshot --context production --no-names`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), cli.Distinct(names)) },
+	}
+	c.Flags().StringVarP(&s.file, "file", "f", "", "file to write; default: standard output")
+	c.Flags().StringVarP(&s.output, "output", "o", "", "yaml or json; default: json for a file that ends in .json, else yaml")
+	c.Flags().StringVar(&s.cluster, "cluster", "", "what to call the cluster in the snapshot; default: the context")
+	c.Flags().BoolVar(&s.noObjects, "no-objects", false, "do not look through the objects; who owns fields at which version is not known then")
+	c.Flags().BoolVar(&s.noNames, "no-names", false, "name no objects")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (s *command) run(ctx context.Context, names []string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	taken, err := s.take(ctx, names)
+	if err != nil {
+		return err
+	}
+	content, err := s.render(taken)
+	if err != nil {
+		return err
+	}
+	if s.file == "" {
+		if _, err := s.Out.Write(content); err != nil {
+			return err
+		}
+	} else if err := output.WriteFile(s.file, content); err != nil {
+		return fmt.Errorf("--file %w", err)
+	}
+	s.summarize(taken)
+	return nil
+}
+
+// validate refuses a snapshot of whichever cluster the kubeconfig happens to point at.
+func (s *command) validate() error {
+	if !output.IsDocument(s.output) && s.output != "" {
+		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)
+	}
+	if s.ContextName != "" {
+		return nil
+	}
+	contexts := s.Contexts()
+	switch {
+	case len(contexts) > 0:
+		return fmt.Errorf("name the cluster with --context; the kubeconfig has %s", strings.Join(contexts, ", "))
+	case s.cluster == "":
+		return fmt.Errorf("name the cluster with --context; or with --cluster where there is no kubeconfig, because this runs in the cluster")
+	default:
+		return nil
+	}
+}
+
+func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot, error) {
+	cfg, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	cluster := s.cluster
+	if cluster == "" {
+		cluster = s.ContextName
+	}
+	taken, err := inspect.Take(ctx, cfg, inspect.Options{
+		Cluster: cluster, CRDs: names, LabelKey: s.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, s.LabelKey),
+		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames, Tell: progress.NewObjects(s.ErrOut).Tell,
+	})
+	if err != nil {
+		return nil, cli.ReadError(err)
+	}
+	for _, n := range taken.NotRead {
+		if n.What == snapshot.CRDs || n.What == snapshot.OneCRD && len(taken.CRDs) == 0 {
+			return nil, fmt.Errorf("no snapshot: %s", n.Why)
+		}
+	}
+	return taken, nil
+}
+
+func (s *command) render(taken *snapshot.Snapshot) ([]byte, error) {
+	if s.output == "json" || s.output == "" && strings.HasSuffix(s.file, ".json") {
+		return taken.JSON()
+	}
+	return taken.Write()
+}

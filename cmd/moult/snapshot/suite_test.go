@@ -1,0 +1,16 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/test/controlplane"
+)
+
+var (
+	cp    *controlplane.ControlPlane
+	moult = clitest.Moult{NewCommand}
+	suite = clitest.Suite{Moult: moult, ControlPlane: &cp}
+)
+
+func TestMain(m *testing.M) { clitest.Main(m, &cp) }

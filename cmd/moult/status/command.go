@@ -1,0 +1,167 @@
+// Package status is `moult status`: how far CRDs are migrated, once or until they are.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/controllers/labelorigin"
+)
+
+type command struct {
+	*cli.Factory
+	output string
+	watch  bool
+	// warnings are about the rows read last: labels that are not in Git.
+	warnings []string
+}
+
+// document is what -o json and -o yaml print.
+type document struct {
+	// Migrated is true when there are CRDs and all of them are migrated.
+	Migrated bool  `json:"migrated"`
+	CRDs     []row `json:"crds"`
+	// Warnings are sentences about opt-in labels that a sync or a rebuilt cluster loses.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	s := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "status [CRD...]",
+		Short: "Show how far CRDs are migrated",
+		Long: `Show the storage version, status.storedVersions and the migration of the named
+CRDs, or of all that are opted in.
+
+The counts are those of the condition StorageMigrated, which moult-controller
+refreshes every 10 % and at most every 10 seconds. A CRD is migrated when the
+condition is True and speaks of the CRD as it is now.
+
+` + cli.ExitCodes + `
+
+If no CRD is opted in, or a named one is not, nothing is known to be migrated and
+the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
+		Example: f.Example(`  # all opted-in CRDs
+  moult status
+
+  # two of them, with what the controller says about each
+  moult status widgets.example.com gadgets.example.com -o wide
+
+  # progress bars until all are migrated
+  moult status --watch
+
+  # may v1alpha1 be removed? in a pipeline
+  moult status widgets.example.com >/dev/null && echo yes`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), cli.Distinct(names)) },
+	}
+	c.Flags().StringVarP(&s.output, "output", "o", "", "json, yaml or wide")
+	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "redraw until all are migrated or Ctrl-C")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml", "wide"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (s *command) run(ctx context.Context, names []string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	crds, err := s.CRDs()
+	if err != nil {
+		return err
+	}
+	if s.watch {
+		return s.follow(ctx, crds, names)
+	}
+	rows, incomplete := s.rows(ctx, crds, names)
+	if incomplete != nil && len(rows) == 0 {
+		return incomplete
+	}
+	if err := errors.Join(s.print(rows, incomplete == nil), incomplete); err != nil {
+		return err
+	}
+	return s.verdict(rows)
+}
+
+func (s *command) validate() error {
+	if !output.IsDocument(s.output) && s.output != "" && s.output != "wide" {
+		return fmt.Errorf("-o %s is none of json, yaml, wide", s.output)
+	}
+	if s.watch && s.output != "" {
+		return errors.New("--watch draws progress bars; leave out -o, or leave out --watch and ask again")
+	}
+	return nil
+}
+
+// rows reads what is asked for. With an error there may be some of the rows.
+func (s *command) rows(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, names []string) ([]row, error) {
+	found := s.OptedIn(ctx, crds)
+	if len(names) > 0 {
+		found = cli.Named(ctx, crds, names)
+	}
+	rows := []row{}
+	s.warnings = nil
+	for crd, err := range found {
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, rowOf(crd, s.LabelKey))
+		if v := labelorigin.Of(crd, s.LabelKey); v.Origin == labelorigin.LiveOnly {
+			s.warnings = append(s.warnings, fmt.Sprintf("%s: the label %s is %s", crd.Name, s.LabelKey, v))
+		}
+	}
+	return rows, nil
+}
+
+// print shows the rows, which are complete if they are all that was asked for.
+func (s *command) print(rows []row, complete bool) error {
+	if output.IsDocument(s.output) {
+		return output.Print(s.Out, s.output, document{Migrated: complete && allMigrated(rows), CRDs: rows, Warnings: s.warnings})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := printTable(s.Out, rows, s.output == "wide"); err != nil {
+		return err
+	}
+	for _, warning := range s.warnings {
+		fmt.Fprintf(s.Out, "warning: %s\n", warning)
+	}
+	return nil
+}
+
+// verdict is what the exit code is to say about the rows.
+func (s *command) verdict(rows []row) error {
+	switch {
+	case len(rows) == 0:
+		return cli.NotDone{Sentence: "no CRD is opted in; " + s.howToOptIn("NAME")}
+	case allMigrated(rows):
+		return nil
+	}
+	if outsiders := notOptedIn(rows); len(outsiders) > 0 {
+		return cli.NotDone{Sentence: fmt.Sprintf("not opted in: %s; %s", strings.Join(outsiders, ", "), s.howToOptIn(outsiders[0]))}
+	}
+	return cli.NotDone{} // the table says it all
+}
+
+// howToOptIn says how a CRD gets the label.
+func (s *command) howToOptIn(crd string) string {
+	return fmt.Sprintf("add the label %s: \"true\" to a CRD's manifest in Git, or try it with `kubectl label crd %s %s`", s.LabelKey, crd, s.Selector())
+}
+
+func notOptedIn(rows []row) []string {
+	var names []string
+	for _, r := range rows {
+		if !r.OptedIn {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,64 @@
+package status
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+)
+
+// row is what status tells of one CRD; its JSON form is part of the command's interface.
+type row struct {
+	Name           string   `json:"name"`
+	OptedIn        bool     `json:"optedIn"`
+	StorageVersion string   `json:"storageVersion"`
+	StoredVersions []string `json:"storedVersions"`
+	// Migrated is true when the condition says so of the CRD as it is now.
+	Migrated bool `json:"migrated"`
+	// Reason and Message are the condition's; empty when there is none yet.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Outdated conditions speak of an earlier generation of the CRD.
+	Outdated bool             `json:"outdated,omitempty"`
+	Progress *progress.Counts `json:"progress,omitempty"`
+}
+
+// rowOf reads a CRD. The opt-in label is labelKey.
+func rowOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) row {
+	r := row{
+		Name:           crd.Name,
+		OptedIn:        crd.Labels[labelKey] == v1alpha1.MigrateLabelValue,
+		StoredVersions: crd.Status.StoredVersions,
+	}
+	r.StorageVersion = crds.StorageVersion(crd)
+	if c := crds.Condition(crd, v1alpha1.StorageMigrated); c != nil {
+		r.Reason, r.Message = c.Reason, c.Message
+		r.Outdated = !v1alpha1.SpeaksOf(c.Message, crd.Generation)
+		r.Migrated = r.OptedIn && !r.Outdated && c.Status == apiextensionsv1.ConditionTrue
+		if counts, ok := v1alpha1.ParseProgress(c.Message); ok {
+			r.Progress = progress.Of(counts)
+		}
+	}
+	return r
+}
+
+// condition is the row's condition in a few words.
+func (r row) condition() string {
+	switch {
+	case !r.OptedIn:
+		return "not opted in"
+	case r.Reason == "":
+		return "not seen yet; is moult-controller running?"
+	case r.Outdated:
+		return r.Reason + " (before the CRD changed)"
+	default:
+		return r.Reason
+	}
+}
+
+func allMigrated(rows []row) bool {
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r row) bool { return !r.Migrated })
+}
