@@ -1,14 +1,12 @@
 package repository
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5"
@@ -87,11 +85,11 @@ func commitOf(repository *git.Repository, name string) (*object.Commit, error) {
 	return nil, unknownRevision(repository, name)
 }
 
-// unknownRevision names what may be meant, and what a clone may lack.
+// unknownRevision says what a clone may lack. One that CI has made knows branches by their remote names only.
 func unknownRevision(repository *git.Repository, name string) error {
 	says := fmt.Sprintf("revision %s is not in this clone", name)
-	if near := nearNames(repository, name); len(near) > 0 {
-		says += "; there is " + strings.Join(near, ", ")
+	if remote := "origin/" + name; isKnown(repository, remote) {
+		says += "; there is " + remote
 	}
 	if isShallow(repository) {
 		says += "; the clone is shallow: fetch the rest with `git fetch --unshallow`, in GitHub Actions with fetch-depth: 0, in GitLab with GIT_DEPTH: 0"
@@ -99,6 +97,11 @@ func unknownRevision(repository *git.Repository, name string) error {
 		says += "; fetch it first, for example `git fetch origin " + strings.TrimPrefix(name, "origin/") + "`; in GitHub Actions check out with fetch-depth: 0"
 	}
 	return errors.New(says)
+}
+
+func isKnown(repository *git.Repository, name string) bool {
+	_, err := repository.ResolveRevision(plumbing.Revision(name))
+	return err == nil
 }
 
 // missingObject explains why something that a revision consists of is not there.
@@ -115,59 +118,6 @@ func missingObject(repository *git.Repository, name string, err error) error {
 func isShallow(repository *git.Repository) bool {
 	ends, err := repository.Storer.Shallow()
 	return err == nil && len(ends) > 0
-}
-
-// nearNames are branches and tags that are called nearly so, the nearest first.
-func nearNames(repository *git.Repository, name string) []string {
-	const most, farthest = 3, 3
-	references, err := repository.References()
-	if err != nil {
-		return nil
-	}
-	distances := map[string]int{}
-	_ = references.ForEach(func(reference *plumbing.Reference) error {
-		known := reference.Name()
-		if !known.IsBranch() && !known.IsTag() && !known.IsRemote() {
-			return nil
-		}
-		distance := editDistance(name, known.Short())
-		if path.Base(name) == path.Base(known.Short()) {
-			distance = 0 // main is origin/main in many a clone
-		}
-		if distance <= min(farthest, len(name)/2) {
-			distances[known.Short()] = distance
-		}
-		return nil
-	})
-	near := make([]string, 0, len(distances))
-	for known := range distances {
-		near = append(near, known)
-	}
-	slices.SortFunc(near, func(a, b string) int {
-		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
-	})
-	return near[:min(most, len(near))]
-}
-
-// editDistance counts the characters that have to be added, removed or exchanged (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			exchanged := diagonal
-			if a[i] != b[j] {
-				exchanged++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(exchanged, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // pathInside is a path from the root of the repository, with slashes.

@@ -23,12 +23,7 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = 2 // letters
-	meant := ""
-	if suggestions := c.SuggestionsFor(args[0]); len(suggestions) > 0 {
-		meant = "; did you mean " + strings.Join(suggestions, " or ")
-	}
-	return fmt.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), meant, c.CommandPath())
+	return fmt.Errorf("unknown command %q for %s; see %[2]s --help", args[0], c.CommandPath())
 }
 
 func subcommands(c *cobra.Command) []string {
