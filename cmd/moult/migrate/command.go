@@ -103,7 +103,7 @@ func (m *command) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
 	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	output.Complete(c, "json", "yaml")
 }
 
 func (m *command) validate() error {

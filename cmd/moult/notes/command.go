@@ -53,7 +53,7 @@ Exit codes:
 	c.Flags().StringVar(&n.base, "base", "", "where the CRDs of the release before are: a folder, a kustomization, a file, git:REV:PATH, or -")
 	c.Flags().StringVar(&n.head, "head", "", "where the CRDs of the new release are")
 	c.Flags().StringVarP(&n.output, "output", "o", "markdown", "markdown or json")
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"markdown", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	output.Complete(c, "markdown", "json")
 	return c
 }
 

@@ -64,7 +64,7 @@ Exit codes:
 	c.Flags().StringVar(&s.cluster, "cluster", "", "what to call the cluster in the snapshot; default: the context")
 	c.Flags().BoolVar(&s.noObjects, "no-objects", false, "do not look through the objects; who owns fields at which version is not known then")
 	c.Flags().BoolVar(&s.noNames, "no-names", false, "name no objects")
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	output.Complete(c, "yaml", "json")
 	return c
 }
 

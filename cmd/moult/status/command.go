@@ -65,7 +65,7 @@ the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
 	}
 	c.Flags().StringVarP(&s.output, "output", "o", "", "json, yaml or wide")
 	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "redraw until all are migrated or Ctrl-C")
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "yaml", "wide"}, cobra.ShellCompDirectiveNoFileComp))
+	output.Complete(c, "json", "yaml", "wide")
 	return c
 }
 

@@ -41,7 +41,7 @@ func (f *Factory) Config() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to talk to; set --kubeconfig, --context or KUBECONFIG: %w", err)
 	}
-	if err := f.as.apply(cfg); err != nil {
+	if err := impersonate(cfg, f.as); err != nil {
 		return nil, err
 	}
 	cfg.QPS, cfg.Burst = -1, -1 // the API server's own fairness paces us

@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/internal/start"
@@ -28,7 +29,7 @@ type Factory struct {
 	ContextName string
 
 	kubeconfig string
-	as         impersonation
+	as         rest.ImpersonationConfig
 }
 
 // Root is the command that the subcommands are added to, with the flags that they share.
@@ -47,7 +48,7 @@ func (f *Factory) Root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster this runs in")
 	flags.StringVar(&f.ContextName, "context", "", "context of the kubeconfig to use")
-	f.as.bind(flags)
+	bindImpersonation(flags, &f.as)
 	flags.StringVar(&f.LabelKey, "label-key", v1alpha1.MigrateLabel, "label that opts a CRD in with the value \"true\"")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())

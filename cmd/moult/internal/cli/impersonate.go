@@ -14,34 +14,28 @@ import (
 // ControllerUser is whom policies/admission let write as Moult: the ServiceAccount of clusters/base.
 const ControllerUser = "system:serviceaccount:moult-system:moult-controller"
 
-// impersonation is on whose behalf the API server is asked, by the flags that kubectl has for it
-// (k8s.io/cli-runtime/pkg/genericclioptions/config_flags.go).
-type impersonation struct {
-	user   string
-	groups []string
-	uid    string
+// bindImpersonation adds the flags that kubectl has for it (k8s.io/cli-runtime/pkg/genericclioptions/config_flags.go).
+func bindImpersonation(flags *pflag.FlagSet, as *rest.ImpersonationConfig) {
+	flags.StringVar(&as.UserName, "as", "", "user to act as, for example a service account: "+ControllerUser)
+	flags.StringArrayVar(&as.Groups, "as-group", nil, "group to act as a member of; may be repeated")
+	flags.StringVar(&as.UID, "as-uid", "", "UID to act with")
 }
 
-func (i *impersonation) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&i.user, "as", "", "user to act as, for example a service account: "+ControllerUser)
-	flags.StringArrayVar(&i.groups, "as-group", nil, "group to act as a member of; may be repeated")
-	flags.StringVar(&i.uid, "as-uid", "", "UID to act with")
-}
-
-// apply takes the place of what the kubeconfig says. It changes the finished configuration, and not how it is loaded, because
-// clientcmd drops overrides of the user when it falls back to the cluster that this runs in, as it does in a Job.
-func (i *impersonation) apply(cfg *rest.Config) error {
-	if i.user != "" { // the groups of somebody else in the kubeconfig are not this user's
-		cfg.Impersonate = rest.ImpersonationConfig{UserName: i.user}
+// impersonate puts the flags in the place of what the kubeconfig says. It changes the finished configuration, and not how it
+// is loaded, because clientcmd drops overrides of the user when it falls back to the cluster that this runs in, as it does in
+// a Job.
+func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
+	if as.UserName != "" { // the groups of somebody else in the kubeconfig are not this user's
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: as.UserName}
 	}
-	if (len(i.groups) > 0 || i.uid != "") && cfg.Impersonate.UserName == "" {
+	if (len(as.Groups) > 0 || as.UID != "") && cfg.Impersonate.UserName == "" {
 		return errors.New("--as-group and --as-uid say more about a user; name the user with --as")
 	}
-	if len(i.groups) > 0 {
-		cfg.Impersonate.Groups = i.groups
+	if len(as.Groups) > 0 {
+		cfg.Impersonate.Groups = as.Groups
 	}
-	if i.uid != "" {
-		cfg.Impersonate.UID = i.uid
+	if as.UID != "" {
+		cfg.Impersonate.UID = as.UID
 	}
 	return nil
 }

@@ -12,25 +12,25 @@ import (
 func TestWhomTheAPIServerIsAskedAs(t *testing.T) {
 	another := rest.ImpersonationConfig{UserName: "another", UID: "7", Groups: []string{"theirs"}}
 	for name, c := range map[string]struct {
-		as         impersonation
+		as         rest.ImpersonationConfig
 		kubeconfig rest.ImpersonationConfig
 		want       rest.ImpersonationConfig
 		err        string
 	}{
 		"no flag":                                {},
 		"no flag, and the kubeconfig has a user": {kubeconfig: another, want: another},
-		"--as":                                   {as: impersonation{user: "u"}, want: rest.ImpersonationConfig{UserName: "u"}},
-		"--as in place of all that the kubeconfig says of another": {as: impersonation{user: "u"}, kubeconfig: another, want: rest.ImpersonationConfig{UserName: "u"}},
-		"with groups and a UID": {as: impersonation{user: "u", groups: []string{"a", "b"}, uid: "1"},
+		"--as":                                   {as: rest.ImpersonationConfig{UserName: "u"}, want: rest.ImpersonationConfig{UserName: "u"}},
+		"--as in place of all that the kubeconfig says of another": {as: rest.ImpersonationConfig{UserName: "u"}, kubeconfig: another, want: rest.ImpersonationConfig{UserName: "u"}},
+		"with groups and a UID": {as: rest.ImpersonationConfig{UserName: "u", Groups: []string{"a", "b"}, UID: "1"},
 			want: rest.ImpersonationConfig{UserName: "u", Groups: []string{"a", "b"}, UID: "1"}},
-		"groups for the kubeconfig's user": {as: impersonation{groups: []string{"a"}}, kubeconfig: another,
+		"groups for the kubeconfig's user": {as: rest.ImpersonationConfig{Groups: []string{"a"}}, kubeconfig: another,
 			want: rest.ImpersonationConfig{UserName: "another", UID: "7", Groups: []string{"a"}}},
-		"a group without a user": {as: impersonation{groups: []string{"a"}}, err: "name the user with --as"},
-		"a UID without a user":   {as: impersonation{uid: "1"}, err: "name the user with --as"},
+		"a group without a user": {as: rest.ImpersonationConfig{Groups: []string{"a"}}, err: "name the user with --as"},
+		"a UID without a user":   {as: rest.ImpersonationConfig{UID: "1"}, err: "name the user with --as"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, cfg := NewWithT(t), &rest.Config{Impersonate: c.kubeconfig}
-			err := c.as.apply(cfg)
+			err := impersonate(cfg, c.as)
 			if c.err != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(c.err)))
 				return
