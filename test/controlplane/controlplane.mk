@@ -7,5 +7,5 @@ GO ?= go
 control-plane: ## build kube-apiserver and etcd unless they are there (minutes, once)
 	@GOFLAGS=-mod=readonly GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build
 
-clean-control-plane: ## remove the built kube-apiserver and etcd from the cache folder
+clean-control-plane: ## remove the built or fetched kube-apiserver and etcd from the cache folder
 	@GOFLAGS=-mod=readonly GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build -clean

@@ -2,34 +2,49 @@
 //
 // Run it as `make control-plane`. It needs only Go, prints nothing when there is nothing to do, and may run in several
 // clones at once: a lock lets the first one build and the others wait. MOULT_KUBERNETES=1.34 asks for an older
-// kube-apiserver. With -clean it removes what it has built, of all versions; with -minors it lists those there are.
+// kube-apiserver. With -clean it removes what it has built or fetched, of all versions; with -minors it lists those there
+// are.
+//
+// The tests check what is pinned, so it builds that for them. The demo can be told on any version that Moult supports:
+// with -ready it takes programs that are there already or fetches them, builds only if it finds none (ready.go), and
+// prints their folder.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/moult-dev/moult/test/controlplane/assets"
 )
 
 func main() {
-	clean := flag.Bool("clean", false, "remove the built programs of the pinned versions")
+	clean := flag.Bool("clean", false, "remove what was built of all versions, and what was fetched")
 	minors := flag.Bool("minors", false, "print the minor versions of Kubernetes there are modules for, the oldest first")
+	ready := flag.Bool("ready", false, "take or fetch programs of any supported version, build only if there are none, and print their folder")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *clean, *minors)
+	m := &maker{out: os.Stderr}
+	var err error
+	switch {
+	case *clean:
+		err = m.clean(ctx)
+	case *minors:
+		err = printMinors()
+	case *ready:
+		err = printReady(ctx, m)
+	default:
+		err = m.buildPinned(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted, nothing is left half done")
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "control plane:", err)
@@ -37,10 +52,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, clean, list bool) error {
-	if clean || list {
-		return ofAll(ctx, clean)
-	}
+// maker builds and fetches programs, and tells a person what it is about.
+type maker struct{ out io.Writer }
+
+func (m *maker) say(format string, args ...any) { fmt.Fprintf(m.out, format+"\n", args...) }
+
+func (m *maker) buildPinned(ctx context.Context) error {
 	found, err := assets.Locate()
 	if err != nil || found.Check() == nil {
 		return err
@@ -48,139 +65,59 @@ func run(ctx context.Context, clean, list bool) error {
 	if found.Given { // the programs are the user's own, and are not built
 		return found.Check()
 	}
-	unlock, err := lock(ctx, found.Dir+".lock")
+	return m.build(ctx, found)
+}
+
+func printMinors() error {
+	minors, err := assets.Minors()
+	for _, minor := range minors {
+		fmt.Println(minor)
+	}
+	return err
+}
+
+func printReady(ctx context.Context, m *maker) error {
+	dir, err := newReadiness(m).find(ctx)
+	if err == nil {
+		fmt.Println(dir)
+	}
+	return err
+}
+
+// clean removes what was built of every minor version, and what was fetched.
+func (m *maker) clean(ctx context.Context) error {
+	fetched, err := assets.Fetched()
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	for _, p := range found.Missing() { // asked again under the lock: another make may have built them meanwhile
-		if err := build(ctx, found, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ofAll removes what was built of every minor version, or lists them.
-func ofAll(ctx context.Context, clean bool) error {
+	folders := []string{fetched}
 	minors, err := assets.Minors()
 	if err != nil {
 		return err
 	}
 	for _, minor := range minors {
-		if !clean {
-			fmt.Println(minor)
-			continue
+		found, err := assets.Of(minor)
+		if err != nil {
+			return err
 		}
-		if err := remove(ctx, minor); err != nil {
+		folders = append(folders, found.Dir)
+	}
+	for _, folder := range folders {
+		if err := m.remove(ctx, folder); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func remove(ctx context.Context, minor string) error {
-	found, err := assets.Of(minor)
-	if err != nil {
-		return err
+func (m *maker) remove(ctx context.Context, folder string) error {
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return nil // it was never made
 	}
-	if _, err := os.Stat(found.Dir); errors.Is(err, os.ErrNotExist) {
-		return nil // it was never built
-	}
-	unlock, err := lock(ctx, found.Dir+".lock")
+	unlock, err := m.lock(ctx, folder+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return os.RemoveAll(found.Dir)
-}
-
-// lock holds the file until unlock is called or the process dies, so that a killed build leaves no stale lock.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	unlock = func() { _ = file.Close() }
-
-	for told := false; ; told = true {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return unlock, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			unlock()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if !told {
-			fmt.Println("control plane: another make is building it, waiting")
-		}
-		select {
-		case <-ctx.Done():
-			unlock()
-			return nil, context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// build compiles one program beside its place and moves it there, so that a half-written file is never taken for it.
-func build(ctx context.Context, a assets.Assets, p assets.Program) error {
-	started := time.Now()
-	fmt.Printf("%s %s: built once, %s\n", p.Name, p.Version, expectedTime(p))
-
-	if err := os.MkdirAll(a.Dir, 0o755); err != nil {
-		return err
-	}
-	temporary, err := os.MkdirTemp(a.Dir, ".building-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(temporary)
-	output := filepath.Join(temporary, p.Name)
-
-	var log bytes.Buffer // Go's download lines matter only when it fails
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", ldflags(p), "-o", output, p.Package)
-	cmd.Dir = p.ModuleDir
-	cmd.Env = buildEnv()
-	cmd.Stdout, cmd.Stderr = &log, &log
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted, nothing is left half built")
-		}
-		return fmt.Errorf("%s %s did not build: %w\n%s", p.Name, p.Version, err, log.Bytes())
-	}
-	if err := os.Rename(output, a.Path(p)); err != nil {
-		return err
-	}
-	fmt.Printf("%s %s: ready after %s, in %s\n", p.Name, p.Version, time.Since(started).Round(time.Second), a.Dir)
-	return nil
-}
-
-func expectedTime(p assets.Program) string {
-	if p.Name == "etcd" {
-		return "under a minute"
-	}
-	return fmt.Sprintf("about 4 minutes on 2 cores (this machine has %d)", runtime.NumCPU())
-}
-
-// ldflags gives kube-apiserver the version that Kubernetes' own build stamps in; without it /version says v0.0.0-master.
-func ldflags(p assets.Program) string {
-	if p.Name != "kube-apiserver" {
-		return ""
-	}
-	parts := strings.SplitN(strings.TrimPrefix(p.Version, "v"), ".", 3)
-	const stamp = "-X k8s.io/component-base/version."
-	return stamp + "gitVersion=" + p.Version + " " + stamp + "gitMajor=" + parts[0] + " " + stamp + "gitMinor=" + parts[1]
-}
-
-// buildEnv takes back what settings made for another project would change in this build. GOFLAGS is set rather than
-// emptied, because an empty one falls back to `go env -w`; CGO is off so that no C compiler is needed.
-func buildEnv() []string {
-	return append(os.Environ(),
-		"GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	return removeAll(folder)
 }
