@@ -24,12 +24,16 @@ type ObjectOption func(*objectOptions)
 
 type objectOptions struct {
 	prefix  string
+	manager string
 	payload int
 	change  func(*unstructured.Unstructured)
 }
 
 // Prefix begins the names, <prefix>-00000 and so on, in place of "object".
 func Prefix(prefix string) ObjectOption { return func(o *objectOptions) { o.prefix = prefix } }
+
+// By is the field manager who creates the objects, in place of FieldManager.
+func By(manager string) ObjectOption { return func(o *objectOptions) { o.manager = manager } }
 
 // Payload fills spec.payload with this many bytes in place of 300; the stored object is about 650 bytes larger.
 func Payload(bytes int) ObjectOption { return func(o *objectOptions) { o.payload = bytes } }
@@ -44,7 +48,7 @@ func Each(change func(*unstructured.Unstructured)) ObjectOption {
 // namespace must exist; it is empty for a cluster-scoped resource. A server that is busy or still setting up the
 // resource is asked again; any other error ends it, with the object's name.
 func CreateObjects(ctx context.Context, config *rest.Config, gvr schema.GroupVersionResource, namespace string, n int, opts ...ObjectOption) error {
-	o := objectOptions{prefix: "object", payload: 300, change: func(*unstructured.Unstructured) {}}
+	o := objectOptions{prefix: "object", manager: FieldManager, payload: 300, change: func(*unstructured.Unstructured) {}}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -63,7 +67,7 @@ func CreateObjects(ctx context.Context, config *rest.Config, gvr schema.GroupVer
 	defer giveUp()
 	for i := 0; i < n && starting.Err() == nil; i++ {
 		workers.Go(func() error {
-			err := create(ctx, client.Resource(gvr).Namespace(namespace), o.object(gvr.GroupVersion().WithKind(kind), i))
+			err := create(ctx, client.Resource(gvr).Namespace(namespace), o.object(gvr.GroupVersion().WithKind(kind), i), o.manager)
 			if err != nil {
 				giveUp()
 			}
@@ -94,9 +98,9 @@ func (o objectOptions) object(gvk schema.GroupVersionKind, i int) *unstructured.
 
 // create asks again while the server says that it will be able to. Then an object that already exists is its own:
 // a request may have been carried out although its answer was an error.
-func create(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+func create(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, manager string) error {
 	for attempt := 0; ; attempt++ {
-		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: FieldManager})
+		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
 		switch {
 		case err == nil, attempt > 0 && apierrors.IsAlreadyExists(err):
 			return nil

@@ -19,21 +19,32 @@ func TestTheStoryEndsWithNothingStoredAtTheOldVersion(t *testing.T) {
 	g := NewWithT(t)
 	told, code := play(t, t.Context(), options{objects: 50, settle: time.Second, controller: buildController(t)})
 	g.Expect(code).To(BeZero(), told)
-	for _, line := range []string{
+	rest := told
+	for _, line := range []string{ // in this order
 		"created 50 objects",
+		"gitops owns 45 at v1alpha1, console owns 5 at v1alpha1",
 		"50 at v1alpha1, 0 at v1",
 		"storedVersions   [v1alpha1 v1]",
 		"must remain in spec.versions until a storage migration ensures no data remains persisted in v1alpha1",
+		"the gate says no: NotOptedIn",
+		`widgets.example.com lacks the label moult.dev/migrate: "true", so its objects may not be rewritten; storedVersions still names v1alpha1`,
+		`committed the label moult.dev/migrate: "true"`,
 		"with 50 writes in all",
 		"found 0 left to rewrite",
 		"0 at v1alpha1, 50 at v1",
 		"storedVersions   [v1]",
+		"the gate says yes: SafeToRemove",
+		"every object of widgets.example.com is stored at v1 (proved at generation 2), and no managedFields named v1alpha1",
 		"removing v1alpha1 now: accepted",
 		"read all 50 objects at v1",
+		"gitops owns 45 at v1, console owns 5 at v1: the same owners",
 		"stored at v1alpha1: 50 → 0",
 	} {
-		g.Expect(told).To(ContainSubstring(line))
+		_, after, found := strings.Cut(rest, line)
+		g.Expect(found).To(BeTrue(), "%q is not told, or too early:\n%s", line, told)
+		rest = after
 	}
+	g.Expect(told).To(MatchRegexp(`the gate +[A-Z][A-Za-z]+: .*widgets\.example\.com`))
 	g.Expect(told).NotTo(ContainSubstring("\033"), "colours and redrawing are for terminals")
 }
 

@@ -1,8 +1,9 @@
 // Command demo tells in under a minute what Moult is for, with nothing played: a real kube-apiserver on a real etcd, the
 // real moult-controller, and every number counted in etcd.
 //
-// Run it with `make demo`. The story itself is story.go, one function per step; cast.go starts and stops everything that
-// acts in it, and teller.go is how it looks.
+// Run it with `make demo`. The story itself is story.go, one function per step, with migration.go and gate.go for what
+// Moult does in it; cast.go starts and stops everything that acts, census.go reads the objects as a client does, and
+// teller.go is how it looks.
 package main
 
 import (

@@ -98,7 +98,7 @@ func (s *story) trim(ctx context.Context) error {
 // await waits until the condition has one of the reasons, and calls draw while it has not. Any reason that is none of
 // the usual ones is an error.
 func (s *story) await(ctx context.Context, reasons []string, draw func() error) error {
-	patience := 2*time.Minute + s.settle + time.Duration(s.objects)*20*time.Millisecond
+	patience := s.patience()
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the condition is still none of %v after %s", reasons, patience))
 	defer cancel()
 	pause := lookEvery
@@ -125,6 +125,11 @@ func (s *story) await(ctx context.Context, reasons []string, draw func() error) 
 		case <-time.After(pause):
 		}
 	}
+}
+
+// patience is more than anything Moult does should take.
+func (s *story) patience() time.Duration {
+	return 2*time.Minute + s.settle + time.Duration(s.objects)*20*time.Millisecond
 }
 
 func (s *story) crd(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {

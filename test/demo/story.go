@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
@@ -78,7 +79,7 @@ func (s *story) tell(ctx context.Context, began time.Time, ended context.CancelC
 		func(context.Context) error { return s.introduce(time.Since(began)) },
 		s.install, s.create, s.flip, s.removeTooEarly,
 		func(ctx context.Context) error { return s.bringMoult(ctx, ended) },
-		s.pass, s.settling, s.proof, s.trim, s.remove, s.readAll, s.count,
+		s.commitGate, s.shut, s.optIn, s.pass, s.settling, s.proof, s.trim, s.open, s.remove, s.readAll, s.count,
 	}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
@@ -117,22 +118,29 @@ func (s *story) install(ctx context.Context) error {
 func (s *story) create(ctx context.Context) error {
 	start := time.Now()
 	s.now("creating %d objects", s.objects)
-	if err := builders.CreateObjects(ctx, s.cp.Config, resource.WithVersion(oldest), "default", s.objects, builders.Prefix("widget")); err != nil {
+	byHand := s.objects / 10
+	err := errors.Join(s.createAs(ctx, "gitops", s.objects-byHand), s.createAs(ctx, "console", byHand))
+	if err != nil {
 		return err
 	}
-	var err error
 	if s.objectsBefore, err = takeCensus(ctx, s.cp.Config, resource.WithVersion(oldest)); err != nil {
 		return err
 	}
 	s.done(time.Since(start), "created %d objects", s.objects)
+	s.detail("managedFields", "%s", s.objectsBefore.spokenOwners())
 	return nil
 }
 
-// flip is the commit of the next release: a new version, stored from now on, and the label that asks Moult to follow.
+// createAs creates objects that belong to a field manager.
+func (s *story) createAs(ctx context.Context, manager string, objects int) error {
+	return builders.CreateObjects(ctx, s.cp.Config, resource.WithVersion(oldest), "default", objects, builders.Prefix(manager), builders.By(manager))
+}
+
+// flip is the commit of the next release: a new version, stored from now on.
 func (s *story) flip(ctx context.Context) error {
-	release := builders.CRD(group, plural).Versions(oldest, newest).Storage(newest).OptedIn().Build()
+	release := builders.CRD(group, plural).Versions(oldest, newest).Storage(newest).Build()
 	err := builders.Update(ctx, s.cp.Config, crdName, func(crd *apiextensionsv1.CustomResourceDefinition) {
-		crd.Spec.Versions, crd.Labels = release.Spec.Versions, release.Labels
+		crd.Spec.Versions = release.Spec.Versions
 	})
 	if err != nil {
 		return err
@@ -140,7 +148,7 @@ func (s *story) flip(ctx context.Context) error {
 	if err := builders.WaitServed(ctx, s.cp.Config, release); err != nil {
 		return err
 	}
-	s.done(0, "committed the next release: version %s, stored from now on; label %s", newest, labelInTheCommit)
+	s.done(0, "committed the next release: version %s, stored from now on", newest)
 	if s.stalesBefore, err = s.showStored(ctx, "so far nothing is rewritten"); err != nil {
 		return err
 	}
@@ -162,16 +170,34 @@ func (s *story) removeTooEarly(ctx context.Context) error {
 func (s *story) bringMoult(ctx context.Context, ended context.CancelCauseFunc) error {
 	s.say("")
 	s.chapter("With Moult")
-	start := time.Now()
-	s.now("starting moult-controller")
+	if err := s.installGate(ctx); err != nil {
+		return err
+	}
 	if err := s.startController(s.options.controller, s.settle, ended); err != nil {
+		return err
+	}
+	s.done(0, "started moult-controller")
+	return nil
+}
+
+// optIn is the commit that asks Moult to rewrite the objects.
+func (s *story) optIn(ctx context.Context) error {
+	err := builders.Update(ctx, s.cp.Config, crdName, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Labels = map[string]string{v1alpha1.MigrateLabel: v1alpha1.MigrateLabelValue}
+	})
+	if err != nil {
 		return err
 	}
 	if err := s.await(ctx, anyReason, nil); err != nil {
 		return err
 	}
 	s.seenAt = time.Now()
-	s.done(s.seenAt.Sub(start), "started moult-controller; it finds the CRD by its label")
+	s.done(0, "committed the label %s, so moult-controller may write to the objects", labelInTheCommit)
+	answer, err := s.awaitGate(ctx, func(c metav1.Condition) bool { return c.Reason != v1alpha1.ReasonNotOptedIn })
+	if err != nil {
+		return err
+	}
+	s.detail("the gate", "%s: %s", answer.Reason, answer.Message)
 	return nil
 }
 
@@ -195,10 +221,14 @@ func (s *story) readAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !maps.Equal(s.objectsBefore, after) {
-		return fmt.Errorf("of %d objects %d are left unchanged", len(s.objectsBefore), s.objectsBefore.common(after))
+	if !maps.Equal(s.objectsBefore.specs, after.specs) {
+		return fmt.Errorf("of %d objects %d are left unchanged", len(s.objectsBefore.specs), s.objectsBefore.common(after))
 	}
-	s.done(time.Since(start), "read all %d objects at %s: same names, same UIDs, same specs", len(after), newest)
+	if !maps.Equal(s.objectsBefore.ownersAt(newest), after.owners) {
+		return fmt.Errorf("managedFields said that %s, and now that %s", s.objectsBefore.spokenOwners(), after.spokenOwners())
+	}
+	s.done(time.Since(start), "read all %d objects at %s: same names, same UIDs, same specs", len(after.specs), newest)
+	s.detail("managedFields", "%s: the same owners", after.spokenOwners())
 	return nil
 }
 
@@ -224,7 +254,7 @@ func (s *story) linger(ctx context.Context) {
 	for _, command := range []string{
 		"export KUBECONFIG=" + s.kubeconfig(),
 		"go run ./cmd/moult status -o wide",
-		"kubectl get " + crdName + " | head    # if you have kubectl",
+		"kubectl get versionremovals," + crdName + " | head    # if you have kubectl",
 		"tail -f " + s.log(),
 	} {
 		s.say("  %s", command)

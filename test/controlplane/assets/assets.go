@@ -149,7 +149,7 @@ type pins struct {
 }
 
 func findPins() (pins, error) {
-	root, err := findRoot()
+	root, err := Root()
 	if err != nil {
 		return pins{}, err
 	}
@@ -195,8 +195,8 @@ func (p pins) minors() []string {
 	return versions
 }
 
-// findRoot walks up from the working folder, which is a package's own folder while its tests run.
-func findRoot() (string, error) {
+// Root is the repository's folder. It walks up from the working folder, which is a package's own folder while its tests run.
+func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err

@@ -20,7 +20,7 @@ const setupEnvtestModule = "test/tools/setup-envtest"
 
 // SetupEnvtest is the module, absolute, whose tool of that name fetches ready-made programs.
 func SetupEnvtest() (moduleDir string, err error) {
-	root, err := findRoot()
+	root, err := Root()
 	return filepath.Join(root, setupEnvtestModule), err
 }
 
