@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/test/reference"
 )
 
 // run executes a command line.
@@ -89,4 +90,34 @@ func TestExamplesCanBePasted(t *testing.T) {
 	}
 	walk(newRoot(&cli.Factory{Name: "moult"}))
 	g.Expect(seen).To(BeNumerically(">", 50))
+}
+
+func TestTheReferenceHasEveryCommand(t *testing.T) {
+	g := NewWithT(t)
+	table, err := reference.Table("Commands")
+	g.Expect(err).NotTo(HaveOccurred())
+	inTable := map[string]string{}
+	for name, row := range table {
+		inTable[name] = row[0]
+	}
+	commands := map[string]string{}
+	for _, c := range leaves(newRoot(&cli.Factory{Name: "moult"})) {
+		commands[c.CommandPath()] = c.Short
+	}
+	g.Expect(inTable).To(Equal(commands))
+}
+
+// leaves are the commands that do something themselves, but for help and completion.
+func leaves(c *cobra.Command) []*cobra.Command {
+	if c.Name() == "help" || c.Name() == "completion" {
+		return nil
+	}
+	if !c.HasSubCommands() {
+		return []*cobra.Command{c}
+	}
+	var all []*cobra.Command
+	for _, sub := range c.Commands() {
+		all = append(all, leaves(sub)...)
+	}
+	return all
 }

@@ -181,7 +181,7 @@ func TestTheHeaderSaysWhatToDo(t *testing.T) {
 #
 # 1. Commit this in place of the CRD, without a VersionRemoval, and let it be applied.
 # 2. Wait until Moult has rewritten every object at v1: ` + "`moult status`" + ` says Migrated.
-# 3. Turn manifests in Git to v1, with this file in place of FILE:
+# 3. Convert manifests in Git to v1, with this file in place of FILE:
 #        moult rewrite . --crds FILE --crd widgets.example.com --from v1alpha1
 # 4. Commit the new CRD, and a VersionRemoval for v1alpha1 in an earlier wave or dependency.
 #

@@ -20,7 +20,7 @@ func (b *Bridge) Header(from, to string) string {
 	say("", "")
 	say("1. ", "Commit this in place of the CRD, without a VersionRemoval, and let it be applied.")
 	say("2. ", fmt.Sprintf("Wait until Moult has rewritten every object at %s: `moult status` says Migrated.", b.Storage))
-	say("3. ", fmt.Sprintf("Turn manifests in Git to %s, with this file in place of FILE:", b.Storage))
+	say("3. ", fmt.Sprintf("Convert manifests in Git to %s, with this file in place of FILE:", b.Storage))
 	text.WriteString(b.rewriting())
 	say("4. ", fmt.Sprintf("Commit the new CRD, and a VersionRemoval for %s in an earlier wave or dependency.", back))
 	if len(b.Notes) > 0 {

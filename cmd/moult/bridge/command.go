@@ -32,7 +32,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	b := &command{Factory: f}
 	c := &cobra.Command{
 		Use:   "bridge --base PATH --head PATH",
-		Short: "Print the intermediate CRD for those who skipped a release",
+		Short: "Print the intermediate CRD for clusters that skip a release",
 		Long: `Print the CRD to be applied between an old state and a new one that drops versions
 and moves the storage version at once: the new CRD with the versions put back that
 the old state has. It carries the opt-in label, so that Moult rewrites every object

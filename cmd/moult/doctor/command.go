@@ -29,7 +29,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	d := &command{Factory: f}
 	c := &cobra.Command{
 		Use:   "doctor [CRD...]",
-		Short: "Look for what would keep a migration from ending, undo it, or make a removal hurt",
+		Short: "Find what would stop a migration, undo it, or make a removal hurt",
 		Long: `Examine the named CRDs, or all that are opted in, and what they depend on. Nothing
 is written. Problems come first, each with what was seen and how to mend it.
 

@@ -35,7 +35,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	r := &command{Factory: f}
 	c := &cobra.Command{
 		Use:   "rewrite PATH... --crds PATH",
-		Short: "Turn manifests in files to the storage version of their CRD",
+		Short: "Convert manifests in files to the storage version of their CRD",
 		Long: `Turn the custom resources in files to the storage version of their CRD: the
 apiVersion of manifests, also in Lists and in patches, the targets of Kustomize's
 patches, and the health checks of Flux. Only the version is changed; everything

@@ -29,7 +29,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	s := &command{Factory: f}
 	c := &cobra.Command{
 		Use:   "snapshot --context CONTEXT [CRD...]",
-		Short: "Write down what a cluster stores, for moult preview to judge where there is no cluster",
+		Short: "Record what a cluster stores, for moult preview to judge where there is no cluster",
 		Long: `Read what a removal of versions depends on, of the named CRDs or of all, and write it
 to a file that a pipeline can hold without access to the cluster: the CRDs' versions,
 storedVersions and conditions, how many objects there are and who wrote them at which
