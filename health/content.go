@@ -72,7 +72,7 @@ func (c content) is(conditionType, status string) bool {
 
 // speaksOf tells whether the condition is about that object's generation as it
 // is now. Moult says that in the message alone (v1alpha1.Message), and earlier
-// versions of it in observedGeneration, too, which API servers before 1.36 drop.
+// versions of it in observedGeneration, too, which API servers before 1.35 drop.
 func (c content) speaksOf(object content) bool {
 	generation, ok := object.part("metadata").number("generation")
 	if !ok {
