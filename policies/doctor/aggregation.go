@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Aggregated is a version of a CRD for which an aggregated API server answers, and not the one that has the CRD's objects.
@@ -22,9 +24,9 @@ func aggregation(p Patient) Result {
 		}
 		seen++
 		for _, a := range crd.Aggregated.Value {
-			r.Findings = append(r.Findings, Finding{Severity: Error, Object: crd.Name,
-				Evidence: fmt.Sprintf("APIService %s hands the requests for this version on to the aggregated API server behind Service %s, so nobody sees the objects that are stored under the CRD, and Moult proves nothing", a.APIService, a.Service),
-				Mend:     "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay"})
+			r.Findings = append(r.Findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
+				Why:  fmt.Sprintf("APIService %s hands the requests for this version on to the aggregated API server behind Service %s, so nobody sees the objects that are stored under the CRD, and Moult proves nothing", a.APIService, a.Service),
+				Mend: "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay"})
 		}
 	}
 	if seen == 0 && len(r.NotSeen) > 0 {

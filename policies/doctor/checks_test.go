@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 const (
@@ -139,104 +140,104 @@ func TestEachCheckFinds(t *testing.T) {
 	for name, c := range map[string]struct {
 		ill      func(*Patient)
 		id       ID
-		severity Severity
+		severity finding.Severity
 		evidence string
 		mend     string
 	}{
-		"no CRD at all": {func(p *Patient) { p.CRDs = nil }, LabelInGit, Error, "no CRD carries the label moult.dev/migrate", "moult opt-in"},
-		"a CRD without the label": {func(p *Patient) { p.CRDs[0].Labels = nil }, LabelInGit, Error,
+		"no CRD at all": {func(p *Patient) { p.CRDs = nil }, LabelInGit, finding.Error, "no CRD carries the label moult.dev/migrate", "moult opt-in"},
+		"a CRD without the label": {func(p *Patient) { p.CRDs[0].Labels = nil }, LabelInGit, finding.Error,
 			"does not carry the label", "manifest in Git"},
 		"a label that a sync takes off": {func(p *Patient) {
 			p.CRDs[0].ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{}`)
 			owned(p.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(p.LabelKey))
-		}, LabelInGit, Error, "only on the live object: field manager \"kubectl-label\" (Update) set it, and the next reconcile of Flux takes it off", "manifest in Git"},
+		}, LabelInGit, finding.Error, "only on the live object: field manager \"kubectl-label\" (Update) set it, and the next reconcile of Flux takes it off", "manifest in Git"},
 		"a label that only a rebuilt cluster loses": {func(p *Patient) {
 			p.CRDs[0].ManagedFields = nil
 			owned(p.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(p.LabelKey))
-		}, LabelInGit, Warning, "a rebuilt cluster would not have it", "manifest in Git"},
-		"a label from who knows where": {func(p *Patient) { p.CRDs[0].ManagedFields = nil }, LabelInGit, Info, "the CRD does not tell", "if it is not in Git"},
+		}, LabelInGit, finding.Warning, "a rebuilt cluster would not have it", "manifest in Git"},
+		"a label from who knows where": {func(p *Patient) { p.CRDs[0].ManagedFields = nil }, LabelInGit, finding.Info, "the CRD does not tell", "if it is not in Git"},
 
-		"nobody has looked at the CRD": {func(p *Patient) { p.CRDs[0].Generation = 4 }, Migrating, Warning, "has not looked at generation 4", "moult-controller runs"},
+		"nobody has looked at the CRD": {func(p *Patient) { p.CRDs[0].Generation = 4 }, Migrating, finding.Warning, "has not looked at generation 4", "moult-controller runs"},
 		"a person has to act": {func(p *Patient) {
 			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonForbidden, "a permission is missing")
-		}, Migrating, Error, "Forbidden: widgets.example.com: a permission is missing", "add the rule"},
+		}, Migrating, finding.Error, "Forbidden: widgets.example.com: a permission is missing", "add the rule"},
 		"a person has paused it": {func(p *Patient) {
 			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonPaused, "paused")
-		}, Migrating, Warning, "Paused", "remove the annotation"},
+		}, Migrating, finding.Warning, "Paused", "remove the annotation"},
 
 		"another Moult writes the condition": {func(p *Patient) {
 			owned(p.CRDs[0].CustomResourceDefinition, "moult:widgets.example.com/migrate", "status", conditionField)
-		}, OtherMigrators, Error, "another Moult, whose label is widgets.example.com/migrate", "leave one of the labels"},
+		}, OtherMigrators, finding.Error, "another Moult, whose label is widgets.example.com/migrate", "leave one of the labels"},
 		"the in-tree migrator says so on the CRD": {func(p *Patient) {
 			p.CRDs[0].Status.Conditions = append(p.CRDs[0].Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{Type: "StorageMigrating", Status: "True"})
-		}, OtherMigrators, Warning, "Moult stands back", "wait"},
-		"the in-tree migrator is told to work": {migrations(Migration{API: InTree, Name: "w", Resource: inTree}), OtherMigrators, Warning,
+		}, OtherMigrators, finding.Warning, "Moult stands back", "wait"},
+		"the in-tree migrator is told to work": {migrations(Migration{API: InTree, Name: "w", Resource: inTree}), OtherMigrators, finding.Warning,
 			"Kubernetes' own migrator is at work on the CRD, too: its StorageVersionMigration w", "delete it"},
-		"kube-storage-version-migrator is": {migrations(Migration{API: KSVM, Name: "w", Resource: inTree}), OtherMigrators, Warning,
+		"kube-storage-version-migrator is": {migrations(Migration{API: KSVM, Name: "w", Resource: inTree}), OtherMigrators, finding.Warning,
 			"kube-storage-version-migrator is at work", "delete it"},
-		"Cluster API's migrator has been there": {func(p *Patient) { p.CRDs[0].Annotations = map[string]string{clusterAPI: "3"} }, OtherMigrators, Info,
+		"Cluster API's migrator has been there": {func(p *Patient) { p.CRDs[0].Annotations = map[string]string{clusterAPI: "3"} }, OtherMigrators, finding.Info,
 			"Cluster API's migrator", "take the CRD out of one"},
 
 		"a gate that nobody has answered": {gatesAre(gate(2, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
-			Gates, Warning, "nobody has answered it", "--gate-namespaces leaves out apps"},
+			Gates, finding.Warning, "nobody has answered it", "--gate-namespaces leaves out apps"},
 		"a gate that needs a commit": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "False", "NotOptedIn"), condition("Stalled", "True", "NotOptedIn")},
 			Blockers:   []v1alpha1.Blocker{{Kind: "NotOptedIn", Message: "it lacks the label", Action: "add it"}}})),
-			Gates, Error, "NotOptedIn: it lacks the label", "add it"},
+			Gates, finding.Error, "NotOptedIn: it lacks the label", "add it"},
 		"a gate that waits for a person": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "False", "ObjectsFailed")},
 			Blockers:   []v1alpha1.Blocker{{Kind: "ObjectsFailed", Message: "default/x", Action: "mend it"}}})),
-			Gates, Warning, "ObjectsFailed: default/x", "mend it"},
+			Gates, finding.Warning, "ObjectsFailed: default/x", "mend it"},
 		"a gate for a CRD that is not there": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
-			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, Info, "because", "spelt"},
+			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, finding.Info, "because", "spelt"},
 
 		"Argo CD has not been told, and there is no gate yet": {func(p *Patient) {
 			p.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing", Meaning: "makes a gate", Mend: "list it"}}
 		},
-			ArgoCDHealth, Warning, "k is missing: it makes a gate", "list it"},
+			ArgoCDHealth, finding.Warning, "k is missing: it makes a gate", "list it"},
 		"Argo CD has not been told, and a gate holds nothing": {func(p *Patient) {
 			p.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing"}}
 			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}}))(p)
-		}, ArgoCDHealth, Error, "k is missing", ""},
+		}, ArgoCDHealth, finding.Error, "k is missing", ""},
 
 		"an aggregated API server in front of the objects": {func(p *Patient) {
 			p.CRDs[0].Aggregated.Value = []Aggregated{{APIService: "v1.example.com", Service: "apps/widgets"}}
-		}, Aggregation, Error, "APIService v1.example.com hands the requests for this version on to the aggregated API server behind Service apps/widgets", "delete the APIService"},
+		}, Aggregation, finding.Error, "APIService v1.example.com hands the requests for this version on to the aggregated API server behind Service apps/widgets", "delete the APIService"},
 
-		"a Kubernetes newer than what is tested": {serverIs("v1.37.0-rc.1"), Kubernetes, Warning, "the newest is 1.36", "newer Moult"},
-		"a Kubernetes without MutatingAdmissionPolicy": {serverIs("v1.35.4-gke.100"), Kubernetes, Info,
+		"a Kubernetes newer than what is tested": {serverIs("v1.37.0-rc.1"), Kubernetes, finding.Warning, "the newest is 1.36", "newer Moult"},
+		"a Kubernetes without MutatingAdmissionPolicy": {serverIs("v1.35.4-gke.100"), Kubernetes, finding.Info,
 			"policies/admission/keep-label cannot be installed", "have the label in Git"},
 
-		"objects that cannot die": {dying(time.Hour, 7), StuckObjects, Warning,
+		"objects that cannot die": {dying(time.Hour, 7), StuckObjects, finding.Warning,
 			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
 
-		"objects whose Namespace is gone": {lyingIn(map[string]int{"apps": 7, "gone": 3, "away": 1}), Namespaces, Error,
+		"objects whose Namespace is gone": {lyingIn(map[string]int{"apps": 7, "gone": 3, "away": 1}), Namespaces, finding.Error,
 			"4 objects in Namespaces that do not exist, so that nobody can write them: away (1); gone (3)", "`kubectl delete widgets.example.com --all -n NAMESPACE` works"},
-		"objects of which very many Namespaces are gone": {lyingIn(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1}), Namespaces, Error,
+		"objects of which very many Namespaces are gone": {lyingIn(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1}), Namespaces, finding.Error,
 			"6 objects in Namespaces that do not exist, so that nobody can write them: a (1); b (1); c (1); d (1); e (1); and 1 more", "create the Namespaces again"},
 
-		"an uninstall that would delete the CRD": {releases(release(1, "superseded", holds(true)), release(2, "deployed", holds(false))), HelmKeep, Warning,
+		"an uninstall that would delete the CRD": {releases(release(1, "superseded", holds(true)), release(2, "deployed", holds(false))), HelmKeep, finding.Warning,
 			"`helm uninstall` of release apps/widgets would delete the CRD and all its objects", "upgrade the release once"},
 		"a keep that is only on the live CRD": {func(p *Patient) {
 			p.CRDs[0].Annotations = map[string]string{keep: "keep"}
 			releases(release(3, "deployed", holds(false)))(p)
-		}, HelmKeep, Error, "is on the live CRD only; `helm uninstall` of release apps/widgets reads its stored manifest (revision 3)", "upgrade the release once"},
+		}, HelmKeep, finding.Error, "is on the live CRD only; `helm uninstall` of release apps/widgets reads its stored manifest (revision 3)", "upgrade the release once"},
 		"a CRD that Helm never upgrades": {func(p *Patient) {
 			p.CRDs[0].ManagedFields[0].Manager = "helm"
 			releases(release(1, "deployed", inFiles))(p)
-		}, HelmCRDs, Warning, "installs once and never upgrades", "beside the chart"},
+		}, HelmCRDs, finding.Warning, "installs once and never upgrades", "beside the chart"},
 
-		"a deployed revision that uses what could go": {releases(release(1, "deployed", uses("v1alpha1"))), HelmHistory, Warning,
+		"a deployed revision that uses what could go": {releases(release(1, "deployed", uses("v1alpha1"))), HelmHistory, finding.Warning,
 			"holds 2 Widgets at v1alpha1 in its deployed revision 1; without that version, `helm upgrade` and `helm uninstall` fail", "move the chart to v1"},
 		"a deployed revision that uses what is to go": {func(p *Patient) {
 			releases(release(1, "deployed", uses("v1alpha1")))(p)
 			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{}))(p)
-		}, HelmHistory, Error, "2 Widgets at v1alpha1", "upgrade the release once"},
-		"a deployed revision that uses what is gone": {releases(release(1, "deployed", uses("v1alpha0"))), HelmHistory, Error, "2 Widgets at v1alpha0", ""},
+		}, HelmHistory, finding.Error, "2 Widgets at v1alpha1", "upgrade the release once"},
+		"a deployed revision that uses what is gone": {releases(release(1, "deployed", uses("v1alpha0"))), HelmHistory, finding.Error, "2 Widgets at v1alpha0", ""},
 		"older revisions that use it": {releases(release(3, "deployed", uses("v1")), release(1, "superseded", uses("v1alpha1")), release(2, "superseded", uses("v1alpha1"))),
-			HelmHistory, Warning, "`helm rollback` of release apps/widgets to revision 1, 2 fails without v1alpha1", "roll forward"},
+			HelmHistory, finding.Warning, "`helm rollback` of release apps/widgets to revision 1, 2 fails without v1alpha1", "roll forward"},
 		"a failed upgrade is not what is deployed": {releases(release(2, "failed", uses("v1")), release(1, "deployed", uses("v1alpha1"))),
-			HelmHistory, Warning, "deployed revision 1", ""},
+			HelmHistory, finding.Warning, "deployed revision 1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -253,11 +254,11 @@ func TestEachCheckFinds(t *testing.T) {
 				g.Expect(r.Findings).To(HaveLen(1))
 				f := r.Findings[0]
 				g.Expect(f.Severity).To(Equal(c.severity))
-				g.Expect(f.Evidence).To(ContainSubstring(c.evidence))
+				g.Expect(f.Why).To(ContainSubstring(c.evidence))
 				g.Expect(f.Mend).To(ContainSubstring(c.mend))
-				g.Expect(r.Outcome == Passed).To(Equal(c.severity == Info))
+				g.Expect(r.Outcome == Passed).To(Equal(c.severity == finding.Info))
 			}
-			g.Expect(report.OK).To(Equal(c.severity != Error))
+			g.Expect(report.OK).To(Equal(c.severity != finding.Error))
 		})
 	}
 }
@@ -363,8 +364,8 @@ func TestAnOldKubernetesIsToldWithAllThatItLacks(t *testing.T) {
 	p := healthy()
 	serverIs("v1.31.9")(&p)
 	g.Expect(kubernetes(p).Findings).To(HaveExactElements(
-		And(HaveField("Severity", Warning), HaveField("Evidence", ContainSubstring("the oldest is 1.32"))),
-		And(HaveField("Severity", Info), HaveField("Evidence", ContainSubstring("MutatingAdmissionPolicy")))))
+		And(HaveField("Severity", finding.Warning), HaveField("Why", ContainSubstring("the oldest is 1.32"))),
+		And(HaveField("Severity", finding.Info), HaveField("Why", ContainSubstring("MutatingAdmissionPolicy")))))
 }
 
 func TestAVersionThatIsNoneIsNotJudged(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // gates: a VersionRemoval tells in its status what holds it back; nobody may have looked there.
@@ -14,7 +15,7 @@ func gates(p Patient) Result {
 		return notRun(p.Gates.Not)
 	}
 	open, shut := 0, 0
-	var findings []Finding
+	var findings []finding.Finding
 	for i := range p.Gates.Value {
 		gate := &p.Gates.Value[i]
 		findings = append(findings, gateFindings(gate)...)
@@ -27,24 +28,24 @@ func gates(p Patient) Result {
 	return Result{Findings: findings, Evidence: fmt.Sprintf("%s open, %d waiting", count(open, "VersionRemoval"), shut)}
 }
 
-func gateFindings(gate *v1alpha1.VersionRemoval) []Finding {
+func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 	name := "VersionRemoval " + gate.Namespace + "/" + gate.Name
 	ready := meta.FindStatusCondition(gate.Status.Conditions, "Ready")
 	switch {
 	case ready == nil || gate.Status.ObservedGeneration != gate.Generation:
-		return []Finding{{Severity: Warning, Object: name, Evidence: "nobody has answered it",
+		return []finding.Finding{{Severity: finding.Warning, Object: name, Why: "nobody has answered it",
 			Mend: "see whether moult-controller runs, and whether its --gate-namespaces leaves out " + gate.Namespace + "; right after a commit, ask again"}}
 	case ready.Reason == v1alpha1.ReasonNothingStored:
-		return []Finding{{Severity: Info, Object: name, Evidence: ready.Message, Mend: "nothing if the CRD is still to come; else look at how spec.crdName is spelt"}}
+		return []finding.Finding{{Severity: finding.Info, Object: name, Why: ready.Message, Mend: "nothing if the CRD is still to come; else look at how spec.crdName is spelt"}}
 	}
-	severity := Warning
+	severity := finding.Warning
 	if meta.IsStatusConditionTrue(gate.Status.Conditions, "Stalled") {
-		severity = Error
+		severity = finding.Error
 	}
-	var findings []Finding
+	var findings []finding.Finding
 	for _, b := range gate.Status.Blockers {
 		if b.Action != "" {
-			findings = append(findings, Finding{Severity: severity, Object: name, Evidence: b.Kind + ": " + b.Message, Mend: b.Action})
+			findings = append(findings, finding.Finding{Severity: severity, Object: name, Why: b.Kind + ": " + b.Message, Mend: b.Action})
 		}
 	}
 	return findings
@@ -55,15 +56,15 @@ func argoCDHealth(p Patient) Result {
 	if p.ArgoCD.Not != "" {
 		return notRun(p.ArgoCD.Not)
 	}
-	severity := Error
+	severity := finding.Error
 	if p.Gates.Not == "" && len(p.Gates.Value) == 0 {
-		severity = Warning // there is no gate yet that would hold nothing back
+		severity = finding.Warning // there is no gate yet that would hold nothing back
 	}
-	var findings []Finding
+	var findings []finding.Finding
 	for _, key := range p.ArgoCD.Value {
 		if !key.Good {
-			findings = append(findings, Finding{Severity: severity, Object: "ConfigMap argocd-cm",
-				Evidence: fmt.Sprintf("%s is %s: it %s", key.Key, key.State, key.Meaning), Mend: key.Mend})
+			findings = append(findings, finding.Finding{Severity: severity, Object: "ConfigMap argocd-cm",
+				Why: fmt.Sprintf("%s is %s: it %s", key.Key, key.State, key.Meaning), Mend: key.Mend})
 		}
 	}
 	return Result{Findings: findings, Evidence: "Argo CD knows when a VersionRemoval is healthy"}

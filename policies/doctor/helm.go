@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // history is all stored revisions of one release, in their order.
@@ -46,12 +47,12 @@ func histories(releases []Release) []history {
 }
 
 // helm asks about each CRD and each release.
-func (p Patient) helm(passed string, find func(CRD, history) []Finding) Result {
+func (p Patient) helm(passed string, find func(CRD, history) []finding.Finding) Result {
 	if p.Releases.Not != "" {
 		return notRun(p.Releases.Not)
 	}
 	all := histories(p.Releases.Value)
-	return Result{Evidence: passed, NotSeen: p.ReleasesNotSeen, Findings: p.all(func(crd CRD) (findings []Finding) {
+	return Result{Evidence: passed, NotSeen: p.ReleasesNotSeen, Findings: p.all(func(crd CRD) (findings []finding.Finding) {
 		for _, h := range all {
 			findings = append(findings, find(crd, h)...)
 		}
@@ -61,41 +62,41 @@ func (p Patient) helm(passed string, find func(CRD, history) []Finding) Result {
 
 // helmKeep: an uninstall reads the stored manifest, and not what is live.
 func helmKeep(p Patient) Result {
-	return p.helm("no uninstall of a release deletes one of the CRDs", func(crd CRD, h history) []Finding {
+	return p.helm("no uninstall of a release deletes one of the CRDs", func(crd CRD, h history) []finding.Finding {
 		kept, held := h.latest().CRDs[crd.Name]
 		if !held || kept {
 			return nil
 		}
-		f := Finding{Severity: Warning, Object: crd.Name,
-			Evidence: fmt.Sprintf("`helm uninstall` of release %s would delete the CRD and all its objects: its manifest does not say %s: keep", h.name(), keep),
-			Mend:     fmt.Sprintf("put the annotation %s: keep into the chart's template and upgrade the release once", keep)}
+		f := finding.Finding{Severity: finding.Warning, Object: crd.Name,
+			Why:  fmt.Sprintf("`helm uninstall` of release %s would delete the CRD and all its objects: its manifest does not say %s: keep", h.name(), keep),
+			Mend: fmt.Sprintf("put the annotation %s: keep into the chart's template and upgrade the release once", keep)}
 		if keeps(crd.Annotations) {
-			f.Severity = Error
-			f.Evidence = fmt.Sprintf("%s: keep is on the live CRD only; `helm uninstall` of release %s reads its stored manifest (revision %d) and would delete the CRD and all its objects",
+			f.Severity = finding.Error
+			f.Why = fmt.Sprintf("%s: keep is on the live CRD only; `helm uninstall` of release %s reads its stored manifest (revision %d) and would delete the CRD and all its objects",
 				keep, h.name(), h.latest().Revision)
 		}
-		return []Finding{f}
+		return []finding.Finding{f}
 	})
 }
 
 // helmCRDs: the folder crds is for the first install.
 func helmCRDs(p Patient) Result {
-	return p.helm("no CRD depends on a chart's folder crds", func(crd CRD, h history) []Finding {
+	return p.helm("no CRD depends on a chart's folder crds", func(crd CRD, h history) []finding.Finding {
 		r := h.latest()
 		_, held := r.CRDs[crd.Name]
 		by := labelorigin.Of(crd, p.LabelKey).Tool
 		if !r.Files[crd.Name] || held || by != labelorigin.Helm && by != labelorigin.NoTool {
 			return nil // or another tool brings the changes
 		}
-		return []Finding{{Severity: Warning, Object: crd.Name,
-			Evidence: fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: neither the label nor another version comes with an upgrade", h.name()),
-			Mend:     "apply the CRD from Git beside the chart, or move it to the chart's templates with " + keep + ": keep"}}
+		return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
+			Why:  fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: neither the label nor another version comes with an upgrade", h.name()),
+			Mend: "apply the CRD from Git beside the chart, or move it to the chart's templates with " + keep + ": keep"}}
 	})
 }
 
 // helmHistory: Helm builds the objects of the old manifest before it changes, rolls back to, or deletes anything.
 func helmHistory(p Patient) Result {
-	return p.helm("no stored revision uses a version that is to go", func(crd CRD, h history) []Finding {
+	return p.helm("no stored revision uses a version that is to go", func(crd CRD, h history) []finding.Finding {
 		going, asked := p.leaving(crd), true
 		if len(going) == 0 {
 			going, asked = crd.older(), false
@@ -105,28 +106,28 @@ func helmHistory(p Patient) Result {
 }
 
 // brokenUpgrade is an error if the version is asked to go, or has gone, and else a warning.
-func brokenUpgrade(crd CRD, h history, going []string, asked bool) []Finding {
+func brokenUpgrade(crd CRD, h history, going []string, asked bool) []finding.Finding {
 	now := h.deployed()
 	used := now.uses(crd, going)
 	if len(used) == 0 {
 		return nil
 	}
-	severity := Warning
+	severity := finding.Warning
 	if asked || slices.ContainsFunc(used, func(version string) bool { return !crd.lists(version) }) {
-		severity = Error
+		severity = finding.Error
 	}
 	n := 0
 	for _, version := range used {
 		n += now.Uses[crd.at(version)]
 	}
-	return []Finding{{Severity: severity, Object: crd.Name,
-		Evidence: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; without that version, `helm upgrade` and `helm uninstall` fail",
+	return []finding.Finding{{Severity: severity, Object: crd.Name,
+		Why: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; without that version, `helm upgrade` and `helm uninstall` fail",
 			h.name(), count(n, crd.Spec.Names.Kind), strings.Join(used, ", "), now.Revision),
 		Mend: "move the chart to " + crd.storageVersion() + " and upgrade the release once, before the version goes"}}
 }
 
 // brokenRollback names the older revisions in one line: ten of them are usual.
-func brokenRollback(crd CRD, h history, going []string) []Finding {
+func brokenRollback(crd CRD, h history, going []string) []finding.Finding {
 	var revisions, versions []string
 	for _, r := range h {
 		if used := r.uses(crd, going); len(used) > 0 && r.Revision != h.deployed().Revision {
@@ -137,8 +138,8 @@ func brokenRollback(crd CRD, h history, going []string) []Finding {
 		return nil
 	}
 	slices.Sort(versions)
-	return []Finding{{Severity: Warning, Object: crd.Name,
-		Evidence: fmt.Sprintf("`helm rollback` of release %s to revision %s fails without %s, which they use",
+	return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
+		Why: fmt.Sprintf("`helm rollback` of release %s to revision %s fails without %s, which they use",
 			h.name(), strings.Join(revisions, ", "), strings.Join(slices.Compact(versions), ", ")),
 		Mend: "do not roll back beyond the removal; roll forward instead"}}
 }

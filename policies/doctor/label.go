@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PATH` does it for a kustomization"
@@ -15,29 +16,29 @@ const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PAT
 // labelInGit: what is only on the live object goes with the next sync, or the next cluster.
 func labelInGit(p Patient) Result {
 	if len(p.CRDs) == 0 {
-		return Result{Findings: []Finding{{Severity: Error, Object: "all CRDs", Mend: intoGit,
-			Evidence: fmt.Sprintf("no CRD carries the label %s: %q, so nothing is migrated", p.LabelKey, v1alpha1.MigrateLabelValue)}}}
+		return Result{Findings: []finding.Finding{{Severity: finding.Error, Object: "all CRDs", Mend: intoGit,
+			Why: fmt.Sprintf("no CRD carries the label %s: %q, so nothing is migrated", p.LabelKey, v1alpha1.MigrateLabelValue)}}}
 	}
 	from := map[string]bool{}
-	r := Result{Findings: p.all(func(crd CRD) []Finding {
+	r := Result{Findings: p.all(func(crd CRD) []finding.Finding {
 		v := labelorigin.Of(crd, p.LabelKey)
-		f := Finding{Severity: Warning, Object: crd.Name, Evidence: fmt.Sprintf("the label %s is %s", p.LabelKey, v), Mend: intoGit}
+		f := finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("the label %s is %s", p.LabelKey, v), Mend: intoGit}
 		switch v.Origin {
 		case labelorigin.Git:
 			from[where(v)] = true
 			return nil
 		case labelorigin.None:
-			f.Severity = Error
-			f.Evidence = fmt.Sprintf("it does not carry the label %s: %q, so nothing migrates its objects", p.LabelKey, v1alpha1.MigrateLabelValue)
+			f.Severity = finding.Error
+			f.Why = fmt.Sprintf("it does not carry the label %s: %q, so nothing migrates its objects", p.LabelKey, v1alpha1.MigrateLabelValue)
 		case labelorigin.LiveOnly:
 			if v.Lost {
-				f.Severity = Error
+				f.Severity = finding.Error
 			}
 		case labelorigin.Unknown:
-			f.Severity, f.Mend = Info, "if it is not in Git, "+intoGit
-			f.Evidence = fmt.Sprintf("of the label %s: %s", p.LabelKey, v)
+			f.Severity, f.Mend = finding.Info, "if it is not in Git, "+intoGit
+			f.Why = fmt.Sprintf("of the label %s: %s", p.LabelKey, v)
 		}
-		return []Finding{f}
+		return []finding.Finding{f}
 	})}
 	r.Evidence = "nothing says that the label is only on the live objects, nor that it is in Git"
 	if len(from) > 0 {

@@ -9,21 +9,22 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // migrating: does a person have to act before the old versions could go? The gate's own rules are asked, with what the
 // condition tells.
 func migrating(p Patient) Result {
 	counts := map[verdict.State]int{}
-	findings := p.all(func(crd CRD) []Finding {
+	findings := p.all(func(crd CRD) []finding.Finding {
 		if crd.Labels[p.LabelKey] != v1alpha1.MigrateLabelValue {
 			return nil // labelInGit has said so
 		}
 		s := p.situation(crd)
 		v := verdict.Judge(s)
 		switch {
-		case v.Rule == "NotSeenYet":
-			return []Finding{{Severity: Warning, Object: crd.Name, Evidence: fmt.Sprintf("moult-controller has not looked at generation %d of the CRD", crd.Generation),
+		case v.Rule == verdict.NotSeenYet:
+			return []finding.Finding{{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("moult-controller has not looked at generation %d of the CRD", crd.Generation),
 				Mend: "see whether moult-controller runs, with this label key and with the CRD's group in --crd-groups; right after a commit, ask again"}}
 		case len(v.Blockers) == 0:
 			counts[settled(v)]++
@@ -42,17 +43,17 @@ func settled(v verdict.Verdict) verdict.State {
 	return v.State
 }
 
-func toMend(object string, v verdict.Verdict) (findings []Finding) {
-	severity := Error
+func toMend(object string, v verdict.Verdict) (findings []finding.Finding) {
+	severity := finding.Error
 	if v.State == verdict.Progressing && (v.Reason == v1alpha1.ReasonPaused || v.Reason == v1alpha1.ReasonStandingBack || v.Reason == v1alpha1.ReasonUnavailable) {
-		severity = Warning
+		severity = finding.Warning
 	}
 	for _, b := range v.Blockers {
 		mend := b.Action
 		if mend == "" {
 			mend = "wait; it passes by itself"
 		}
-		findings = append(findings, Finding{Severity: severity, Object: object, Evidence: b.Kind + ": " + b.Message, Mend: mend})
+		findings = append(findings, finding.Finding{Severity: severity, Object: object, Why: b.Kind + ": " + b.Message, Mend: mend})
 	}
 	return findings
 }

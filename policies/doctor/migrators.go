@@ -8,6 +8,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Groups of the migrators that are told what to do by objects.
@@ -21,15 +22,15 @@ const clusterAPI = "crd-migration.cluster.x-k8s.io/observed-generation"
 
 // otherMigrators: two that work on one CRD undo each other's proofs.
 func otherMigrators(p Patient) Result {
-	r := Result{Evidence: "nobody else is at work on the CRDs", Findings: p.all(func(crd CRD) []Finding {
+	r := Result{Evidence: "nobody else is at work on the CRDs", Findings: p.all(func(crd CRD) []finding.Finding {
 		findings := append(p.otherMoults(crd), p.migrations(crd)...)
 		if isTrue(crd, v1alpha1.StorageMigrating) {
-			findings = append(findings, Finding{Severity: Warning, Object: crd.Name,
-				Evidence: "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
-				Mend:     "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
+			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
+				Why:  "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
+				Mend: "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
 		}
 		if _, found := crd.Annotations[clusterAPI]; found {
-			findings = append(findings, Finding{Severity: Info, Object: crd.Name, Evidence: "Cluster API's migrator looks after the CRD, too (annotation " + clusterAPI + ")",
+			findings = append(findings, finding.Finding{Severity: finding.Info, Object: crd.Name, Why: "Cluster API's migrator looks after the CRD, too (annotation " + clusterAPI + ")",
 				Mend: "nothing, or take the CRD out of one of the two; Moult proves for itself in any case"})
 		}
 		return findings
@@ -43,7 +44,7 @@ func otherMigrators(p Patient) Result {
 }
 
 // otherMoults are those that have written the condition beside ours.
-func (p Patient) otherMoults(crd CRD) (findings []Finding) {
+func (p Patient) otherMoults(crd CRD) (findings []finding.Finding) {
 	for _, entry := range crd.ManagedFields {
 		name, label, _ := strings.Cut(entry.Manager, ":")
 		if name != v1alpha1.FieldManager || entry.Manager == p.FieldManager || !crds.Owns(entry, v1alpha1.StorageMigrated) {
@@ -52,22 +53,22 @@ func (p Patient) otherMoults(crd CRD) (findings []Finding) {
 		if label == "" {
 			label = v1alpha1.MigrateLabel
 		}
-		findings = append(findings, Finding{Severity: Error, Object: crd.Name,
-			Evidence: fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
-			Mend:     fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, p.LabelKey)})
+		findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
+			Why:  fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
+			Mend: fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, p.LabelKey)})
 	}
 	return findings
 }
 
-func (p Patient) migrations(crd CRD) (findings []Finding) {
+func (p Patient) migrations(crd CRD) (findings []finding.Finding) {
 	for _, known := range p.Migrations {
 		for _, m := range known.Value {
 			if m.Ended || m.Resource != crd.resource() {
 				continue
 			}
-			findings = append(findings, Finding{Severity: Warning, Object: crd.Name,
-				Evidence: fmt.Sprintf("%s is at work on the CRD, too: its StorageVersionMigration %s (%s) has not ended", migratorOf(m.API), m.Name, m.API),
-				Mend:     "wait until it has ended, or delete it"})
+			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
+				Why:  fmt.Sprintf("%s is at work on the CRD, too: its StorageVersionMigration %s (%s) has not ended", migratorOf(m.API), m.Name, m.API),
+				Mend: "wait until it has ended, or delete it"})
 		}
 	}
 	return findings

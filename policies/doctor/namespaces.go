@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // namespaces: an object whose Namespace was forced out of existence can be read and deleted, and not written. It keeps a
@@ -30,7 +32,7 @@ func namespaces(p Patient) Result {
 }
 
 // stranded are the objects of a CRD in Namespaces that do not exist.
-func (p Patient) stranded(crd CRD) []Finding {
+func (p Patient) stranded(crd CRD) []finding.Finding {
 	var named []string
 	objects, gone := 0, 0
 	for _, namespace := range slices.Sorted(maps.Keys(crd.In.Value)) {
@@ -49,7 +51,7 @@ func (p Patient) stranded(crd CRD) []Finding {
 	if gone > maxNamed {
 		more = fmt.Sprintf("; and %d more", gone-maxNamed)
 	}
-	return []Finding{{Severity: Error, Object: crd.Name,
-		Evidence: fmt.Sprintf("%s in Namespaces that do not exist, so that nobody can write them: %s%s", count(objects, "object"), strings.Join(named, "; "), more),
-		Mend:     fmt.Sprintf("delete them (`kubectl delete %s --all -n NAMESPACE` works), or create the Namespaces again; the migration then goes on by itself", crd.Name)}}
+	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
+		Why:  fmt.Sprintf("%s in Namespaces that do not exist, so that nobody can write them: %s%s", count(objects, "object"), strings.Join(named, "; "), more),
+		Mend: fmt.Sprintf("delete them (`kubectl delete %s --all -n NAMESPACE` works), or create the Namespaces again; the migration then goes on by itself", crd.Name)}}
 }

@@ -1,13 +1,14 @@
 package doctor
 
 import (
-	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Known is a fact, or why it is not one.
@@ -78,14 +79,7 @@ type ArgoCDKey struct {
 }
 
 // storageVersion is the version new objects are stored at.
-func (c CRD) storageVersion() string {
-	for _, v := range c.Spec.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
-}
+func (c CRD) storageVersion() string { return crds.StorageVersion(c.CustomResourceDefinition) }
 
 func (c CRD) resource() schema.GroupResource {
 	return schema.GroupResource{Group: c.Spec.Group, Resource: c.Spec.Names.Plural}
@@ -95,9 +89,7 @@ func (c CRD) at(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: c.Spec.Group, Version: version, Kind: c.Spec.Names.Kind}
 }
 
-func (c CRD) lists(version string) bool {
-	return slices.ContainsFunc(c.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
-}
+func (c CRD) lists(version string) bool { return crds.Has(c.CustomResourceDefinition, version) }
 
 // older are all versions but the storage version: those that could be removed.
 func (c CRD) older() (versions []string) {
@@ -120,7 +112,7 @@ func (p Patient) leaving(crd CRD) (versions []string) {
 }
 
 // all makes one result of what is found about each CRD.
-func (p Patient) all(find func(CRD) []Finding) (findings []Finding) {
+func (p Patient) all(find func(CRD) []finding.Finding) (findings []finding.Finding) {
 	for _, crd := range p.CRDs {
 		findings = append(findings, find(crd)...)
 	}

@@ -1,21 +1,13 @@
 package doctor
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
 
 // ID names a check. It is part of the interface: pipelines compare it.
 type ID string
-
-// Severity is how much a finding matters. The set is closed.
-type Severity string
-
-const (
-	// Error: something is broken, or will be by the next sync, uninstall or removal.
-	Error Severity = "error"
-	// Warning: something may surprise.
-	Warning Severity = "warning"
-	// Info is worth knowing.
-	Info Severity = "info"
-)
 
 // Outcome is what became of a check. The set is closed.
 type Outcome string
@@ -29,23 +21,13 @@ const (
 	NotRun Outcome = "notRun"
 )
 
-// Finding is one thing to mend.
-type Finding struct {
-	Severity Severity `json:"severity"`
-	// Object is what it is about, for example the name of a CRD.
-	Object string `json:"object"`
-	// Evidence is what was seen, Mend what to do, each without a full stop.
-	Evidence string `json:"evidence"`
-	Mend     string `json:"mend"`
-}
-
 // Result is what one check has found.
 type Result struct {
 	ID      ID      `json:"id"`
 	Outcome Outcome `json:"outcome"`
 	// Evidence is what was seen when nothing is to mend, or why the check did not run.
-	Evidence string    `json:"evidence,omitempty"`
-	Findings []Finding `json:"findings"`
+	Evidence string            `json:"evidence,omitempty"`
+	Findings []finding.Finding `json:"findings"`
 	// NotSeen is what a check that did run could not look at, and why.
 	NotSeen []string `json:"notSeen,omitempty"`
 }
@@ -64,36 +46,25 @@ func Examine(p Patient) Report {
 		r := c.examine(p)
 		r.ID = c.id
 		if r.Findings == nil {
-			r.Findings = []Finding{}
+			r.Findings = []finding.Finding{}
 		}
 		if r.Outcome == "" {
 			r.Outcome = outcomeOf(r.Findings)
 		}
-		report.OK = report.OK && r.worst() != Error
+		for i := range r.Findings {
+			r.Findings[i].Rule = string(c.id)
+		}
+		report.OK = report.OK && finding.Worst(r.Findings) != finding.Error
 		report.Checks = append(report.Checks, r)
 	}
 	return report
 }
 
-func outcomeOf(findings []Finding) Outcome {
-	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity != Info }) {
+func outcomeOf(findings []finding.Finding) Outcome {
+	if slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Severity != finding.Info }) {
 		return Failed
 	}
 	return Passed
-}
-
-// worst is the severity of the gravest finding, Info if there is none.
-func (r Result) worst() Severity {
-	worst := Info
-	for _, f := range r.Findings {
-		if f.Severity == Error {
-			return Error
-		}
-		if f.Severity == Warning {
-			worst = Warning
-		}
-	}
-	return worst
 }
 
 func notRun(why string) Result { return Result{Outcome: NotRun, Evidence: why} }

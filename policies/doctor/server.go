@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // The minor versions of Kubernetes that Moult is tested with: the modules under test/tools that pin an API server.
@@ -32,19 +34,19 @@ func kubernetes(p Patient) Result {
 	}
 	minor := int(found.Minor())
 	r := Result{Evidence: fmt.Sprintf("the API server is %s; Moult is tested with Kubernetes 1.%d to 1.%d", p.Server.Value, oldestTested, newestTested)}
-	tell := func(severity Severity, evidence, mend string) {
-		r.Findings = append(r.Findings, Finding{Severity: severity, Object: "Kubernetes " + p.Server.Value, Evidence: evidence, Mend: mend})
+	tell := func(severity finding.Severity, evidence, mend string) {
+		r.Findings = append(r.Findings, finding.Finding{Severity: severity, Object: "Kubernetes " + p.Server.Value, Why: evidence, Mend: mend})
 	}
 	if minor < oldestTested {
-		tell(Warning, fmt.Sprintf("Moult is not tested with it: the oldest is 1.%d", oldestTested), "upgrade Kubernetes before old versions are removed")
+		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the oldest is 1.%d", oldestTested), "upgrade Kubernetes before old versions are removed")
 	}
 	if minor > newestTested {
-		tell(Warning, fmt.Sprintf("Moult is not tested with it: the newest is 1.%d; from 1.37 on Kubernetes' own migrator is at work by default, and Moult stands back while it is", newestTested),
+		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the newest is 1.%d; from 1.37 on Kubernetes' own migrator is at work by default, and Moult stands back while it is", newestTested),
 			"see whether there is a newer Moult")
 	}
 	for _, l := range lacking {
 		if minor < l.before {
-			tell(Info, l.evidence, l.mend)
+			tell(finding.Info, l.evidence, l.mend)
 		}
 	}
 	return r

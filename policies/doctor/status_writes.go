@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Controller is the user that moult-controller is to the cluster, and what is known of its writes to the status of CRDs. What
@@ -31,7 +32,7 @@ type Refusal struct {
 // even as a dry run. So this looks at what was refused before, asks RBAC about the controller's user, and reads the policy
 // that lets one user alone write. What another policy or a webhook would say is known once it has refused something.
 func statusWrites(p Patient) Result {
-	r := Result{Findings: p.all(func(crd CRD) []Finding {
+	r := Result{Findings: p.all(func(crd CRD) []finding.Finding {
 		if crd.Labels[p.LabelKey] != v1alpha1.MigrateLabelValue {
 			return nil // Moult does not write to it
 		}
@@ -69,7 +70,7 @@ func distinct(sentences []string) (kept []string) {
 }
 
 // refused is the last refusal, unless a write has gone through since.
-func (p Patient) refused(crd CRD) []Finding {
+func (p Patient) refused(crd CRD) []finding.Finding {
 	last := Refusal{}
 	for _, refusal := range p.Controller.Refusals.Value {
 		if refusal.CRD == crd.Name && refusal.Last.After(last.Last) {
@@ -80,9 +81,9 @@ func (p Patient) refused(crd CRD) []Finding {
 	if last.CRD == "" || !last.Last.Truncate(time.Second).After(p.lastWritten(crd)) {
 		return nil
 	}
-	return []Finding{{Severity: Error, Object: crd.Name,
-		Evidence: fmt.Sprintf("the controller's last write to the CRD's status was refused at %s: %s", last.Last.UTC().Format(time.RFC3339), last.Note),
-		Mend:     "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " tells nothing new, and nothing is trimmed"}}
+	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
+		Why:  fmt.Sprintf("the controller's last write to the CRD's status was refused at %s: %s", last.Last.UTC().Format(time.RFC3339), last.Note),
+		Mend: "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " tells nothing new, and nothing is trimmed"}}
 }
 
 // lastWritten is when Moult last changed the CRD's status.
@@ -95,22 +96,22 @@ func (p Patient) lastWritten(crd CRD) (last time.Time) {
 	return last
 }
 
-func (p Patient) lacksPermission(crd CRD) []Finding {
+func (p Patient) lacksPermission(crd CRD) []finding.Finding {
 	if crd.Writable.Not != "" || crd.Writable.Value {
 		return nil
 	}
-	return []Finding{{Severity: Error, Object: crd.Name,
-		Evidence: p.Controller.User + " may not patch the status of the CRD",
+	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
+		Why: p.Controller.User + " may not patch the status of the CRD",
 		Mend: `bind this rule to it: {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions/status"], verbs: ["patch"]}; ` +
 			"if the controller runs as another user, name it with --controller"}}
 }
 
-func (p Patient) keptOut(crd CRD) (findings []Finding) {
+func (p Patient) keptOut(crd CRD) (findings []finding.Finding) {
 	for _, guard := range p.Controller.Guards.Value {
 		if guard.User != p.Controller.User {
-			findings = append(findings, Finding{Severity: Error, Object: crd.Name,
-				Evidence: fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, p.Controller.User),
-				Mend:     "name the controller's user in the first variable of the policy; if the controller runs as another user, name it with --controller"})
+			findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
+				Why:  fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, p.Controller.User),
+				Mend: "name the controller's user in the first variable of the policy; if the controller runs as another user, name it with --controller"})
 		}
 	}
 	return findings

@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 func refusedBefore(ago time.Duration, crd string) func(*Patient) {
@@ -61,9 +63,9 @@ func TestWritesThatAreRefused(t *testing.T) {
 				}
 				g.Expect(r.Findings).To(HaveLen(1))
 				f := r.Findings[0]
-				g.Expect(f.Severity).To(Equal(Error))
+				g.Expect(f.Severity).To(Equal(finding.Error))
 				g.Expect(f.Object).To(Equal(widgets))
-				g.Expect(f.Evidence).To(ContainSubstring(c.evidence))
+				g.Expect(f.Why).To(ContainSubstring(c.evidence))
 				g.Expect(f.Mend).To(ContainSubstring(c.mend))
 			}
 		})

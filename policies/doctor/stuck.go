@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 const (
@@ -30,7 +32,7 @@ func stuckObjects(p Patient) Result {
 	return r
 }
 
-func (p Patient) stuck(crd CRD) []Finding {
+func (p Patient) stuck(crd CRD) []finding.Finding {
 	var named []string
 	n := 0
 	for _, d := range crd.Dying.Value {
@@ -48,7 +50,7 @@ func (p Patient) stuck(crd CRD) []Finding {
 	if n > maxNamed {
 		more = fmt.Sprintf("; and %d more", n-maxNamed)
 	}
-	return []Finding{{Severity: Warning, Object: crd.Name,
-		Evidence: fmt.Sprintf("%s stuck in deletion: %s%s", count(n, "object"), strings.Join(named, "; "), more),
-		Mend:     "bring up whatever is to remove the finalizers, and see that it works at " + crd.storageVersion() + ", before an older version goes"}}
+	return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
+		Why:  fmt.Sprintf("%s stuck in deletion: %s%s", count(n, "object"), strings.Join(named, "; "), more),
+		Mend: "bring up whatever is to remove the finalizers, and see that it works at " + crd.storageVersion() + ", before an older version goes"}}
 }

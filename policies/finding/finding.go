@@ -1,5 +1,5 @@
-// Package finding is how everything that looks at a pull request says what it found: which rule, how bad, where in the
-// repository, why it matters and what to do.
+// Package finding is how everything that looks at a pull request or a cluster says what it found: which rule, how bad,
+// where, why it matters and what to do.
 package finding
 
 import (
@@ -12,7 +12,7 @@ import (
 type Severity string
 
 const (
-	// Error: what the pull request wants would fail or lose something.
+	// Error: something fails or is lost, now or by what the pull request wants.
 	Error Severity = "error"
 	// Warning: it may, and somebody should look.
 	Warning Severity = "warning"
@@ -36,17 +36,19 @@ func (p Place) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
-// Finding is one thing to say about a pull request.
+// Finding is one thing to say about a pull request or a cluster.
 type Finding struct {
-	// Rule is a CamelCase name that stays the same from release to release.
+	// Rule is a name that stays the same from release to release, for example GateNotEarlier or helm-keep.
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
+	// Object is what of a cluster it is about, for example the name of a CRD; empty if it is about a repository.
+	Object string `json:"object,omitempty"`
 	// CRD is the CustomResourceDefinition concerned, empty if there is no single one.
 	CRD string `json:"crd,omitempty"`
 	// Cluster is the entry point concerned, empty if it is the same for all.
 	Cluster string `json:"cluster,omitempty"`
 	Place   Place  `json:"place,omitzero"`
-	// Why says what would happen, Mend what to do, each in a sentence without a full stop. Mend may be empty.
+	// Why says what would happen, or what was seen, Mend what to do, each in a sentence without a full stop. Mend may be empty.
 	Why  string `json:"why"`
 	Mend string `json:"mend,omitempty"`
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -133,18 +134,18 @@ func TestTheDoctorReadsHelmsReleases(t *testing.T) {
 		annotation string // on the live CRD
 		releases   func(w *world) []map[string]any
 		id         doctor.ID
-		severity   doctor.Severity // empty: nothing is found
+		severity   finding.Severity // empty: nothing is found
 		evidence   string
 	}{
 		"the stored manifest keeps the CRD": {id: doctor.HelmKeep,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "deployed", w.manifest("helm.sh/resource-policy: keep"), nil)}
 			}},
-		"keep is only on the live CRD": {id: doctor.HelmKeep, annotation: "keep", severity: doctor.Error,
+		"keep is only on the live CRD": {id: doctor.HelmKeep, annotation: "keep", severity: finding.Error,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "superseded", w.manifest("helm.sh/resource-policy: keep"), nil), revision(2, "deployed", w.manifest(""), nil)}
 			}, evidence: "reads its stored manifest (revision 2) and would delete the CRD and all its objects"},
-		"keep is nowhere": {id: doctor.HelmKeep, severity: doctor.Warning,
+		"keep is nowhere": {id: doctor.HelmKeep, severity: finding.Warning,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "deployed", w.manifest(""), nil)}
 			}, evidence: "its manifest does not say helm.sh/resource-policy: keep"},
@@ -152,11 +153,11 @@ func TestTheDoctorReadsHelmsReleases(t *testing.T) {
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "deployed", "", map[string]string{"crds/widgets.yaml": w.manifest("")})}
 			}},
-		"an older revision uses the old version": {id: doctor.HelmHistory, severity: doctor.Warning,
+		"an older revision uses the old version": {id: doctor.HelmHistory, severity: finding.Warning,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "superseded", w.widget("v1alpha1"), nil), revision(2, "deployed", w.widget("v1"), nil)}
 			}, evidence: "to revision 1 fails without v1alpha1"},
-		"the deployed revision does": {id: doctor.HelmHistory, severity: doctor.Warning,
+		"the deployed revision does": {id: doctor.HelmHistory, severity: finding.Warning,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "deployed", w.widget("v1alpha1"), nil)}
 			}, evidence: "holds 1 Widget at v1alpha1 in its deployed revision 1"},
@@ -174,8 +175,8 @@ func TestTheDoctorReadsHelmsReleases(t *testing.T) {
 					continue
 				}
 				w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", c.severity), HaveField("Object", w.CRD.Name),
-					HaveField("Evidence", And(ContainSubstring(c.evidence), ContainSubstring("release "+namespace+"/widgets"))))))
-				w.Expect(code == cli.ExitNotDone).To(Equal(c.severity == doctor.Error))
+					HaveField("Why", And(ContainSubstring(c.evidence), ContainSubstring("release "+namespace+"/widgets"))))))
+				w.Expect(code == cli.ExitNotDone).To(Equal(c.severity == finding.Error))
 			}
 			r, _ := w.check(c.id)
 			w.Expect(r.Outcome).To(Equal(doctor.NotRun))
@@ -201,7 +202,7 @@ func TestTheDoctorReadsTheReleasesThatItMay(t *testing.T) {
 	w.allows(reader, mine, running.Rule("", "secrets", "list"))
 	r, code := w.check(doctor.HelmKeep, "--helm-namespace", mine+","+others, "--kubeconfig", reader)
 	w.Expect(code).To(Equal(cli.ExitDone))
-	w.Expect(r.Findings).To(ConsistOf(HaveField("Evidence", ContainSubstring("release "+mine+"/widgets"))))
+	w.Expect(r.Findings).To(ConsistOf(HaveField("Why", ContainSubstring("release "+mine+"/widgets"))))
 	w.Expect(r.NotSeen).To(ConsistOf(ContainSubstring("list on secrets in namespace " + others)))
 }
 
@@ -238,7 +239,7 @@ func TestTheDoctorSeesObjectsWhoseNamespaceIsGone(t *testing.T) {
 	_, err := namespaces.Finalize(w.T.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone}}, metav1.UpdateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	r, code := w.check(doctor.Namespaces)
-	w.Expect(r.Findings).To(ConsistOf(HaveField("Evidence", "2 objects in Namespaces that do not exist, so that nobody can write them: "+gone+" (2)")))
+	w.Expect(r.Findings).To(ConsistOf(HaveField("Why", "2 objects in Namespaces that do not exist, so that nobody can write them: "+gone+" (2)")))
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 }
 
@@ -252,7 +253,7 @@ func TestTheDoctorSeesOtherMigrators(t *testing.T) {
 			w.Expect(r.Findings).To(BeEmpty())
 			w.tells(group, "under-way", w.GR.Group, "Running")
 			r, code := w.check(doctor.OtherMigrators)
-			w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Warning), HaveField("Evidence", MatchRegexp("StorageVersionMigration under-way-.* ."+group+". has not ended")))))
+			w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Warning), HaveField("Why", MatchRegexp("StorageVersionMigration under-way-.* ."+group+". has not ended")))))
 			w.Expect(code).To(Equal(cli.ExitDone))
 		})
 	}
@@ -264,17 +265,17 @@ func TestTheDoctorSeesASecondMoult(t *testing.T) {
 	opts := running.Quick(w.GR.Group)
 	opts.LabelKey = "another.example.com/migrate"
 	defer running.Migration(t, cp.Config, opts)()
-	w.Eventually(func() []doctor.Finding {
+	w.Eventually(func() []finding.Finding {
 		r, _ := w.check(doctor.OtherMigrators)
 		return r.Findings
-	}, running.Soon, "200ms").Should(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Evidence", ContainSubstring("another Moult, whose label is another.example.com/migrate")))))
+	}, running.Soon, "200ms").Should(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Why", ContainSubstring("another Moult, whose label is another.example.com/migrate")))))
 }
 
 func TestTheDoctorAsksTheGatesAndArgoCD(t *testing.T) {
 	w := patient(t)
 	w.gate()
 	r, code := w.check(doctor.Gates)
-	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Warning), HaveField("Evidence", "nobody has answered it"))))
+	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Warning), HaveField("Why", "nobody has answered it"))))
 	w.Expect(code).To(Equal(cli.ExitDone))
 
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace(), Name: lua.ConfigMap}}
@@ -282,7 +283,7 @@ func TestTheDoctorAsksTheGatesAndArgoCD(t *testing.T) {
 	_, err := client.Create(w.T.Context(), config, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	r, code = w.check(doctor.ArgoCDHealth, "--argocd-namespace", config.Namespace)
-	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Evidence", HavePrefix(lua.GateHealthKey+" is missing")))))
+	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Why", HavePrefix(lua.GateHealthKey+" is missing")))))
 	w.Expect(code).To(Equal(cli.ExitNotDone), "a gate is there that holds nothing back")
 	config.Data = lua.ArgoCDConfig()
 	_, err = client.Update(w.T.Context(), config, metav1.UpdateOptions{})

@@ -6,6 +6,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // print tells problems first, the gravest ones at the top, then a line for each check that found none.
@@ -13,11 +14,11 @@ func (d *command) print(report doctor.Report) error {
 	if d.output != "" {
 		return output.Print(d.Out, d.output, report)
 	}
-	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Info} {
+	for _, severity := range []finding.Severity{finding.Error, finding.Warning, finding.Info} {
 		for _, r := range report.Checks {
 			for _, f := range r.Findings {
 				if f.Severity == severity {
-					fmt.Fprintf(d.Out, "%-8s %s  %s\n%s\n%s\n\n", severity, r.ID, f.Object, output.Paragraph(f.Evidence), output.Paragraph("mend: "+f.Mend))
+					fmt.Fprintf(d.Out, "%-8s %s  %s\n%s\n%s\n\n", severity, r.ID, f.Object, output.Paragraph(f.Why), output.Paragraph("mend: "+f.Mend))
 				}
 			}
 		}
@@ -43,7 +44,7 @@ func verdictOf(report doctor.Report) error {
 	bad := 0
 	for _, r := range report.Checks {
 		for _, f := range r.Findings {
-			if f.Severity == doctor.Error {
+			if f.Severity == finding.Error {
 				bad++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/test/controlplane/assets"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -25,8 +26,8 @@ func TestTheDoctorSaysWhatTheServerLacks(t *testing.T) {
 	if cp.Minor >= mutates {
 		w.Expect(r.Findings).To(BeEmpty())
 	} else {
-		w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Info), HaveField("Object", HavePrefix(fmt.Sprintf("Kubernetes v1.%d.", cp.Minor))),
-			HaveField("Evidence", ContainSubstring("keep-label cannot be installed")))))
+		w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Info), HaveField("Object", HavePrefix(fmt.Sprintf("Kubernetes v1.%d.", cp.Minor))),
+			HaveField("Why", ContainSubstring("keep-label cannot be installed")))))
 	}
 	w.Expect(r.Evidence).To(HavePrefix(fmt.Sprintf("the API server is v1.%d.", cp.Minor)))
 
@@ -45,8 +46,8 @@ func TestTheDoctorSeesAnAggregatedServer(t *testing.T) {
 	server.HandOver()
 	r, code = w.check(doctor.Aggregation)
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Object", w.CRD.Name),
-		HaveField("Evidence", And(ContainSubstring("APIService "+server.APIService()), ContainSubstring("Service "+server.Service()))))))
+	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Object", w.CRD.Name),
+		HaveField("Why", And(ContainSubstring("APIService "+server.APIService()), ContainSubstring("Service "+server.Service()))))))
 
 	r, code = w.check(doctor.Aggregation, "--kubeconfig", w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list")))
 	w.Expect(code).To(Equal(cli.ExitDone))

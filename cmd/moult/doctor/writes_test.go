@@ -13,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -25,30 +26,30 @@ func TestTheDoctorKnowsOfWritesToTheStatusThatAreRefused(t *testing.T) {
 	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"), running.Rule("", "events", "list"),
 		running.Rule("admissionregistration.k8s.io", "validatingadmissionpolicies", "list"),
 		running.Rule("admissionregistration.k8s.io", "validatingadmissionpolicybindings", "list"))
-	found := func(args ...string) []doctor.Finding {
+	found := func(args ...string) []finding.Finding {
 		r, _ := w.check(doctor.StatusWrites, append(args, "--kubeconfig", reader)...)
 		return r.Findings
 	}
 	w.Expect(found()).To(BeEmpty())
-	w.Expect(found("--controller", account)).To(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Object", w.CRD.Name),
-		HaveField("Evidence", "ValidatingAdmissionPolicy moult-status lets "+cli.ControllerUser+" write Moult's part of the status, and the controller is "+account))), "before it is started")
+	w.Expect(found("--controller", account)).To(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Object", w.CRD.Name),
+		HaveField("Why", "ValidatingAdmissionPolicy moult-status lets "+cli.ControllerUser+" write Moult's part of the status, and the controller is "+account))), "before it is started")
 	w.Expect(found("--controller", cli.ControllerUser)).To(BeEmpty())
 
 	user := running.User(t, cp.Config, account, running.MigrationRules(running.Rule(group, "*", "get", "list", "patch"))...)
 	running.Migration(t, user, running.Quick(group))
-	w.Eventually(func() []doctor.Finding { return found() }, running.Soon, "200ms").Should(ConsistOf(And(HaveField("Severity", doctor.Error),
-		HaveField("Evidence", And(ContainSubstring("last write to the CRD's status was refused at"), ContainSubstring(account+" may not write the condition StorageMigrated"))))),
+	w.Eventually(func() []finding.Finding { return found() }, running.Soon, "200ms").Should(ConsistOf(And(HaveField("Severity", finding.Error),
+		HaveField("Why", And(ContainSubstring("last write to the CRD's status was refused at"), ContainSubstring(account+" may not write the condition StorageMigrated"))))),
 		"whoever the controller is, and with rights to read only")
 
 	w.Merges("kubectl-annotate", `{"metadata":{"annotations":{"moult.dev/allow-condition":"StorageMigrated"}}}`)
-	w.Eventually(func() []doctor.Finding { return found() }, running.Soon, "200ms").Should(BeEmpty(), "a write has gone through since")
+	w.Eventually(func() []finding.Finding { return found() }, running.Soon, "200ms").Should(BeEmpty(), "a write has gone through since")
 }
 
 func TestTheDoctorAsksRBACAboutTheController(t *testing.T) {
 	w := patient(t)
 	r, code := w.check(doctor.StatusWrites, "--controller", "alice")
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", doctor.Error), HaveField("Evidence", "alice may not patch the status of the CRD"))))
+	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Why", "alice may not patch the status of the CRD"))))
 
 	rule := running.Rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch")
 	running.User(t, cp.Config, "bob", rule)
@@ -87,7 +88,7 @@ func TestTheDoctorTakesMoultsServiceAccountForTheController(t *testing.T) {
 	})
 	r, code := w.check(doctor.StatusWrites)
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(r.Findings).To(ConsistOf(HaveField("Evidence", cli.ControllerUser+" may not patch the status of the CRD")))
+	w.Expect(r.Findings).To(ConsistOf(HaveField("Why", cli.ControllerUser+" may not patch the status of the CRD")))
 	running.User(t, cp.Config, cli.ControllerUser, running.Rule("apiextensions.k8s.io", "customresourcedefinitions/status", "patch"))
 	r, _ = w.check(doctor.StatusWrites)
 	w.Expect(r.Findings).To(BeEmpty())
