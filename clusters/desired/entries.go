@@ -68,7 +68,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	if err != nil {
 		return nil //nolint:nilerr // a template, for example; whoever builds it says what is wrong
 	}
-	for _, object := range objectsOf(read, e.tree) {
+	for _, object := range read.Objects {
 		if delivers(object) {
 			e.add(filepath.Dir(file), object)
 		}

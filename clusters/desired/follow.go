@@ -44,7 +44,8 @@ func Stream(name string, r io.Reader) (*delivery.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{cluster: &delivery.Cluster{Name: name, Units: []*delivery.Unit{{Name: name, Objects: objectsOf(rendering, nil)}}}}
+	f := &follower{cluster: &delivery.Cluster{Name: name}}
+	f.cluster.Units = []*delivery.Unit{{Name: name, Objects: placed(rendering, f.inRepository)}}
 	f.findTwice()
 	f.findUnseen()
 	return f.cluster, nil
@@ -176,7 +177,7 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 	if err != nil {
 		return f.inTree(err)
 	}
-	unit.Objects = objectsOf(rendering, f.tree)
+	unit.Objects = placed(rendering, f.inRepository)
 	return nil
 }
 
@@ -205,7 +206,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		return err
 	}
 	unit.Dirs = []string{f.tree.Relative(dir)}
-	unit.Objects = objectsOf(rendering, f.tree)
+	unit.Objects = placed(rendering, f.inRepository)
 	if named {
 		f.reportSnapshots(snapshots)
 	}

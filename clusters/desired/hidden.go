@@ -135,7 +135,7 @@ func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
 		f.hiddenOf(u).widen(wires)
 		return
 	}
-	for _, object := range objectsOf(rendering, f.tree) {
+	for _, object := range rendering.Objects {
 		if raw, err := object.MarshalJSON(); err == nil && (matters(object) || installs(object)) {
 			f.hiddenOf(u).built = append(f.hiddenOf(u).built, string(raw))
 		}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -25,16 +23,15 @@ type Survey struct {
 	Units []*delivery.Unit
 	// Failed are the builds that failed.
 	Failed []error
-
-	rendered map[*unstructured.Unstructured]*render.Object
 }
 
 // Look builds everything under some paths, one of which may be - for manifests on standard input, and what is delivered
 // from there. No cluster is asked for, so what stands in a Kustomization or an Application about its source is not looked
 // at: a folder of that name is taken for the one that is meant, if it is in the repository of one of the paths. Nothing is
-// substituted, and the units have Patches that set the opt-in label.
+// substituted, the units have Patches that set the opt-in label, and places are as somebody in the working folder would
+// write them.
 func Look(ctx context.Context, paths []string, stdin io.Reader, labelKey string) *Survey {
-	s := &survey{labelKey: labelKey, rendered: map[*unstructured.Unstructured]*render.Object{}}
+	s := &survey{labelKey: labelKey}
 	for _, path := range paths {
 		if path == "-" {
 			s.addStream("standard input", "", stdin)
@@ -48,22 +45,11 @@ func Look(ctx context.Context, paths []string, stdin io.Reader, labelKey string)
 	s.dropParts(s.builds)
 	followed := s.follow(ctx)
 	s.dropParts(append(slices.Clone(s.builds), followed...))
-	found := &Survey{Failed: s.failed, rendered: s.rendered}
+	found := &Survey{Failed: s.failed}
 	for _, b := range append(s.builds, followed...) {
 		found.Units = append(found.Units, b.unit)
 	}
 	return found
-}
-
-// Place is where an object stands, or a field of it, as somebody in the working folder would write it.
-func (s *Survey) Place(object *delivery.Object, fields ...string) render.Place {
-	if rendered := s.rendered[object.Unstructured]; rendered != nil {
-		place := rendered.Place(fields...)
-		place.File = relative(place.File)
-		return place
-	}
-	at := object.Place(fields...)
-	return render.Place{File: at.File, Line: at.Line}
 }
 
 // Named are the objects of a kind and a name, whichever units hold them.
@@ -85,7 +71,6 @@ type survey struct {
 	trees    []*repository.Tree
 	builds   []*build
 	failed   []error
-	rendered map[*unstructured.Unstructured]*render.Object
 }
 
 // build is one folder, file or stream, built once.
@@ -176,16 +161,8 @@ func (s *survey) addBuild(rendering *render.Rendering, root string, patches []de
 	if root != "" && slices.ContainsFunc(s.builds, func(other *build) bool { return other.root == root }) {
 		return
 	}
-	unit := &delivery.Unit{Name: rendering.Name, Objects: s.objects(rendering), Patches: patches}
+	unit := &delivery.Unit{Name: rendering.Name, Objects: placed(rendering, asWritten), Patches: patches}
 	s.builds = append(s.builds, &build{unit: unit, files: rendering.Files, root: root})
-}
-
-// objects remembers where they come from.
-func (s *survey) objects(rendering *render.Rendering) []*delivery.Object {
-	for _, object := range rendering.Objects {
-		s.rendered[object.Unstructured] = object
-	}
-	return objectsOf(rendering, nil)
 }
 
 // follow builds what the builds so far make Flux and Argo CD apply, and what is applied from there.

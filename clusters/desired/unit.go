@@ -95,10 +95,10 @@ func (f *follower) folderOf(u *delivery.Unit, dir string, o render.Options, s de
 
 func (f *follower) objects(u *delivery.Unit, rendering *render.Rendering) []*delivery.Object {
 	if f.survey == nil {
-		return objectsOf(rendering, f.tree)
+		return placed(rendering, f.inRepository)
 	}
 	f.files[u] = append(f.files[u], rendering.Files...)
-	return f.survey.objects(rendering)
+	return placed(rendering, asWritten)
 }
 
 // inTree writes the paths in an error as a person knows them: where the tree lies on disk is nobody's concern, and

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // document is one object as it stands in a file.
@@ -84,7 +86,7 @@ func (d document) text(fields ...string) string {
 }
 
 // place is the line of the field, or of the innermost one around it that there is.
-func (d document) place(file string, fields []string) Place {
+func (d document) place(file string, fields []string) finding.Place {
 	node, line := d.node, d.node.Line
 	for _, name := range fields {
 		key, value := entry(node, name)
@@ -93,7 +95,7 @@ func (d document) place(file string, fields []string) Place {
 		}
 		node, line = value, key.Line
 	}
-	return Place{File: file, Line: line, Template: d.template}
+	return finding.Place{File: file, Line: line, Template: d.template}
 }
 
 // object is the document as the API server would get it.

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Options are what a delivery tool adds to a folder from outside. The zero value adds nothing.
@@ -156,17 +158,17 @@ type places struct {
 	origins []*resource.Origin
 }
 
-func (p *places) of(i int, fields []string) Place {
+func (p *places) of(i int, fields []string) finding.Place {
 	p.once.Do(p.find)
 	if i >= len(p.origins) || p.origins[i] == nil {
-		return Place{}
+		return finding.Place{}
 	}
 	origin := p.origins[i]
 	switch {
 	case origin.Repo != "":
-		return Place{File: origin.Path, Repo: origin.Repo, Ref: origin.Ref}
+		return finding.Place{File: origin.Path, Repo: origin.Repo, Ref: origin.Ref}
 	case origin.ConfiguredIn != "":
-		return Place{File: filepath.Join(p.folder.dir, origin.ConfiguredIn)}
+		return finding.Place{File: filepath.Join(p.folder.dir, origin.ConfiguredIn)}
 	}
 	id := p.built.Resources()[i].CurId()
 	return placeIn(filepath.Join(p.folder.dir, origin.Path), id.Kind, id.Name, fields)

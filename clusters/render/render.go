@@ -11,14 +11,18 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Rendering is what one build, or one stream, amounts to.
 type Rendering struct {
 	// Name is the folder, or the stream, as the caller called it.
 	Name string
-	// Objects stand in the order of the build.
-	Objects []*Object
+	// Objects stand in the order of the build. Their places have paths that can be opened; what cannot be told is left empty.
+	// The first place that is asked for of a Folder's object builds the folder once more, which takes as long as Folder did.
+	Objects []*delivery.Object
 	// Files are the absolute paths of all files that were read, sorted; kustomizations and patches among them.
 	Files []string
 
@@ -28,18 +32,6 @@ type Rendering struct {
 // YAML is the text that `kustomize build --reorder none` prints for the same folder, which has to be there still, or the
 // stream as it was.
 func (r *Rendering) YAML() ([]byte, error) { return r.yaml() }
-
-// Object is one object of a Rendering.
-type Object struct {
-	*unstructured.Unstructured
-
-	place func(fields []string) Place
-}
-
-// Place tells where the object comes from: the file, and the line of the field, or of the innermost field around it that
-// the file has; without fields, the line at which the object begins. What cannot be told is left empty. The first call
-// for an object of a Folder builds the folder once more, which takes as long as Folder did.
-func (o *Object) Place(fields ...string) Place { return o.place(fields) }
 
 // building holds builds apart: Kustomize keeps the schemas it knows in a global variable. ownSchemas says that these are
 // its own: reading them takes longer than most builds, and only a folder with openapi.path or openapi.version adds others.
@@ -72,13 +64,13 @@ func build(files filesys.FileSystem, dir string) (resmap.ResMap, error) {
 	return built, err
 }
 
-func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []string) Place) (objects []*Object, err error) {
+func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []string) finding.Place) (objects []*delivery.Object, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = gaveUp(caught)
 		}
 	}()
-	objects = make([]*Object, 0, built.Size())
+	objects = make([]*delivery.Object, 0, built.Size())
 	for i, resource := range built.Resources() {
 		raw, err := resource.MarshalJSON()
 		if err != nil {
@@ -91,7 +83,7 @@ func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []stri
 		if s != nil && !s.putBack(content.Object, raw) {
 			return nil, errSchemas
 		}
-		objects = append(objects, &Object{Unstructured: content, place: func(fields []string) Place { return places(i, fields) }})
+		objects = append(objects, &delivery.Object{Unstructured: content, At: func(fields ...string) finding.Place { return places(i, fields) }})
 	}
 	return objects, nil
 }

@@ -293,14 +293,3 @@ items:
 	_, err = Stream("x.yaml", strings.NewReader("a: b: c\n"))
 	g.Expect(err).To(MatchError(HavePrefix("x.yaml is neither YAML nor JSON: ")))
 }
-
-func TestAPlaceIsWrittenAsCompilersDo(t *testing.T) {
-	for want, place := range map[string]Place{
-		"":         {},
-		"a.yaml":   {File: "a.yaml"},
-		"a.yaml:3": {File: "a.yaml", Line: 3},
-		"https://example.com/x.git//a.yaml?ref=v1": {File: "a.yaml", Repo: "https://example.com/x.git", Ref: "v1"},
-	} {
-		NewWithT(t).Expect(place.String()).To(Equal(want))
-	}
-}

@@ -3,6 +3,9 @@ package render
 import (
 	"fmt"
 	"io"
+
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Stream reads manifests that are rendered already, YAML or JSON, and takes Lists apart. The name is what their places
@@ -23,9 +26,9 @@ func Stream(name string, r io.Reader) (*Rendering, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, d.node.Line, err)
 		}
-		rendering.Objects = append(rendering.Objects, &Object{
+		rendering.Objects = append(rendering.Objects, &delivery.Object{
 			Unstructured: object,
-			place:        func(fields []string) Place { return d.place(name, fields) },
+			At:           func(fields ...string) finding.Place { return d.place(name, fields) },
 		})
 	}
 	return rendering, nil

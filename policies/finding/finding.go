@@ -4,6 +4,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -20,20 +21,32 @@ const (
 	Info Severity = "info"
 )
 
-// Place is where in the repository something stands.
+// Place is where something is written.
 type Place struct {
-	// File is relative to the root of the repository, with slashes.
+	// File is a path: in a report, relative to the root of the repository, with slashes.
 	File string `json:"file,omitempty"`
 	// Line counts from 1, and is 0 when it cannot be told.
 	Line int `json:"line,omitempty"`
+	// Repo and Ref are set when Kustomize fetched the file from there; File is then a path in Repo.
+	Repo string `json:"-"`
+	Ref  string `json:"-"`
+	// Template is the file of the chart that the object was rendered from, as Helm tells it in a comment.
+	Template string `json:"-"`
 }
 
 // String is the place as compilers write it, for example crds/widgets.yaml:12.
 func (p Place) String() string {
-	if p.Line == 0 {
-		return p.File
+	text := p.File
+	if p.Repo != "" {
+		text = fmt.Sprintf("%s//%s?ref=%s", p.Repo, p.File, p.Ref)
 	}
-	return p.File + ":" + strconv.Itoa(p.Line)
+	if p.Line > 0 {
+		text += ":" + strconv.Itoa(p.Line)
+	}
+	if p.Template != "" {
+		text += " (" + p.Template + ")"
+	}
+	return text
 }
 
 // Finding is one thing to say about a pull request or a cluster.

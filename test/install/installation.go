@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -61,7 +62,7 @@ func Install(t testing.TB, cp *controlplane.ControlPlane, folder string) *Instal
 	return i
 }
 
-func (i *Installation) apply(object *render.Object) {
+func (i *Installation) apply(object *delivery.Object) {
 	i.t.Helper()
 	i.g.Eventually(func() error {
 		return i.client.Apply(i.t.Context(), client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.ForceOwnership, client.FieldOwner("install-test"))

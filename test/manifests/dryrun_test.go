@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -48,11 +49,11 @@ func TestTheAPIServerAcceptsEverything(t *testing.T) {
 	}
 }
 
-func isCRD(object *render.Object) bool { return object.GetKind() == "CustomResourceDefinition" }
+func isCRD(object *delivery.Object) bool { return object.GetKind() == "CustomResourceDefinition" }
 
 // dryRun applies an object as kubectl would, in the namespace default if it names none. What the API server refuses for
 // good is not asked for again.
-func dryRun(t *testing.T, c client.Client, object *render.Object) error {
+func dryRun(t *testing.T, c client.Client, object *delivery.Object) error {
 	t.Helper()
 	applied := object.DeepCopy()
 	namespaced, err := c.IsObjectNamespaced(applied)
@@ -95,7 +96,7 @@ func neededBy(g Gomega, name string, all map[string]*render.Rendering) map[strin
 	return needed
 }
 
-func crdOf(g Gomega, object *render.Object) *apiextensionsv1.CustomResourceDefinition {
+func crdOf(g Gomega, object *delivery.Object) *apiextensionsv1.CustomResourceDefinition {
 	if !isCRD(object) {
 		return nil
 	}
@@ -104,7 +105,7 @@ func crdOf(g Gomega, object *render.Object) *apiextensionsv1.CustomResourceDefin
 	return crd
 }
 
-func defines(crd *apiextensionsv1.CustomResourceDefinition, object *render.Object) bool {
+func defines(crd *apiextensionsv1.CustomResourceDefinition, object *delivery.Object) bool {
 	gvk := object.GroupVersionKind()
 	return gvk.Group == crd.Spec.Group && gvk.Kind == crd.Spec.Names.Kind &&
 		slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == gvk.Version && v.Served })

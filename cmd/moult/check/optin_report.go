@@ -8,7 +8,6 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/desired"
-	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/lua"
@@ -69,19 +68,19 @@ func reportOf(survey *desired.Survey, labelKey string) optInReport {
 			found = append(found, optin.Check(unit, unseen)...)
 		}
 		for _, f := range found {
-			report.add(findingOf(f, survey))
+			report.add(findingOf(f))
 		}
 	}
 	return report
 }
 
 // findingOf says where a finding is to be mended.
-func findingOf(f optin.Found, survey *desired.Survey) reportedFinding {
+func findingOf(f optin.Found) reportedFinding {
 	found := reportedFinding{Rule: f.Rule, Severity: f.Severity, CRDs: f.CRDs, Why: f.Why, Mend: f.Mend}
-	place := render.Place{File: f.Place.File, Line: f.Place.Line}
+	place := f.Place
 	if f.Object != nil {
 		found.Resource = f.Object.GetKind() + " " + f.Object.GetName()
-		place = survey.Place(f.Object, f.Field...)
+		place = f.Object.Place(f.Field...)
 	}
 	found.File, found.Line, found.place = place.File, place.Line, place.String()
 	return found

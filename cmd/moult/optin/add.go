@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
@@ -183,7 +182,7 @@ func (o *command) foresee(dir string, patches []types.Patch) (labelled, others [
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, crd := range optin.CRDs(desired.Objects(rendering), o.LabelKey) {
+	for _, crd := range optin.CRDs(rendering.Objects, o.LabelKey) {
 		if crd.OptedIn() {
 			labelled = append(labelled, crd.Object.GetName())
 		} else {

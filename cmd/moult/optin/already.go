@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/optin"
@@ -95,7 +94,7 @@ func (o *command) chosen(dir string) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	for _, crd := range optin.CRDs(desired.Objects(rendering), choiceKey) {
+	for _, crd := range optin.CRDs(rendering.Objects, choiceKey) {
 		if crd.OptedIn() && crd.Object.GetLabels()[o.LabelKey] != optin.ExcludeValue {
 			names = append(names, crd.Object.GetName())
 		}

@@ -302,7 +302,7 @@ func TestOptInPrintsWhatWorks(t *testing.T) {
 				kind := map[string]string{"flux": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n", "argocd": "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"}[name]
 				parsed, err := render.Stream(name, strings.NewReader(kind+out))
 				g.Expect(err).NotTo(HaveOccurred())
-				sources := delivery.SourcesOf(desired.Objects(parsed)[0])
+				sources := delivery.SourcesOf(parsed.Objects[0])
 				g.Expect(sources).To(HaveLen(1))
 				o.Patches = desired.Patches(sources[0].Patches)
 			}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/optin"
 )
@@ -28,7 +27,7 @@ func (r *command) built(paths []string, stdin io.Reader) ([]*apiextensionsv1.Cus
 		if err != nil {
 			return nil, err
 		}
-		for _, candidate := range optin.CRDs(desired.Objects(rendering), r.LabelKey) {
+		for _, candidate := range optin.CRDs(rendering.Objects, r.LabelKey) {
 			if candidate.Excluded() || r.optedIn && !candidate.OptedIn() {
 				continue
 			}
