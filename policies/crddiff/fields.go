@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // fields: each version that stays, against what it was.
@@ -121,14 +122,10 @@ func (d *difference) removed(path string, a node) {
 
 // more says how much a change of a field brings with it.
 func more(count int, one, many string) string {
-	switch count {
-	case 0:
+	if count == 0 {
 		return ""
-	case 1:
-		return "; 1 field below it " + one + " with it"
-	default:
-		return fmt.Sprintf("; %d fields below it %s with it", count, many)
 	}
+	return fmt.Sprintf("; %s below it %s with it", words.Count(count, "field"), words.Agree(count, one, many))
 }
 
 // compare tells whether what is below the field is told already.
@@ -189,16 +186,7 @@ func (d *difference) describe() {
 		return
 	}
 	d.add(Change{
-		Rule: DescriptionsChanged, Severity: finding.Info, To: few(d.reworded),
+		Rule: DescriptionsChanged, Severity: finding.Info, To: words.Few(d.reworded, 3),
 		Why: "kubectl explain says something else; nothing else changes",
 	})
-}
-
-// few lists a few of many.
-func few(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // stricter is what happens to objects that break a stricter rule.
@@ -199,11 +200,4 @@ func asJSON(v any) string {
 func value(j *apiextensionsv1.JSON) string { return cut(canonical(j)) }
 
 // cut keeps what nobody reads to its end from filling a screen.
-func cut(s string) string {
-	const most = 120
-	letters := []rune(s)
-	if len(letters) <= most {
-		return s
-	}
-	return string(letters[:most]) + "…"
-}
+func cut(s string) string { return words.Clip(s, 120) }

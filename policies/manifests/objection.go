@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // objection is why a manifest may not be turned from one version to the storage version, empty if it may. A patch is
@@ -42,7 +44,7 @@ func (t *Target) objectionTo(object map[string]any, from string, patch bool) str
 		lost = slices.DeleteFunc(lost, func(path string) bool { return slices.Contains(known, path) }) // not kept now, either
 	}
 	if len(lost) > 0 {
-		return fmt.Sprintf("%s does not know %s, and would drop %s without a word", t.To, strings.Join(lost, ", "), pronoun(len(lost)))
+		return fmt.Sprintf("%s does not know %s, and would drop %s without a word", t.To, strings.Join(lost, ", "), words.Agree(len(lost), "it", "them"))
 	}
 	if why := misfit(object, to.schema, "", patch); why != "" && (old == nil || misfit(object, old.schema, "", patch) != why) {
 		return why + " at " + t.To
@@ -51,13 +53,6 @@ func (t *Target) objectionTo(object map[string]any, from string, patch bool) str
 		return t.otherDefaults(object, old.schema, to.schema, from)
 	}
 	return ""
-}
-
-func pronoun(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
 }
 
 // contentOf is a node as the API server decodes it.

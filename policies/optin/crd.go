@@ -2,7 +2,6 @@ package optin
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -44,13 +43,4 @@ func CRDs(objects []*delivery.Object, labelKey string) []CRD {
 		crds = append(crds, crd)
 	}
 	return crds
-}
-
-// fewNames lists names, so many that a line of text can bear them.
-func fewNames(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }

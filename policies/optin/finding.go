@@ -3,6 +3,7 @@ package optin
 import (
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // The rules, in the order in which they are checked.
@@ -129,5 +130,5 @@ func (c check) whose(names []string) string {
 	if c.Unseen {
 		return "the CRDs it may hold; what it applies was not found under the given paths"
 	}
-	return fewNames(names)
+	return words.Few(names, 3)
 }

@@ -113,7 +113,7 @@ var versionName = regexp.MustCompile(`^v\d`)
 
 // sentence begins with a capital and ends with a full stop.
 func sentence(why string) string {
-	text := words(why)
+	text := escaped(why)
 	if !versionName.MatchString(text) {
 		letters := []rune(text)
 		text = strings.ToUpper(string(letters[:1])) + string(letters[1:])

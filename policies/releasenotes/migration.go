@@ -7,6 +7,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // migration are the steps from objects stored at an old version to a CRD without it: opt in, store at the new version
@@ -76,16 +77,8 @@ func bridge(crd crddiff.CRD, base, head string) Step {
 	return Step{
 		Text: fmt.Sprintf("This release cannot be applied to a cluster that has the one before: apply a CRD that has %s and stores at %s first. It carries the opt-in label.",
 			list(append(crd.Removed(), crd.Head.Storage), "and"), code(crd.Head.Storage)),
-		Language: "sh", Code: fmt.Sprintf("moult bridge --base %s --head %s --crd %s > bridge.yaml\nkubectl apply --server-side -f bridge.yaml", quoted(base), quoted(head), crd.Name),
+		Language: "sh", Code: fmt.Sprintf("moult bridge --base %s --head %s --crd %s > bridge.yaml\nkubectl apply --server-side -f bridge.yaml", words.Shell(base), words.Shell(head), crd.Name),
 	}
-}
-
-// quoted is an argument of a shell.
-func quoted(argument string) string {
-	if argument != "" && strings.Trim(argument, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:~^@") == "" {
-		return argument
-	}
-	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
 // dryRun are what to try.

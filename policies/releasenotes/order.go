@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // order are sentences about what has to come before what. None means that it does not matter.
@@ -17,10 +18,10 @@ func order(crd crddiff.CRD) []string {
 	say := func(format string, args ...any) { sentences = append(sentences, fmt.Sprintf(format, args...)) }
 	if c, ok := find(crd, crddiff.ConversionWebhookAdded); ok {
 		say("The conversion webhook (%s) has to answer before the CRD is applied: without it, objects stored at another version can be neither read nor written.",
-			words(strings.TrimPrefix(c.To, "Webhook ")))
+			escaped(strings.TrimPrefix(c.To, "Webhook ")))
 	}
 	if c, ok := find(crd, crddiff.ConversionWebhookMoved); ok {
-		say("The conversion webhook has to answer at its new address (%s) before the CRD is applied, and at the old one until then.", words(c.To))
+		say("The conversion webhook has to answer at its new address (%s) before the CRD is applied, and at the old one until then.", escaped(c.To))
 	}
 	if _, ok := find(crd, crddiff.ConversionWebhookRemoved); ok {
 		say("The conversion webhook has to run until the CRD is applied.")
@@ -31,7 +32,7 @@ func order(crd crddiff.CRD) []string {
 	}
 	if len(removed) > 0 {
 		say("Migrate stored objects before this release is applied: the API server refuses the CRD while its `status.storedVersions` names %s. Clients and manifests have to be off %s, too.",
-			list(removed, "or"), pronoun(removed))
+			list(removed, "or"), words.Agree(len(removed), "it", "them"))
 	}
 	if more(crd) {
 		say("Apply the CRD before the operator: fields and versions that the API server does not know are dropped or refused.")
@@ -68,11 +69,4 @@ func list(names []string, word string) string {
 		return strings.Join(shown, "")
 	}
 	return strings.Join(shown[:len(shown)-1], ", ") + " " + word + " " + shown[len(shown)-1]
-}
-
-func pronoun(names []string) string {
-	if len(names) == 1 {
-		return "it"
-	}
-	return "them"
 }

@@ -97,14 +97,14 @@ func say(c crddiff.Change) string {
 	}
 	shown := code
 	if plain[c.Rule] {
-		shown = words
+		shown = escaped
 	}
 	text := fmt.Sprintf(phrase+"%.0[1]s%.0[2]s", shown(c.From), shown(c.To))
 	switch {
 	case c.Rule == crddiff.FieldNotInAll:
 		return "is not in " + code(c.Against)
 	case c.Rule == crddiff.VersionDeprecated && c.To != "":
-		text += ": " + words(c.To)
+		text += ": " + escaped(c.To)
 	}
 	return text
 }
@@ -125,8 +125,8 @@ func code(value string) string {
 // special are what Markdown and HTML would take for themselves.
 var special = strings.NewReplacer("\\", "\\\\", "<", "&lt;", ">", "&gt;", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "|", "\\|")
 
-// words are a value as plain text, in one line.
-func words(value string) string {
+// escaped is a value as plain text, in one line.
+func escaped(value string) string {
 	if value == "" {
 		return "none"
 	}

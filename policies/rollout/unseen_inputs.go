@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // inputsChanged: what is built is what is seen, but something else decides how much of it arrives (what a GitRepository
@@ -54,14 +54,9 @@ func (l *look) unitBefore(u *delivery.Unit) *delivery.Unit {
 
 // someOf are the names of a few units, and how many more there are.
 func someOf(units []*delivery.Unit) string {
-	const few = 3
 	var names []string
-	for _, u := range units[:min(few, len(units))] {
+	for _, u := range units {
 		names = append(names, u.Name)
 	}
-	says := strings.Join(names, ", ")
-	if more := len(units) - few; more > 0 {
-		says += fmt.Sprintf(" and %d more", more)
-	}
-	return says
+	return words.Few(names, 3)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Kinds of warnings that no VersionRemoval shows.
@@ -102,7 +103,7 @@ func owned(ask Ask, crd *CRD, asked bool) (warnings []v1alpha1.Blocker) {
 		if len(who) > most {
 			who = append(who[:most], fmt.Sprintf("and %d more", len(who)-most))
 		}
-		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", count(n, "object"), crd.Name, were(n), version, strings.Join(who, "; ")), action)...)
+		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", words.Count(n, "object"), crd.Name, words.Agree(n, "was", "were"), version, strings.Join(who, "; ")), action)...)
 	}
 	return warnings
 }
@@ -119,7 +120,7 @@ func requested(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
 		}
 		switch total := r.total(); {
 		case total > 0:
-			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("an API server has counted %s of %s at %s (%s) since it was started%s", count(total, "request"), crd.Name, r.Version, r.verbs(), r.maybeOurs()), action)...)
+			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("an API server has counted %s of %s at %s (%s) since it was started%s", words.Count(total, "request"), crd.Name, r.Version, r.verbs(), r.maybeOurs()), action)...)
 		case r.Deprecated:
 			warnings = append(warnings, warn(KindRequested, fmt.Sprintf("%s was requested at %s, which is marked as deprecated", crd.Name, r.Version), action)...)
 		}
@@ -143,28 +144,6 @@ func watches(r Requests, crd *CRD) string {
 	return fmt.Sprintf("%d watches of %s at %s are open", r.Watches, crd.Name, r.Version)
 }
 
-// count is "1 object" or "3 objects".
-func count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func are(n int64) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
-func were(n int64) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
-}
-
 func (r Requests) total() (n int64) {
 	for _, count := range r.Counts {
 		n += count
@@ -174,11 +153,11 @@ func (r Requests) total() (n int64) {
 
 // verbs are "3 GET, 1 LIST".
 func (r Requests) verbs() string {
-	var words []string
+	var counted []string
 	for _, verb := range slices.Sorted(maps.Keys(r.Counts)) {
-		words = append(words, fmt.Sprintf("%d %s", r.Counts[verb], verb))
+		counted = append(counted, fmt.Sprintf("%d %s", r.Counts[verb], verb))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(counted, ", ")
 }
 
 func stuck(ask Ask, crd *CRD) []v1alpha1.Blocker {
@@ -190,7 +169,7 @@ func stuck(ask Ask, crd *CRD) []v1alpha1.Blocker {
 	if len(s.Examples) > 0 {
 		named = ": " + strings.Join(s.Examples, ", ")
 	}
-	return warn(KindStuck, fmt.Sprintf("%s of %s %s stuck in deletion%s", count(s.Count, "object"), crd.Name, are(s.Count), named),
+	return warn(KindStuck, fmt.Sprintf("%s of %s %s stuck in deletion%s", words.Count(s.Count, "object"), crd.Name, words.Agree(s.Count, "is", "are"), named),
 		fmt.Sprintf("bring up whatever is to remove their finalizers, and see that it works at %s", ask.client(crd)))
 }
 

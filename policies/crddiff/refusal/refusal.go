@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Refusal is one thing that the API server would refuse.
@@ -122,9 +124,5 @@ func sentence(err *field.Error) string {
 	if len(said) > longest {
 		said = fmt.Sprintf("%s: %s", err.Type, err.Detail)
 	}
-	said = strings.TrimSuffix(strings.Join(strings.Fields(said), " "), ".")
-	if runes := []rune(said); len(runes) > longest {
-		said = string(runes[:longest]) + "…"
-	}
-	return said
+	return words.Clip(strings.TrimSuffix(strings.Join(strings.Fields(said), " "), "."), longest)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // entities are what stands for a character that Markdown, HTML or GitHub would read something into. An entity never
@@ -100,7 +101,7 @@ func codes(names []string, most int) string {
 	for i, n := range names {
 		spans[i] = span(n, nameWidth)
 	}
-	return few(spans, most)
+	return words.Few(spans, most)
 }
 
 // htmlCode is a name inside of a <summary>, where there is no Markdown.

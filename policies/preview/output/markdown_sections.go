@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // section is one part of the details.
@@ -199,7 +200,7 @@ func (o MarkdownOptions) leftOut(dropped []section) string {
 	for i, s := range dropped {
 		titles[i] = s.title
 	}
-	said := "\nLeft out, as a comment may not be longer: " + few(titles, 4) + "."
+	said := "\nLeft out, as a comment may not be longer: " + words.Few(titles, 4) + "."
 	if full := o.full(); full != "" {
 		said += " All of it is in " + full + "."
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
-// words are what text is drawn from: ordinary, hostile, long.
-var words = rapid.OneOf(
+// texts are what text is drawn from: ordinary, hostile, long.
+var texts = rapid.OneOf(
 	rapid.SampledFrom([]string{
 		"", "v1", "v1alpha1", "widgets.example.com", "clusters/production", attack, "|", "`", "``", "<details>", "</details>", "<!--", "-->",
 		"\n", "\r\n\r\n", "@team", "# x", "1. x", "$$", "\\", "\\|", "[x](y)", strings.Repeat("$", 500), strings.Repeat("`|<", 200), strings.Repeat("長い", 250),
@@ -77,7 +77,7 @@ func draw(t *rapid.T, v reflect.Value, label string) {
 	}
 	switch v.Kind() { //nolint:exhaustive // the default fails for those a Report has none of
 	case reflect.String:
-		v.SetString(words.Draw(t, label))
+		v.SetString(texts.Draw(t, label))
 	case reflect.Bool:
 		v.SetBool(rapid.Bool().Draw(t, label))
 	case reflect.Int, reflect.Int64:
@@ -115,7 +115,7 @@ var (
 func TestAnyReportMakesACommentThatCanBePosted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := reports.Draw(t, "report")
-		o := MarkdownOptions{Name: words.Draw(t, "name"), Full: words.Draw(t, "full"), Links: rapid.SampledFrom([]Links{"", links}).Draw(t, "links")}
+		o := MarkdownOptions{Name: texts.Draw(t, "name"), Full: texts.Draw(t, "full"), Links: rapid.SampledFrom([]Links{"", links}).Draw(t, "links")}
 		expectAComment(gomega.NewWithT(t), r, o)
 	})
 }

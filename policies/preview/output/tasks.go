@@ -7,6 +7,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // task is one thing for a person to do, with all the places where it has to be done.
@@ -116,10 +117,10 @@ func (l *list) heed(everywhere []row) {
 func (t task) whose() string {
 	var parts []string
 	if len(t.crds) > 0 {
-		parts = append(parts, few(t.crds, 3))
+		parts = append(parts, words.Few(t.crds, 3))
 	}
 	if len(t.clusters) > 0 {
-		parts = append(parts, "in "+few(t.clusters, 5))
+		parts = append(parts, "in "+words.Few(t.clusters, 5))
 	}
 	return strings.Join(parts, " ")
 }

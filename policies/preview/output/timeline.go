@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // wave is all that one cluster applies at the same time.
@@ -171,7 +172,7 @@ func (s step) after() string {
 	for i, name := range s.After {
 		names[i] = plain(name)
 	}
-	return few(names, 5)
+	return words.Few(names, 5)
 }
 
 // label says what kind of thing happens, about what happens to the object that is named between the two.
@@ -262,5 +263,5 @@ func versions(names []string) string {
 	for i, name := range names {
 		cleaned[i] = plain(name)
 	}
-	return few(cleaned, 6)
+	return words.Few(cleaned, 6)
 }

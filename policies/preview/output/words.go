@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // look is how a verdict or a severity is shown. The symbol never stands without the word; mark is the symbol where its
@@ -105,10 +106,7 @@ func capital(s string) string {
 
 // count is "1 cluster" or "3 clusters".
 func count[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(int64(n)) + " " + noun + "s"
+	return grouped(int64(n)) + " " + words.Agree(n, noun, noun+"s")
 }
 
 // grouped writes 1204 as 1,204.
@@ -121,14 +119,6 @@ func grouped(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return sign + digits
-}
-
-// few lists names, and counts those beyond the first so many.
-func few(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // tally counts severities, for example "2 errors, 1 warning".

@@ -1,0 +1,43 @@
+package words
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestNumbersAndNouns(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Count(0, "object")).To(Equal("0 objects"))
+	g.Expect(Count(1, "object")).To(Equal("1 object"))
+	g.Expect(Count(int64(2000), "object")).To(Equal("2000 objects"))
+	g.Expect(Agree(1, "it", "them")).To(Equal("it"))
+	g.Expect(Agree(2, "it", "them")).To(Equal("them"))
+}
+
+func TestOfManyNamesAFewAreListed(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Few(nil, 2)).To(BeEmpty())
+	g.Expect(Few([]string{"a", "b"}, 2)).To(Equal("a, b"))
+	g.Expect(Few([]string{"a", "b", "c", "d"}, 2)).To(Equal("a, b and 2 more"))
+}
+
+func TestALongTextIsClipped(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Clip("grün", 4)).To(Equal("grün"))
+	g.Expect(Clip("grünen", 4)).To(Equal("grün…"))
+}
+
+func TestAShellReadsWhatIsMeant(t *testing.T) {
+	for word, want := range map[string]string{
+		"git:HEAD~1:config/crd": "git:HEAD~1:config/crd",
+		"a=b,c":                 "a=b,c",
+		"":                      "''",
+		"~/crds":                "'~/crds'",
+		"it's":                  `'it'\''s'`,
+		"$(ls)":                 "'$(ls)'",
+		"two words":             "'two words'",
+	} {
+		NewWithT(t).Expect(Shell(word)).To(Equal(want))
+	}
+}
