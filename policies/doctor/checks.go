@@ -1,11 +1,9 @@
 package doctor
 
-import "fmt"
-
 // check looks for one kind of trouble.
 type check struct {
 	id      ID
-	examine func(Patient) Result
+	examine func(ClusterState) Result
 }
 
 // The checks.
@@ -40,12 +38,4 @@ var checks = []check{
 	{HelmCRDs, helmCRDs},
 	{HelmHistory, helmHistory},
 	{Kubernetes, kubernetes},
-}
-
-// count is a number and what is counted.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -22,8 +22,8 @@ const (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// healthy is a patient with one CRD, with which nothing is wrong.
-func healthy() Patient {
+// healthy is a cluster with one CRD, with which nothing is wrong.
+func healthy() ClusterState {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: widgets, UID: "u", Generation: 3, Labels: map[string]string{v1alpha1.MigrateLabel: "true"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -35,12 +35,12 @@ func healthy() Patient {
 	says(crd, apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "every object is proved to be stored at v1")
 	owned(crd, "kustomize-controller", "", labelField(v1alpha1.MigrateLabel))
 	owned(crd, "moult", "status", conditionField)
-	return Patient{Now: now, Server: Known[string]{Value: "v1.36.3"}, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", Controller: Controller{User: controller},
-		CRDs: []CRD{{CustomResourceDefinition: crd, Writable: Known[bool]{Value: true}}}}
+	return ClusterState{Now: now, Server: Known[string]{Value: "v1.36.3"}, LabelKey: v1alpha1.MigrateLabel, FieldManager: "moult", Controller: Controller{User: controller},
+		CRDs: []ExaminedCRD{{CustomResourceDefinition: crd, Writable: Known[bool]{Value: true}}}}
 }
 
-func serverIs(version string) func(*Patient) {
-	return func(p *Patient) { p.Server.Value = version }
+func serverIs(version string) func(*ClusterState) {
+	return func(s *ClusterState) { s.Server.Value = version }
 }
 
 func labelField(key string) string {
@@ -93,34 +93,34 @@ func uses(version string) func(*Release) {
 	}
 }
 
-func dying(since time.Duration, n int) func(*Patient) {
-	return func(p *Patient) {
+func terminating(since time.Duration, n int) func(*ClusterState) {
+	return func(s *ClusterState) {
 		for i := range n {
-			p.CRDs[0].Dying.Value = append(p.CRDs[0].Dying.Value, Dying{Name: fmt.Sprintf("default/w-%d", i), Since: now.Add(-since), Finalizers: []string{"example.com/door"}})
+			s.CRDs[0].Terminating.Value = append(s.CRDs[0].Terminating.Value, Terminating{Name: fmt.Sprintf("default/w-%d", i), Since: now.Add(-since), Finalizers: []string{"example.com/door"}})
 		}
 	}
 }
 
-func lyingIn(namespaces map[string]int) func(*Patient) {
-	return func(p *Patient) {
-		p.Namespaces.Value = []string{"default", "apps"}
-		p.CRDs[0].In.Value = namespaces
+func lyingIn(namespaces map[string]int) func(*ClusterState) {
+	return func(s *ClusterState) {
+		s.Namespaces.Value = []string{"default", "apps"}
+		s.CRDs[0].In.Value = namespaces
 	}
 }
 
-func releases(of ...Release) func(*Patient) {
-	return func(p *Patient) { p.Releases.Value = of }
+func releases(of ...Release) func(*ClusterState) {
+	return func(s *ClusterState) { s.Releases.Value = of }
 }
 
-func gatesAre(of ...v1alpha1.VersionRemoval) func(*Patient) {
-	return func(p *Patient) { p.Gates.Value = of }
+func gatesAre(of ...v1alpha1.VersionRemoval) func(*ClusterState) {
+	return func(s *ClusterState) { s.Gates.Value = of }
 }
 
-func migrations(of ...Migration) func(*Patient) {
-	return func(p *Patient) { p.Migrations = []Known[[]Migration]{{Value: of}} }
+func migrations(of ...Migration) func(*ClusterState) {
+	return func(s *ClusterState) { s.Migrations = []Known[[]Migration]{{Value: of}} }
 }
 
-func TestAHealthyPatient(t *testing.T) {
+func TestAHealthyCluster(t *testing.T) {
 	g := NewWithT(t)
 	report := Examine(healthy())
 	g.Expect(report.OK).To(BeTrue())
@@ -138,44 +138,44 @@ func TestAHealthyPatient(t *testing.T) {
 func TestEachCheckFinds(t *testing.T) {
 	inTree := schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	for name, c := range map[string]struct {
-		ill      func(*Patient)
+		ill      func(*ClusterState)
 		id       ID
 		severity finding.Severity
 		evidence string
 		mend     string
 	}{
-		"no CRD at all": {func(p *Patient) { p.CRDs = nil }, LabelInGit, finding.Error, "no CRD carries the label moult.dev/migrate", "moult opt-in"},
-		"a CRD without the label": {func(p *Patient) { p.CRDs[0].Labels = nil }, LabelInGit, finding.Error,
+		"no CRD at all": {func(s *ClusterState) { s.CRDs = nil }, LabelInGit, finding.Error, "no CRD carries the label moult.dev/migrate", "moult opt-in"},
+		"a CRD without the label": {func(s *ClusterState) { s.CRDs[0].Labels = nil }, LabelInGit, finding.Error,
 			"does not carry the label", "manifest in Git"},
-		"a label that a sync takes off": {func(p *Patient) {
-			p.CRDs[0].ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{}`)
-			owned(p.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(p.LabelKey))
+		"a label that a sync takes off": {func(s *ClusterState) {
+			s.CRDs[0].ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{}`)
+			owned(s.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(s.LabelKey))
 		}, LabelInGit, finding.Error, "only on the live object: field manager \"kubectl-label\" (Update) set it, and the next reconcile of Flux takes it off", "manifest in Git"},
-		"a label that only a rebuilt cluster loses": {func(p *Patient) {
-			p.CRDs[0].ManagedFields = nil
-			owned(p.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(p.LabelKey))
+		"a label that only a rebuilt cluster loses": {func(s *ClusterState) {
+			s.CRDs[0].ManagedFields = nil
+			owned(s.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(s.LabelKey))
 		}, LabelInGit, finding.Warning, "a rebuilt cluster would not have it", "manifest in Git"},
-		"a label from who knows where": {func(p *Patient) { p.CRDs[0].ManagedFields = nil }, LabelInGit, finding.Info, "the CRD does not tell", "if it is not in Git"},
+		"a label from who knows where": {func(s *ClusterState) { s.CRDs[0].ManagedFields = nil }, LabelInGit, finding.Info, "the CRD does not tell", "if it is not in Git"},
 
-		"nobody has looked at the CRD": {func(p *Patient) { p.CRDs[0].Generation = 4 }, Migrating, finding.Warning, "has not looked at generation 4", "moult-controller runs"},
-		"a person has to act": {func(p *Patient) {
-			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonForbidden, "a permission is missing")
+		"nobody has looked at the CRD": {func(s *ClusterState) { s.CRDs[0].Generation = 4 }, Migrating, finding.Warning, "has not looked at generation 4", "moult-controller runs"},
+		"a person has to act": {func(s *ClusterState) {
+			says(s.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonForbidden, "a permission is missing")
 		}, Migrating, finding.Error, "Forbidden: widgets.example.com: a permission is missing", "add the rule"},
-		"a person has paused it": {func(p *Patient) {
-			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonPaused, "paused")
+		"a person has paused it": {func(s *ClusterState) {
+			says(s.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonPaused, "paused")
 		}, Migrating, finding.Warning, "Paused", "remove the annotation"},
 
-		"another Moult writes the condition": {func(p *Patient) {
-			owned(p.CRDs[0].CustomResourceDefinition, "moult:widgets.example.com/migrate", "status", conditionField)
+		"another Moult writes the condition": {func(s *ClusterState) {
+			owned(s.CRDs[0].CustomResourceDefinition, "moult:widgets.example.com/migrate", "status", conditionField)
 		}, OtherMigrators, finding.Error, "another Moult, whose label is widgets.example.com/migrate", "leave one of the labels"},
-		"the in-tree migrator says so on the CRD": {func(p *Patient) {
-			p.CRDs[0].Status.Conditions = append(p.CRDs[0].Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{Type: "StorageMigrating", Status: "True"})
+		"the in-tree migrator says so on the CRD": {func(s *ClusterState) {
+			s.CRDs[0].Status.Conditions = append(s.CRDs[0].Status.Conditions, apiextensionsv1.CustomResourceDefinitionCondition{Type: "StorageMigrating", Status: "True"})
 		}, OtherMigrators, finding.Warning, "Moult stands back", "wait"},
 		"the in-tree migrator is told to work": {migrations(Migration{API: InTree, Name: "w", Resource: inTree}), OtherMigrators, finding.Warning,
 			"Kubernetes' own migrator is at work on the CRD, too: its StorageVersionMigration w", "delete it"},
 		"kube-storage-version-migrator is": {migrations(Migration{API: KSVM, Name: "w", Resource: inTree}), OtherMigrators, finding.Warning,
 			"kube-storage-version-migrator is at work", "delete it"},
-		"Cluster API's migrator has been there": {func(p *Patient) { p.CRDs[0].Annotations = map[string]string{clusterAPI: "3"} }, OtherMigrators, finding.Info,
+		"Cluster API's migrator has been there": {func(s *ClusterState) { s.CRDs[0].Annotations = map[string]string{clusterAPI: "3"} }, OtherMigrators, finding.Info,
 			"Cluster API's migrator", "take the CRD out of one"},
 
 		"a gate that nobody has answered": {gatesAre(gate(2, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
@@ -191,24 +191,24 @@ func TestEachCheckFinds(t *testing.T) {
 		"a gate for a CRD that is not there": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, finding.Info, "because", "spelt"},
 
-		"Argo CD has not been told, and there is no gate yet": {func(p *Patient) {
-			p.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing", Meaning: "makes a gate", Mend: "list it"}}
+		"Argo CD has not been told, and there is no gate yet": {func(s *ClusterState) {
+			s.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing", Meaning: "makes a gate", Mend: "list it"}}
 		},
 			ArgoCDHealth, finding.Warning, "k is missing: it makes a gate", "list it"},
-		"Argo CD has not been told, and a gate holds nothing": {func(p *Patient) {
-			p.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing"}}
-			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}}))(p)
+		"Argo CD has not been told, and a gate holds nothing": {func(s *ClusterState) {
+			s.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing"}}
+			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}}))(s)
 		}, ArgoCDHealth, finding.Error, "k is missing", ""},
 
-		"an aggregated API server in front of the objects": {func(p *Patient) {
-			p.CRDs[0].Aggregated.Value = []Aggregated{{APIService: "v1.example.com", Service: "apps/widgets"}}
+		"an aggregated API server in front of the objects": {func(s *ClusterState) {
+			s.CRDs[0].Aggregated.Value = []Aggregated{{APIService: "v1.example.com", Service: "apps/widgets"}}
 		}, Aggregation, finding.Error, "APIService v1.example.com hands the requests for this version on to the aggregated API server behind Service apps/widgets", "delete the APIService"},
 
 		"a Kubernetes newer than what is tested": {serverIs("v1.37.0-rc.1"), Kubernetes, finding.Warning, "the newest is 1.36", "newer Moult"},
 		"a Kubernetes without MutatingAdmissionPolicy": {serverIs("v1.35.4-gke.100"), Kubernetes, finding.Info,
 			"policies/admission/keep-label cannot be installed", "have the label in Git"},
 
-		"objects that cannot die": {dying(time.Hour, 7), StuckObjects, finding.Warning,
+		"objects that cannot die": {terminating(time.Hour, 7), StuckObjects, finding.Warning,
 			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
 
 		"objects whose Namespace is gone": {lyingIn(map[string]int{"apps": 7, "gone": 3, "away": 1}), Namespaces, finding.Error,
@@ -218,20 +218,20 @@ func TestEachCheckFinds(t *testing.T) {
 
 		"an uninstall that would delete the CRD": {releases(release(1, "superseded", holds(true)), release(2, "deployed", holds(false))), HelmKeep, finding.Warning,
 			"`helm uninstall` of release apps/widgets would delete the CRD and all its objects", "upgrade the release once"},
-		"a keep that is only on the live CRD": {func(p *Patient) {
-			p.CRDs[0].Annotations = map[string]string{keep: "keep"}
-			releases(release(3, "deployed", holds(false)))(p)
+		"a keep that is only on the live CRD": {func(s *ClusterState) {
+			s.CRDs[0].Annotations = map[string]string{keep: "keep"}
+			releases(release(3, "deployed", holds(false)))(s)
 		}, HelmKeep, finding.Error, "is on the live CRD only; `helm uninstall` of release apps/widgets reads its stored manifest (revision 3)", "upgrade the release once"},
-		"a CRD that Helm never upgrades": {func(p *Patient) {
-			p.CRDs[0].ManagedFields[0].Manager = "helm"
-			releases(release(1, "deployed", inFiles))(p)
+		"a CRD that Helm never upgrades": {func(s *ClusterState) {
+			s.CRDs[0].ManagedFields[0].Manager = "helm"
+			releases(release(1, "deployed", inFiles))(s)
 		}, HelmCRDs, finding.Warning, "installs once and never upgrades", "beside the chart"},
 
 		"a deployed revision that uses what could go": {releases(release(1, "deployed", uses("v1alpha1"))), HelmHistory, finding.Warning,
 			"holds 2 Widgets at v1alpha1 in its deployed revision 1; without that version, `helm upgrade` and `helm uninstall` fail", "move the chart to v1"},
-		"a deployed revision that uses what is to go": {func(p *Patient) {
-			releases(release(1, "deployed", uses("v1alpha1")))(p)
-			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{}))(p)
+		"a deployed revision that uses what is to go": {func(s *ClusterState) {
+			releases(release(1, "deployed", uses("v1alpha1")))(s)
+			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{}))(s)
 		}, HelmHistory, finding.Error, "2 Widgets at v1alpha1", "upgrade the release once"},
 		"a deployed revision that uses what is gone": {releases(release(1, "deployed", uses("v1alpha0"))), HelmHistory, finding.Error, "2 Widgets at v1alpha0", ""},
 		"older revisions that use it": {releases(release(3, "deployed", uses("v1")), release(1, "superseded", uses("v1alpha1")), release(2, "superseded", uses("v1alpha1"))),
@@ -241,9 +241,9 @@ func TestEachCheckFinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := healthy()
-			c.ill(&p)
-			report := Examine(p)
+			s := healthy()
+			c.ill(&s)
+			report := Examine(s)
 			for _, r := range report.Checks {
 				if r.ID != c.id {
 					if r.ID != Gates && c.id != LabelInGit { // what is a gate's is told there, too
@@ -264,18 +264,18 @@ func TestEachCheckFinds(t *testing.T) {
 }
 
 func TestWhatIsNoTrouble(t *testing.T) {
-	for name, change := range map[string]func(*Patient){
-		"a migration on its way": func(p *Patient) {
-			says(p.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonMigrating, "rewriting")
+	for name, change := range map[string]func(*ClusterState){
+		"a migration on its way": func(s *ClusterState) {
+			says(s.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonMigrating, "rewriting")
 		},
 		"objects in Namespaces that exist":               lyingIn(map[string]int{"apps": 7, "default": 1}),
 		"objects in no Namespace":                        lyingIn(map[string]int{"": 7}),
-		"an object that has just been deleted":           dying(time.Second, 3),
+		"an object that has just been deleted":           terminating(time.Second, 3),
 		"a migration of another migrator that has ended": migrations(Migration{API: KSVM, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Ended: true}),
 		"a migration of another resource":                migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "gadgets"}}),
 		"a gate that is open": gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
-		"Argo CD has been told":               func(p *Patient) { p.ArgoCD.Value = []ArgoCDKey{{Key: "k", Good: true}} },
+		"Argo CD has been told":               func(s *ClusterState) { s.ArgoCD.Value = []ArgoCDKey{{Key: "k", Good: true}} },
 		"a release that keeps its CRD":        releases(release(1, "deployed", holds(true))),
 		"a release that has been uninstalled": releases(release(1, "uninstalled", holds(false), uses("v1alpha1"))),
 		"a folder crds that Flux looks after": releases(release(1, "deployed", inFiles)),
@@ -285,9 +285,9 @@ func TestWhatIsNoTrouble(t *testing.T) {
 		})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := healthy()
-			change(&p)
-			for _, r := range Examine(p).Checks {
+			s := healthy()
+			change(&s)
+			for _, r := range Examine(s).Checks {
 				NewWithT(t).Expect(r.Outcome).To(Equal(Passed), "%s: %v", r.ID, r.Findings)
 			}
 		})
@@ -297,39 +297,39 @@ func TestWhatIsNoTrouble(t *testing.T) {
 func TestAMissingPermissionIsNoFailure(t *testing.T) {
 	const why = "it needs list on something"
 	for name, c := range map[string]struct {
-		hide   func(*Patient)
+		hide   func(*ClusterState)
 		notRun []ID
 		note   ID // the check that ran and could not see all
 	}{
-		"VersionRemovals": {func(p *Patient) { p.Gates.Not = why }, []ID{Gates}, ""},
-		"all about the controller": {func(p *Patient) {
-			p.Controller.Refusals.Not, p.Controller.Guards.Not, p.CRDs[0].Writable = why, why, Known[bool]{Not: why}
+		"VersionRemovals": {func(s *ClusterState) { s.Gates.Not = why }, []ID{Gates}, ""},
+		"all about the controller": {func(s *ClusterState) {
+			s.Controller.Refusals.Not, s.Controller.Guards.Not, s.CRDs[0].Writable = why, why, Known[bool]{Not: why}
 		}, []ID{StatusWrites}, ""},
-		"Events":                     {func(p *Patient) { p.Controller.Refusals.Not = why }, nil, StatusWrites},
-		"policies":                   {func(p *Patient) { p.Controller.Guards.Not = why }, nil, StatusWrites},
-		"what the controller may do": {func(p *Patient) { p.CRDs[0].Writable = Known[bool]{Not: why} }, nil, StatusWrites},
-		"argocd-cm":                  {func(p *Patient) { p.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
-		"objects":                    {func(p *Patient) { p.CRDs[0].Dying.Not, p.CRDs[0].In.Not = why, why }, []ID{Namespaces, StuckObjects}, ""},
-		"Namespaces":                 {func(p *Patient) { p.Namespaces.Not = why }, []ID{Namespaces}, ""},
-		"the objects of one CRD": {func(p *Patient) {
-			p.CRDs = append(p.CRDs, p.CRDs[0])
-			p.CRDs[1].Dying.Not, p.CRDs[1].In.Not = why, why
+		"Events":                     {func(s *ClusterState) { s.Controller.Refusals.Not = why }, nil, StatusWrites},
+		"policies":                   {func(s *ClusterState) { s.Controller.Guards.Not = why }, nil, StatusWrites},
+		"what the controller may do": {func(s *ClusterState) { s.CRDs[0].Writable = Known[bool]{Not: why} }, nil, StatusWrites},
+		"argocd-cm":                  {func(s *ClusterState) { s.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
+		"objects":                    {func(s *ClusterState) { s.CRDs[0].Terminating.Not, s.CRDs[0].In.Not = why, why }, []ID{Namespaces, StuckObjects}, ""},
+		"Namespaces":                 {func(s *ClusterState) { s.Namespaces.Not = why }, []ID{Namespaces}, ""},
+		"the objects of one CRD": {func(s *ClusterState) {
+			s.CRDs = append(s.CRDs, s.CRDs[0])
+			s.CRDs[1].Terminating.Not, s.CRDs[1].In.Not = why, why
 		}, nil, StuckObjects},
-		"the server's version": {func(p *Patient) { p.Server = Known[string]{Not: why} }, []ID{Kubernetes}, ""},
-		"the APIServices":      {func(p *Patient) { p.CRDs[0].Aggregated.Not = why }, []ID{Aggregation}, ""},
-		"the APIServices of one CRD": {func(p *Patient) {
-			p.CRDs = append(p.CRDs, p.CRDs[0])
-			p.CRDs[1].Aggregated.Not = why
+		"the server's version": {func(s *ClusterState) { s.Server = Known[string]{Not: why} }, []ID{Kubernetes}, ""},
+		"the APIServices":      {func(s *ClusterState) { s.CRDs[0].Aggregated.Not = why }, []ID{Aggregation}, ""},
+		"the APIServices of one CRD": {func(s *ClusterState) {
+			s.CRDs = append(s.CRDs, s.CRDs[0])
+			s.CRDs[1].Aggregated.Not = why
 		}, nil, Aggregation},
-		"releases":                  {func(p *Patient) { p.Releases.Not = why }, []ID{HelmKeep, HelmCRDs, HelmHistory}, ""},
-		"other migrators' objects":  {func(p *Patient) { p.Migrations = []Known[[]Migration]{{Not: why}} }, nil, OtherMigrators},
-		"a release that is not one": {func(p *Patient) { p.ReleasesNotSeen = []string{why} }, nil, HelmKeep},
+		"releases":                  {func(s *ClusterState) { s.Releases.Not = why }, []ID{HelmKeep, HelmCRDs, HelmHistory}, ""},
+		"other migrators' objects":  {func(s *ClusterState) { s.Migrations = []Known[[]Migration]{{Not: why}} }, nil, OtherMigrators},
+		"a release that is not one": {func(s *ClusterState) { s.ReleasesNotSeen = []string{why} }, nil, HelmKeep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := healthy()
-			c.hide(&p)
-			report := Examine(p)
+			s := healthy()
+			c.hide(&s)
+			report := Examine(s)
 			g.Expect(report.OK).To(BeTrue())
 			var silent []ID
 			for _, r := range report.Checks {
@@ -351,8 +351,8 @@ func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
 	g := NewWithT(t)
 	unknown := healthy()
 	unknown.CRDs[0].ManagedFields = nil // nobody knows where the label is from
-	for _, p := range []Patient{healthy(), unknown} {
-		for _, r := range Examine(p).Checks {
+	for _, s := range []ClusterState{healthy(), unknown} {
+		for _, r := range Examine(s).Checks {
 			g.Expect(r.Outcome != Passed || r.Evidence != "").To(BeTrue(), string(r.ID))
 		}
 	}
@@ -361,18 +361,18 @@ func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
 
 func TestAnOldKubernetesIsToldWithAllThatItLacks(t *testing.T) {
 	g := NewWithT(t)
-	p := healthy()
-	serverIs("v1.31.9")(&p)
-	g.Expect(kubernetes(p).Findings).To(HaveExactElements(
+	s := healthy()
+	serverIs("v1.31.9")(&s)
+	g.Expect(kubernetes(s).Findings).To(HaveExactElements(
 		And(HaveField("Severity", finding.Warning), HaveField("Why", ContainSubstring("the oldest is 1.32"))),
 		And(HaveField("Severity", finding.Info), HaveField("Why", ContainSubstring("MutatingAdmissionPolicy")))))
 }
 
 func TestAVersionThatIsNoneIsNotJudged(t *testing.T) {
 	for _, version := range []string{"", "v2.0.0", "unknown"} {
-		p := healthy()
-		serverIs(version)(&p)
-		r := kubernetes(p)
+		s := healthy()
+		serverIs(version)(&s)
+		r := kubernetes(s)
 		NewWithT(t).Expect(r.Outcome).To(Equal(NotRun))
 		NewWithT(t).Expect(r.Evidence).To(ContainSubstring("is not one of Kubernetes"))
 	}

@@ -7,17 +7,18 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // gates: a VersionRemoval tells in its status what holds it back; nobody may have looked there.
-func gates(p Patient) Result {
-	if p.Gates.Not != "" {
-		return notRun(p.Gates.Not)
+func gates(c ClusterState) Result {
+	if c.Gates.Not != "" {
+		return notRun(c.Gates.Not)
 	}
 	open, shut := 0, 0
 	var findings []finding.Finding
-	for i := range p.Gates.Value {
-		gate := &p.Gates.Value[i]
+	for i := range c.Gates.Value {
+		gate := &c.Gates.Value[i]
 		findings = append(findings, gateFindings(gate)...)
 		if meta.IsStatusConditionTrue(gate.Status.Conditions, "Ready") {
 			open++
@@ -25,7 +26,7 @@ func gates(p Patient) Result {
 			shut++
 		}
 	}
-	return Result{Findings: findings, Evidence: fmt.Sprintf("%s open, %d waiting", count(open, "VersionRemoval"), shut)}
+	return Result{Findings: findings, Evidence: fmt.Sprintf("%s open, %d waiting", words.Count(open, "VersionRemoval"), shut)}
 }
 
 func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
@@ -52,16 +53,16 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 }
 
 // argoCDHealth: without the check, Argo CD takes a gate for healthy as soon as it is there.
-func argoCDHealth(p Patient) Result {
-	if p.ArgoCD.Not != "" {
-		return notRun(p.ArgoCD.Not)
+func argoCDHealth(c ClusterState) Result {
+	if c.ArgoCD.Not != "" {
+		return notRun(c.ArgoCD.Not)
 	}
 	severity := finding.Error
-	if p.Gates.Not == "" && len(p.Gates.Value) == 0 {
+	if c.Gates.Not == "" && len(c.Gates.Value) == 0 {
 		severity = finding.Warning // there is no gate yet that would hold nothing back
 	}
 	var findings []finding.Finding
-	for _, key := range p.ArgoCD.Value {
+	for _, key := range c.ArgoCD.Value {
 		if !key.Good {
 			findings = append(findings, finding.Finding{Severity: severity, Object: "ConfigMap argocd-cm",
 				Why: fmt.Sprintf("%s is %s: it %s", key.Key, key.State, key.Meaning), Mend: key.Mend})

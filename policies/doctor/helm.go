@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // history is all stored revisions of one release, in their order.
@@ -47,12 +49,12 @@ func histories(releases []Release) []history {
 }
 
 // helm asks about each CRD and each release.
-func (p Patient) helm(passed string, find func(CRD, history) []finding.Finding) Result {
-	if p.Releases.Not != "" {
-		return notRun(p.Releases.Not)
+func (c ClusterState) helm(passed string, find func(ExaminedCRD, history) []finding.Finding) Result {
+	if c.Releases.Not != "" {
+		return notRun(c.Releases.Not)
 	}
-	all := histories(p.Releases.Value)
-	return Result{Evidence: passed, NotSeen: p.ReleasesNotSeen, Findings: p.all(func(crd CRD) (findings []finding.Finding) {
+	all := histories(c.Releases.Value)
+	return Result{Evidence: passed, NotSeen: c.ReleasesNotSeen, Findings: c.all(func(crd ExaminedCRD) (findings []finding.Finding) {
 		for _, h := range all {
 			findings = append(findings, find(crd, h)...)
 		}
@@ -61,8 +63,8 @@ func (p Patient) helm(passed string, find func(CRD, history) []finding.Finding) 
 }
 
 // helmKeep: an uninstall reads the stored manifest, and not what is live.
-func helmKeep(p Patient) Result {
-	return p.helm("no uninstall of a release deletes one of the CRDs", func(crd CRD, h history) []finding.Finding {
+func helmKeep(c ClusterState) Result {
+	return c.helm("no uninstall of a release deletes one of the CRDs", func(crd ExaminedCRD, h history) []finding.Finding {
 		kept, held := h.latest().CRDs[crd.Name]
 		if !held || kept {
 			return nil
@@ -80,11 +82,11 @@ func helmKeep(p Patient) Result {
 }
 
 // helmCRDs: the folder crds is for the first install.
-func helmCRDs(p Patient) Result {
-	return p.helm("no CRD depends on a chart's folder crds", func(crd CRD, h history) []finding.Finding {
+func helmCRDs(c ClusterState) Result {
+	return c.helm("no CRD depends on a chart's folder crds", func(crd ExaminedCRD, h history) []finding.Finding {
 		r := h.latest()
 		_, held := r.CRDs[crd.Name]
-		by := labelorigin.Of(crd, p.LabelKey).Tool
+		by := labelorigin.Of(crd, c.LabelKey).Tool
 		if !r.Files[crd.Name] || held || by != labelorigin.Helm && by != labelorigin.NoTool {
 			return nil // or another tool brings the changes
 		}
@@ -95,9 +97,9 @@ func helmCRDs(p Patient) Result {
 }
 
 // helmHistory: Helm builds the objects of the old manifest before it changes, rolls back to, or deletes anything.
-func helmHistory(p Patient) Result {
-	return p.helm("no stored revision uses a version that is to go", func(crd CRD, h history) []finding.Finding {
-		going, asked := p.leaving(crd), true
+func helmHistory(c ClusterState) Result {
+	return c.helm("no stored revision uses a version that is to go", func(crd ExaminedCRD, h history) []finding.Finding {
+		going, asked := c.leaving(crd), true
 		if len(going) == 0 {
 			going, asked = crd.older(), false
 		}
@@ -106,14 +108,14 @@ func helmHistory(p Patient) Result {
 }
 
 // brokenUpgrade is an error if the version is asked to go, or has gone, and else a warning.
-func brokenUpgrade(crd CRD, h history, going []string, asked bool) []finding.Finding {
+func brokenUpgrade(crd ExaminedCRD, h history, going []string, asked bool) []finding.Finding {
 	now := h.deployed()
 	used := now.uses(crd, going)
 	if len(used) == 0 {
 		return nil
 	}
 	severity := finding.Warning
-	if asked || slices.ContainsFunc(used, func(version string) bool { return !crd.lists(version) }) {
+	if asked || slices.ContainsFunc(used, func(version string) bool { return !crds.Has(crd.CustomResourceDefinition, version) }) {
 		severity = finding.Error
 	}
 	n := 0
@@ -122,12 +124,12 @@ func brokenUpgrade(crd CRD, h history, going []string, asked bool) []finding.Fin
 	}
 	return []finding.Finding{{Severity: severity, Object: crd.Name,
 		Why: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; without that version, `helm upgrade` and `helm uninstall` fail",
-			h.name(), count(n, crd.Spec.Names.Kind), strings.Join(used, ", "), now.Revision),
-		Mend: "move the chart to " + crd.storageVersion() + " and upgrade the release once, before the version goes"}}
+			h.name(), words.Count(n, crd.Spec.Names.Kind), strings.Join(used, ", "), now.Revision),
+		Mend: "move the chart to " + crds.StorageVersion(crd.CustomResourceDefinition) + " and upgrade the release once, before the version goes"}}
 }
 
 // brokenRollback names the older revisions in one line: ten of them are usual.
-func brokenRollback(crd CRD, h history, going []string) []finding.Finding {
+func brokenRollback(crd ExaminedCRD, h history, going []string) []finding.Finding {
 	var revisions, versions []string
 	for _, r := range h {
 		if used := r.uses(crd, going); len(used) > 0 && r.Revision != h.deployed().Revision {
@@ -145,9 +147,9 @@ func brokenRollback(crd CRD, h history, going []string) []finding.Finding {
 }
 
 // uses are the versions of a CRD that a revision's manifest needs and that go, or are gone, sorted.
-func (r Release) uses(crd CRD, going []string) (versions []string) {
+func (r Release) uses(crd ExaminedCRD, going []string) (versions []string) {
 	for gvk := range r.Uses {
-		if gvk == crd.at(gvk.Version) && (slices.Contains(going, gvk.Version) || !crd.lists(gvk.Version)) {
+		if gvk == crd.at(gvk.Version) && (slices.Contains(going, gvk.Version) || !crds.Has(crd.CustomResourceDefinition, gvk.Version)) {
 			versions = append(versions, gvk.Version)
 		}
 	}

@@ -14,29 +14,29 @@ import (
 const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PATH` does it for a kustomization"
 
 // labelInGit: what is only on the live object goes with the next sync, or the next cluster.
-func labelInGit(p Patient) Result {
-	if len(p.CRDs) == 0 {
+func labelInGit(c ClusterState) Result {
+	if len(c.CRDs) == 0 {
 		return Result{Findings: []finding.Finding{{Severity: finding.Error, Object: "all CRDs", Mend: intoGit,
-			Why: fmt.Sprintf("no CRD carries the label %s: %q, so nothing is migrated", p.LabelKey, v1alpha1.MigrateLabelValue)}}}
+			Why: fmt.Sprintf("no CRD carries the label %s: %q, so nothing is migrated", c.LabelKey, v1alpha1.MigrateLabelValue)}}}
 	}
 	from := map[string]bool{}
-	r := Result{Findings: p.all(func(crd CRD) []finding.Finding {
-		v := labelorigin.Of(crd, p.LabelKey)
-		f := finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("the label %s is %s", p.LabelKey, v), Mend: intoGit}
+	r := Result{Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
+		v := labelorigin.Of(crd, c.LabelKey)
+		f := finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("the label %s is %s", c.LabelKey, v), Mend: intoGit}
 		switch v.Origin {
 		case labelorigin.Git:
 			from[where(v)] = true
 			return nil
 		case labelorigin.None:
 			f.Severity = finding.Error
-			f.Why = fmt.Sprintf("it does not carry the label %s: %q, so nothing migrates its objects", p.LabelKey, v1alpha1.MigrateLabelValue)
+			f.Why = fmt.Sprintf("it does not carry the label %s: %q, so nothing migrates its objects", c.LabelKey, v1alpha1.MigrateLabelValue)
 		case labelorigin.LiveOnly:
 			if v.Lost {
 				f.Severity = finding.Error
 			}
 		case labelorigin.Unknown:
 			f.Severity, f.Mend = finding.Info, "if it is not in Git, "+intoGit
-			f.Why = fmt.Sprintf("of the label %s: %s", p.LabelKey, v)
+			f.Why = fmt.Sprintf("of the label %s: %s", c.LabelKey, v)
 		}
 		return []finding.Finding{f}
 	})}

@@ -4,24 +4,26 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // migrating: does a person have to act before the old versions could go? The gate's own rules are asked, with what the
 // condition tells.
-func migrating(p Patient) Result {
+func migrating(c ClusterState) Result {
 	counts := map[verdict.State]int{}
-	findings := p.all(func(crd CRD) []finding.Finding {
-		if crd.Labels[p.LabelKey] != v1alpha1.MigrateLabelValue {
+	findings := c.all(func(crd ExaminedCRD) []finding.Finding {
+		if crd.Labels[c.LabelKey] != v1alpha1.MigrateLabelValue {
 			return nil // labelInGit has said so
 		}
-		s := p.situation(crd)
-		v := verdict.Judge(s)
+		v := verdict.Judge(c.situation(crd))
 		switch {
 		case v.Rule == verdict.NotSeenYet:
 			return []finding.Finding{{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("moult-controller has not looked at generation %d of the CRD", crd.Generation),
@@ -32,7 +34,8 @@ func migrating(p Patient) Result {
 		}
 		return toMend(crd.Name, v)
 	})
-	return Result{Findings: findings, Evidence: fmt.Sprintf("%s migrated, %s on the way, and nobody has to act", count(counts[verdict.Ready], "CRD"), count(counts[verdict.Progressing], "CRD"))}
+	return Result{Findings: findings, Evidence: fmt.Sprintf("%s migrated, %s on the way, and nobody has to act",
+		words.Count(counts[verdict.Ready], "CRD"), words.Count(counts[verdict.Progressing], "CRD"))}
 }
 
 // settled takes a CRD whose proof stands for migrated: only when versions are to go are managedFields looked through.
@@ -59,10 +62,10 @@ func toMend(object string, v verdict.Verdict) (findings []finding.Finding) {
 }
 
 // situation is what the gate would be asked if all older versions were to go.
-func (p Patient) situation(crd CRD) verdict.Situation {
-	subject := plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crd.storageVersion()}
+func (c ClusterState) situation(crd ExaminedCRD) verdict.Situation {
+	subject := plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd.CustomResourceDefinition)}
 	s := verdict.Situation{
-		Now: p.Now, LabelKey: p.LabelKey, Removal: v1alpha1.VersionRemovalSpec{CRDName: crd.Name, Versions: crd.older()},
+		Now: c.Now, LabelKey: c.LabelKey, Removal: v1alpha1.VersionRemovalSpec{CRDName: crd.Name, Versions: crd.older()},
 		CRD: &verdict.CRD{
 			Subject: subject, OptedIn: true, InScope: true, Deleting: crd.DeletionTimestamp != nil, StoredVersions: crd.Status.StoredVersions,
 		},
@@ -70,7 +73,7 @@ func (p Patient) situation(crd CRD) verdict.Situation {
 	for _, v := range crd.Spec.Versions {
 		s.CRD.Versions = append(s.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
 	}
-	if c := migrated(crd); c != nil && v1alpha1.SpeaksOf(c.Message, crd.Generation) {
+	if c := apihelpers.FindCRDCondition(crd.CustomResourceDefinition, v1alpha1.StorageMigrated); c != nil && v1alpha1.SpeaksOf(c.Message, crd.Generation) {
 		_, sentence, _ := strings.Cut(c.Message, ": ")
 		s.Migration = &plan.MigrationStatus{
 			Subject: subject, Decision: plan.Decision{Reason: c.Reason, Sentence: sentence},
@@ -78,14 +81,4 @@ func (p Patient) situation(crd CRD) verdict.Situation {
 		}
 	}
 	return s
-}
-
-// migrated is the condition StorageMigrated, nil if there is none.
-func migrated(crd CRD) *apiextensionsv1.CustomResourceDefinitionCondition {
-	for i := range crd.Status.Conditions {
-		if crd.Status.Conditions[i].Type == v1alpha1.StorageMigrated {
-			return &crd.Status.Conditions[i]
-		}
-	}
-	return nil
 }

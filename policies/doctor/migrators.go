@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -21,10 +21,10 @@ const (
 const clusterAPI = "crd-migration.cluster.x-k8s.io/observed-generation"
 
 // otherMigrators: two that work on one CRD undo each other's proofs.
-func otherMigrators(p Patient) Result {
-	r := Result{Evidence: "nobody else is at work on the CRDs", Findings: p.all(func(crd CRD) []finding.Finding {
-		findings := append(p.otherMoults(crd), p.migrations(crd)...)
-		if isTrue(crd, v1alpha1.StorageMigrating) {
+func otherMigrators(c ClusterState) Result {
+	r := Result{Evidence: "nobody else is at work on the CRDs", Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
+		findings := append(c.otherMoults(crd), c.migrations(crd)...)
+		if apihelpers.IsCRDConditionTrue(crd.CustomResourceDefinition, v1alpha1.StorageMigrating) {
 			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
 				Why:  "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
 				Mend: "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
@@ -35,7 +35,7 @@ func otherMigrators(p Patient) Result {
 		}
 		return findings
 	})}
-	for _, known := range p.Migrations {
+	for _, known := range c.Migrations {
 		if known.Not != "" {
 			r.NotSeen = append(r.NotSeen, known.Not)
 		}
@@ -44,10 +44,10 @@ func otherMigrators(p Patient) Result {
 }
 
 // otherMoults are those that have written the condition beside ours.
-func (p Patient) otherMoults(crd CRD) (findings []finding.Finding) {
+func (c ClusterState) otherMoults(crd ExaminedCRD) (findings []finding.Finding) {
 	for _, entry := range crd.ManagedFields {
 		name, label, _ := strings.Cut(entry.Manager, ":")
-		if name != v1alpha1.FieldManager || entry.Manager == p.FieldManager || !crds.Owns(entry, v1alpha1.StorageMigrated) {
+		if name != v1alpha1.FieldManager || entry.Manager == c.FieldManager || !crds.Owns(entry, v1alpha1.StorageMigrated) {
 			continue
 		}
 		if label == "" {
@@ -55,13 +55,13 @@ func (p Patient) otherMoults(crd CRD) (findings []finding.Finding) {
 		}
 		findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
 			Why:  fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
-			Mend: fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, p.LabelKey)})
+			Mend: fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, c.LabelKey)})
 	}
 	return findings
 }
 
-func (p Patient) migrations(crd CRD) (findings []finding.Finding) {
-	for _, known := range p.Migrations {
+func (c ClusterState) migrations(crd ExaminedCRD) (findings []finding.Finding) {
+	for _, known := range c.Migrations {
 		for _, m := range known.Value {
 			if m.Ended || m.Resource != crd.resource() {
 				continue
@@ -79,13 +79,4 @@ func migratorOf(api string) string {
 		return "kube-storage-version-migrator"
 	}
 	return "Kubernetes' own migrator"
-}
-
-func isTrue(crd CRD, conditionType string) bool {
-	for _, c := range crd.Status.Conditions {
-		if string(c.Type) == conditionType && c.Status == apiextensionsv1.ConditionTrue {
-			return true
-		}
-	}
-	return false
 }

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"slices"
-
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -40,31 +38,28 @@ type Report struct {
 }
 
 // Examine asks all checks.
-func Examine(p Patient) Report {
+func Examine(state ClusterState) Report {
 	report := Report{OK: true, Checks: make([]Result, 0, len(checks))}
 	for _, c := range checks {
-		r := c.examine(p)
+		r := c.examine(state)
 		r.ID = c.id
 		if r.Findings == nil {
 			r.Findings = []finding.Finding{}
 		}
-		if r.Outcome == "" {
-			r.Outcome = outcomeOf(r.Findings)
-		}
 		for i := range r.Findings {
 			r.Findings[i].Rule = string(c.id)
+		}
+		switch worst := finding.Worst(r.Findings); {
+		case r.Outcome != "":
+		case worst == finding.Error, worst == finding.Warning:
+			r.Outcome = Failed
+		default:
+			r.Outcome = Passed
 		}
 		report.OK = report.OK && finding.Worst(r.Findings) != finding.Error
 		report.Checks = append(report.Checks, r)
 	}
 	return report
-}
-
-func outcomeOf(findings []finding.Finding) Outcome {
-	if slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Severity != finding.Info }) {
-		return Failed
-	}
-	return Passed
 }
 
 func notRun(why string) Result { return Result{Outcome: NotRun, Evidence: why} }

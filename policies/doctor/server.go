@@ -24,18 +24,18 @@ var lacking = []struct {
 }
 
 // kubernetes: does the API server have what Moult and its policies use?
-func kubernetes(p Patient) Result {
-	if p.Server.Not != "" {
-		return notRun(p.Server.Not)
+func kubernetes(c ClusterState) Result {
+	if c.Server.Not != "" {
+		return notRun(c.Server.Not)
 	}
-	found, err := version.ParseGeneric(p.Server.Value)
+	found, err := version.ParseGeneric(c.Server.Value)
 	if err != nil || found.Major() != 1 {
-		return notRun(fmt.Sprintf("the API server's version %q is not one of Kubernetes", p.Server.Value))
+		return notRun(fmt.Sprintf("the API server's version %q is not one of Kubernetes", c.Server.Value))
 	}
 	minor := int(found.Minor())
-	r := Result{Evidence: fmt.Sprintf("the API server is %s; Moult is tested with Kubernetes 1.%d to 1.%d", p.Server.Value, oldestTested, newestTested)}
+	r := Result{Evidence: fmt.Sprintf("the API server is %s; Moult is tested with Kubernetes 1.%d to 1.%d", c.Server.Value, oldestTested, newestTested)}
 	tell := func(severity finding.Severity, evidence, mend string) {
-		r.Findings = append(r.Findings, finding.Finding{Severity: severity, Object: "Kubernetes " + p.Server.Value, Why: evidence, Mend: mend})
+		r.Findings = append(r.Findings, finding.Finding{Severity: severity, Object: "Kubernetes " + c.Server.Value, Why: evidence, Mend: mend})
 	}
 	if minor < oldestTested {
 		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the oldest is 1.%d", oldestTested), "upgrade Kubernetes before old versions are removed")

@@ -1,12 +1,13 @@
 package doctor
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -18,15 +19,15 @@ type Known[T any] struct {
 	Not string
 }
 
-// Patient is what a cluster shows.
-type Patient struct {
+// ClusterState is what a cluster shows.
+type ClusterState struct {
 	Now time.Time
 	// LabelKey opts CRDs in to the Moult in question, and FieldManager is that Moult's in managedFields.
 	LabelKey, FieldManager string
 	// Server is the API server's version, as in v1.36.3.
 	Server Known[string]
 	// CRDs are those to examine: the opted-in ones, or those a person has named.
-	CRDs []CRD
+	CRDs []ExaminedCRD
 	// Namespaces are all that exist.
 	Namespaces Known[[]string]
 	Controller Controller
@@ -42,10 +43,10 @@ type Patient struct {
 	ReleasesNotSeen []string
 }
 
-// CRD is one CustomResourceDefinition and what was seen of its objects.
-type CRD struct {
+// ExaminedCRD is one CustomResourceDefinition and what was seen of its objects.
+type ExaminedCRD struct {
 	*apiextensionsv1.CustomResourceDefinition
-	Dying Known[[]Dying]
+	Terminating Known[[]Terminating]
 	// Aggregated are the served versions for which another API server answers.
 	Aggregated Known[[]Aggregated]
 	// In tells how many objects lie in each Namespace.
@@ -54,8 +55,8 @@ type CRD struct {
 	Writable Known[bool]
 }
 
-// Dying is an object that is being deleted.
-type Dying struct {
+// Terminating is an object that is being deleted.
+type Terminating struct {
 	Name       string // with the namespace in front
 	Since      time.Time
 	Finalizers []string
@@ -78,21 +79,16 @@ type ArgoCDKey struct {
 	State, Meaning, Mend string
 }
 
-// storageVersion is the version new objects are stored at.
-func (c CRD) storageVersion() string { return crds.StorageVersion(c.CustomResourceDefinition) }
-
-func (c CRD) resource() schema.GroupResource {
+func (c ExaminedCRD) resource() schema.GroupResource {
 	return schema.GroupResource{Group: c.Spec.Group, Resource: c.Spec.Names.Plural}
 }
 
-func (c CRD) at(version string) schema.GroupVersionKind {
+func (c ExaminedCRD) at(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: c.Spec.Group, Version: version, Kind: c.Spec.Names.Kind}
 }
 
-func (c CRD) lists(version string) bool { return crds.Has(c.CustomResourceDefinition, version) }
-
 // older are all versions but the storage version: those that could be removed.
-func (c CRD) older() (versions []string) {
+func (c ExaminedCRD) older() (versions []string) {
 	for _, v := range c.Spec.Versions {
 		if !v.Storage {
 			versions = append(versions, v.Name)
@@ -102,8 +98,8 @@ func (c CRD) older() (versions []string) {
 }
 
 // leaving are the versions that VersionRemovals name.
-func (p Patient) leaving(crd CRD) (versions []string) {
-	for _, gate := range p.Gates.Value {
+func (c ClusterState) leaving(crd ExaminedCRD) (versions []string) {
+	for _, gate := range c.Gates.Value {
 		if gate.Spec.CRDName == crd.Name {
 			versions = append(versions, gate.Spec.Versions...)
 		}
@@ -111,10 +107,38 @@ func (p Patient) leaving(crd CRD) (versions []string) {
 	return versions
 }
 
-// all makes one result of what is found about each CRD.
-func (p Patient) all(find func(CRD) []finding.Finding) (findings []finding.Finding) {
-	for _, crd := range p.CRDs {
+// all is what is found about each CRD.
+func (c ClusterState) all(find func(ExaminedCRD) []finding.Finding) (findings []finding.Finding) {
+	for _, crd := range c.CRDs {
 		findings = append(findings, find(crd)...)
 	}
 	return findings
+}
+
+// each is the result of what is found about each CRD by a fact about it, as far as that is known. Evidence is told if nothing
+// is found.
+func each[T any](c ClusterState, evidence string, fact func(ExaminedCRD) Known[T], find func(ExaminedCRD, T) []finding.Finding) Result {
+	r, seen := Result{Evidence: evidence}, 0
+	for _, crd := range c.CRDs {
+		known := fact(crd)
+		if known.Not != "" {
+			r.NotSeen = append(r.NotSeen, known.Not)
+			continue
+		}
+		seen++
+		r.Findings = append(r.Findings, find(crd, known.Value)...)
+	}
+	if seen == 0 && len(r.NotSeen) > 0 {
+		return notRun(strings.Join(r.NotSeen, "; "))
+	}
+	return r
+}
+
+// firstOf lists a few of what is wrong.
+func firstOf(all []string) string {
+	const most = 5
+	if len(all) <= most {
+		return strings.Join(all, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(all[:most], "; "), len(all)-most)
 }

@@ -31,26 +31,26 @@ type Refusal struct {
 // statusWrites: would the controller's next write to the status of a CRD be refused? To try it takes the controller's rights,
 // even as a dry run. So this looks at what was refused before, asks RBAC about the controller's user, and reads the policy
 // that lets one user alone write. What another policy or a webhook would say is known once it has refused something.
-func statusWrites(p Patient) Result {
-	r := Result{Findings: p.all(func(crd CRD) []finding.Finding {
-		if crd.Labels[p.LabelKey] != v1alpha1.MigrateLabelValue {
+func statusWrites(c ClusterState) Result {
+	r := Result{Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
+		if crd.Labels[c.LabelKey] != v1alpha1.MigrateLabelValue {
 			return nil // Moult does not write to it
 		}
-		return slices.Concat(p.refused(crd), p.lacksPermission(crd), p.keptOut(crd))
+		return slices.Concat(c.refused(crd), c.lacksPermission(crd), c.keptOut(crd))
 	})}
 	var seen []string
-	look := func(not, found string) {
+	note := func(not, found string) {
 		if not == "" {
 			seen = append(seen, found)
 		} else {
 			r.NotSeen = append(r.NotSeen, not)
 		}
 	}
-	look(p.Controller.Refusals.Not, "no refused write has been recorded")
-	for _, crd := range p.CRDs {
-		look(crd.Writable.Not, "RBAC lets "+p.Controller.User+" write")
+	note(c.Controller.Refusals.Not, "no refused write has been recorded")
+	for _, crd := range c.CRDs {
+		note(crd.Writable.Not, "RBAC lets "+c.Controller.User+" write")
 	}
-	look(p.Controller.Guards.Not, "no policy of Moult's keeps it out")
+	note(c.Controller.Guards.Not, "no policy of Moult's keeps it out")
 	r.NotSeen, seen = distinct(r.NotSeen), distinct(seen)
 	if len(seen) == 0 {
 		return notRun(strings.Join(r.NotSeen, "; "))
@@ -70,15 +70,15 @@ func distinct(sentences []string) (kept []string) {
 }
 
 // refused is the last refusal, unless a write has gone through since.
-func (p Patient) refused(crd CRD) []finding.Finding {
+func (c ClusterState) refused(crd ExaminedCRD) []finding.Finding {
 	last := Refusal{}
-	for _, refusal := range p.Controller.Refusals.Value {
+	for _, refusal := range c.Controller.Refusals.Value {
 		if refusal.CRD == crd.Name && refusal.Last.After(last.Last) {
 			last = refusal
 		}
 	}
 	// managedFields count in seconds
-	if last.CRD == "" || !last.Last.Truncate(time.Second).After(p.lastWritten(crd)) {
+	if last.CRD == "" || !last.Last.Truncate(time.Second).After(c.lastWritten(crd)) {
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
@@ -87,30 +87,30 @@ func (p Patient) refused(crd CRD) []finding.Finding {
 }
 
 // lastWritten is when Moult last changed the CRD's status.
-func (p Patient) lastWritten(crd CRD) (last time.Time) {
+func (c ClusterState) lastWritten(crd ExaminedCRD) (last time.Time) {
 	for _, entry := range crd.ManagedFields {
-		if entry.Manager == p.FieldManager && entry.Subresource == "status" && entry.Time != nil && entry.Time.After(last) {
+		if entry.Manager == c.FieldManager && entry.Subresource == "status" && entry.Time != nil && entry.Time.After(last) {
 			last = entry.Time.Time
 		}
 	}
 	return last
 }
 
-func (p Patient) lacksPermission(crd CRD) []finding.Finding {
+func (c ClusterState) lacksPermission(crd ExaminedCRD) []finding.Finding {
 	if crd.Writable.Not != "" || crd.Writable.Value {
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
-		Why: p.Controller.User + " may not patch the status of the CRD",
+		Why: c.Controller.User + " may not patch the status of the CRD",
 		Mend: `bind this rule to it: {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions/status"], verbs: ["patch"]}; ` +
 			"if the controller runs as another user, name it with --controller"}}
 }
 
-func (p Patient) keptOut(crd CRD) (findings []finding.Finding) {
-	for _, guard := range p.Controller.Guards.Value {
-		if guard.User != p.Controller.User {
+func (c ClusterState) keptOut(crd ExaminedCRD) (findings []finding.Finding) {
+	for _, guard := range c.Controller.Guards.Value {
+		if guard.User != c.Controller.User {
 			findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
-				Why:  fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, p.Controller.User),
+				Why:  fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, c.Controller.User),
 				Mend: "name the controller's user in the first variable of the policy; if the controller runs as another user, name it with --controller"})
 		}
 	}

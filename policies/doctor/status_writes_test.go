@@ -10,30 +10,30 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-func refusedBefore(ago time.Duration, crd string) func(*Patient) {
-	return func(p *Patient) {
-		p.Controller.Refusals.Value = append(p.Controller.Refusals.Value, Refusal{CRD: crd, Last: now.Add(-ago), Note: "a policy refuses it"})
+func refusedBefore(ago time.Duration, crd string) func(*ClusterState) {
+	return func(s *ClusterState) {
+		s.Controller.Refusals.Value = append(s.Controller.Refusals.Value, Refusal{CRD: crd, Last: now.Add(-ago), Note: "a policy refuses it"})
 	}
 }
 
-func writtenBefore(ago time.Duration, manager, subresource string) func(*Patient) {
-	return func(p *Patient) {
-		owned(p.CRDs[0].CustomResourceDefinition, manager, subresource, "{}")
-		p.CRDs[0].ManagedFields[len(p.CRDs[0].ManagedFields)-1].Time = &metav1.Time{Time: now.Add(-ago).Truncate(time.Second)}
+func writtenBefore(ago time.Duration, manager, subresource string) func(*ClusterState) {
+	return func(s *ClusterState) {
+		owned(s.CRDs[0].CustomResourceDefinition, manager, subresource, "{}")
+		s.CRDs[0].ManagedFields[len(s.CRDs[0].ManagedFields)-1].Time = &metav1.Time{Time: now.Add(-ago).Truncate(time.Second)}
 	}
 }
 
-func both(changes ...func(*Patient)) func(*Patient) {
-	return func(p *Patient) {
+func both(changes ...func(*ClusterState)) func(*ClusterState) {
+	return func(s *ClusterState) {
 		for _, change := range changes {
-			change(p)
+			change(s)
 		}
 	}
 }
 
 func TestWritesThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		ill            func(*Patient)
+		ill            func(*ClusterState)
 		evidence, mend string // empty if nothing is found
 	}{
 		"a write was": {both(refusedBefore(time.Hour, widgets), refusedBefore(time.Minute, widgets)),
@@ -42,21 +42,21 @@ func TestWritesThatAreRefused(t *testing.T) {
 			"a policy refuses it", ""},
 		"a write was, before somebody else's": {both(writtenBefore(0, "kubectl", "status"), writtenBefore(0, "moult", ""), refusedBefore(time.Minute, widgets)),
 			"a policy refuses it", ""},
-		"RBAC keeps the controller from it": {func(p *Patient) { p.CRDs[0].Writable.Value = false },
+		"RBAC keeps the controller from it": {func(s *ClusterState) { s.CRDs[0].Writable.Value = false },
 			controller + " may not patch the status", `resources: ["customresourcedefinitions/status"]`},
-		"a policy lets another user write": {func(p *Patient) {
-			p.Controller.Guards.Value = []Guard{{"moult-status", "system:serviceaccount:platform:moult"}}
+		"a policy lets another user write": {func(s *ClusterState) {
+			s.Controller.Guards.Value = []Guard{{"moult-status", "system:serviceaccount:platform:moult"}}
 		}, "moult-status lets system:serviceaccount:platform:moult write", "first variable of the policy"},
 
 		"a write was, before one went through":        {both(refusedBefore(time.Minute, widgets), writtenBefore(time.Minute-time.Second, "moult", "status")), "", ""},
 		"a write was, in the second of one that went": {both(refusedBefore(time.Second/2, widgets), writtenBefore(time.Second/2, "moult", "status")), "", ""},
 		"a write to another CRD was":                  {refusedBefore(time.Minute, "gadgets.example.com"), "", ""},
-		"a policy lets the controller write":          {func(p *Patient) { p.Controller.Guards.Value = []Guard{{"moult-status", controller}} }, "", ""},
+		"a policy lets the controller write":          {func(s *ClusterState) { s.Controller.Guards.Value = []Guard{{"moult-status", controller}} }, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, p := NewWithT(t), healthy()
-			c.ill(&p)
-			for _, r := range Examine(p).Checks {
+			g, s := NewWithT(t), healthy()
+			c.ill(&s)
+			for _, r := range Examine(s).Checks {
 				if r.ID != StatusWrites || c.evidence == "" {
 					g.Expect(r.Outcome).To(Equal(Passed), "%s: %v", r.ID, r.Findings)
 					continue
@@ -73,7 +73,7 @@ func TestWritesThatAreRefused(t *testing.T) {
 }
 
 func TestNothingIsSaidOfWritesThatMoultDoesNotMake(t *testing.T) {
-	p := healthy()
-	p.CRDs[0].Labels, p.CRDs[0].Writable.Value = nil, false
-	NewWithT(t).Expect(statusWrites(p).Findings).To(BeEmpty())
+	s := healthy()
+	s.CRDs[0].Labels, s.CRDs[0].Writable.Value = nil, false
+	NewWithT(t).Expect(statusWrites(s).Findings).To(BeEmpty())
 }

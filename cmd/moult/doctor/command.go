@@ -121,7 +121,7 @@ func (d *command) run(ctx context.Context, names []string) error {
 }
 
 // lookAtWrites reads what is known of the controller's writes to the status of the CRDs.
-func (d *command) lookAtWrites(ctx context.Context, eyes *eyes, p *doctor.Patient) {
+func (d *command) lookAtWrites(ctx context.Context, eyes *eyes, p *doctor.ClusterState) {
 	p.Controller.Refusals = eyes.refusals(ctx)
 	user, not := d.controller, ""
 	if user == "" {
@@ -140,8 +140,8 @@ func (d *command) lookAtWrites(ctx context.Context, eyes *eyes, p *doctor.Patien
 }
 
 // look reads all that the checks look at. With an error there may be some of the CRDs.
-func (d *command) look(ctx context.Context, eyes *eyes, crds apiextensions.CustomResourceDefinitionInterface, names []string) (doctor.Patient, error) {
-	p := doctor.Patient{Now: time.Now(), LabelKey: d.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, d.LabelKey)}
+func (d *command) look(ctx context.Context, eyes *eyes, crds apiextensions.CustomResourceDefinitionInterface, names []string) (doctor.ClusterState, error) {
+	p := doctor.ClusterState{Now: time.Now(), LabelKey: d.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, d.LabelKey)}
 	found := d.OptedIn(ctx, crds)
 	if len(names) > 0 {
 		found = cli.Named(ctx, crds, names)
@@ -153,8 +153,8 @@ func (d *command) look(ctx context.Context, eyes *eyes, crds apiextensions.Custo
 			incomplete = err
 			break
 		}
-		c := doctor.CRD{CustomResourceDefinition: cutDown(crd), Aggregated: eyes.aggregated(ctx, crd)}
-		c.Dying, c.In = eyes.lookAtObjects(ctx, crd)
+		c := doctor.ExaminedCRD{CustomResourceDefinition: cutDown(crd), Aggregated: eyes.aggregated(ctx, crd)}
+		c.Terminating, c.In = eyes.lookAtObjects(ctx, crd)
 		p.CRDs = append(p.CRDs, c)
 	}
 	if incomplete != nil && len(p.CRDs) == 0 {

@@ -67,7 +67,7 @@ func unread(err error, what, permission string) string {
 const objectsPerPage = 500
 
 // lookAtObjects reads the metadata of all objects of a CRD: what is being deleted, and where they lie.
-func (e *eyes) lookAtObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (dying doctor.Known[[]doctor.Dying], in doctor.Known[map[string]int]) {
+func (e *eyes) lookAtObjects(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (dying doctor.Known[[]doctor.Terminating], in doctor.Known[map[string]int]) {
 	version := readable(crd)
 	if version == "" {
 		dying.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
@@ -86,7 +86,7 @@ func (e *eyes) lookAtObjects(ctx context.Context, crd *apiextensionsv1.CustomRes
 			in.Value[o.Namespace]++
 			if o.DeletionTimestamp != nil {
 				name := strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
-				dying.Value = append(dying.Value, doctor.Dying{Name: name, Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
+				dying.Value = append(dying.Value, doctor.Terminating{Name: name, Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
 			}
 		}
 		return list.Continue, nil

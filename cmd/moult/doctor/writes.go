@@ -105,7 +105,7 @@ func (e *eyes) guards(ctx context.Context, labelKey string) (known doctor.Known[
 }
 
 // askRBAC asks whether the user may write the status of all CRDs, and if not, of each.
-func (e *eyes) askRBAC(ctx context.Context, user string, crds []doctor.CRD) {
+func (e *eyes) askRBAC(ctx context.Context, user string, crds []doctor.ExaminedCRD) {
 	ofAll := e.mayWriteStatus(ctx, user, "")
 	for i := range crds {
 		crds[i].Writable = ofAll
