@@ -9,6 +9,11 @@ const (
 	// MigrateLabelValue is the only value of MigrateLabel that opts in.
 	MigrateLabelValue = "true"
 
+	// MigrateLabelExcluded as the value of MigrateLabel says that a CRD is left out on
+	// purpose. Like every value but "true" it opts nothing in; beyond that, nothing is
+	// found about the CRD, and the opt-in Component leaves it alone.
+	MigrateLabelExcluded = "false"
+
 	// PausedAnnotation on a CustomResourceDefinition, with the value "true",
 	// stops Moult on that CRD until the annotation is removed.
 	PausedAnnotation = "moult.dev/paused"

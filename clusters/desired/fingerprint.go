@@ -124,13 +124,8 @@ func (p *fingerprint) references(namespace string, value any) {
 			p.references(namespace, item)
 		}
 	case map[string]any:
-		reference := delivery.Wrap(v)
-		if kind, name := reference.Text("kind"), reference.Text("name"); name != "" && slices.Contains(decisive, kind) {
-			in := namespace
-			if own := reference.Text("namespace"); own != "" {
-				in = own
-			}
-			for _, found := range p.named(kind, in, name) {
+		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); to.Name != "" && slices.Contains(decisive, to.Kind) {
+			for _, found := range p.cluster.Named(to.Kind, to.Namespace, to.Name) {
 				p.object(found)
 			}
 		}
@@ -138,20 +133,6 @@ func (p *fingerprint) references(namespace string, value any) {
 			p.references(namespace, v[key])
 		}
 	}
-}
-
-// named are the objects of a kind that a reference may mean, in the order of the units.
-func (f *follower) named(kind, namespace, name string) []*delivery.Object {
-	var found []*delivery.Object
-	for _, u := range f.cluster.Units {
-		for _, object := range u.Objects {
-			if object.GetKind() == kind && object.GetName() == name &&
-				(namespace == "" || object.GetNamespace() == "" || object.GetNamespace() == namespace) {
-				found = append(found, object)
-			}
-		}
-	}
-	return found
 }
 
 // file adds a file or a folder with all below, and what a chart there takes from beside it. A link counts for what it leads

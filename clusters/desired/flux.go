@@ -10,7 +10,7 @@ func (f *follower) flux(u *delivery.Unit) {
 	by, d := u.By, u.Sources[0]
 	u.Prune, u.Suspended = by.True("spec", "prune"), by.True("spec", "suspend")
 	for _, dependency := range by.Entries("spec", "dependsOn") {
-		u.DependsOn = append(u.DependsOn, dependencyName(dependency.Object, u.By.GetNamespace()))
+		u.DependsOn = append(u.DependsOn, delivery.ReferenceOf(dependency, u.By.GetNamespace()).String())
 	}
 	if by.Field("spec", "kubeConfig") != nil {
 		u.Unseen = "it is applied to another cluster (spec.kubeConfig)"
@@ -43,16 +43,4 @@ func (f *follower) fluxOptions(u *delivery.Unit, d delivery.Source) render.Optio
 	o.NamePrefix, o.NameSuffix = by.Text("spec", "namePrefix"), by.Text("spec", "nameSuffix")
 	o.Annotations = by.TextMap("spec", "commonMetadata", "annotations")
 	return o
-}
-
-// dependencyName is namespace/name of an entry of dependsOn.
-func dependencyName(entry map[string]any, namespace string) string {
-	name, _ := entry["name"].(string)
-	if own, _ := entry["namespace"].(string); own != "" {
-		namespace = own
-	}
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
 }

@@ -276,10 +276,7 @@ func unitName(p pointer) string {
 	if namespace == "" && p.parent != nil && p.parent.Tool == delivery.ArgoCD && p.parent.By != nil {
 		namespace = p.parent.By.Text("spec", "destination", "namespace")
 	}
-	if namespace == "" {
-		return p.by.GetName()
-	}
-	return namespace + "/" + p.by.GetName()
+	return delivery.FullName(namespace, p.by.GetName())
 }
 
 // delivers tells whether an object makes a tool apply something.

@@ -51,11 +51,8 @@ var leavingOut = []string{"ignore", "sparseCheckout", "recurseSubmodules"}
 
 // inputsOfSource adds what a Kustomization's GitRepository leaves out, and the repositories that it includes.
 func (f *follower) inputsOfSource(u *delivery.Unit) {
-	namespace := u.By.Text("spec", "sourceRef", "namespace")
-	if namespace == "" {
-		namespace = u.By.GetNamespace()
-	}
-	sources := f.named("GitRepository", namespace, u.By.Text("spec", "sourceRef", "name"))
+	from := u.By.SourceRef()
+	sources := f.cluster.Named("GitRepository", from.Namespace, from.Name)
 	for _, source := range sources {
 		for _, field := range leavingOut {
 			addInput(u, fmt.Sprintf("spec.%s of GitRepository %s", field, source.GetName()), jsonOf(source.Field("spec", field)))
@@ -82,7 +79,7 @@ func (f *follower) included(source *delivery.Object) []*delivery.Object {
 	var found []*delivery.Object
 	if source.Is("source.toolkit.fluxcd.io", "GitRepository") {
 		for _, include := range source.Entries("spec", "include") {
-			found = append(found, f.named("GitRepository", source.GetNamespace(), include.Text("repository", "name"))...)
+			found = append(found, f.cluster.Named("GitRepository", source.GetNamespace(), include.Text("repository", "name"))...)
 		}
 	}
 	return found
@@ -97,7 +94,7 @@ func (f *follower) inputsOfVariables(u *delivery.Unit) {
 	addInput(u, "spec.postBuild of Kustomization "+u.Name, jsonOf(u.By.Field("spec", "postBuild")))
 	for _, from := range u.By.Entries("spec", "postBuild", "substituteFrom") {
 		kind, name := from.Text("kind"), from.Text("name")
-		for _, object := range f.named(kind, u.By.GetNamespace(), name) {
+		for _, object := range f.cluster.Named(kind, u.By.GetNamespace(), name) {
 			addInput(u, kind+" "+name, jsonOf(deciding(object)))
 		}
 	}

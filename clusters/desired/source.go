@@ -30,24 +30,20 @@ func folder(t *repository.Tree, path string) string {
 // fluxSource says why what a Kustomization applies is not in this repository, empty if it is or may be; and the tag or
 // commit it is pinned to.
 func (f *follower) fluxSource(kustomization *delivery.Object) (elsewhere, pinned string) {
-	kind, name := kustomization.Text("spec", "sourceRef", "kind"), kustomization.Text("spec", "sourceRef", "name")
-	if kind != "GitRepository" && kind != "" {
-		return fmt.Sprintf("it comes from %s %s", kind, name), ""
+	from := kustomization.SourceRef()
+	if from.Kind != "GitRepository" && from.Kind != "" {
+		return fmt.Sprintf("it comes from %s %s", from.Kind, from.Name), ""
 	}
-	namespace := kustomization.Text("spec", "sourceRef", "namespace")
-	if namespace == "" {
-		namespace = kustomization.GetNamespace()
-	}
-	source := f.gitRepository(namespace, name)
+	source := f.gitRepository(from.Namespace, from.Name)
 	if source == nil {
 		return "", ""
 	}
 	if ours := f.gitRepository("", "flux-system"); ours != nil && normalURL(source.Text("spec", "url")) != normalURL(ours.Text("spec", "url")) {
-		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), name), ""
+		return fmt.Sprintf("it comes from another repository, %s (GitRepository %s)", source.Text("spec", "url"), from.Name), ""
 	}
 	for _, how := range []string{"commit", "tag", "semver"} {
 		if at := source.Text("spec", "ref", how); at != "" {
-			return "", fmt.Sprintf("%s %s (GitRepository %s)", how, at, name)
+			return "", fmt.Sprintf("%s %s (GitRepository %s)", how, at, from.Name)
 		}
 	}
 	return "", ""
@@ -55,12 +51,9 @@ func (f *follower) fluxSource(kustomization *delivery.Object) (elsewhere, pinned
 
 // gitRepository is a source among the objects seen so far; without a namespace it may be in any.
 func (f *follower) gitRepository(namespace, name string) *delivery.Object {
-	for _, unit := range f.cluster.Units {
-		for _, object := range unit.Objects {
-			if object.Is("source.toolkit.fluxcd.io", "GitRepository") && object.GetName() == name &&
-				(namespace == "" || object.GetNamespace() == "" || object.GetNamespace() == namespace) {
-				return object
-			}
+	for _, object := range f.cluster.Named("GitRepository", namespace, name) {
+		if object.Is("source.toolkit.fluxcd.io", "GitRepository") {
+			return object
 		}
 	}
 	return nil

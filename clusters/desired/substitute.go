@@ -22,11 +22,9 @@ func (f *follower) waits(p pointer) bool {
 }
 
 func (f *follower) configMap(namespace, name string) *delivery.Object {
-	for _, unit := range f.cluster.Units {
-		for _, object := range unit.Objects {
-			if object.Is("", "ConfigMap") && object.GetName() == name && object.GetNamespace() == namespace {
-				return object
-			}
+	for _, object := range f.cluster.Named("ConfigMap", "", name) {
+		if object.Is("", "ConfigMap") && object.GetNamespace() == namespace {
+			return object
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 // Survey is all that is built from some folders and files, and what the Kustomizations and Applications there apply,
 // whichever cluster gets it.
 type Survey struct {
-	Units []*delivery.Unit
+	delivery.Cluster
 	// Failed are the builds that failed.
 	Failed []error
 }
@@ -48,19 +48,6 @@ func Look(ctx context.Context, paths []string, stdin io.Reader, labelKey string)
 	found := &Survey{Failed: s.failed}
 	for _, b := range append(s.builds, followed...) {
 		found.Units = append(found.Units, b.unit)
-	}
-	return found
-}
-
-// Named are the objects of a kind and a name, whichever units hold them.
-func (s *Survey) Named(kind, name string) []*delivery.Object {
-	var found []*delivery.Object
-	for _, u := range s.Units {
-		for _, object := range u.Objects {
-			if object.GetKind() == kind && object.GetName() == name {
-				found = append(found, object)
-			}
-		}
 	}
 	return found
 }

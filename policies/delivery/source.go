@@ -130,5 +130,33 @@ func patchesIn(value any, field []string) []InlinePatch {
 	return patches
 }
 
+// Reference is what an object names another one by.
+type Reference struct{ Kind, Namespace, Name string }
+
+// ReferenceOf reads a reference. It means an object of the given namespace unless it says otherwise.
+func ReferenceOf(entry *Object, namespace string) Reference {
+	if own := entry.Text("namespace"); own != "" {
+		namespace = own
+	}
+	return Reference{Kind: entry.Text("kind"), Namespace: namespace, Name: entry.Text("name")}
+}
+
+// SourceRef is what a Kustomization takes its manifests from; empty if it does not say.
+func (o *Object) SourceRef() Reference {
+	content, _ := o.Field("spec", "sourceRef").(map[string]any)
+	return ReferenceOf(Wrap(content), o.GetNamespace())
+}
+
+// String is namespace/name.
+func (r Reference) String() string { return FullName(r.Namespace, r.Name) }
+
+// FullName is namespace/name, or the name if there is no namespace.
+func FullName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
 // Under is fields below others, without sharing memory.
 func Under(fields []string, more ...string) []string { return append(slices.Clone(fields), more...) }

@@ -2,8 +2,8 @@ package delivery
 
 import (
 	"fmt"
+	"iter"
 	"slices"
-	"strings"
 
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -97,38 +97,29 @@ func (c *Cluster) Applied() bool {
 	return slices.ContainsFunc(c.Units, func(u *Unit) bool { return u.Tool != "" })
 }
 
-// CRD is one CustomResourceDefinition that a cluster would get.
-type CRD struct {
-	*Object
-
-	Unit *Unit
-}
-
-// CRDs are all that the cluster would get, by name, then in the order of the units. A name stands there twice if two
-// units apply it, which is a finding, too.
-func (c *Cluster) CRDs() []CRD {
-	var found []CRD
-	for _, unit := range c.Units {
-		for _, object := range unit.Objects {
-			if object.IsCRD() {
-				found = append(found, CRD{Object: object, Unit: unit})
+// Objects are all that the cluster would get, in the order of the units, each with the unit that applies it.
+func (c *Cluster) Objects() iter.Seq2[*Unit, *Object] {
+	return func(yield func(*Unit, *Object) bool) {
+		for _, unit := range c.Units {
+			for _, object := range unit.Objects {
+				if !yield(unit, object) {
+					return
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b CRD) int { return strings.Compare(a.GetName(), b.GetName()) })
+}
+
+// Named are the objects of a kind and a name, in the order of the units. A namespace that is not given, or that an object
+// leaves to its tool, fits every other.
+func (c *Cluster) Named(kind, namespace, name string) []*Object {
+	var found []*Object
+	for _, o := range c.Objects() {
+		if o.GetKind() == kind && o.GetName() == name && (namespace == "" || o.GetNamespace() == "" || o.GetNamespace() == namespace) {
+			found = append(found, o)
+		}
+	}
 	return found
-}
-
-// CRD is the first CRD of a name, nil if the cluster would get none.
-func (c *Cluster) CRD(name string) *Object {
-	for _, unit := range c.Units {
-		for _, object := range unit.Objects {
-			if object.IsCRD() && object.GetName() == name {
-				return object
-			}
-		}
-	}
-	return nil
 }
 
 // Incomplete tells whether the unit applies more than its Objects.

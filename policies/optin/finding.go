@@ -1,6 +1,8 @@
 package optin
 
 import (
+	"slices"
+
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
@@ -70,11 +72,7 @@ type Question struct {
 func Check(u *delivery.Unit, q Question) []Found {
 	c := check{unit: u, Question: q}
 	if !q.Unseen {
-		for _, crd := range CRDs(u.Objects, q.LabelKey) {
-			if crd.concerned() {
-				c.crds = append(c.crds, crd)
-			}
-		}
+		c.crds = slices.DeleteFunc(u.CRDs(), func(crd delivery.CRD) bool { return !c.concerns(crd) })
 	}
 	var findings []Found
 	for _, r := range rules {
@@ -94,7 +92,12 @@ type check struct {
 	Question
 
 	unit *delivery.Unit
-	crds []CRD // concerned
+	crds []delivery.CRD // those of the unit that it concerns
+}
+
+// concerns tells whether there is something to migrate, now or when another version comes.
+func (c check) concerns(crd delivery.CRD) bool {
+	return !crd.Excluded(c.LabelKey) && (len(crd.Versions()) > 1 || crd.OptedIn(c.LabelKey))
 }
 
 func (c check) severity() finding.Severity {
@@ -113,17 +116,17 @@ func (c check) setting(fields ...string) []string {
 }
 
 // names are those of the CRDs that a predicate selects.
-func (c check) names(selects func(CRD) bool) []string {
+func (c check) names(selects func(delivery.CRD) bool) []string {
 	var names []string
 	for _, crd := range c.crds {
 		if selects(crd) {
-			names = append(names, crd.Object.GetName())
+			names = append(names, crd.GetName())
 		}
 	}
 	return names
 }
 
-func all(CRD) bool { return true }
+func all(delivery.CRD) bool { return true }
 
 // whose says, at the end of a sentence, which CRDs it is about.
 func (c check) whose(names []string) string {

@@ -34,8 +34,8 @@ func recreated(c check) []Found {
 			field, mend = []string{"metadata", "annotations", syncOptions}, "remove Force=true from "+syncOptions
 		}
 		if field != nil {
-			findings = append(findings, about(crd.Object, field, []string{crd.Object.GetName()},
-				losesAllObjects+crd.Object.GetName(), mend))
+			findings = append(findings, about(crd.Object, field, []string{crd.GetName()},
+				losesAllObjects+crd.GetName(), mend))
 		}
 	}
 	return findings
@@ -81,16 +81,16 @@ func replaced(c check) []Found {
 	}
 	for _, crd := range c.crds {
 		if c.argoCDMayApply() && syncOption(crd, "Replace=true") {
-			findings = append(findings, about(crd.Object, []string{"metadata", "annotations", syncOptions}, []string{crd.Object.GetName()},
-				dropsAllLabels+crd.Object.GetName(), "remove Replace=true from "+syncOptions+serverSideInstead))
+			findings = append(findings, about(crd.Object, []string{"metadata", "annotations", syncOptions}, []string{crd.GetName()},
+				dropsAllLabels+crd.GetName(), "remove Replace=true from "+syncOptions+serverSideInstead))
 		}
 	}
 	return findings
 }
 
 // syncOption tells whether the CRD's annotation holds an option for Argo CD.
-func syncOption(crd CRD, option string) bool {
-	for one := range strings.SplitSeq(crd.Object.Annotation(syncOptions), ",") {
+func syncOption(crd delivery.CRD, option string) bool {
+	for one := range strings.SplitSeq(crd.Annotation(syncOptions), ",") {
 		if strings.TrimSpace(one) == option {
 			return true
 		}

@@ -44,10 +44,10 @@ type ignored struct {
 	pointers []string
 	jq       []string
 	managers []string
-	matches  func(CRD) bool
+	matches  func(delivery.CRD) bool
 }
 
-func ignoredFields(entry *delivery.Object, field []string, matches func(CRD) bool) ignored {
+func ignoredFields(entry *delivery.Object, field []string, matches func(delivery.CRD) bool) ignored {
 	return ignored{
 		field: field, pointers: entry.Texts("jsonPointers"), jq: entry.Texts("jqPathExpressions"),
 		managers: entry.Texts("managedFieldsManagers"), matches: matches,
@@ -67,16 +67,16 @@ func (c check) ignored() []ignored {
 		entry, field := delivery.Wrap(content), c.setting(setting, strconv.Itoa(i))
 		if c.unit.Tool == delivery.Flux {
 			if target := entry.TextMap("target"); matchesExpression(target["group"], "apiextensions.k8s.io") && matchesExpression(target["kind"], "CustomResourceDefinition") {
-				found = append(found, ignored{field: field, pointers: entry.Texts("paths"), matches: func(crd CRD) bool {
-					return matchesExpression(target["name"], crd.Object.GetName())
+				found = append(found, ignored{field: field, pointers: entry.Texts("paths"), matches: func(crd delivery.CRD) bool {
+					return matchesExpression(target["name"], crd.GetName())
 				}})
 			}
 			continue
 		}
 		if matchesGlob(entry.Text("group"), "apiextensions.k8s.io") && matchesGlob(entry.Text("kind"), "CustomResourceDefinition") {
-			found = append(found, ignoredFields(entry, field, func(crd CRD) bool {
+			found = append(found, ignoredFields(entry, field, func(crd delivery.CRD) bool {
 				name := entry.Field("name")
-				return name == nil || name == "" || name == crd.Object.GetName()
+				return name == nil || name == "" || name == crd.GetName()
 			}))
 		}
 	}

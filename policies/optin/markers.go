@@ -41,7 +41,7 @@ func Markers(file string, source []byte, labelKey string) (types []string, findi
 				Rule: NoMarker, Severity: finding.Error, Place: finding.Place{File: file, Line: files.Position(t.name.Pos()).Line},
 				Why: fmt.Sprintf("%s is the storage version's type, and %s", name, why),
 				Mend: fmt.Sprintf("write // %slabels=\"%s=%s\" above the type, or the same with %s to leave the CRD out",
-					metadataMarker, labelKey, v1alpha1.MigrateLabelValue, ExcludeValue),
+					metadataMarker, labelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded),
 			})
 		}
 	}
@@ -111,7 +111,7 @@ func notMarked(markers []string, labelKey string) string {
 			key, value, _ := strings.Cut(label, "=")
 			switch {
 			case key != labelKey:
-			case value == v1alpha1.MigrateLabelValue, value == ExcludeValue:
+			case value == v1alpha1.MigrateLabelValue, value == v1alpha1.MigrateLabelExcluded:
 				return ""
 			default:
 				return fmt.Sprintf("its marker gives the label %s the value %q, and only %q opts in", labelKey, value, v1alpha1.MigrateLabelValue)

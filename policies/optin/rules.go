@@ -31,31 +31,31 @@ var rules = []rule{
 func notLabelled(c check) []Found {
 	var findings []Found
 	for _, crd := range c.crds {
-		if crd.OptedIn() {
+		if crd.OptedIn(c.LabelKey) {
 			continue
 		}
 		why, mend := c.missing(crd)
-		findings = append(findings, about(crd.Object, []string{"metadata", "labels", c.LabelKey}, []string{crd.Object.GetName()},
-			why, mend+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, ExcludeValue)))
+		findings = append(findings, about(crd.Object, []string{"metadata", "labels", c.LabelKey}, []string{crd.GetName()},
+			why, mend+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, v1alpha1.MigrateLabelExcluded)))
 	}
 	return findings
 }
 
 // missing says how the label is missing.
-func (c check) missing(crd CRD) (why, mend string) {
+func (c check) missing(crd delivery.CRD) (why, mend string) {
 	says := fmt.Sprintf("%s: %q", c.LabelKey, v1alpha1.MigrateLabelValue)
-	switch value := crd.Label.(type) {
+	switch value := crd.Label(c.LabelKey).(type) {
 	case nil:
 	case string:
 		return fmt.Sprintf("the label %s is %q, and only %q opts in", c.LabelKey, value, v1alpha1.MigrateLabelValue), "write " + says
 	default:
 		return fmt.Sprintf("the label %s is not a string, which the API server refuses", c.LabelKey), "write " + says + " with quotation marks"
 	}
-	if crd.Object.Field("metadata", "annotations", c.LabelKey) != nil {
+	if crd.Field("metadata", "annotations", c.LabelKey) != nil {
 		return fmt.Sprintf("%s is an annotation, and has to be a label", c.LabelKey), "move it to metadata.labels"
 	}
 	why = fmt.Sprintf("it has %d versions (%s) and not the label %s, so nothing migrates its objects",
-		len(crd.Versions), strings.Join(crd.Versions, ", "), c.LabelKey)
+		len(crd.Versions()), strings.Join(crd.Versions(), ", "), c.LabelKey)
 	return why, c.howToOptIn()
 }
 
@@ -87,7 +87,7 @@ func reachesNothing(c check) []Found {
 		}}
 		if patch.Reached > 0 {
 			f.Why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())
-			f.Mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, ExcludeValue)
+			f.Mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded)
 		}
 		if patch.File == "" {
 			f.Object = c.unit.By
@@ -110,7 +110,7 @@ func notApplied(c check) []Found {
 			{"reconcile", "disabled", "Flux does not reconcile the CRD"},
 		} {
 			if field := fluxSetting(crd, setting.key, setting.value); field != nil {
-				findings = append(findings, about(crd.Object, field, []string{crd.Object.GetName()},
+				findings = append(findings, about(crd.Object, field, []string{crd.GetName()},
 					setting.why, "remove "+field[len(field)-1]))
 			}
 		}
@@ -127,10 +127,10 @@ func (c check) argoCDMayApply() bool {
 
 // fluxSetting is the field in which a CRD has a setting for Flux, which looks at labels and annotations and does not
 // mind capitals; nil if it is not set.
-func fluxSetting(crd CRD, key, value string) []string {
+func fluxSetting(crd delivery.CRD, key, value string) []string {
 	key = delivery.FluxGroup + "/" + key
 	for _, where := range []string{"annotations", "labels"} {
-		if strings.EqualFold(crd.Object.Text("metadata", where, key), value) {
+		if strings.EqualFold(crd.Text("metadata", where, key), value) {
 			return []string{"metadata", where, key}
 		}
 	}

@@ -21,14 +21,14 @@ func substituted(c check) []Found {
 	var findings []Found
 	for _, crd := range c.crds {
 		const setting = delivery.FluxGroup + "/substitute"
-		if crd.Object.Field("metadata", "annotations", setting) == "disabled" || crd.Object.Field("metadata", "labels", setting) == "disabled" {
+		if crd.Field("metadata", "annotations", setting) == "disabled" || crd.Field("metadata", "labels", setting) == "disabled" {
 			continue
 		}
 		field, text := variable(crd.Object.Object, nil, by.TextMap("spec", "postBuild", "substitute"))
 		if text == "" {
 			continue
 		}
-		findings = append(findings, about(crd.Object, field, []string{crd.Object.GetName()},
+		findings = append(findings, about(crd.Object, field, []string{crd.GetName()},
 			fmt.Sprintf("Flux takes %s for a variable (spec.postBuild of Kustomization %s), so the build fails or the CRD is changed on its way", text, by.GetName()),
 			fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text)))
 	}

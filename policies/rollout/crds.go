@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 // allowStorage names versions that the storage may move to at once; policies/admission knows it, too.
@@ -58,13 +58,13 @@ func labelDropped(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.changed {
 		label, _ := d.object.Field("metadata", "labels", l.labelKey).(string)
-		if !optedIn(d.Base) || label == "true" || label == optin.ExcludeValue {
+		if !optedIn(d.Base) || label == "true" || label == v1alpha1.MigrateLabelExcluded {
 			continue
 		}
 		f := finding.Finding{
 			Severity: finding.Warning, CRD: d.Name, Place: d.object.Place("metadata", "labels", l.labelKey),
 			Why:  fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", d.node.unit.Name, l.labelKey),
-			Mend: fmt.Sprintf(`put it back, or say that it is meant with %s: "%s"`, l.labelKey, optin.ExcludeValue),
+			Mend: fmt.Sprintf(`put it back, or say that it is meant with %s: "%s"`, l.labelKey, v1alpha1.MigrateLabelExcluded),
 		}
 		if len(d.Removed()) > 0 || d.flips() {
 			f.Severity = finding.Error

@@ -43,7 +43,7 @@ its CRD,
 
   // +kubebuilder:metadata:labels="` + v1alpha1.MigrateLabel + `=` + v1alpha1.MigrateLabelValue + `"
 
-or the same with ` + optin.ExcludeValue + `, which says that the CRD is left out on purpose. A PATH is
+or the same with ` + v1alpha1.MigrateLabelExcluded + `, which says that the CRD is left out on purpose. A PATH is
 a Go file, a folder, or a folder and everything below it (./api/...); tests and
 folders that Go leaves out are left out here, too.
 

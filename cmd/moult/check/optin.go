@@ -11,7 +11,6 @@ import (
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 // optIn looks at what is in Git.
@@ -43,7 +42,7 @@ they name are built with their components and patches, looked for under the PATH
 and at the root of the repository. Warnings are about what the manifests do not
 tell for sure.
 
-A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + optin.ExcludeValue + `" is left out on purpose.
+A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" is left out on purpose.
 
 Exit codes:
   0    nothing to mend; there may be warnings

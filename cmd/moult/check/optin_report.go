@@ -54,11 +54,11 @@ func (f reportedFinding) same(other reportedFinding) bool {
 
 func reportOf(survey *desired.Survey, labelKey string) optInReport {
 	report := optInReport{OK: true, CRDs: []reportedCRD{}, Findings: []reportedFinding{}}
-	q := optin.Question{LabelKey: labelKey, ArgoCDConfig: survey.Named("ConfigMap", lua.ConfigMap)}
+	q := optin.Question{LabelKey: labelKey, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)}
 	for _, unit := range survey.Units {
-		for _, crd := range optin.CRDs(unit.Objects, labelKey) {
+		for _, crd := range unit.CRDs() {
 			report.CRDs = append(report.CRDs, reportedCRD{
-				Name: crd.Object.GetName(), Versions: crd.Versions, OptedIn: crd.OptedIn(), Excluded: crd.Excluded(), Build: unit.Build(),
+				Name: crd.GetName(), Versions: crd.Versions(), OptedIn: crd.OptedIn(labelKey), Excluded: crd.Excluded(labelKey), Build: unit.Build(),
 			})
 		}
 		found := optin.Check(unit, q)

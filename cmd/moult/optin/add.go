@@ -15,7 +15,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // change is what one file is to hold.
@@ -182,11 +182,11 @@ func (o *command) foresee(dir string, patches []types.Patch) (labelled, others [
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, crd := range optin.CRDs(rendering.Objects, o.LabelKey) {
-		if crd.OptedIn() {
-			labelled = append(labelled, crd.Object.GetName())
+	for _, crd := range delivery.CRDs(rendering.Objects) {
+		if crd.OptedIn(o.LabelKey) {
+			labelled = append(labelled, crd.GetName())
 		} else {
-			others = append(others, crd.Object.GetName())
+			others = append(others, crd.GetName())
 		}
 	}
 	return labelled, others, nil

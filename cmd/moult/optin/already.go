@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // already says of a kustomization that sets the label by itself which of the flags that say how were not applied. It is an
@@ -94,9 +95,9 @@ func (o *command) chosen(dir string) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	for _, crd := range optin.CRDs(rendering.Objects, choiceKey) {
-		if crd.OptedIn() && crd.Object.GetLabels()[o.LabelKey] != optin.ExcludeValue {
-			names = append(names, crd.Object.GetName())
+	for _, crd := range delivery.CRDs(rendering.Objects) {
+		if crd.OptedIn(choiceKey) && crd.GetLabels()[o.LabelKey] != v1alpha1.MigrateLabelExcluded {
+			names = append(names, crd.GetName())
 		}
 	}
 	return names, nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/policies/optin"
 )
 
 const (
@@ -47,7 +46,7 @@ ClusterRole, so nothing has to be bound.
 
 A PATH is a folder with a kustomization, or without one, in which case all manifests
 in it and below are taken, as Flux does; a file of manifests; or - for standard
-input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + optin.ExcludeValue + `" are left out.
+input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
 
 Exit codes:
   0    the role is printed

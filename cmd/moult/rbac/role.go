@@ -16,7 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
-	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // built are the CRDs that the paths build, each once: the last one that has a name counts.
@@ -27,17 +27,17 @@ func (r *command) built(paths []string, stdin io.Reader) ([]*apiextensionsv1.Cus
 		if err != nil {
 			return nil, err
 		}
-		for _, candidate := range optin.CRDs(rendering.Objects, r.LabelKey) {
-			if candidate.Excluded() || r.optedIn && !candidate.OptedIn() {
+		for _, candidate := range delivery.CRDs(rendering.Objects) {
+			if candidate.Excluded(r.LabelKey) || r.optedIn && !candidate.OptedIn(r.LabelKey) {
 				continue
 			}
 			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if version := candidate.Object.GetAPIVersion(); version != apiextensionsv1.SchemeGroupVersion.String() {
+			if version := candidate.GetAPIVersion(); version != apiextensionsv1.SchemeGroupVersion.String() {
 				return nil, fmt.Errorf("%s: CRD %s is of %s, which no API server knows any more; write it as %s",
-					path, candidate.Object.GetName(), version, apiextensionsv1.SchemeGroupVersion)
+					path, candidate.GetName(), version, apiextensionsv1.SchemeGroupVersion)
 			}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(candidate.Object.Object, crd); err != nil {
-				return nil, fmt.Errorf("%s: CRD %s cannot be read: %w", path, candidate.Object.GetName(), err)
+				return nil, fmt.Errorf("%s: CRD %s cannot be read: %w", path, candidate.GetName(), err)
 			}
 			if err := grantable(crd); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)

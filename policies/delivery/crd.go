@@ -1,0 +1,69 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// CRD is a CustomResourceDefinition as a manifest says it, and the unit that applies it; nil if there is none.
+type CRD struct {
+	*Object
+
+	Unit *Unit
+}
+
+// CRDs are those among objects, in their order.
+func CRDs(objects []*Object) []CRD { return (&Unit{Objects: objects}).CRDs() }
+
+// CRDs are those that the unit applies, in their order.
+func (u *Unit) CRDs() []CRD {
+	var found []CRD
+	for _, object := range u.Objects {
+		if object.IsCRD() {
+			found = append(found, CRD{Object: object, Unit: u})
+		}
+	}
+	return found
+}
+
+// CRDs are all that the cluster would get, by name, then in the order of the units. A name stands there twice if two
+// units apply it, which is a finding, too.
+func (c *Cluster) CRDs() []CRD {
+	var found []CRD
+	for _, unit := range c.Units {
+		found = append(found, unit.CRDs()...)
+	}
+	slices.SortStableFunc(found, func(a, b CRD) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return found
+}
+
+// CRD is the first CRD of a name, nil if the cluster would get none.
+func (c *Cluster) CRD(name string) *Object {
+	for _, object := range c.Objects() {
+		if object.IsCRD() && object.GetName() == name {
+			return object
+		}
+	}
+	return nil
+}
+
+// Versions are all names in spec.versions, in their order.
+func (c CRD) Versions() []string {
+	var names []string
+	for _, version := range c.Entries("spec", "versions") {
+		names = append(names, fmt.Sprint(version.Field("name")))
+	}
+	return names
+}
+
+// Label is the value of the opt-in label, nil if there is none; a manifest may hold something else than a string.
+func (c CRD) Label(key string) any { return c.Field("metadata", "labels", key) }
+
+// OptedIn tells whether the label opts the CRD in.
+func (c CRD) OptedIn(key string) bool { return c.Label(key) == v1alpha1.MigrateLabelValue }
+
+// Excluded tells whether the CRD is left out on purpose.
+func (c CRD) Excluded(key string) bool { return c.Label(key) == v1alpha1.MigrateLabelExcluded }
