@@ -22,15 +22,15 @@ func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return name
 }
 
-// Leaving are the versions that a CRD has before a change and not after it. Of a CRD that comes or goes as a whole, none
-// leaves.
+// Leaving are the versions that a CRD has before a change and not after it, in their order. Of a CRD that comes or goes as
+// a whole, none leaves.
 func Leaving(before, after *apiextensionsv1.CustomResourceDefinition) []string {
 	if before == nil || after == nil {
 		return nil
 	}
 	var leaving []string
 	for _, was := range before.Spec.Versions {
-		if !Has(after, was.Name) {
+		if !Has(after, was.Name) && !slices.Contains(leaving, was.Name) {
 			leaving = append(leaving, was.Name)
 		}
 	}
@@ -39,5 +39,15 @@ func Leaving(before, after *apiextensionsv1.CustomResourceDefinition) []string {
 
 // Has tells whether a CRD lists a version.
 func Has(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	return Version(crd, version) != nil
+}
+
+// Version is the entry of spec.versions of that name, the first if a manifest has several; nil if there is none.
+func Version(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
+	for i := range crd.Spec.Versions {
+		if crd.Spec.Versions[i].Name == name {
+			return &crd.Spec.Versions[i]
+		}
+	}
+	return nil
 }

@@ -34,22 +34,22 @@ func shape(crd *delivery.Object) *crddiff.Shape {
 	return s
 }
 
-func changesBetween(base, head *delivery.Cluster) []crddiff.CRD {
-	changes := map[string]*crddiff.CRD{}
+func changesBetween(base, head *delivery.Cluster) []crddiff.Diff {
+	changes := map[string]*crddiff.Diff{}
 	var names []string
-	take := func(c *delivery.Cluster, set func(*crddiff.CRD, *crddiff.Shape)) {
+	take := func(c *delivery.Cluster, set func(*crddiff.Diff, *crddiff.Shape)) {
 		for _, crd := range c.CRDs() {
 			name := crd.GetName()
 			if changes[name] == nil {
-				changes[name] = &crddiff.CRD{Name: name}
+				changes[name] = &crddiff.Diff{Name: name}
 				names = append(names, name)
 			}
 			set(changes[name], shape(crd.Object))
 		}
 	}
-	take(base, func(c *crddiff.CRD, s *crddiff.Shape) { c.Base = s })
-	take(head, func(c *crddiff.CRD, s *crddiff.Shape) { c.Head = s })
-	var all []crddiff.CRD
+	take(base, func(c *crddiff.Diff, s *crddiff.Shape) { c.Base = s })
+	take(head, func(c *crddiff.Diff, s *crddiff.Shape) { c.Head = s })
+	var all []crddiff.Diff
 	for _, name := range names {
 		all = append(all, *changes[name])
 	}

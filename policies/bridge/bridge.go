@@ -44,14 +44,11 @@ func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey stri
 	if lost := unknown(base, head); len(lost) > 0 {
 		return nil, fmt.Errorf("%s has objects stored at %s, whose schema neither state knows; take the CRD of the release that had it as the old state (--base)", head.Name, strings.Join(lost, ", "))
 	}
-	b := &Bridge{CRD: clean(head), Storage: storage}
-	for _, v := range base.Spec.Versions {
-		if versionOf(head, v.Name) == nil {
-			back := *v.DeepCopy()
-			back.Storage = false
-			b.CRD.Spec.Versions = append(b.CRD.Spec.Versions, back)
-			b.Back = append(b.Back, v.Name)
-		}
+	b := &Bridge{CRD: clean(head), Storage: storage, Back: crds.Leaving(base, head)}
+	for _, name := range b.Back {
+		back := *crds.Version(base, name).DeepCopy()
+		back.Storage = false
+		b.CRD.Spec.Versions = append(b.CRD.Spec.Versions, back)
 	}
 	if why := needless(base, b); why != "" {
 		return nil, &NotNeeded{head.Name, why}
@@ -65,7 +62,7 @@ func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey stri
 // unknown are the stored versions that neither CRD lists.
 func unknown(base, head *apiextensionsv1.CustomResourceDefinition) []string {
 	return slices.DeleteFunc(slices.Clone(base.Status.StoredVersions), func(name string) bool {
-		return versionOf(base, name) != nil || versionOf(head, name) != nil
+		return crds.Has(base, name) || crds.Has(head, name)
 	})
 }
 
@@ -82,7 +79,7 @@ func needless(base *apiextensionsv1.CustomResourceDefinition, b *Bridge) string 
 
 // serveStorage: Moult writes at the storage version, so it has to be served.
 func (b *Bridge) serveStorage() {
-	if v := versionOf(b.CRD, b.Storage); !v.Served {
+	if v := crds.Version(b.CRD, b.Storage); !v.Served {
 		v.Served = true
 		b.Notes = append(b.Notes, fmt.Sprintf("%s is served here, although the new CRD does not serve it: objects are rewritten through it", b.Storage))
 	}
@@ -109,7 +106,7 @@ func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
 	case converts(base):
 		b.CRD.Spec.Conversion = base.Spec.Conversion.DeepCopy()
 		note := fmt.Sprintf("the new CRD has no conversion webhook; here it is the old one's, which has to stay until %s is gone", back)
-		if versionOf(base, b.Storage) == nil {
+		if !crds.Has(base, b.Storage) {
 			note += fmt.Sprintf(", and has to know %s, which the old CRD does not have", b.Storage)
 		}
 		b.Notes = append(b.Notes, note)
@@ -120,15 +117,6 @@ func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
 
 func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
-}
-
-func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
-	for i := range crd.Spec.Versions {
-		if crd.Spec.Versions[i].Name == name {
-			return &crd.Spec.Versions[i]
-		}
-	}
-	return nil
 }
 
 // clean is a CRD without what only a cluster says about it.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -17,10 +18,10 @@ func newVersions(c *comparison) {
 	}
 	for _, v := range c.to.Versions {
 		before := c.predecessor(v.Name)
-		if c.from.has(v.Name) || before == "" {
+		if c.from.Has(v.Name) || before == "" {
 			continue
 		}
-		for _, change := range schemas(schemaOf(versionNamed(c.base, before)), schemaOf(versionNamed(c.head, v.Name))) {
+		for _, change := range schemas(schemaOf(crds.Version(c.base, before)), schemaOf(crds.Version(c.head, v.Name))) {
 			stored := c.flips() && before == c.from.Storage && v.Name == c.to.Storage
 			if change.Rule == DescriptionsChanged || stored && change.Severity != finding.Info {
 				continue // losses tells what becomes of objects that are stored
@@ -65,9 +66,9 @@ func losses(c *comparison) {
 	if c.flips() {
 		c.lost(c.from.Storage, true)
 	}
-	for _, v := range c.from.Versions {
-		if !c.to.has(v.Name) && (!c.flips() || v.Name != c.from.Storage) {
-			c.lost(v.Name, false)
+	for _, name := range c.removed {
+		if !c.flips() || name != c.from.Storage {
+			c.lost(name, false)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func losses(c *comparison) {
 // lost holds a version as it was against the storage version as it is to be. Objects are stored at it if the storage
 // version is only now another one; else they have been rewritten long since, or have to be before it can go.
 func (c *comparison) lost(name string, stored bool) {
-	for _, change := range schemas(schemaOf(versionNamed(c.base, name)), schemaOf(versionNamed(c.head, c.to.Storage))) {
+	for _, change := range schemas(schemaOf(crds.Version(c.base, name)), schemaOf(crds.Version(c.head, c.to.Storage))) {
 		if change.Severity == finding.Info {
 			continue
 		}
@@ -142,7 +143,7 @@ func divergence(c *comparison) {
 func (c *comparison) lacks(name, path string) bool {
 	known, ok := c.trees[name]
 	if !ok {
-		if s := schemaOf(versionNamed(c.head, name)); within(s) {
+		if s := schemaOf(crds.Version(c.head, name)); within(s) {
 			known = treeOf(s)
 		}
 		c.trees[name] = known

@@ -2,8 +2,8 @@ package crddiff
 
 import "github.com/moult-dev/moult/policies/finding"
 
-// CRD is what differs between two states of one CustomResourceDefinition.
-type CRD struct {
+// Diff is what differs between two states of one CustomResourceDefinition.
+type Diff struct {
 	// Name is the CRD's, for example widgets.example.com.
 	Name string `json:"name"`
 	Kind string `json:"kind"`
@@ -12,6 +12,14 @@ type CRD struct {
 	Head *Shape `json:"head,omitempty"`
 	// Changes are the gravest first, then in the order of the versions.
 	Changes []Change `json:"changes,omitempty"`
+	// Removed are the versions that leave spec.versions, in the order of the base. A CRD that is added or removed as a whole
+	// has none.
+	Removed []string `json:"removed,omitempty"`
+}
+
+// Flips tells whether the storage version changes.
+func (d Diff) Flips() bool {
+	return d.Base != nil && d.Head != nil && d.Base.Storage != "" && d.Head.Storage != "" && d.Base.Storage != d.Head.Storage
 }
 
 // Shape is what matters of one state of a CRD.

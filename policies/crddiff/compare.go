@@ -4,58 +4,44 @@ import (
 	"cmp"
 	"slices"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Compare tells what differs between two states of a CRD; either may be nil. The label's key is that of the Moult that is
 // to migrate the CRD. CRDs that no API server would take are compared as far as they go.
-func Compare(base, head *definition, labelKey string) CRD {
+func Compare(base, head *definition, labelKey string) Diff {
 	c := &comparison{base: base, head: head, trees: map[string]tree{}}
-	c.from, c.to = shapeOf(base, labelKey), shapeOf(head, labelKey)
-	crd := CRD{Base: c.from, Head: c.to}
+	c.from, c.to, c.removed = shapeOf(base, labelKey), shapeOf(head, labelKey), crds.Leaving(base, head)
+	diff := Diff{Base: c.from, Head: c.to, Removed: c.removed}
 	switch {
 	case base == nil && head == nil:
-		return crd
+		return diff
 	case base == nil:
-		crd.Name, crd.Kind = head.Name, head.Spec.Names.Kind
+		diff.Name, diff.Kind = head.Name, head.Spec.Names.Kind
 		c.add(Change{Rule: CRDAdded, Severity: finding.Info, Why: "it was not there before, so there is nothing to compare it with"})
 	case head == nil:
-		crd.Name, crd.Kind = base.Name, base.Spec.Names.Kind
+		diff.Name, diff.Kind = base.Name, base.Spec.Names.Kind
 		c.add(Change{
 			Rule: CRDRemoved, Severity: finding.Warning,
 			Why: "nothing updates it any more; if somebody or a tool that prunes deletes it, all its objects are deleted with it",
 		})
 	default:
-		crd.Name, crd.Kind = head.Name, head.Spec.Names.Kind
-		for _, look := range looks {
-			look(c)
+		diff.Name, diff.Kind = head.Name, head.Spec.Names.Kind
+		for _, compare := range comparisons {
+			compare(c)
 		}
 	}
-	crd.Changes = c.sorted()
-	return crd
+	diff.Changes = c.sorted()
+	return diff
 }
 
-// looks are all that is compared. The order does not matter: the changes are sorted.
-var looks = []func(*comparison){identity, label, pruning, conversion, versions, offers, fields, newVersions, losses, divergence}
-
-// Removed are the versions that leave spec.versions, in the order of the base. A CRD that is added or removed as a whole
-// has none.
-func (c CRD) Removed() []string {
-	if c.Base == nil || c.Head == nil {
-		return nil
-	}
-	var names []string
-	for _, v := range c.Base.Versions {
-		if !c.Head.has(v.Name) {
-			names = append(names, v.Name)
-		}
-	}
-	return names
-}
+// comparisons are all that is compared. The order does not matter: the changes are sorted.
+var comparisons = []func(*comparison){identity, label, pruning, conversion, versions, subresources, fields, newVersions, losses, divergence}
 
 // Sets compares all CRDs of two renderings and returns those that differ, by name. Of several with the same name the
 // last one counts, as when they are applied one after the other.
-func Sets(base, head []*definition, labelKey string) []CRD {
+func Sets(base, head []*definition, labelKey string) []Diff {
 	before, after := byName(base), byName(head)
 	names := map[string]bool{}
 	for name := range before {
@@ -64,18 +50,18 @@ func Sets(base, head []*definition, labelKey string) []CRD {
 	for name := range after {
 		names[name] = true
 	}
-	var differ []CRD
+	var differ []Diff
 	for _, name := range sortedKeys(names) {
-		if crd := Compare(before[name], after[name], labelKey); len(crd.Changes) > 0 {
-			differ = append(differ, crd)
+		if diff := Compare(before[name], after[name], labelKey); len(diff.Changes) > 0 {
+			differ = append(differ, diff)
 		}
 	}
 	return differ
 }
 
-func byName(crds []*definition) map[string]*definition {
+func byName(all []*definition) map[string]*definition {
 	named := map[string]*definition{}
-	for _, crd := range crds {
+	for _, crd := range all {
 		if crd != nil {
 			named[crd.Name] = crd
 		}
@@ -87,6 +73,7 @@ func byName(crds []*definition) map[string]*definition {
 type comparison struct {
 	base, head *definition
 	from, to   *Shape
+	removed    []string
 	changes    []Change
 	// trees are the head's, of the versions that somebody has asked about.
 	trees map[string]tree
@@ -98,15 +85,13 @@ func (c *comparison) add(changes ...Change) { c.changes = append(c.changes, chan
 func (c *comparison) converts() bool { return c.to.Conversion != "None" }
 
 // flips tells whether the storage version changes.
-func (c *comparison) flips() bool {
-	return c.from.Storage != "" && c.to.Storage != "" && c.from.Storage != c.to.Storage
-}
+func (c *comparison) flips() bool { return Diff{Base: c.from, Head: c.to}.Flips() }
 
 // sorted is the order that CRD.Changes promises, and a total one.
 func (c *comparison) sorted() []Change {
 	slices.SortStableFunc(c.changes, func(a, b Change) int {
 		return cmp.Or(
-			cmp.Compare(gravity(b.Severity), gravity(a.Severity)), cmp.Compare(c.place(a.Version), c.place(b.Version)),
+			cmp.Compare(b.Severity.Weight(), a.Severity.Weight()), cmp.Compare(c.place(a.Version), c.place(b.Version)),
 			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Against, b.Against),
 			cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Why, b.Why))
 	})
@@ -133,13 +118,9 @@ func (c *comparison) place(version string) int {
 	return at
 }
 
-func gravity(s finding.Severity) int {
-	return slices.Index([]finding.Severity{finding.Info, finding.Warning, finding.Error}, s)
-}
-
 // atMost is the milder of the two.
 func atMost(limit, s finding.Severity) finding.Severity {
-	if gravity(s) > gravity(limit) {
+	if s.Weight() > limit.Weight() {
 		return limit
 	}
 	return s

@@ -95,12 +95,14 @@ func covered(ours []Change, version, path string, rules []Rule, severity finding
 			}
 		case CombinationChanged, SchemaChanged: // the runner takes a branch for the field
 			return at == path
+		case UnknownFieldsKept: // additionalProperties: true is no field to the runner
+			return at == path && slices.Contains(rules, FieldRemoved)
 		case FieldRequired: // told at the field and not at the object; Info if there is a default
 			return slices.Contains(rules, FieldRequired) && (path == whole || strings.HasPrefix(at, path))
 		case EnumRemoved: // which the runner takes for values that vanish
 			return at == path && slices.Contains(rules, EnumRemoved)
 		}
-		return at == path && slices.Contains(rules, c.Rule) && gravity(c.Severity) >= gravity(severity)
+		return at == path && slices.Contains(rules, c.Rule) && c.Severity.Weight() >= severity.Weight()
 	})
 }
 

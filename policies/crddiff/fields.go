@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -14,7 +15,7 @@ import (
 // fields: each version that stays, against what it was.
 func fields(c *comparison) {
 	for _, is := range distinct(c.head) {
-		was := versionNamed(c.base, is.Name)
+		was := crds.Version(c.base, is.Name)
 		if was == nil {
 			continue
 		}

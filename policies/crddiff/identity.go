@@ -44,7 +44,7 @@ func (c *comparison) renamedSome(more, fewer Rule, from, to []string, whyMore, w
 
 // label: whether Moult is to look after the CRD.
 func label(c *comparison) {
-	was, is := c.from.optedIn(), c.to.optedIn()
+	was, is := c.from.OptedIn(), c.to.OptedIn()
 	switch {
 	case !was && is:
 		c.add(Change{Rule: OptInLabelGained, Severity: finding.Info, From: text(c.from.Label), To: text(c.to.Label), Why: "Moult migrates the objects of the CRD from now on"})

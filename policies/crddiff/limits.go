@@ -20,7 +20,7 @@ func (f field) limits() {
 	lower(f, "minProperties", positive(a.MinProperties), positive(b.MinProperties))
 	f.exclusive("maximum", a.ExclusiveMaximum, b.ExclusiveMaximum)
 	f.exclusive("minimum", a.ExclusiveMinimum, b.ExclusiveMinimum)
-	f.multiple()
+	limit(f, "multipleOf", a.MultipleOf, b.MultipleOf, func(_, _ float64) bool { return true }) // another one allows other values
 }
 
 // positive: nothing is shorter than 0.
@@ -65,16 +65,5 @@ func (f field) exclusive(name string, was, is bool) {
 		f.add(LimitTightened, finding.Error, name+" allowed", name+" not allowed", stricter)
 	case was && !is:
 		f.add(LimitLoosened, finding.Info, name+" not allowed", name+" allowed", "clients have to bear it")
-	}
-}
-
-func (f field) multiple() {
-	from, to := f.a.MultipleOf, f.b.MultipleOf
-	switch {
-	case from == nil && to == nil, from != nil && to != nil && cmp.Compare(*from, *to) == 0:
-	case to == nil:
-		f.add(LimitLoosened, finding.Info, said("multipleOf", from), "", "clients have to bear it")
-	default:
-		f.add(LimitTightened, finding.Error, said("multipleOf", from), said("multipleOf", to), stricter)
 	}
 }

@@ -30,10 +30,10 @@ func hold(g Gomega, base, head *definition) {
 		g.Expect(c.Rule).NotTo(BeEmpty())
 		g.Expect(c.Why).NotTo(BeEmpty())
 		if i > 0 {
-			g.Expect(gravity(c.Severity)).To(BeNumerically("<=", gravity(there.Changes[i-1].Severity)), "the gravest first")
+			g.Expect(c.Severity.Weight()).To(BeNumerically("<=", there.Changes[i-1].Severity.Weight()), "the gravest first")
 		}
 	}
-	for _, version := range there.Removed() {
+	for _, version := range there.Removed {
 		g.Expect(slices.ContainsFunc(there.Changes, func(c Change) bool {
 			return c.Version == version && c.Rule == VersionRemoved && c.Severity != finding.Info
 		})).To(BeTrue(), "no removal goes unnoticed")

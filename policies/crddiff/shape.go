@@ -5,6 +5,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
@@ -51,13 +52,16 @@ func (s *Shape) Version(name string) (Version, bool) {
 	return s.Versions[i], true
 }
 
-func (s *Shape) has(name string) bool {
+// Has tells whether there is a version of that name.
+func (s *Shape) Has(name string) bool {
 	_, ok := s.Version(name)
 	return ok
 }
 
-// optedIn tells whether Moult may migrate the CRD.
-func (s *Shape) optedIn() bool { return s.Label != nil && *s.Label == v1alpha1.MigrateLabelValue }
+// OptedIn tells whether Moult may migrate the CRD.
+func (s *Shape) OptedIn() bool {
+	return s != nil && s.Label != nil && *s.Label == v1alpha1.MigrateLabelValue
+}
 
 // strategyOf is None where nothing is said, as the API server defaults it.
 func strategyOf(crd *definition) apiextensionsv1.ConversionStrategyType {
@@ -71,21 +75,11 @@ func strategyOf(crd *definition) apiextensionsv1.ConversionStrategyType {
 func distinct(crd *definition) []*versionOf {
 	var firsts []*versionOf
 	for i := range crd.Spec.Versions {
-		if v := &crd.Spec.Versions[i]; v == versionNamed(crd, v.Name) {
+		if v := &crd.Spec.Versions[i]; v == crds.Version(crd, v.Name) {
 			firsts = append(firsts, v)
 		}
 	}
 	return firsts
-}
-
-// versionNamed is the first of the name; nil if there is none.
-func versionNamed(crd *definition, name string) *versionOf {
-	for i := range crd.Spec.Versions {
-		if crd.Spec.Versions[i].Name == name {
-			return &crd.Spec.Versions[i]
-		}
-	}
-	return nil
 }
 
 // schemaOf is nil when the version has none.

@@ -23,10 +23,9 @@ func versions(c *comparison) {
 			Why: "clients may use it as soon as every API server has seen the CRD",
 		})
 	}
-	for _, v := range c.from.Versions {
-		if !c.to.has(v.Name) {
-			c.removed(v)
-		}
+	for _, name := range c.removed {
+		was, _ := c.from.Version(name)
+		c.leaves(was)
 	}
 	c.storage()
 }
@@ -60,7 +59,7 @@ func (s *Shape) stored() []string {
 	return names
 }
 
-func (c *comparison) removed(v Version) {
+func (c *comparison) leaves(v Version) {
 	why := "the API server refuses it while status.storedVersions names the version"
 	if v.Served {
 		why += ", and clients and manifests that use it fail afterwards"
@@ -88,7 +87,7 @@ func (c *comparison) flipped() {
 		flip.Severity, flip.Why = finding.Warning, fmt.Sprintf("%s is served and stored at once: an API server that has not seen the change yet does not serve what is written at it", to)
 	}
 	c.add(flip)
-	if !c.to.has(from) {
+	if !c.to.Has(from) {
 		c.add(Change{
 			Rule: StorageFlippedAndRemoved, Severity: finding.Error, Version: from, From: from, To: to,
 			Why: fmt.Sprintf("the API server refuses it where objects were ever stored at %s: flip in one commit, wait for the migration, and remove in another", from),

@@ -21,6 +21,9 @@ const (
 	Info Severity = "info"
 )
 
+// Weight orders severities: the graver, the greater; what is none weighs least.
+func (s Severity) Weight() int { return slices.Index([]Severity{Info, Warning, Error}, s) }
+
 // Place is where something is written.
 type Place struct {
 	// File is a path: in a report, relative to the root of the repository, with slashes.
@@ -70,7 +73,7 @@ type Finding struct {
 func Worst(findings []Finding) Severity {
 	var worst Severity
 	for _, f := range findings {
-		if weight(f.Severity) > weight(worst) {
+		if f.Severity.Weight() > worst.Weight() {
 			worst = f.Severity
 		}
 	}
@@ -82,10 +85,8 @@ func Worst(findings []Finding) Severity {
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
-			cmp.Compare(weight(b.Severity), weight(a.Severity)), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Cluster, b.Cluster),
+			cmp.Compare(b.Severity.Weight(), a.Severity.Weight()), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Cluster, b.Cluster),
 			cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Line, b.Place.Line),
 			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Why, b.Why))
 	})
 }
-
-func weight(s Severity) int { return slices.Index([]Severity{Info, Warning, Error}, s) }

@@ -80,7 +80,7 @@ func (r *Report) safely() string {
 
 // subject is what a sentence is about: the versions that leave, unless it names them itself or is about something else in
 // the CRD.
-func (c CRD) subject(decided InCluster) string {
+func (c ChangedCRD) subject(decided InCluster) string {
 	names := func(version string) bool {
 		return strings.HasPrefix(decided.Sentence, version+" ") || strings.HasPrefix(decided.Sentence, version+":")
 	}

@@ -23,7 +23,7 @@ func (m meaning) gate() (v1alpha1.VersionRemovalSpec, bool) {
 			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &gate) != nil || gate.Spec.CRDName != m.change.Name {
 				continue // the API server refuses what is broken, and rollout says that there is no gate
 			}
-			if !slices.ContainsFunc(m.change.Removed(), func(v string) bool { return !slices.Contains(gate.Spec.Versions, v) }) {
+			if !slices.ContainsFunc(m.change.Removed, func(v string) bool { return !slices.Contains(gate.Spec.Versions, v) }) {
 				return gate.Spec, true
 			}
 		}

@@ -32,7 +32,7 @@ func Make(in Input) Report {
 			r.add(c, d.place(c.Name), m.inCluster())
 		}
 	}
-	slices.SortStableFunc(r.CRDs, func(a, b CRD) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.CRDs, func(a, b ChangedCRD) int { return strings.Compare(a.Name, b.Name) })
 	r.addManifests(in.Manifests)
 	r.Findings = together(r.Findings, len(in.Clusters))
 	r.conclude()
@@ -57,14 +57,14 @@ func (d Delivered) place(crd string) finding.Place {
 }
 
 // add puts clusters that get the very same change together.
-func (r *Report) add(c crddiff.CRD, at finding.Place, meant InCluster) {
+func (r *Report) add(c crddiff.Diff, at finding.Place, meant InCluster) {
 	for i := range r.CRDs {
-		if same := r.CRDs[i]; same.Name == c.Name && reflect.DeepEqual(same.CRD, c) {
+		if same := r.CRDs[i]; same.Name == c.Name && reflect.DeepEqual(same.Diff, c) {
 			r.CRDs[i].Clusters = append(r.CRDs[i].Clusters, meant)
 			return
 		}
 	}
-	r.CRDs = append(r.CRDs, CRD{CRD: c, Removed: c.Removed(), Place: at, Clusters: []InCluster{meant}})
+	r.CRDs = append(r.CRDs, ChangedCRD{Diff: c, Place: at, Clusters: []InCluster{meant}})
 }
 
 // about are the findings that concern a CRD.

@@ -21,10 +21,10 @@ const (
 )
 
 // leftBehind finds the manifests that a cluster gets and that the API server will not know any more.
-func leftBehind(d Delivered, changes []crddiff.CRD) []finding.Finding {
+func leftBehind(d Delivered, changes []crddiff.Diff) []finding.Finding {
 	var found []finding.Finding
 	for _, c := range changes {
-		versions := c.Removed()
+		versions := c.Removed
 		if len(versions) == 0 {
 			continue
 		}

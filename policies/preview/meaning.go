@@ -35,7 +35,7 @@ const (
 type meaning struct {
 	in     Input
 	to     Delivered
-	change crddiff.CRD
+	change crddiff.Diff
 	// found are the findings about the CRD in this cluster.
 	found []finding.Finding
 }
@@ -176,7 +176,7 @@ func (m meaning) ask() snapshot.Ask {
 	ask := snapshot.Ask{CRD: m.change.Name, Versions: m.leaving(), LabelKey: m.in.LabelKey, MaxAge: m.in.MaxAge}
 	if m.change.Head != nil {
 		ask.Storage = m.change.Head.Storage
-		labelled := m.change.Head.Label != nil && *m.change.Head.Label == v1alpha1.MigrateLabelValue
+		labelled := m.change.Head.OptedIn()
 		ask.HeadLabel = &labelled
 	}
 	if gate, found := m.gate(); found {
@@ -188,7 +188,7 @@ func (m meaning) ask() snapshot.Ask {
 // leaving are the versions that the cluster loses: those that leave in Git, and those that it has although Git has not,
 // because a release was skipped or the cluster is not where the base is.
 func (m meaning) leaving() []string {
-	versions := slices.Clone(m.change.Removed())
+	versions := slices.Clone(m.change.Removed)
 	if m.change.Head == nil || m.to.Snapshot == nil {
 		return versions
 	}
@@ -201,7 +201,7 @@ func (m meaning) leaving() []string {
 		has = append(has, v.Name)
 	}
 	for _, v := range has {
-		if _, stays := m.change.Head.Version(v); !stays && !slices.Contains(versions, v) {
+		if !m.change.Head.Has(v) && !slices.Contains(versions, v) {
 			versions = append(versions, v)
 		}
 	}

@@ -37,7 +37,7 @@ type Report struct {
 	Sentence string    `json:"sentence"`
 	Clusters []Cluster `json:"clusters,omitempty"`
 	// CRDs are those that differ, by name.
-	CRDs []CRD `json:"crds,omitempty"`
+	CRDs []ChangedCRD `json:"crds,omitempty"`
 	// Findings are sorted by finding.Sort.
 	Findings []finding.Finding `json:"findings,omitempty"`
 	// Manifests are objects in the repository still written at a version that leaves.
@@ -56,11 +56,10 @@ type Cluster struct {
 	Rollout *rollout.Rollout `json:"rollout,omitempty"`
 }
 
-// CRD is what changes in one CRD, and what that means in each cluster that gets the change.
-type CRD struct {
-	crddiff.CRD `json:",inline"`
-	// Removed are the versions that leave spec.versions.
-	Removed  []string      `json:"removed,omitempty"`
+// ChangedCRD is what changes in one CRD, and what that means in each cluster that gets the change.
+type ChangedCRD struct {
+	crddiff.Diff `json:",inline"`
+
 	Place    finding.Place `json:"place,omitzero"`
 	Clusters []InCluster   `json:"clusters,omitempty"`
 }

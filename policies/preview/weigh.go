@@ -34,7 +34,7 @@ func weigh(c crddiff.Change) (Verdict, bool) {
 }
 
 // losses are findings about changes that block by themselves, so that they stand beside the line of the diff.
-func (d Delivered) losses(c crddiff.CRD) []finding.Finding {
+func (d Delivered) losses(c crddiff.Diff) []finding.Finding {
 	var found []finding.Finding
 	for _, one := range c.Changes {
 		if v, counts := weigh(one); !counts || v != Blocked || one.Rule == crddiff.StorageFlippedAndRemoved {

@@ -26,9 +26,9 @@ func (n Notes) Markdown() string {
 	return b.String()
 }
 
-func (c CRD) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n### %s (`%s`)\n", c.Kind, c.Name)
-	switch c.State {
+func (n Note) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n### %s (`%s`)\n", n.Kind, n.Name)
+	switch n.State {
 	case "added":
 		b.WriteString("\nIt is new.\n")
 		return
@@ -36,26 +36,26 @@ func (c CRD) write(b *strings.Builder) {
 		b.WriteString("\n**It is gone.** Whoever deletes the CRD deletes all its objects with it.\n")
 		return
 	}
-	if len(c.General) > 0 {
+	if len(n.General) > 0 {
 		b.WriteString("\n")
 	}
-	write(b, c.General)
-	for _, v := range c.Versions {
+	write(b, n.General)
+	for _, v := range n.Versions {
 		v.write(b)
 	}
 	b.WriteString("\n#### Upgrade\n")
-	if len(c.Order) == 0 {
+	if len(n.Order) == 0 {
 		b.WriteString("\nThe order does not matter, and no stored object has to be migrated.\n")
 	} else {
 		b.WriteString("\n")
 	}
-	for _, sentence := range c.Order {
+	for _, sentence := range n.Order {
 		fmt.Fprintf(b, "- %s\n", sentence)
 	}
-	if len(c.Migration) > 0 {
+	if len(n.Migration) > 0 {
 		b.WriteString("\n#### Migration of stored objects\n")
 	}
-	for i, step := range c.Migration {
+	for i, step := range n.Migration {
 		fmt.Fprintf(b, "\n%d. %s\n", i+1, step.Text)
 		if step.Code != "" {
 			fmt.Fprintf(b, "\n   ```%s\n   %s\n   ```\n", step.Language, strings.ReplaceAll(step.Code, "\n", "\n   "))

@@ -12,8 +12,8 @@ import (
 
 // migration are the steps from objects stored at an old version to a CRD without it: opt in, store at the new version
 // and wait, remove behind a gate. A release may ask for any part of them.
-func migration(crd crddiff.CRD, base, head, labelKey string) []Step {
-	removed, flipped := crd.Removed(), flips(crd)
+func migration(crd crddiff.Diff, base, head, labelKey string) []Step {
+	removed, flipped := crd.Removed, crd.Flips()
 	stored := flipped && slices.Contains(removed, crd.Base.Storage)
 	switch {
 	case stored:
@@ -32,12 +32,12 @@ func migration(crd crddiff.CRD, base, head, labelKey string) []Step {
 }
 
 // optIn: before is about the CRD as it was, else about the one of this release.
-func optIn(crd crddiff.CRD, labelKey string, before bool) Step {
+func optIn(crd crddiff.Diff, labelKey string, before bool) Step {
 	shape, whose := crd.Head, "The CRD of this release carries"
 	if before {
 		shape, whose = crd.Base, "The CRD of the release before carries"
 	}
-	if shape.Label != nil && *shape.Label == v1alpha1.MigrateLabelValue {
+	if shape.OptedIn() {
 		return Step{Text: whose + " the opt-in label, so that Moult migrates its objects."}
 	}
 	return Step{
@@ -46,14 +46,14 @@ func optIn(crd crddiff.CRD, labelKey string, before bool) Step {
 	}
 }
 
-func wait(crd crddiff.CRD) Step {
+func wait(crd crddiff.Diff) Step {
 	return Step{
 		Text:     fmt.Sprintf("Wait until %s is True for the CRD; without Moult's controller in the cluster, `moult migrate` does the work.", code(v1alpha1.StorageMigrated)),
 		Language: "sh", Code: "moult status --watch " + crd.Name,
 	}
 }
 
-func gate(crd crddiff.CRD, removed []string) Step {
+func gate(crd crddiff.Diff, removed []string) Step {
 	plural, _, _ := strings.Cut(crd.Name, ".")
 	return Step{
 		Text: "Apply this release in a commit that adds a VersionRemoval in an earlier sync wave (Argo CD), or in a Kustomization that the one with the CRD lists under `dependsOn` (Flux). " +
@@ -73,21 +73,21 @@ spec:
 }
 
 // bridge: the release cannot be applied to a cluster that has the one before.
-func bridge(crd crddiff.CRD, base, head string) Step {
+func bridge(crd crddiff.Diff, base, head string) Step {
 	return Step{
 		Text: fmt.Sprintf("This release cannot be applied to a cluster that has the one before: apply a CRD that has %s and stores at %s first. It carries the opt-in label.",
-			list(append(crd.Removed(), crd.Head.Storage), "and"), code(crd.Head.Storage)),
+			list(append(crd.Removed, crd.Head.Storage), "and"), code(crd.Head.Storage)),
 		Language: "sh", Code: fmt.Sprintf("moult bridge --base %s --head %s --crd %s > bridge.yaml\nkubectl apply --server-side -f bridge.yaml", words.Shell(base), words.Shell(head), crd.Name),
 	}
 }
 
 // dryRun are what to try.
-func dryRun(crds []crddiff.CRD) []Command {
+func dryRun(crds []crddiff.Diff) []Command {
 	var migrated []string
 	applied := false
 	for _, crd := range crds {
 		applied = applied || crd.Head != nil
-		if flips(crd) || len(crd.Removed()) > 0 {
+		if crd.Flips() || len(crd.Removed) > 0 {
 			migrated = append(migrated, crd.Name)
 		}
 	}

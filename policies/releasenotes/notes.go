@@ -20,13 +20,13 @@ type Notes struct {
 	Base string `json:"base"`
 	Head string `json:"head"`
 	// CRDs are those that differ, by name.
-	CRDs []CRD `json:"crds"`
+	CRDs []Note `json:"crds"`
 	// DryRun are commands that write nothing and tell whether the release would go through.
 	DryRun []Command `json:"dryRun,omitempty"`
 }
 
-// CRD is what is to be said about one CustomResourceDefinition.
-type CRD struct {
+// Note is what is to be said about one CustomResourceDefinition.
+type Note struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	// State is "added", "removed" or "changed".
@@ -84,8 +84,8 @@ type Step struct {
 }
 
 // Make says what differs. Base and head are how the caller calls what was compared, and labelKey is the opt-in label.
-func Make(base, head string, crds []crddiff.CRD, labelKey string) Notes {
-	n := Notes{APIVersion: "notes.moult.dev/v1alpha1", Kind: "ReleaseNotes", Base: base, Head: head, CRDs: []CRD{}}
+func Make(base, head string, crds []crddiff.Diff, labelKey string) Notes {
+	n := Notes{APIVersion: "notes.moult.dev/v1alpha1", Kind: "ReleaseNotes", Base: base, Head: head, CRDs: []Note{}}
 	for _, crd := range crds {
 		n.CRDs = append(n.CRDs, about(crd, base, head, labelKey))
 	}
@@ -93,8 +93,8 @@ func Make(base, head string, crds []crddiff.CRD, labelKey string) Notes {
 	return n
 }
 
-func about(crd crddiff.CRD, base, head, labelKey string) CRD {
-	note := CRD{Name: crd.Name, Kind: crd.Kind, State: "changed", Order: order(crd), Migration: migration(crd, base, head, labelKey)}
+func about(crd crddiff.Diff, base, head, labelKey string) Note {
+	note := Note{Name: crd.Name, Kind: crd.Kind, State: "changed", Order: order(crd), Migration: migration(crd, base, head, labelKey)}
 	switch {
 	case crd.Base == nil:
 		note.State = "added"
@@ -112,7 +112,7 @@ func about(crd crddiff.CRD, base, head, labelKey string) CRD {
 			continue
 		}
 		at := c.Version
-		if c.Rule == crddiff.FieldLost || !inHead(crd, c.Version) && c.Against != "" {
+		if c.Rule == crddiff.FieldLost || !crd.Head.Has(c.Version) && c.Against != "" {
 			entry.Text += fmt.Sprintf(", compared with `%s`", c.Against)
 		}
 		v, ok := versions[at]
@@ -120,7 +120,7 @@ func about(crd crddiff.CRD, base, head, labelKey string) CRD {
 			v = &Version{Name: at, Standing: standing(crd, at)}
 			versions[at] = v
 		}
-		if c.Against != "" && !inBase(crd, at) {
+		if c.Against != "" && !crd.Base.Has(at) {
 			v.Against = c.Against
 		}
 		v.put(c.Rule, entry)
@@ -158,13 +158,13 @@ func entryOf(c crddiff.Change) Entry {
 }
 
 // standing says what a version is for from now on.
-func standing(crd crddiff.CRD, name string) string {
+func standing(crd crddiff.Diff, name string) string {
 	is, stays := crd.Head.Version(name)
 	if !stays {
 		return "gone"
 	}
 	var words []string
-	if !inBase(crd, name) {
+	if !crd.Base.Has(name) {
 		words = append(words, "new")
 	}
 	if is.Storage {
@@ -180,32 +180,16 @@ func standing(crd crddiff.CRD, name string) string {
 }
 
 // names are those of all versions: those that stay, the newest first, and then those that go.
-func names(crd crddiff.CRD) []string {
-	var stay, gone []string
+func names(crd crddiff.Diff) []string {
+	var stay []string
 	if crd.Head != nil {
 		for _, v := range crd.Head.Versions {
 			stay = append(stay, v.Name)
 		}
 	}
-	if crd.Base != nil {
-		for _, v := range crd.Base.Versions {
-			if !inHead(crd, v.Name) {
-				gone = append(gone, v.Name)
-			}
-		}
-	}
+	gone := slices.Clone(crd.Removed)
 	newest := func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) }
 	slices.SortStableFunc(stay, newest)
 	slices.SortStableFunc(gone, newest)
 	return append(stay, gone...)
-}
-
-func inBase(crd crddiff.CRD, name string) bool {
-	_, ok := crd.Base.Version(name)
-	return ok
-}
-
-func inHead(crd crddiff.CRD, name string) bool {
-	_, ok := crd.Head.Version(name)
-	return ok
 }

@@ -27,7 +27,7 @@ func TestNotes(t *testing.T) {
 			g := NewWithT(t)
 			content, err := os.ReadFile(expected)
 			g.Expect(err).NotTo(HaveOccurred())
-			var crds []crddiff.CRD
+			var crds []crddiff.Diff
 			g.Expect(json.Unmarshal(content, &crds)).To(Succeed())
 			n := Make("git:v1:crds", "git:v2:crds", crds, v1alpha1.MigrateLabel)
 			golden(g, filepath.Join(folder, "notes.md"), []byte(n.Markdown()))

@@ -10,7 +10,7 @@ import (
 )
 
 // order are sentences about what has to come before what. None means that it does not matter.
-func order(crd crddiff.CRD) []string {
+func order(crd crddiff.Diff) []string {
 	if crd.Base == nil || crd.Head == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func order(crd crddiff.CRD) []string {
 	if _, ok := find(crd, crddiff.ConversionWebhookRemoved); ok {
 		say("The conversion webhook has to run until the CRD is applied.")
 	}
-	removed, flipped := crd.Removed(), flips(crd)
+	removed, flipped := crd.Removed, crd.Flips()
 	if flipped {
 		say("This release stores objects at %s. Do not skip it: what is stored at %s has to be rewritten while the CRD has both versions.", code(crd.Head.Storage), code(crd.Base.Storage))
 	}
@@ -41,22 +41,18 @@ func order(crd crddiff.CRD) []string {
 }
 
 // more tells whether the CRD takes what it did not take before.
-func more(crd crddiff.CRD) bool {
+func more(crd crddiff.Diff) bool {
 	return slices.ContainsFunc(crd.Changes, func(c crddiff.Change) bool {
 		return c.Rule == crddiff.VersionAdded || c.Rule == crddiff.FieldAdded && c.Against == "" || c.Rule == crddiff.EnumValuesAdded && c.Against == ""
 	})
 }
 
-func find(crd crddiff.CRD, rule crddiff.Rule) (crddiff.Change, bool) {
+func find(crd crddiff.Diff, rule crddiff.Rule) (crddiff.Change, bool) {
 	i := slices.IndexFunc(crd.Changes, func(c crddiff.Change) bool { return c.Rule == rule })
 	if i < 0 {
 		return crddiff.Change{}, false
 	}
 	return crd.Changes[i], true
-}
-
-func flips(crd crddiff.CRD) bool {
-	return crd.Base != nil && crd.Head != nil && crd.Base.Storage != "" && crd.Head.Storage != "" && crd.Base.Storage != crd.Head.Storage
 }
 
 // list writes names for people, with a word before the last one.

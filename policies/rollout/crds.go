@@ -18,7 +18,7 @@ const allowStorage = "moult.dev/allow-storage"
 func flipWithRemoval(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.removals() {
-		if !d.flips() || hasVersion(d.Head, d.Base.Storage) {
+		if !d.Flips() || d.Head.Has(d.Base.Storage) {
 			continue
 		}
 		findings = append(findings, finding.Finding{
@@ -34,7 +34,7 @@ func flipWithRemoval(l *look) []finding.Finding {
 func flipNotServed(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.changed {
-		if !d.flips() || !hasVersion(d.Head, d.Base.Storage) || slices.ContainsFunc(d.Base.Versions, func(v crddiff.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
+		if !d.Flips() || !d.Head.Has(d.Base.Storage) || slices.ContainsFunc(d.Base.Versions, func(v crddiff.Version) bool { return v.Name == d.Head.Storage && v.Served }) {
 			continue
 		}
 		allowed := d.object.Annotation(allowStorage)
@@ -58,7 +58,7 @@ func labelDropped(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.changed {
 		label, _ := d.object.Field("metadata", "labels", l.labelKey).(string)
-		if !optedIn(d.Base) || label == "true" || label == v1alpha1.MigrateLabelExcluded {
+		if !d.Base.OptedIn() || label == "true" || label == v1alpha1.MigrateLabelExcluded {
 			continue
 		}
 		f := finding.Finding{
@@ -66,7 +66,7 @@ func labelDropped(l *look) []finding.Finding {
 			Why:  fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", d.node.unit.Name, l.labelKey),
 			Mend: fmt.Sprintf(`put it back, or say that it is meant with %s: "%s"`, l.labelKey, v1alpha1.MigrateLabelExcluded),
 		}
-		if len(d.Removed()) > 0 || d.flips() {
+		if len(d.Removed) > 0 || d.Flips() {
 			f.Severity = finding.Error
 		}
 		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) {

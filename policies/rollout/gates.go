@@ -16,12 +16,12 @@ import (
 func removalWithoutGate(l *look) []finding.Finding {
 	var findings []finding.Finding
 	for _, d := range l.removals() {
-		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) || d.flips() && !hasVersion(d.Head, d.Base.Storage) {
+		if slices.ContainsFunc(l.gates, func(g gate) bool { return g.crd() == d.Name }) || d.Flips() && !d.Head.Has(d.Base.Storage) {
 			continue // flipWithRemoval says that the removal has to wait for another commit
 		}
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, CRD: d.Name, Place: d.object.Place("spec", "versions"),
-			Why:  fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(d.Removed())),
+			Why:  fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(d.Removed)),
 			Mend: "add a VersionRemoval for it, in an earlier sync wave or in a Kustomization that this one depends on",
 		})
 	}
@@ -40,7 +40,7 @@ func gateLacksVersion(l *look) []finding.Finding {
 			}
 		}
 		var lacking []string
-		for _, v := range d.Removed() {
+		for _, v := range d.Removed {
 			if !slices.Contains(named, v) {
 				lacking = append(lacking, v)
 			}
@@ -67,7 +67,7 @@ func gateCannotOpen(l *look) []finding.Finding {
 			case slices.Contains(g.versions(), d.Head.Storage):
 				f.Why = fmt.Sprintf("VersionRemoval %s names %s, at which the CRD stores its objects", g.name(), d.Head.Storage)
 				f.Mend = "take " + d.Head.Storage + " out of spec.versions"
-			case !optedIn(d.Base):
+			case !d.Base.OptedIn():
 				f.Why = fmt.Sprintf("until this commit is applied the CRD is not opted in (%s), so nothing migrates its objects, and VersionRemoval %s holds this commit back", l.labelKey, g.name())
 				f.Mend = "opt the CRD in with a commit of its own, before this one"
 			default:

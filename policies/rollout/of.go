@@ -3,7 +3,6 @@ package rollout
 import (
 	"slices"
 
-	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -11,7 +10,7 @@ import (
 
 // Of puts in order how a cluster takes a pull request, and says what would go wrong. base is the cluster before it and
 // may have no units; changes are those of the CRDs that this cluster gets; labelKey is the key of the opt-in label.
-func Of(base, head delivery.Cluster, changes []crddiff.CRD, labelKey string) Rollout {
+func Of(base, head delivery.Cluster, changes []crddiff.Diff, labelKey string) Rollout {
 	l := lookAt(base, head, changes, labelKey)
 	r := Rollout{Cluster: head.Name, Steps: l.steps()}
 	for _, rule := range rules {
@@ -32,7 +31,7 @@ func Of(base, head delivery.Cluster, changes []crddiff.CRD, labelKey string) Rol
 // look is what a rule is asked about.
 type look struct {
 	base, head *delivery.Cluster
-	changes    map[string]crddiff.CRD
+	changes    map[string]crddiff.Diff
 	labelKey   string
 	order      *order
 	// changed are the CRDs of the head that differ, one for each unit that applies them.
@@ -43,7 +42,7 @@ type look struct {
 
 // delivered is a CRD in a unit.
 type delivered struct {
-	crddiff.CRD
+	crddiff.Diff
 
 	object *delivery.Object
 	node   *node
@@ -56,15 +55,15 @@ type gate struct {
 	nodes  []*node
 }
 
-func lookAt(base, head delivery.Cluster, changes []crddiff.CRD, labelKey string) *look {
-	l := &look{base: &base, head: &head, changes: map[string]crddiff.CRD{}, labelKey: labelKey, order: orderOf(&head)}
+func lookAt(base, head delivery.Cluster, changes []crddiff.Diff, labelKey string) *look {
+	l := &look{base: &base, head: &head, changes: map[string]crddiff.Diff{}, labelKey: labelKey, order: orderOf(&head)}
 	for _, c := range changes {
 		l.changes[c.Name] = c
 	}
 	for _, n := range l.order.nodes {
 		for _, object := range n.objects {
 			if c, ok := l.changes[object.GetName()]; ok && object.IsCRD() {
-				l.changed = append(l.changed, delivered{CRD: c, object: object, node: n})
+				l.changed = append(l.changed, delivered{Diff: c, object: object, node: n})
 			}
 		}
 	}
@@ -110,20 +109,7 @@ func (g gate) versions() []string { return g.object.Texts("spec", "versions") }
 
 // concerns tells whether the gate is for a version that leaves.
 func (g gate) concerns(d delivered) bool {
-	return g.crd() == d.Name && slices.ContainsFunc(d.Removed(), func(v string) bool { return slices.Contains(g.versions(), v) })
-}
-
-// flips tells whether the storage version changes.
-func (d delivered) flips() bool {
-	return d.Base != nil && d.Head != nil && d.Base.Storage != d.Head.Storage
-}
-
-func hasVersion(s *crddiff.Shape, name string) bool {
-	return slices.ContainsFunc(s.Versions, func(v crddiff.Version) bool { return v.Name == name })
-}
-
-func optedIn(s *crddiff.Shape) bool {
-	return s != nil && s.Label != nil && *s.Label == v1alpha1.MigrateLabelValue
+	return g.crd() == d.Name && slices.ContainsFunc(d.Removed, func(v string) bool { return slices.Contains(g.versions(), v) })
 }
 
 // gatesFor are the gates that are for a version that leaves.
@@ -139,5 +125,5 @@ func (l *look) gatesFor(d delivered) []gate {
 
 // removals are the CRDs that lose versions.
 func (l *look) removals() []delivered {
-	return slices.DeleteFunc(slices.Clone(l.changed), func(d delivered) bool { return len(d.Removed()) == 0 })
+	return slices.DeleteFunc(slices.Clone(l.changed), func(d delivered) bool { return len(d.Removed) == 0 })
 }

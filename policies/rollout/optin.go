@@ -40,7 +40,7 @@ func (l *look) taken(found []optin.Found) []finding.Finding {
 		if len(crds) == 0 && len(f.CRDs) > 0 {
 			continue
 		}
-		if f.Rule == optin.NotLabelled && len(crds) == 1 && optedIn(l.changes[crds[0]].Base) {
+		if f.Rule == optin.NotLabelled && len(crds) == 1 && l.changes[crds[0]].Base.OptedIn() {
 			continue // labelDropped says it
 		}
 		taken := f.Located()

@@ -47,12 +47,12 @@ func (l *look) item(object *delivery.Object, n *node) (Item, bool) {
 	if !ok || !object.IsCRD() {
 		return Item{}, false
 	}
-	d := delivered{CRD: c, object: object, node: n}
+	d := delivered{Diff: c, object: object, node: n}
 	item := Item{Role: Changed, Name: c.Name, CRD: c.Name, Place: object.Place()}
-	switch removed := d.Removed(); {
+	switch removed := d.Removed; {
 	case len(removed) > 0:
 		item.Role, item.Versions = Removal, removed
-	case d.flips():
+	case d.Flips():
 		item.Role = Flip
 	}
 	return item, true

@@ -21,12 +21,12 @@ func serverSideDiffStops(l *look) []finding.Finding {
 		}
 		f := finding.Finding{
 			Severity: finding.Warning, CRD: d.Name, Place: place,
-			Why:  fmt.Sprintf("with ServerSideDiff=true (%s) the whole Application shows a ComparisonError, and nothing of this commit is applied, until %s is no longer a stored version", by, list(d.Removed())),
+			Why:  fmt.Sprintf("with ServerSideDiff=true (%s) the whole Application shows a ComparisonError, and nothing of this commit is applied, until %s is no longer a stored version", by, list(d.Removed)),
 			Mend: "let the migration end before this is merged, or expect the error until then",
 		}
-		if !optedIn(d.Base) {
+		if !d.Base.OptedIn() {
 			f.Severity = finding.Error
-			f.Why = fmt.Sprintf("with ServerSideDiff=true (%s) nothing of this commit is applied while %s is a stored version, the opt-in label neither: it stays so forever", by, list(d.Removed()))
+			f.Why = fmt.Sprintf("with ServerSideDiff=true (%s) nothing of this commit is applied while %s is a stored version, the opt-in label neither: it stays so forever", by, list(d.Removed))
 			f.Mend = "opt the CRD in with a commit of its own, before this one"
 		}
 		findings = append(findings, f)

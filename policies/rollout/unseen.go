@@ -104,7 +104,7 @@ func notFollowed(l *look) []finding.Finding {
 // leaves tells whether a version or a whole CRD leaves.
 func (l *look) leaves() bool {
 	for _, c := range l.changes {
-		if c.Head == nil || len(c.Removed()) > 0 {
+		if c.Head == nil || len(c.Removed) > 0 {
 			return true
 		}
 	}

@@ -267,10 +267,17 @@ func shapeOf(crd *delivery.Object) *crddiff.Shape {
 }
 
 // changesOf are the CRDs that differ.
-func changesOf(base, head *delivery.Cluster) []crddiff.CRD {
-	var changes []crddiff.CRD
+func changesOf(base, head *delivery.Cluster) []crddiff.Diff {
+	var changes []crddiff.Diff
 	for _, name := range []string{"widgets.example.com", "gadgets.example.com"} {
-		c := crddiff.CRD{Name: name, Base: shapeOf(base.CRD(name)), Head: shapeOf(head.CRD(name))}
+		c := crddiff.Diff{Name: name, Base: shapeOf(base.CRD(name)), Head: shapeOf(head.CRD(name))}
+		if c.Base != nil && c.Head != nil {
+			for _, v := range c.Base.Versions {
+				if !c.Head.Has(v.Name) {
+					c.Removed = append(c.Removed, v.Name)
+				}
+			}
+		}
 		if before, after := base.CRD(name), head.CRD(name); (before != nil || after != nil) &&
 			(before == nil || after == nil || !equality.Semantic.DeepEqual(before.Object, after.Object)) {
 			changes = append(changes, c)
@@ -282,7 +289,7 @@ func changesOf(base, head *delivery.Cluster) []crddiff.CRD {
 // pullRequest is what Of is asked about.
 type pullRequest struct {
 	base, head delivery.Cluster
-	changes    []crddiff.CRD
+	changes    []crddiff.Diff
 }
 
 func (p pullRequest) rollout() Rollout { return Of(p.base, p.head, p.changes, key) }

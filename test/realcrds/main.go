@@ -96,7 +96,7 @@ func releases(ctx context.Context, p pair) (base, head []*apiextensionsv1.Custom
 }
 
 // check finds what is wrong with what was found.
-func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crddiff.CRD) []error {
+func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crddiff.Diff) []error {
 	var wrong []error
 	for _, crds := range [][]*apiextensionsv1.CustomResourceDefinition{base, head} {
 		if same := crddiff.Sets(crds, crds, v1alpha1.MigrateLabel); len(same) > 0 {
@@ -107,7 +107,7 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crdd
 	for _, crd := range head {
 		after[crd.Name] = crd
 	}
-	found := map[string]crddiff.CRD{}
+	found := map[string]crddiff.Diff{}
 	for _, crd := range differ {
 		found[crd.Name] = crd
 	}
@@ -131,7 +131,7 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crdd
 }
 
 // tell prints what somebody should look at.
-func tell(out io.Writer, p pair, crd crddiff.CRD) {
+func tell(out io.Writer, p pair, crd crddiff.Diff) {
 	fmt.Fprintf(out, "%s %s → %s: %s\n", p.project, p.from.version, p.to.version, crd.Name)
 	for _, c := range crd.Changes {
 		if c.Severity == finding.Info && c.Field != "" {

@@ -15,7 +15,7 @@ import (
 
 // untold are the losses that nobody told: for each version that stays, and for each that is stored or goes against the
 // new storage version, an object with every field is pruned as the API server would.
-func untold(base, head *apiextensionsv1.CustomResourceDefinition, crd crddiff.CRD) ([]string, error) {
+func untold(base, head *apiextensionsv1.CustomResourceDefinition, crd crddiff.Diff) ([]string, error) {
 	var missing []string
 	for i := range base.Spec.Versions {
 		was := &base.Spec.Versions[i]
@@ -97,7 +97,7 @@ func full(s *structural.Structural) any {
 }
 
 // told tells whether a change says that the field, or one around it, is lost. Pruning calls the members of lists [0].
-func told(crd crddiff.CRD, version, to, path string) bool {
+func told(crd crddiff.Diff, version, to, path string) bool {
 	path = strings.NewReplacer("[0]", "[*]", ".any-key", "{*}").Replace(path)
 	return slices.ContainsFunc(crd.Changes, func(c crddiff.Change) bool {
 		if c.Field != path && !strings.HasPrefix(path, c.Field+".") && !strings.HasPrefix(path, c.Field+"[") && !strings.HasPrefix(path, c.Field+"{") {

@@ -70,7 +70,7 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 	g.Expect(check(crds(base), crds(head), crddiff.Sets(crds(base), crds(head), ""))).To(BeEmpty())
 	silent := crddiff.Compare(base, head, "")
 	silent.Changes = nil
-	g.Expect(check(crds(base), crds(head), []crddiff.CRD{silent})).To(ContainElement(MatchError(ContainSubstring("nobody says so"))))
+	g.Expect(check(crds(base), crds(head), []crddiff.Diff{silent})).To(ContainElement(MatchError(ContainSubstring("nobody says so"))))
 }
 
 func TestTheTableOfThePage(t *testing.T) {

@@ -18,7 +18,7 @@ type row struct {
 }
 
 // count adds what one CRD has.
-func (r *row) count(crd crddiff.CRD) {
+func (r *row) count(crd crddiff.Diff) {
 	r.differ++
 	for _, c := range crd.Changes {
 		switch c.Severity {

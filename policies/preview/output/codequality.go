@@ -56,7 +56,7 @@ func located(r preview.Report, m remark) finding.Place {
 	if m.place.File != "" {
 		return m.place
 	}
-	i := slices.IndexFunc(r.CRDs, func(c preview.CRD) bool { return c.Name == m.crd && c.Place.File != "" })
+	i := slices.IndexFunc(r.CRDs, func(c preview.ChangedCRD) bool { return c.Name == m.crd && c.Place.File != "" })
 	switch {
 	case i >= 0:
 		return r.CRDs[i].Place

@@ -117,7 +117,7 @@ func (r row) asked() []string {
 	return r.toDo
 }
 
-func removed(crd preview.CRD) string {
+func removed(crd preview.ChangedCRD) string {
 	if len(crd.Removed) == 0 {
 		return "–"
 	}

@@ -20,8 +20,8 @@ type section struct {
 func (o MarkdownOptions) sections(r preview.Report) []section {
 	all := o.findings(r)
 	crds := slices.Clone(r.CRDs)
-	slices.SortStableFunc(crds, func(a, b preview.CRD) int { return worst(b) - worst(a) })
-	grave := slices.IndexFunc(crds, func(c preview.CRD) bool { return worst(c) <= lookOfVerdict(preview.Warned).weight })
+	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
+	grave := slices.IndexFunc(crds, func(c preview.ChangedCRD) bool { return worst(c) <= lookOfVerdict(preview.Warned).weight })
 	if grave < 0 {
 		grave = len(crds)
 	}
@@ -66,7 +66,7 @@ func (o MarkdownOptions) findings(r preview.Report) []section {
 	return folded("findings", "Findings: "+tally(severitiesOf(r.Findings)), said.String()+said.more("finding", o))
 }
 
-func (o MarkdownOptions) changes(crd preview.CRD) []section {
+func (o MarkdownOptions) changes(crd preview.ChangedCRD) []section {
 	if len(crd.Changes) == 0 {
 		return nil
 	}

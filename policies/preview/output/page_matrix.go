@@ -73,9 +73,9 @@ func newMatrix(r preview.Report) matrix {
 }
 
 // gravestFirst are the CRDs in the order of the page.
-func gravestFirst(r preview.Report) []preview.CRD {
+func gravestFirst(r preview.Report) []preview.ChangedCRD {
 	crds := slices.Clone(r.CRDs)
-	slices.SortStableFunc(crds, func(a, b preview.CRD) int { return worst(b) - worst(a) })
+	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
 	return crds
 }
 
@@ -94,7 +94,7 @@ func newColumn(r preview.Report, name string) column {
 	return c
 }
 
-func newCell(r preview.Report, crd preview.CRD, cluster string) matrixCell {
+func newCell(r preview.Report, crd preview.ChangedCRD, cluster string) matrixCell {
 	i := slices.IndexFunc(crd.Clusters, func(in preview.InCluster) bool { return in.Cluster == cluster })
 	if i < 0 {
 		return matrixCell{face: face{Mark: "·", Word: "not delivered", Class: "none"}, Cluster: clusterName(cluster), Sentence: "this cluster does not get the CRD"}

@@ -12,7 +12,7 @@ import (
 
 // row is what one CRD's change means in one cluster.
 type row struct {
-	crd preview.CRD
+	crd preview.ChangedCRD
 	in  preview.InCluster
 	// delivered is false when no cluster gets the CRD, and then there is no verdict.
 	delivered bool
@@ -23,7 +23,7 @@ type row struct {
 // rows are all of them, the CRDs and the clusters with the gravest verdict first.
 func rows(r preview.Report) []row {
 	crds := slices.Clone(r.CRDs)
-	slices.SortStableFunc(crds, func(a, b preview.CRD) int { return worst(b) - worst(a) })
+	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
 	var all []row
 	for _, crd := range crds {
 		if len(crd.Clusters) == 0 {
@@ -42,7 +42,7 @@ func rows(r preview.Report) []row {
 }
 
 // worst is the weight of a CRD's gravest verdict, -1 without any.
-func worst(crd preview.CRD) int {
+func worst(crd preview.ChangedCRD) int {
 	gravest := -1
 	for _, in := range crd.Clusters {
 		gravest = max(gravest, lookOfVerdict(in.Verdict).weight)
@@ -102,7 +102,7 @@ func (r row) severities(found []finding.Finding) []finding.Severity {
 	return all
 }
 
-func toDo(r preview.Report, crd preview.CRD, in preview.InCluster) []string {
+func toDo(r preview.Report, crd preview.ChangedCRD, in preview.InCluster) []string {
 	said := actions(slices.Concat(in.Blockers, in.Warnings))
 	for _, f := range r.Findings {
 		if f.Severity != finding.Info && f.CRD == crd.Name && (f.Cluster == in.Cluster || f.Cluster == "") {

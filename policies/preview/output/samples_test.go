@@ -43,7 +43,7 @@ func safe() preview.Report {
 		cluster("clusters/production", "snapshot production.json", argoCD(-1, 0)),
 		cluster("clusters/staging", "context staging", flux()),
 	}
-	r.CRDs = []preview.CRD{widgets(inCluster("clusters/production", preview.Safe, 1204), inCluster("clusters/staging", preview.Safe, 17))}
+	r.CRDs = []preview.ChangedCRD{widgets(inCluster("clusters/production", preview.Safe, 1204), inCluster("clusters/staging", preview.Safe, 17))}
 	return r
 }
 
@@ -112,9 +112,9 @@ func warningsOnly() preview.Report {
 func undelivered() preview.Report {
 	r := nothing()
 	r.Verdict, r.Sentence = preview.Unknown, "gadgets.example.com loses v1beta1, and no entry point was given"
-	r.CRDs = []preview.CRD{{
-		CRD:     crddiff.CRD{Name: "gadgets.example.com", Kind: "Gadget", Base: &crddiff.Shape{Group: "example.com", Scope: "Cluster", Storage: "v1", Conversion: "Webhook", Versions: []crddiff.Version{{Name: "v1beta1", Served: true, Deprecated: true, DeprecationWarning: "use v1"}, {Name: "v1", Served: true, Storage: true}}}},
-		Removed: []string{"v1beta1"}, Place: finding.Place{File: "crds/gadgets.yaml"},
+	r.CRDs = []preview.ChangedCRD{{
+		Diff:  crddiff.Diff{Name: "gadgets.example.com", Kind: "Gadget", Base: &crddiff.Shape{Group: "example.com", Scope: "Cluster", Storage: "v1", Conversion: "Webhook", Versions: []crddiff.Version{{Name: "v1beta1", Served: true, Deprecated: true, DeprecationWarning: "use v1"}, {Name: "v1", Served: true, Storage: true}}}, Removed: []string{"v1beta1"}},
+		Place: finding.Place{File: "crds/gadgets.yaml"},
 	}}
 	return r
 }
@@ -158,11 +158,11 @@ func hostile() preview.Report {
 		{Order: 1, Tool: delivery.ArgoCD, Unit: attack, Phase: attack, Wave: &wave, After: []string{attack}, Items: []rollout.Item{{Role: rollout.Gate, Name: attack, CRD: attack, Versions: []string{attack}}}},
 		{Order: 2, Tool: delivery.ArgoCD, Unit: attack, Items: []rollout.Item{{Role: rollout.Removal, Name: attack, Versions: []string{attack}, Place: finding.Place{File: attack, Line: 3}}}},
 	}}}}
-	r.CRDs = []preview.CRD{{
-		CRD: crddiff.CRD{Name: attack, Kind: attack, Base: shape(attack), Head: shape("v1"), Changes: []crddiff.Change{
+	r.CRDs = []preview.ChangedCRD{{
+		Diff: crddiff.Diff{Name: attack, Kind: attack, Removed: []string{attack}, Base: shape(attack), Head: shape("v1"), Changes: []crddiff.Change{
 			{Rule: attack, Severity: finding.Error, Version: attack, Against: attack, Field: attack, From: attack, To: attack, Why: attack},
 		}},
-		Removed: []string{attack}, Place: finding.Place{File: attack, Line: 3}, Clusters: []preview.InCluster{in},
+		Place: finding.Place{File: attack, Line: 3}, Clusters: []preview.InCluster{in},
 	}}
 	r.Findings = []finding.Finding{{Rule: attack, Severity: finding.Error, CRD: attack, Cluster: attack, Place: finding.Place{File: attack, Line: 3}, Why: attack, Mend: attack}}
 	r.Manifests = []preview.Manifest{{Place: finding.Place{File: "javascript:alert(1)//" + attack}, CRD: attack, Version: attack, Object: attack}}
@@ -210,16 +210,16 @@ func shape(old string) *crddiff.Shape {
 	}}
 }
 
-func widgets(in ...preview.InCluster) preview.CRD {
+func widgets(in ...preview.InCluster) preview.ChangedCRD {
 	head := shape("v1alpha1")
 	head.Versions = head.Versions[1:]
-	return preview.CRD{
-		CRD: crddiff.CRD{Name: "widgets.example.com", Kind: "Widget", Base: shape("v1alpha1"), Head: head, Changes: []crddiff.Change{
+	return preview.ChangedCRD{
+		Diff: crddiff.Diff{Name: "widgets.example.com", Kind: "Widget", Removed: []string{"v1alpha1"}, Base: shape("v1alpha1"), Head: head, Changes: []crddiff.Change{
 			{Rule: "VersionRemoved", Severity: finding.Warning, Version: "v1alpha1", From: "served, deprecated", Why: "clients that ask for v1alpha1 get 404 Not Found"},
 			{Rule: "DefaultChanged", Severity: finding.Warning, Version: "v1", Field: "spec.replicas", From: "1", To: "2", Why: "objects that leave it out mean something else from then on"},
 			{Rule: "FieldLost", Severity: finding.Warning, Version: "v1alpha1", Against: "v1", Field: "spec.colour", From: "string", Why: "v1 has no such field, so an object that has it loses it when it is rewritten"},
 			{Rule: "FieldAdded", Severity: finding.Info, Version: "v1", Field: "spec.tolerations[*].key", To: "string", Why: "objects that lack it keep lacking it"},
 		}},
-		Removed: []string{"v1alpha1"}, Place: finding.Place{File: "crds/widgets.yaml", Line: 12}, Clusters: in,
+		Place: finding.Place{File: "crds/widgets.yaml", Line: 12}, Clusters: in,
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// offers: subresources, columns and selectable fields of each version that stays.
-func offers(c *comparison) {
+// subresources: those, columns and selectable fields of each version that stays.
+func subresources(c *comparison) {
 	for _, is := range distinct(c.head) {
-		was := versionNamed(c.base, is.Name)
+		was := crds.Version(c.base, is.Name)
 		if was == nil {
 			continue
 		}
@@ -24,7 +25,7 @@ func offers(c *comparison) {
 	}
 }
 
-func subresources(v *versionOf) apiextensionsv1.CustomResourceSubresources {
+func subresourcesOf(v *versionOf) apiextensionsv1.CustomResourceSubresources {
 	if v.Subresources == nil {
 		return apiextensionsv1.CustomResourceSubresources{}
 	}
@@ -32,7 +33,7 @@ func subresources(v *versionOf) apiextensionsv1.CustomResourceSubresources {
 }
 
 func statusSubresource(was, is *versionOf) []Change {
-	had, has := subresources(was).Status != nil, subresources(is).Status != nil
+	had, has := subresourcesOf(was).Status != nil, subresourcesOf(is).Status != nil
 	switch {
 	case !had && has:
 		return []Change{{
@@ -62,7 +63,7 @@ func scaleSubresource(was, is *versionOf) []Change {
 
 // scale says which fields /scale stands for, empty if there is none.
 func scale(v *versionOf) string {
-	s := subresources(v).Scale
+	s := subresourcesOf(v).Scale
 	if s == nil {
 		return ""
 	}
