@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -83,17 +82,4 @@ func TestWhichConditionGoesWithItsManager(t *testing.T) {
 			NewWithT(t).Expect(GoesWith(c.entries, "us", "Odd")).To(Equal(c.goes))
 		})
 	}
-}
-
-func TestWhichConditionACRDHas(t *testing.T) {
-	g := NewWithT(t)
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-		{Type: "Even", Status: apiextensionsv1.ConditionTrue}, {Type: "Odd", Status: apiextensionsv1.ConditionFalse},
-	}
-	g.Expect(Condition(crd, "Odd")).To(BeIdenticalTo(&crd.Status.Conditions[1]))
-	g.Expect(Condition(crd, "Prime")).To(BeNil())
-	g.Expect(IsTrue(crd, "Even")).To(BeTrue())
-	g.Expect(IsTrue(crd, "Odd")).To(BeFalse())
-	g.Expect(IsTrue(crd, "Prime")).To(BeFalse())
 }

@@ -1,7 +1,9 @@
 // Package crd answers questions about a CustomResourceDefinition as it was read:
-// whether it is one, which version is stored and which leave, which conditions it has
-// and whose they are.
+// whether it is one, which version is stored, which are served and which leave, whose
+// its conditions are, and whether Moult may touch it.
 //
-// It is pure. Whoever reads CRDs, the reconcilers, the doctor and the snapshot, asks
-// here, so that no two of them answer differently.
+// It is pure. The reconcilers, the doctor and the snapshot ask here, so that no two of
+// them answer differently. What upstream's apihelpers answer is not answered again:
+// FindCRDCondition, IsCRDConditionTrue, HasServedCRDVersion, GetSchemaForVersion and
+// GetSubresourcesForVersion are used as they are.
 package crd

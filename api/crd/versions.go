@@ -22,6 +22,30 @@ func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return name
 }
 
+// Versions are the names of those that a CRD lists.
+func Versions(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	return namesOf(crd, func(apiextensionsv1.CustomResourceDefinitionVersion) bool { return true })
+}
+
+// ServedBeside are the versions that are served, other than one.
+func ServedBeside(crd *apiextensionsv1.CustomResourceDefinition, version string) []string {
+	return namesOf(crd, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served && v.Name != version })
+}
+
+// Unserved are the versions that are listed and not served.
+func Unserved(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	return namesOf(crd, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Served })
+}
+
+func namesOf(crd *apiextensionsv1.CustomResourceDefinition, wanted func(apiextensionsv1.CustomResourceDefinitionVersion) bool) (names []string) {
+	for _, v := range crd.Spec.Versions {
+		if wanted(v) {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 // Leaving are the versions that a CRD has before a change and not after it, in their order. Of a CRD that comes or goes as
 // a whole, none leaves.
 func Leaving(before, after *apiextensionsv1.CustomResourceDefinition) []string {

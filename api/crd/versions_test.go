@@ -30,6 +30,29 @@ func TestWhichVersionIsStored(t *testing.T) {
 	g.Expect(StorageVersion(withVersions("", "v1alpha1"))).To(BeEmpty())
 }
 
+func TestWhichVersionsAreServed(t *testing.T) {
+	g := NewWithT(t)
+	crd := withVersions("v1", "v1alpha1", "v1beta1", "v1")
+	crd.Spec.Versions[0].Served, crd.Spec.Versions[2].Served = true, true
+	g.Expect(Versions(crd)).To(Equal([]string{"v1alpha1", "v1beta1", "v1"}))
+	g.Expect(ServedBeside(crd, "v1")).To(Equal([]string{"v1alpha1"}))
+	g.Expect(Unserved(crd)).To(Equal([]string{"v1beta1"}))
+}
+
+func TestWhetherMoultMayTouchIt(t *testing.T) {
+	g := NewWithT(t)
+	crd := withVersions("v1", "v1")
+	g.Expect(OptedIn(crd, "moult.dev/migrate")).To(BeFalse())
+	g.Expect(Paused(crd)).To(BeFalse())
+	crd.Labels, crd.Annotations = map[string]string{"moult.dev/migrate": "true"}, map[string]string{"moult.dev/paused": "true"}
+	g.Expect(OptedIn(crd, "moult.dev/migrate")).To(BeTrue())
+	g.Expect(OptedIn(crd, "example.com/migrate")).To(BeFalse(), "another installation's")
+	g.Expect(Paused(crd)).To(BeTrue())
+	crd.Labels["moult.dev/migrate"], crd.Annotations["moult.dev/paused"] = "yes", "yes"
+	g.Expect(OptedIn(crd, "moult.dev/migrate")).To(BeFalse())
+	g.Expect(Paused(crd)).To(BeFalse())
+}
+
 func TestWhichVersionsLeave(t *testing.T) {
 	g := NewWithT(t)
 	before := withVersions("v1", "v1alpha1", "v1beta1", "v1")

@@ -5,7 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/moult-dev/moult/api/v1alpha1"
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // Origin is where the label comes from. The set is closed.
@@ -55,7 +55,7 @@ type Verdict struct {
 // Of reads a CRD's metadata. The metadata may have been cut down with Keep.
 func Of(crd metav1.Object, labelKey string) Verdict {
 	e := gather(crd, labelKey)
-	if crd.GetLabels()[labelKey] != v1alpha1.MigrateLabelValue {
+	if !crds.OptedIn(crd, labelKey) {
 		return Verdict{Origin: None, Tool: e.tool.name, Object: e.tool.object}
 	}
 	for _, r := range rules {

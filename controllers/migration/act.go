@@ -25,39 +25,36 @@ func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.
 	case plan.Forget:
 		r.forget(name)
 	case plan.Withdraw:
-		return nil, r.withdraw(ctx, name, crd)
+		return nil, r.withdraw(ctx, crd)
 	case plan.Rewrite:
-		r.startWalk(name, crd, o, plan.Rewriting)
+		r.startWalk(crd, o, plan.Rewriting)
 	case plan.Check:
-		r.startWalk(name, crd, o, plan.Checking)
+		r.startWalk(crd, o, plan.Checking)
 	case plan.Survey:
-		r.startWalk(name, crd, o, plan.Surveying)
+		r.startWalk(crd, o, plan.Surveying)
 	case plan.Trim:
-		return r.trim(ctx, name, crd, o)
+		return r.trim(ctx, crd, o)
 	case plan.Leave, plan.Hold, plan.Wait, plan.Follow, plan.Rest:
 	}
 	return nil, nil
 }
 
-func (r *Reconciler) forget(name string) {
-	r.states.forget(name)
+func (r *Reconciler) forget(name string) (labelOwner string, known bool) {
 	r.metrics.forget(name)
-	r.opts.StateStore.forget(name)
+	return r.states.forget(name)
 }
 
 // withdraw takes our condition back from a CRD whose opt-in label is gone.
-func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition) error {
-	owner, known := r.states.forget(name)
+func (r *Reconciler) withdraw(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	owner, known := r.forget(crd.Name)
 	if !known { // found by chance, or withdrawn a moment ago and still in the cache
 		live := &apiextensionsv1.CustomResourceDefinition{}
-		if err := r.live.Get(ctx, types.NamespacedName{Name: name}, live); err != nil {
+		if err := r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, live); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		crd = live
 	}
 	written := condition(crd) != nil && r.applied(crd.ManagedFields)
-	r.metrics.forget(name)
-	r.opts.StateStore.forget(name)
 	if written {
 		if err := r.applyCondition(ctx, crd, nil); err != nil {
 			return err
@@ -76,7 +73,7 @@ func (r *Reconciler) withdraw(ctx context.Context, name string, crd *apiextensio
 // and resourceVersion, so it succeeds only on the very CRD that was observed:
 // same generation, same storage version, still opted in, not paused. It is
 // never a server-side apply, which would make later applies drop the field.
-func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (*plan.Failure, error) {
+func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (*plan.Failure, error) {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": crd.UID, "resourceVersion": crd.ResourceVersion},
 		"status":   map[string]any{"storedVersions": []string{o.StorageVersion}},
@@ -87,7 +84,7 @@ func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1
 	if _, err := r.routes(ctx, crd, o.StorageVersion); err != nil {
 		return failureOf(crd, rewrite.Result{}, err), ctx.Err()
 	}
-	trimmed := metadataOf(name)
+	trimmed := metadataOf(crd.Name)
 	err = r.status.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
 	if failure := statusFailure(err); failure != nil {
 		return failure, nil
@@ -96,7 +93,7 @@ func (r *Reconciler) trim(ctx context.Context, name string, crd *apiextensionsv1
 		return nil, err
 	}
 	crd.ResourceVersion = trimmed.ResourceVersion
-	r.metrics.proved(name, r.states.age(name, o.Now))
+	r.metrics.proved(crd.Name, r.states.age(crd.Name, o.Now))
 	r.event(crd, v1alpha1.EventTrimmed, "storedVersions trimmed from %v to [%s]: every object is proved to be stored at %s",
 		o.StoredVersions, o.StorageVersion, o.StorageVersion)
 	return nil, nil

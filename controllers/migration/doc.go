@@ -4,7 +4,7 @@
 //
 // Reconcile is the main path: observe → plan.Decide → act → report. Walks over
 // the objects run in the background (walks.go) and wake the reconciler when they
-// end; evidence is kept in memory (state.go) and, where it must outlive the
+// end; what is known is kept in memory (state.go) and, where it must outlive the
 // process, in the CRD's own StorageMigrated condition, which report.go alone
 // writes.
 //

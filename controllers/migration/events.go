@@ -83,9 +83,9 @@ func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {
 
 // warnOfLabelOrigin says once per change that the opt-in label is on the live
 // object only, before a sync takes it off.
-func (r *Reconciler) warnOfLabelOrigin(name string, crd *apiextensionsv1.CustomResourceDefinition) {
+func (r *Reconciler) warnOfLabelOrigin(crd *apiextensionsv1.CustomResourceDefinition) {
 	v := labelorigin.Of(crd, r.opts.LabelKey)
-	if !r.states.tellsLabelOrigin(name, v) || v.Origin != labelorigin.LiveOnly {
+	if !r.states.tellsLabelOrigin(crd.Name, v) || v.Origin != labelorigin.LiveOnly {
 		return
 	}
 	r.event(crd, v1alpha1.EventOptInNotInGit, "the opt-in label %s is %s; %s", r.opts.LabelKey, v, howToOptIn)

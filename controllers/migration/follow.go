@@ -3,8 +3,8 @@ package migration
 import (
 	"context"
 	"fmt"
-	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,15 +29,9 @@ func (r *Reconciler) follower(ctx context.Context, name string) (rewrite.Followe
 	}
 	return follow.New(follow.NewTypes(crd), follow.NewWebhook(crd), func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
 		gv, err := schema.ParseGroupVersion(apiVersion)
-		if err != nil || !serves(crd, gv.Version) {
+		if err != nil || !apihelpers.HasServedCRDVersion(crd, gv.Version) {
 			return nil, err
 		}
 		return r.objects.Whole(ctx, resourceOf(crd).WithVersion(gv.Version), key)
 	}), nil
-}
-
-func serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Name == version && v.Served
-	})
 }

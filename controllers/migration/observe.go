@@ -3,7 +3,9 @@ package migration
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +14,6 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/controllers/plan"
 )
 
@@ -25,20 +26,8 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	}
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
-		recorded := plan.Recall(o, r.said(crd))
-		r.states.evidence(name, o.Subject, o.Now, r.opts.Settle, func() plan.Evidence {
-			return plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle)
-		})
-		o.Evidence = r.states.update(name, o.Subject, func(e plan.Evidence) plan.Evidence {
-			if recorded.Proved && !e.Proved {
-				e = plan.Begin(o.Subject, recorded, o.Now, r.opts.Settle) // another process of ours was faster
-			}
-			e = e.At(o.ResourceVersion, o.Now, r.opts.Settle)
-			e.Survey = e.Survey.Allowing(o.MayLose)
-			return e.Seen(o.Clean(), o.Now, r.opts.Settle).Serving(o.Unserved, o.Now, r.opts.Settle)
-		})
-		r.states.noteOwner(name, labelorigin.Of(crd, r.opts.LabelKey).Owner)
-		o.Removal = r.removal(name, o.StorageVersion)
+		o.Evidence = r.states.observe(name, o, plan.Recall(o, r.said(crd)), r.opts.Settle)
+		o.Removal = r.states.removal(name, o.StorageVersion)
 		o.Walking = r.walks.state(name)
 	}
 	return crd, o, nil
@@ -58,38 +47,30 @@ func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	return crd, nil
 }
 
-// removal is what is asked for of a CRD, without what can never be: nobody
-// removes the storage version.
-func (r *Reconciler) removal(name, storageVersion string) plan.Removal {
-	asked := r.opts.StateStore.removal(name)
-	asked.Versions = slices.DeleteFunc(asked.Versions, func(v string) bool { return v == storageVersion })
-	return asked
-}
-
 // describe is the part of an observation that stands in the CRD.
 func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) plan.Observation {
 	o := plan.Observation{
 		Now:            r.opts.Clock.Now(),
 		Present:        crd.DeletionTimestamp == nil,
-		OptedIn:        crd.Labels[r.opts.LabelKey] == v1alpha1.MigrateLabelValue,
+		OptedIn:        crds.OptedIn(crd, r.opts.LabelKey),
 		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
-		Paused:         crd.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
-		Established:    crds.IsTrue(crd, string(apiextensionsv1.Established)),
-		InTree:         crds.IsTrue(crd, v1alpha1.StorageMigrating),
-		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation},
+		Paused:         crds.Paused(crd),
+		Established:    apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established),
+		InTree:         apihelpers.IsCRDConditionTrue(crd, v1alpha1.StorageMigrating),
+		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd)},
 		StoredVersions: crd.Status.StoredVersions,
+		Unserved:       crds.Unserved(crd),
 		MayLose:        mayLose(crd.Annotations),
 	}
-	o.ResourceVersion = crd.ResourceVersion
-	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			o.StorageVersion, o.Served = v.Name, v.Served
-		}
-		if !v.Served {
-			o.Unserved = append(o.Unserved, v.Name)
-		}
-	}
+	o.ResourceVersion, o.Served = crd.ResourceVersion, apihelpers.HasServedCRDVersion(crd, o.StorageVersion)
 	return o
+}
+
+// mayLose are the versions of which a CRD allows ownership to be lost.
+func mayLose(annotations map[string]string) []string {
+	versions := strings.FieldsFunc(annotations[v1alpha1.AllowOwnershipLossAnnotation], func(r rune) bool { return r == ',' || r == ' ' })
+	slices.Sort(versions)
+	return versions
 }
 
 // said is our condition on a CRD; nil if there is none, or if somebody else
@@ -104,7 +85,7 @@ func (r *Reconciler) said(crd *apiextensionsv1.CustomResourceDefinition) *plan.S
 
 // condition is our condition on a CRD, by whomever it was written.
 func condition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
-	return crds.Condition(crd, v1alpha1.StorageMigrated)
+	return apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated)
 }
 
 // applied tells whether there is anything of our condition on a CRD that we can

@@ -133,7 +133,7 @@ func (r *Reconciler) over(name string, crd *apiextensionsv1.CustomResourceDefini
 	case plan.Hold:
 		return true, &Blocked{CRD: name, Reason: d.Reason, Sentence: d.Sentence}
 	case plan.Wait:
-		return d.Reason != v1alpha1.ReasonSettling, &Blocked{CRD: name, Reason: d.Reason, Sentence: d.Sentence, Failures: textsOf(r.states.status(name).FailedObjects)}
+		return d.Reason != v1alpha1.ReasonSettling, &Blocked{CRD: name, Reason: d.Reason, Sentence: d.Sentence, Failures: textsOf(r.states.found(name).failed)}
 	case plan.Rest, plan.Trim:
 		return true, nil
 	case plan.Follow, plan.Rewrite, plan.Check, plan.Survey:

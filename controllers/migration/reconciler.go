@@ -28,7 +28,7 @@ type Reconciler struct {
 	objects  *rewrite.Client
 	webhooks webhookReader
 	pace     *pace.Pace
-	states   *states
+	states   *StateStore
 	walks    *walks
 	metrics  *recorder
 }
@@ -60,12 +60,12 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live gette
 	if err != nil {
 		return nil, err
 	}
-	return &Reconciler{
+	r := &Reconciler{
 		opts: opts, cached: cached, live: live, status: status, objects: objects, webhooks: webhooks, metrics: metrics,
-		pace:   opts.Pace,
-		states: newStates(),
-		walks:  newWalks(opts.Clock, opts.MaxWalks),
-	}, nil
+		pace: opts.Pace, states: opts.StateStore,
+	}
+	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)
+	return r, nil
 }
 
 // Reconcile is the main path.
@@ -90,12 +90,12 @@ func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.Cu
 	if d.Until.IsZero() && r.states.isEcho(name, d.Reason, o.Now) {
 		d.Until = o.Now.Add(progressInterval) // to see whether it still stands
 	}
-	return crd, d, r.report(ctx, name, crd, o, d)
+	return crd, d, r.report(ctx, crd, o, d)
 }
 
 // noteFailure notes a failure that a walk did not bring.
 func (r *Reconciler) noteFailure(name string, o plan.Observation, t plan.Failure) plan.Evidence {
-	return r.states.update(name, o.Subject, func(e plan.Evidence) plan.Evidence { return e.Failed(t, o.Now) })
+	return r.states.update(name, o.Subject, func(known *state) { known.evidence = known.evidence.Failed(t, o.Now) })
 }
 
 // staleRetry gives the cache a moment to learn what the API server knows.

@@ -28,15 +28,15 @@ const (
 // report says what was decided: in the condition, in an Event when the reason
 // is a new one, and in the metrics. It is the only writer of the condition and
 // writes only what has changed.
-func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) error {
+func (r *Reconciler) report(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) error {
 	if d.Reason == "" {
 		return nil
 	}
-	r.metrics.observed(name, o, d)
-	r.warnOfLabelOrigin(name, crd)
-	defer r.post(name, o, d)
+	r.metrics.observed(crd.Name, o, d)
+	r.warnOfLabelOrigin(crd)
+	defer r.states.publish(crd.Name, o, d) // after the condition is written
 	before, after := condition(crd), r.conditionFor(crd, d)
-	if before != nil && !r.worthWriting(name, o.Now, *before, after) {
+	if before != nil && !r.worthWriting(crd.Name, o.Now, *before, after) {
 		return nil
 	}
 	if before != nil && before.Status == after.Status {
@@ -48,18 +48,11 @@ func (r *Reconciler) report(ctx context.Context, name string, crd *apiextensions
 		}
 		return err
 	}
-	if fresh := r.states.tellsReason(name, after.Reason, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
-		ctrl.LoggerFrom(ctx).Info(d.Sentence, "crd", name, "generation", o.Generation, "reason", d.Reason)
+	if fresh := r.states.tellsReason(crd.Name, after.Reason, o.Now); fresh && (before == nil || before.Reason != after.Reason) {
+		ctrl.LoggerFrom(ctx).Info(d.Sentence, "crd", crd.Name, "generation", o.Generation, "reason", d.Reason)
 		r.event(crd, d.Reason, "%s", d.Sentence)
 	}
 	return nil
-}
-
-// post tells those who wait for the CRD, after the condition is written.
-func (r *Reconciler) post(name string, o plan.Observation, d plan.Decision) {
-	s := r.states.status(name)
-	s.Subject, s.Decision, s.Evidence, s.Walking = o.Subject, d, o.Evidence, o.Walking
-	r.opts.StateStore.post(name, s)
 }
 
 func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) apiextensionsv1.CustomResourceDefinitionCondition {
@@ -92,7 +85,7 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 	if was.Total == is.Total && is.Percent()-was.Percent() < progressStep {
 		return false
 	}
-	return r.states.told(name, now, func(last time.Time) bool { return now.Sub(last) >= progressInterval })
+	return r.states.tellsProgress(name, now)
 }
 
 // applyCondition makes c our condition on the CRD; nil takes it back. It is

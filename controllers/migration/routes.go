@@ -7,6 +7,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
@@ -23,7 +24,7 @@ func (t *walkFailure) Error() string { return t.failure.Message }
 // objects: a walk would meet none of them and prove nothing. The error is the
 // context's or a *walkFailure.
 func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) ([]rewrite.Route, error) {
-	versions := append([]string{storageVersion}, servedBeside(crd, storageVersion)...)
+	versions := append([]string{storageVersion}, crds.ServedBeside(crd, storageVersion)...)
 	found, err := r.objects.Routes(ctx, crd.Spec.Group, versions...)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

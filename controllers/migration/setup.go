@@ -96,7 +96,7 @@ func (r *Reconciler) woken() source.Source {
 				var name string
 				select {
 				case name = <-r.walks.woken:
-				case name = <-r.opts.StateStore.requests:
+				case name = <-r.states.requested:
 				case <-ctx.Done():
 					return
 				}

@@ -4,144 +4,156 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/controllers/plan"
 )
 
-// states holds what this process knows about each CRD. It is lost with the
-// process; what must survive stands in the CRD's condition.
-type states struct {
-	mu      sync.Mutex
-	entries map[string]*entry
+// StateStore holds what this process knows about each CRD, and who wants versions of
+// it to be removed (requests.go). It connects the removal reconciler to this one
+// within a process, and writes nothing to the cluster. It is lost with the process;
+// what must survive is in the CRD's condition.
+type StateStore struct {
+	mu     sync.Mutex
+	states map[string]*state    // of the CRDs that are looked after
+	asked  map[string]*requests // of the CRDs of which versions are to go
+
+	requested chan string // CRDs that are asked about anew
+	changed   chan string // CRDs whose status has changed
 }
 
-type entry struct {
-	evidence    plan.Evidence
-	labelOwner  string              // who set the opt-in label, in words
+// state is what is known about one CRD.
+type state struct {
+	evidence plan.Evidence
+	began    time.Time // when the evidence began
+	findings findings  // of the walks over it
+
 	labelOrigin labelorigin.Verdict // what was last told of the opt-in label
-	failures    []plan.FailedObject // objects that failed in the last walk
-	failed      map[string]int64    // how many, by reason
-	writers     writers             // at versions that are to go
-	losses      []plan.Loss         // of ownership
-	began       time.Time           // when the evidence began
-	toldAt      time.Time           // when progress was last written to the condition
-	toldReason  string              // the last reason that was written
+	progressAt  time.Time           // when progress was last written to the condition
+	reason      string              // the last reason that was written
 	reasonAt    time.Time           // when it was written last
+
+	status *plan.MigrationStatus // nil if none is known yet
+	told   *plan.MigrationStatus // as those who wait were last told of; nil if they were not
 }
 
-func newStates() *states { return &states{entries: map[string]*entry{}} }
-
-// evidence is what is known about a CRD as it is now. begin is asked when
-// nothing is known yet.
-func (l *states) evidence(name string, s plan.Subject, now time.Time, settle time.Duration, begin func() plan.Evidence) plan.Evidence {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known {
-		e = &entry{evidence: begin(), began: now}
-		l.entries[name] = e
+// NewStateStore is an empty store.
+func NewStateStore() *StateStore {
+	return &StateStore{
+		states: map[string]*state{}, asked: map[string]*requests{},
+		requested: make(chan string, 1024), changed: make(chan string, 1024),
 	}
-	if next := e.evidence.About(s, now, settle); next.Subject != e.evidence.Subject {
-		if !next.Proved {
-			e.began = now
+}
+
+// with hands out the state of a CRD, if there is one.
+func (s *StateStore) with(crd string, do func(*state)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.states[crd]; known != nil {
+		do(known)
+	}
+}
+
+// observe is the evidence beside a CRD as it is now. What recorded says of an earlier
+// process' work is where it begins.
+func (s *StateStore) observe(crd string, o plan.Observation, recorded plan.Recorded, settle time.Duration) plan.Evidence {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.states[crd]
+	if known == nil {
+		known = &state{evidence: plan.Begin(o.Subject, recorded, o.Now, settle), began: o.Now}
+		s.states[crd] = known
+	}
+	before, now := known.evidence, known.evidence.Beside(o, recorded, settle)
+	if now.Subject != before.Subject && !now.Proved {
+		known.began = o.Now
+	}
+	if now.UID != before.UID {
+		known.findings.writers, known.findings.losses = writers{}, nil // of objects that are gone
+	}
+	known.evidence = now
+	return now
+}
+
+// update changes the evidence about a subject; it does nothing if the CRD has become
+// another one meanwhile.
+func (s *StateStore) update(crd string, subject plan.Subject, change func(*state)) (now plan.Evidence) {
+	s.with(crd, func(known *state) {
+		if known.evidence.Subject == subject {
+			change(known)
+			now = known.evidence
 		}
-		if next.UID != e.evidence.UID {
-			e.writers, e.losses = writers{}, nil // of objects that are gone
+	})
+	return now
+}
+
+// forget drops a CRD, and returns who had set its opt-in label.
+func (s *StateStore) forget(crd string) (labelOwner string, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, known := s.states[crd]
+	delete(s.states, crd)
+	if s.asked[crd] != nil {
+		send(s.changed, crd)
+	}
+	if !known || before.labelOrigin.Owner == "" {
+		return "an unknown field manager", known
+	}
+	return before.labelOrigin.Owner, true
+}
+
+// found is what walks over a CRD have found.
+func (s *StateStore) found(crd string) (f findings) {
+	s.with(crd, func(known *state) { f = known.findings })
+	return f
+}
+
+// lookedThrough tells for which versions every entry has been moved, and when the
+// walk that did it began.
+func (s *StateStore) lookedThrough(crd string, uid types.UID) (began map[string]time.Time) {
+	s.with(crd, func(known *state) {
+		if known.evidence.UID == string(uid) {
+			began = known.findings.writers.lookedThrough
 		}
-		e.evidence = next
-	}
-	return e.evidence
+	})
+	return began
 }
 
-// update changes the evidence about s; it does nothing if the CRD has become
-// another subject meanwhile.
-func (l *states) update(name string, s plan.Subject, change func(plan.Evidence) plan.Evidence) plan.Evidence {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known || e.evidence.Subject != s {
-		return plan.Evidence{}
-	}
-	e.evidence = change(e.evidence)
-	return e.evidence
-}
-
-// noteOwner remembers who set the opt-in label, for the day it is gone.
-func (l *states) noteOwner(name, owner string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e, known := l.entries[name]; known {
-		e.labelOwner = owner
-	}
+// age is how long ago the evidence about a CRD began.
+func (s *StateStore) age(crd string, now time.Time) (age time.Duration) {
+	s.with(crd, func(known *state) { age = now.Sub(known.began) })
+	return age
 }
 
 // tellsLabelOrigin notes what is told of the opt-in label and tells whether it is
 // something else than the last time.
-func (l *states) tellsLabelOrigin(name string, v labelorigin.Verdict) (fresh bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known || e.labelOrigin == v {
-		return false
-	}
-	e.labelOrigin = v
-	return true
+func (s *StateStore) tellsLabelOrigin(crd string, v labelorigin.Verdict) (fresh bool) {
+	s.with(crd, func(known *state) { fresh, known.labelOrigin = known.labelOrigin != v, v })
+	return fresh
 }
 
-// forget drops a CRD and returns who had set its opt-in label.
-func (l *states) forget(name string) (labelOwner string, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known {
-		return "an unknown field manager", false
-	}
-	delete(l.entries, name)
-	return e.labelOwner, true
-}
-
-// told notes that progress is told now, if due says so of the last time.
-func (l *states) told(name string, now time.Time, due func(last time.Time) bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known || !due(e.toldAt) {
-		return false
-	}
-	e.toldAt = now
-	return true
+// tellsProgress notes that progress is told now, unless it was a moment ago.
+func (s *StateStore) tellsProgress(crd string, now time.Time) (due bool) {
+	s.with(crd, func(known *state) {
+		if due = now.Sub(known.progressAt) >= progressInterval; due {
+			known.progressAt = now
+		}
+	})
+	return due
 }
 
 // tellsReason notes that a reason is written now and tells whether it is another
 // one than the last.
-func (l *states) tellsReason(name, reason string, now time.Time) (fresh bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	if !known {
-		return true
-	}
-	fresh = e.toldReason != reason
-	e.toldReason, e.reasonAt = reason, now
+func (s *StateStore) tellsReason(crd, reason string, now time.Time) (fresh bool) {
+	s.with(crd, func(known *state) { fresh, known.reason, known.reasonAt = known.reason != reason, reason, now })
 	return fresh
 }
 
 // isEcho tells whether a reason was written by this process a moment ago. If the
 // CRD does not show it, the cache is not up to date yet, or another process of
 // ours writes too, and two that answer each other at once would never stop.
-func (l *states) isEcho(name, reason string, now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, known := l.entries[name]
-	return known && e.toldReason == reason && now.Sub(e.reasonAt) < progressInterval
-}
-
-// age is how long ago the evidence about a CRD began.
-func (l *states) age(name string, now time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e, known := l.entries[name]; known {
-		return now.Sub(e.began)
-	}
-	return 0
+func (s *StateStore) isEcho(crd, reason string, now time.Time) (echo bool) {
+	s.with(crd, func(known *state) { echo = known.reason == reason && now.Sub(known.reasonAt) < progressInterval })
+	return echo
 }

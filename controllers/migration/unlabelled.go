@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/moult-dev/moult/api/v1alpha1"
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // unlabelled wakes the reconciler, once at the start, for CRDs that carry our
@@ -38,15 +38,15 @@ type lister interface {
 }
 
 // findUnlabelled reads the metadata of all CRDs, a page at a time.
-func (r *Reconciler) findUnlabelled(ctx context.Context, crds lister) (names []string, err error) {
+func (r *Reconciler) findUnlabelled(ctx context.Context, list lister) (names []string, err error) {
 	page := &metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 	for {
-		if err := crds.List(ctx, page, client.Limit(500), client.Continue(page.Continue)); err != nil {
+		if err := list.List(ctx, page, client.Limit(500), client.Continue(page.Continue)); err != nil {
 			return names, fmt.Errorf("listing CRDs: %w", err)
 		}
 		for _, crd := range page.Items {
-			if crd.Labels[r.opts.LabelKey] != v1alpha1.MigrateLabelValue && r.applied(crd.ManagedFields) {
+			if !crds.OptedIn(&crd, r.opts.LabelKey) && r.applied(crd.ManagedFields) {
 				names = append(names, crd.Name)
 			}
 		}

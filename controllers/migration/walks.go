@@ -2,21 +2,28 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // walks are the walks under way, at most one per CRD, in the background.
 type walks struct {
-	clock clock.Clock
-	slots *semaphore.Weighted // walks at a time
-	woken chan string         // names of CRDs whose walk has ended
+	walker walker
+	clock  clock.Clock
+	slots  *semaphore.Weighted // walks at a time
+	woken  chan string         // names of CRDs whose walk has ended
 
 	root      context.Context // ends with the process
 	cancelAll context.CancelFunc
@@ -26,26 +33,35 @@ type walks struct {
 	wg      sync.WaitGroup
 }
 
-type walking struct {
-	subject plan.Subject
-	mode    plan.Mode
-	walk    *rewrite.Walk
-	started time.Time
-	cancel  context.CancelFunc
+// walker walks over the objects of a CRD.
+type walker interface {
+	// carryOut does it. The error is the context's.
+	carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error)
+	// ended takes in what was found by a walk that nobody has stopped.
+	ended(w *walking, outcome plan.Outcome, result rewrite.Result)
 }
 
-func newWalks(c clock.Clock, atATime int) *walks {
+// walking is one walk over all objects of a CRD.
+type walking struct {
+	crd      *apiextensionsv1.CustomResourceDefinition
+	observed plan.Observation
+	mode     plan.Mode
+	walk     *rewrite.Walk
+	started  time.Time
+	cancel   context.CancelFunc
+}
+
+func newWalks(walker walker, c clock.Clock, atATime int) *walks {
 	root, cancel := context.WithCancel(context.Background())
 	return &walks{
-		clock: c, slots: semaphore.NewWeighted(int64(atATime)),
+		walker: walker, clock: c, slots: semaphore.NewWeighted(int64(atATime)),
 		woken: make(chan string, 1024), running: map[string]*walking{},
 		root: root, cancelAll: cancel,
 	}
 }
 
-// start runs job in the background as the walk of a CRD. It hands the outcome
-// to done, unless the walk was stopped meanwhile, and then wakes the CRD.
-func (w *walks) start(name string, run *walking, job func(context.Context) (plan.Outcome, error), done func(plan.Outcome)) {
+// start carries a walk out in the background, and wakes its CRD when it has ended.
+func (w *walks) start(run *walking) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.root.Err() != nil {
@@ -53,24 +69,28 @@ func (w *walks) start(name string, run *walking, job func(context.Context) (plan
 	}
 	ctx, cancel := context.WithCancel(w.root)
 	run.cancel, run.started = cancel, w.clock.Now()
-	w.running[name] = run
+	w.running[run.crd.Name] = run
 	w.wg.Go(func() {
 		defer cancel()
-		if w.slots.Acquire(ctx, 1) != nil {
-			return
-		}
-		outcome, err := job(ctx)
-		w.slots.Release(1)
-		if err != nil || !w.isRunning(name, run) {
-			return
-		}
-		done(outcome) // before the walk is off the list, or a second one might be started
-		w.end(name, run)
-		select {
-		case w.woken <- name:
-		case <-ctx.Done():
-		}
+		w.run(ctx, run)
 	})
+}
+
+func (w *walks) run(ctx context.Context, run *walking) {
+	if w.slots.Acquire(ctx, 1) != nil {
+		return
+	}
+	outcome, result, err := w.walker.carryOut(ctx, run)
+	w.slots.Release(1)
+	if err != nil || !w.isRunning(run) {
+		return
+	}
+	w.walker.ended(run, outcome, result) // before the walk is off the list, or a second one might be started
+	w.end(run)
+	select {
+	case w.woken <- run.crd.Name:
+	case <-ctx.Done():
+	}
 }
 
 // turn lets the walks that wait for a slot have this one's first. It ends with a
@@ -80,28 +100,28 @@ func (w *walks) turn(ctx context.Context) error {
 	return w.slots.Acquire(context.WithoutCancel(ctx), 1)
 }
 
-func (w *walks) isRunning(name string, run *walking) bool {
+func (w *walks) isRunning(run *walking) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.running[name] == run
+	return w.running[run.crd.Name] == run
 }
 
 // end takes a walk off the list.
-func (w *walks) end(name string, run *walking) {
+func (w *walks) end(run *walking) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.running[name] == run {
-		delete(w.running, name)
+	if w.running[run.crd.Name] == run {
+		delete(w.running, run.crd.Name)
 	}
 }
 
 // stop ends the walk of a CRD, if there is one, and forgets its outcome.
-func (w *walks) stop(name string) {
+func (w *walks) stop(crd string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if run, ok := w.running[name]; ok {
+	if run, ok := w.running[crd]; ok {
 		run.cancel()
-		delete(w.running, name)
+		delete(w.running, crd)
 	}
 }
 
@@ -115,9 +135,9 @@ func (w *walks) stopAll() {
 }
 
 // state is what the plan wants to know about a CRD's walk; nil if there is none.
-func (w *walks) state(name string) *plan.Walking {
+func (w *walks) state(crd string) *plan.Walking {
 	w.mu.Lock()
-	run, ok := w.running[name]
+	run, ok := w.running[crd]
 	w.mu.Unlock()
 	if !ok {
 		return nil
@@ -126,15 +146,109 @@ func (w *walks) state(name string) *plan.Walking {
 	if s := w.clock.Since(run.started).Seconds(); s > 0 {
 		counts.Rate = float64(counts.Done()) / s
 	}
-	return &plan.Walking{Subject: run.subject, Mode: run.mode, Counts: counts}
+	return &plan.Walking{Subject: run.observed.Subject, Mode: run.mode, Counts: counts}
 }
 
-func countsOf(t rewrite.Result) plan.Counts {
-	return plan.Counts{
-		Total:     t.Total,
-		Rewritten: t.By[rewrite.Rewritten],
-		Current:   t.By[rewrite.Current] + t.By[rewrite.Overtaken] + t.By[rewrite.Altered] + t.By[rewrite.Repaired],
-		Gone:      t.By[rewrite.Gone],
-		Failed:    t.By[rewrite.Failed],
+// startWalk walks over all objects in the background.
+func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
+	walk := r.newWalk(crd, o, mode)
+	walk.Turn, walk.WrittenAfter = r.walks.turn, r.states.lookedThrough(crd.Name, crd.UID)
+	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
+}
+
+func (r *Reconciler) carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error) {
+	started := r.opts.Clock.Now()
+	result, err := r.walk(ctx, w.crd, w.walk)
+	if ctx.Err() != nil {
+		return plan.Outcome{}, result, ctx.Err()
 	}
+	outcome := outcomeOf(w, started, result, err)
+	outcome.Altered = r.alteredBy(ctx, w.crd, result)
+	return outcome, result, nil
+}
+
+func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Result) {
+	now := r.opts.Clock.Now()
+	r.metrics.walked(w.crd.Name, w.mode, result, now.Sub(outcome.Started))
+	r.tellOfOwnership(w.crd, outcome, lossesOf(result))
+	r.states.update(w.crd.Name, w.observed.Subject, func(known *state) {
+		known.findings = known.findings.after(outcome, result)
+		known.evidence = known.evidence.After(outcome, now, r.opts.Settle)
+	})
+}
+
+// walk carries a walk out, once it is known that it can work at all. What it has
+// seen counts only if it was the API server itself that answered.
+func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Result, error) {
+	storageVersion := walk.Ownership.StorageVersion
+	routes, err := r.routes(ctx, crd, storageVersion)
+	if err != nil {
+		return rewrite.Result{}, err
+	}
+	if err := r.probe(ctx, crd, storageVersion); err != nil {
+		return rewrite.Result{}, err
+	}
+	result, err := walk.Run(ctx)
+	if err != nil {
+		return result, err
+	}
+	if err := r.stillOn(ctx, routes, crd, storageVersion); err != nil {
+		return rewrite.Result{}, err
+	}
+	return result, nil
+}
+
+// probe finds out whether a CRD with a conversion webhook can be converted.
+func (r *Reconciler) probe(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) error {
+	if !converts(crd) {
+		return nil
+	}
+	return r.objects.Probe(ctx, resourceOf(crd), append([]string{storageVersion}, crds.ServedBeside(crd, storageVersion)...))
+}
+
+func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) *rewrite.Walk {
+	gvr := resourceOf(crd).WithVersion(o.StorageVersion)
+	walk := &rewrite.Walk{
+		Objects: r.objects.Resource(gvr),
+		Mode:    modes[mode], ProvedAfter: o.Evidence.WindowEndRV,
+		Ownership: rewrite.Ownership{
+			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: crds.Versions(crd), Leaving: o.Removal.Versions,
+			MayLose: o.MayLose,
+		},
+		Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
+			return r.schema(ctx, crd.Name, o.StorageVersion)
+		},
+		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock,
+	}
+	for _, version := range crds.ServedBeside(crd, o.StorageVersion) {
+		walk.Otherwise = append(walk.Otherwise, r.objects.Resource(resourceOf(crd).WithVersion(version)))
+	}
+	if converts(crd) {
+		walk.Follower = func(ctx context.Context) (rewrite.Follower, error) { return r.follower(ctx, crd.Name) }
+	}
+	if sub, err := apihelpers.GetSubresourcesForVersion(crd, o.StorageVersion); err == nil && sub != nil && sub.Status != nil {
+		walk.Status = r.objects.Status(gvr)
+	}
+	return walk
+}
+
+var modes = map[plan.Mode]rewrite.Mode{
+	plan.Rewriting: rewrite.Rewrite, plan.Checking: rewrite.Check, plan.Surveying: rewrite.Survey,
+}
+
+// schema reads a version's schema from the API server, since the cache holds
+// none. It is nil if the version has none, or has left the CRD.
+func (r *Reconciler) schema(ctx context.Context, name, version string) (*apiextensionsv1.JSONSchemaProps, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: %w", name, err)
+	}
+	if validation, err := apihelpers.GetSchemaForVersion(crd, version); err == nil && validation != nil {
+		return validation.OpenAPIV3Schema, nil
+	}
+	return nil, nil
+}
+
+func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
+	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 }

@@ -3,8 +3,6 @@ package plan
 import (
 	"cmp"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Evidence is what is known about the stored bytes of one Subject.
@@ -113,71 +111,6 @@ func Begin(s Subject, r Recorded, now time.Time, settle time.Duration) Evidence 
 	if r.Generation == s.Generation {
 		e.Proved, e.Rewritten, e.Last = r.Proved, r.Rewritten, r.Counts
 	}
-	return e
-}
-
-// About carries evidence over to what the CRD is now. A finished proof reaches
-// over one observed spec change that leaves the storage version alone:
-// generation + 1 means that no flip can hide in between. Anything else starts
-// again.
-func (e Evidence) About(s Subject, now time.Time, settle time.Duration) Evidence {
-	switch {
-	case e.Subject == s:
-		return e
-	case e.Proved && e.UID == s.UID && e.StorageVersion == s.StorageVersion && s.Generation == e.Generation+1:
-		e.Subject, e.Survey = s, Surveyed{}
-		return e
-	default:
-		return Begin(s, Recorded{}, now, settle)
-	}
-}
-
-// At is the evidence beside the CRD at a resourceVersion. One that is older than
-// the last one seen means that etcd was restored, and the objects with it: then
-// nothing that was found out since holds.
-func (e Evidence) At(resourceVersion string, now time.Time, settle time.Duration) Evidence {
-	if Older(resourceVersion, e.SeenRV) {
-		e = Begin(e.Subject, Recorded{}, now, settle)
-	}
-	e.SeenRV = resourceVersion
-	return e
-}
-
-// Older tells whether a resourceVersion of an object was given out before another
-// one. It is false where they cannot be compared.
-func Older(resourceVersion, than string) bool {
-	order, err := resourceversion.CompareResourceVersion(resourceVersion, than)
-	return err == nil && order < 0
-}
-
-// Seen is the evidence beside a storedVersions that is clean, or is not. One that
-// is dirty again, at the same generation, after it was clean, contradicts the
-// proof: somebody has put an older state back, a snapshot of etcd for example,
-// and the objects with it. Then nothing that was proved before holds.
-func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence {
-	switch {
-	case !e.Proved:
-		return e
-	case clean:
-		e.Trimmed = true
-		return e
-	case e.Trimmed:
-		return Begin(e.Subject, Recorded{}, now, settle)
-	default:
-		return e
-	}
-}
-
-// Serving is the evidence beside the versions that are not served.
-func (e Evidence) Serving(unserved []string, now time.Time, settle time.Duration) Evidence {
-	until := make(map[string]time.Time, len(unserved))
-	for _, version := range unserved {
-		until[version] = now.Add(settle)
-		if known, ok := e.WritableUntil[version]; ok {
-			until[version] = known
-		}
-	}
-	e.WritableUntil = until
 	return e
 }
 

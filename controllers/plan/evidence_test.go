@@ -26,7 +26,7 @@ func TestHowFarAProofReaches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got := c.from.About(c.to, now, settle)
+			got := c.from.about(c.to, now, settle)
 			g.Expect(got.Subject).To(Equal(c.to))
 			g.Expect(got.Proved).To(Equal(c.want))
 			if !c.want {
@@ -52,6 +52,37 @@ func TestWhatAnEarlierProcessLeaves(t *testing.T) {
 			g.Expect(e.Proved).To(Equal(c.proved))
 			g.Expect(e.Rewritten).To(Equal(c.rewritten))
 			g.Expect(e.WindowEnd).To(Equal(now.Add(settle)), "the window always starts anew")
+		})
+	}
+}
+
+func TestWhatIsObservedBesideTheEvidence(t *testing.T) {
+	seen := Observation{Now: now, Subject: v1, ResourceVersion: "9", StoredVersions: []string{"v1"}, Unserved: []string{"v1alpha1"}, MayLose: []string{"v1beta1"}}
+	edited := seen
+	edited.Subject = Subject{"u", 4, "v1"}
+	proof := Recorded{Generation: 3, Proved: true}
+	for name, c := range map[string]struct {
+		evidence        Evidence
+		observation     Observation
+		recorded        Recorded
+		proved, trimmed bool
+	}{
+		"what is proved stays proved":              {Evidence{Subject: v1, Proved: true}, seen, Recorded{}, true, true},
+		"it reaches over an edit":                  {Evidence{Subject: v1, Proved: true}, edited, proof, true, true},
+		"what another process has proved counts":   {Evidence{Subject: v1, Rewritten: true}, seen, proof, true, true},
+		"but not for another generation":           {Evidence{Subject: v1, Rewritten: true}, edited, proof, false, false},
+		"nor is it of a CRD that was restored":     {Evidence{Subject: v1, SeenRV: "10", Proved: true}, seen, proof, false, false},
+		"but a proof that was restored with it is": {Evidence{Subject: v1, SeenRV: "10"}, seen, proof, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := c.evidence.Beside(c.observation, c.recorded, settle)
+			g.Expect(e.Subject).To(Equal(c.observation.Subject))
+			g.Expect(e.Proved).To(Equal(c.proved))
+			g.Expect(e.Trimmed).To(Equal(c.trimmed))
+			g.Expect(e.SeenRV).To(Equal("9"))
+			g.Expect(e.WritableUntil).To(Equal(map[string]time.Time{"v1alpha1": now.Add(settle)}))
+			g.Expect(e.Survey.MayLose).To(Equal([]string{"v1beta1"}))
 		})
 	}
 }
@@ -143,7 +174,7 @@ func TestNothingIsTrimmedWithoutACheck(t *testing.T) {
 					closed, checked = at.Add(settle), false
 				}
 			}
-			e = e.About(s, at, settle)
+			e = e.about(s, at, settle)
 			o := fresh()
 			o.Now, o.Subject, o.Evidence = at, s, e
 			o.StoredVersions = rapid.SampledFrom([][]string{{"v1"}, {"v1alpha1", "v1"}}).Draw(t, "stored")
@@ -193,10 +224,10 @@ func TestWhatASurveyAddsToTheEvidence(t *testing.T) {
 	g.Expect(waiting.Covers(Removal{Versions: []string{"v1beta1"}})).To(BeTrue())
 	g.Expect(waiting.Covers(Removal{Versions: []string{"v1alpha1"}})).To(BeFalse(), "entries were left at it")
 	g.Expect(waiting.NextAt).To(Equal(now.Add(5 * time.Second)))
-	g.Expect(waiting.Allowing(nil).NextAt).To(Equal(waiting.NextAt))
-	g.Expect(waiting.Allowing([]string{"v1alpha1"}).NextAt).To(BeZero(), "it may be lost now")
+	g.Expect(waiting.allowing(nil).NextAt).To(Equal(waiting.NextAt))
+	g.Expect(waiting.allowing([]string{"v1alpha1"}).NextAt).To(BeZero(), "it may be lost now")
 
-	e = e.About(Subject{"u", 4, "v1"}, now, settle)
+	e = e.about(Subject{"u", 4, "v1"}, now, settle)
 	g.Expect(e.Proved).To(BeTrue())
 	g.Expect(e.Survey).To(BeZero(), "after an edit the objects are looked through again")
 
@@ -239,14 +270,14 @@ func TestWhenASurveyIsDue(t *testing.T) {
 
 func TestWhenAVersionIsNotWritableAnyMore(t *testing.T) {
 	g := NewWithT(t)
-	e := Evidence{Subject: v1}.Serving([]string{"v1alpha1"}, now, settle)
+	e := Evidence{Subject: v1}.serving([]string{"v1alpha1"}, now, settle)
 	g.Expect(e.WritableUntil).To(Equal(map[string]time.Time{"v1alpha1": now.Add(settle)}))
 	later := now.Add(time.Second)
-	g.Expect(e.Serving([]string{"v1alpha1", "v1beta1"}, later, settle).WritableUntil).To(Equal(
+	g.Expect(e.serving([]string{"v1alpha1", "v1beta1"}, later, settle).WritableUntil).To(Equal(
 		map[string]time.Time{"v1alpha1": now.Add(settle), "v1beta1": later.Add(settle)}), "since it was first seen so")
-	again := e.Serving(nil, later, settle)
+	again := e.serving(nil, later, settle)
 	g.Expect(again.WritableUntil).To(BeEmpty(), "it is served again")
-	g.Expect(again.Serving([]string{"v1alpha1"}, later, settle).WritableUntil).To(HaveKeyWithValue("v1alpha1", later.Add(settle)))
+	g.Expect(again.serving([]string{"v1alpha1"}, later, settle).WritableUntil).To(HaveKeyWithValue("v1alpha1", later.Add(settle)))
 }
 
 func TestWhenAWalkThatFailedBegan(t *testing.T) {
@@ -280,7 +311,7 @@ func TestACRDOlderThanTheOneSeenMakesTheEvidenceWorthless(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got := proved.At(c.resourceVersion, now, settle)
+			got := proved.at(c.resourceVersion, now, settle)
 			g.Expect(got.SeenRV).To(Equal(c.resourceVersion))
 			got.SeenRV = proved.SeenRV
 			if c.kept {
@@ -290,5 +321,5 @@ func TestACRDOlderThanTheOneSeenMakesTheEvidenceWorthless(t *testing.T) {
 			}
 		})
 	}
-	NewWithT(t).Expect(Evidence{Subject: v1, Proved: true}.At("1", now, settle).Proved).To(BeTrue(), "the first sight is older than nothing")
+	NewWithT(t).Expect(Evidence{Subject: v1, Proved: true}.at("1", now, settle).Proved).To(BeTrue(), "the first sight is older than nothing")
 }

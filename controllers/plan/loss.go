@@ -19,9 +19,9 @@ type Loss struct {
 	Why     string
 }
 
-// Allowing is the survey beside the versions of which ownership may be lost. When
+// allowing is the survey beside the versions of which ownership may be lost. When
 // they change, one that had to leave entries alone need not wait for its next time.
-func (s Surveyed) Allowing(versions []string) Surveyed {
+func (s Surveyed) allowing(versions []string) Surveyed {
 	if !slices.Equal(s.MayLose, versions) {
 		s.MayLose, s.NextAt = versions, time.Time{}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -67,7 +68,7 @@ func isFor(proof *v1alpha1.ProofStatus, crd *apiextensionsv1.CustomResourceDefin
 // said are the versions that a CRD says are safe to remove, as it is now and in our
 // words.
 func said(crd *apiextensionsv1.CustomResourceDefinition, manager string) []string {
-	c := crds.Condition(crd, v1alpha1.VersionsRemovable)
+	c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable)
 	if c == nil || c.Status != apiextensionsv1.ConditionTrue || !crds.Says(crd.ManagedFields, manager, v1alpha1.VersionsRemovable) {
 		return nil
 	}

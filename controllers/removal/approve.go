@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	applyv1 "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +107,7 @@ func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomRe
 // deniesAll tells whether a CRD says of no version that it may be removed: without
 // the condition, or with one that is False.
 func deniesAll(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	c := crds.Condition(crd, v1alpha1.VersionsRemovable)
+	c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable)
 	return c == nil || c.Status == apiextensionsv1.ConditionFalse
 }
 
@@ -132,7 +133,7 @@ func (r *Reconciler) vote(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1
 		return agreedElsewhere
 	case !r.answersIn(removal.Namespace) && !told:
 		return abstains
-	case removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue:
+	case crds.Paused(removal):
 		return objects
 	case answered && isFor(answer.proof, crd):
 		return agrees

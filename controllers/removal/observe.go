@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/controllers/plan"
@@ -20,7 +21,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	s := verdict.Situation{
 		Now:      r.opts.Clock.Now(),
 		Removal:  removal.Spec,
-		Paused:   removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		Paused:   crds.Paused(removal),
 		LabelKey: r.opts.LabelKey,
 		Every:    r.opts.SurveyInterval,
 	}
@@ -56,8 +57,8 @@ type readsCRD func(ctx context.Context, name string) (*apiextensionsv1.CustomRes
 
 func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *verdict.CRD {
 	d := &verdict.CRD{
-		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation},
-		OptedIn:        crd.Labels[r.opts.LabelKey] == v1alpha1.MigrateLabelValue,
+		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd)},
+		OptedIn:        crds.OptedIn(crd, r.opts.LabelKey),
 		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
 		Deleting:       crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions,
@@ -66,9 +67,6 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *ve
 	d.ResourceVersion = crd.ResourceVersion
 	for _, v := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, verdict.Version{Name: v.Name, Served: v.Served})
-		if v.Storage {
-			d.StorageVersion = v.Name
-		}
 	}
 	return d
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -34,7 +35,7 @@ func rowOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) row {
 		StoredVersions: crd.Status.StoredVersions,
 	}
 	r.StorageVersion = crds.StorageVersion(crd)
-	if c := crds.Condition(crd, v1alpha1.StorageMigrated); c != nil {
+	if c := apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated); c != nil {
 		r.Reason, r.Message = c.Reason, c.Message
 		r.Outdated = !v1alpha1.SpeaksOf(c.Message, crd.Generation)
 		r.Migrated = r.OptedIn && !r.Outdated && c.Status == apiextensionsv1.ConditionTrue

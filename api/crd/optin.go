@@ -1,0 +1,17 @@
+package crd
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// OptedIn tells whether a CRD carries the label that lets Moult write to its objects.
+func OptedIn(crd metav1.Object, labelKey string) bool {
+	return crd.GetLabels()[labelKey] == v1alpha1.MigrateLabelValue
+}
+
+// Paused tells whether a person has stopped Moult on a CRD, or on a VersionRemoval.
+func Paused(object metav1.Object) bool {
+	return object.GetAnnotations()[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue
+}

@@ -1,0 +1,105 @@
+package migration
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// maxWriters is how many field managers of a CRD are remembered.
+const maxWriters = 100
+
+// findings are what walks over a CRD have found: of the objects that failed, the last
+// walk's, of those who write and of what they lose, all walks'.
+type findings struct {
+	failed   []plan.FailedObject
+	failedBy map[string]int64 // how many, by reason
+	writers  writers
+	losses   []plan.Loss
+}
+
+// after are the findings once another walk has ended.
+func (f findings) after(outcome plan.Outcome, result rewrite.Result) findings {
+	return findings{
+		failed: failedObjectsOf(result), failedBy: result.FailedBy,
+		writers: f.writers.after(outcome, result), losses: lossesAfter(f.losses, lossesOf(result)),
+	}
+}
+
+// status is the part of a migration's status that walks have found.
+func (f findings) status() plan.MigrationStatus {
+	return plan.MigrationStatus{
+		FailedObjects: f.failed, FailedBy: f.failedBy, Writers: f.writers.seen, LastWrites: f.writers.last, Losses: f.losses,
+	}
+}
+
+// writers is what walks over a CRD have seen of those who write at versions that
+// are to go. A walk moves the entries it sees, so the next one no longer tells of
+// the writes before.
+type writers struct {
+	seen []plan.Writer
+	last map[string]time.Time // by version
+	// lookedThrough is when the last walk began that left no entry at a version:
+	// an entry that is seen there was written later.
+	lookedThrough map[string]time.Time
+}
+
+// after are the writers once another walk has ended.
+func (w writers) after(outcome plan.Outcome, result rewrite.Result) writers {
+	if len(outcome.Leaving) == 0 {
+		return w
+	}
+	next := writers{seen: mergeWriters(w.seen, writersOf(result)), last: map[string]time.Time{}, lookedThrough: map[string]time.Time{}}
+	maps.Copy(next.last, result.LastWrites)
+	for version, at := range w.last {
+		if at.After(next.last[version]) {
+			next.last[version] = at
+		}
+	}
+	maps.Copy(next.lookedThrough, w.lookedThrough)
+	if outcome.Failure == nil {
+		for _, version := range outcome.Moved() {
+			next.lookedThrough[version] = outcome.Started
+		}
+	}
+	return next
+}
+
+// mergeWriters keeps a writer once, as last seen, and of too many those that
+// wrote last.
+func mergeWriters(before, now []plan.Writer) []plan.Writer {
+	merged := slices.Clone(now)
+	for _, w := range before {
+		same := slices.IndexFunc(merged, func(o plan.Writer) bool { return o.Manager == w.Manager && o.Version == w.Version })
+		switch {
+		case same < 0:
+			merged = append(merged, w)
+		case w.Last.After(merged[same].Last):
+			merged[same].Last, merged[same].LastWrote = w.Last, w.LastWrote
+		}
+	}
+	slices.SortStableFunc(merged, func(a, b plan.Writer) int { return b.Last.Compare(a.Last) })
+	return merged[:min(len(merged), maxWriters)]
+}
+
+// lossesAfter are the losses once another walk has ended: what it has cost is kept
+// for good, since no later walk sees it, and what it has left alone until the next
+// walk has looked.
+func lossesAfter(before, now []plan.Loss) []plan.Loss {
+	after := slices.DeleteFunc(slices.Clone(before), func(l plan.Loss) bool { return l.Waits })
+	for _, loss := range now {
+		same := slices.IndexFunc(after, func(o plan.Loss) bool {
+			return !o.Waits && !loss.Waits && o.Manager == loss.Manager && o.Version == loss.Version
+		})
+		if same < 0 {
+			after = append(after, loss)
+			continue
+		}
+		after[same].Objects += loss.Objects
+		after[same].Fields += loss.Fields
+	}
+	return after
+}
