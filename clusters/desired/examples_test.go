@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -17,43 +18,16 @@ import (
 
 const root = "../.."
 
-func shape(crd *delivery.Object) *crddiff.Shape {
-	s := &crddiff.Shape{}
-	if label, ok := crd.GetLabels()["moult.dev/migrate"]; ok {
-		s.Label = &label
-	}
-	spec := crd.Object["spec"].(map[string]any)
-	for _, item := range spec["versions"].([]any) {
-		v := item.(map[string]any)
-		version := crddiff.Version{Name: v["name"].(string), Served: v["served"] == true, Storage: v["storage"] == true}
-		if version.Storage {
-			s.Storage = version.Name
-		}
-		s.Versions = append(s.Versions, version)
-	}
-	return s
-}
-
-func changesBetween(base, head *delivery.Cluster) []crddiff.Diff {
-	changes := map[string]*crddiff.Diff{}
-	var names []string
-	take := func(c *delivery.Cluster, set func(*crddiff.Diff, *crddiff.Shape)) {
+func changesBetween(g *WithT, base, head *delivery.Cluster) []crddiff.Diff {
+	var sides [2][]*apiextensionsv1.CustomResourceDefinition
+	for i, c := range []*delivery.Cluster{base, head} {
 		for _, crd := range c.CRDs() {
-			name := crd.GetName()
-			if changes[name] == nil {
-				changes[name] = &crddiff.Diff{Name: name}
-				names = append(names, name)
-			}
-			set(changes[name], shape(crd.Object))
+			decoded, err := crddiff.Decode(crd.Unstructured)
+			g.Expect(err).NotTo(HaveOccurred())
+			sides[i] = append(sides[i], decoded)
 		}
 	}
-	take(base, func(c *crddiff.Diff, s *crddiff.Shape) { c.Base = s })
-	take(head, func(c *crddiff.Diff, s *crddiff.Shape) { c.Head = s })
-	var all []crddiff.Diff
-	for _, name := range names {
-		all = append(all, *changes[name])
-	}
-	return all
+	return crddiff.Sets(sides[0], sides[1], "moult.dev/migrate")
 }
 
 // story is one of the examples as a repository after one of its commits: what is made once, and the commit's folder.
@@ -112,7 +86,7 @@ func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
 		"entry": "", "flux-system/crd-gate": "", "flux-system/crds": "", "flux-system/widgets": "",
 		"flux-system/moult": "there is no folder ./clusters/base/crds in this repository",
 	}))
-	r := rollout.Of(*base, *head, changesBetween(base, head), "moult.dev/migrate")
+	r := rollout.Of(*base, *head, changesBetween(g, base, head), "moult.dev/migrate")
 	g.Expect(rulesOf(r)).To(Equal([]string{rollout.NotFollowed + " warning"}), "that folder is in another repository")
 	g.Expect(stepsOf(r)).To(Equal([]string{
 		"1 entry", "2 flux-system/moult", "3 flux-system/crd-gate gate widgets-system/widgets-v1alpha1 crd-gate/version-removal.yaml:1",
@@ -124,7 +98,7 @@ func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
 func TestTheArgoCDExampleIsRolledOutBehindItsGate(t *testing.T) {
 	g := NewWithT(t)
 	base, head := story(t, []string{"argocd/application.yaml"}, "argocd/2-storage-flip"), story(t, []string{"argocd/application.yaml"}, "argocd/3-removal")
-	r := rollout.Of(*base, *head, changesBetween(base, head), "moult.dev/migrate")
+	r := rollout.Of(*base, *head, changesBetween(g, base, head), "moult.dev/migrate")
 	g.Expect(rulesOf(r)).To(Equal([]string{"SyncWaitsForever info", "GateHealthUnseen info"}))
 	g.Expect(stepsOf(r)).To(Equal([]string{
 		"1 entry", "2 argocd/widgets gate widgets-system/widgets-v1alpha1 version-removal.yaml:1",

@@ -42,7 +42,11 @@ type Found struct {
 }
 
 func about(object *delivery.Object, field, crds []string, why, mend string) Found {
-	return Found{Object: object, Field: field, CRDs: crds, Finding: finding.Finding{Why: why, Mend: mend}}
+	f := Found{Object: object, Field: field, CRDs: crds, Finding: finding.Finding{Why: why, Mend: mend}}
+	if len(crds) == 1 {
+		f.CRD = crds[0]
+	}
+	return f
 }
 
 func (f Found) warning() Found {
@@ -64,16 +68,24 @@ type Question struct {
 	LabelKey string
 	// ArgoCDConfig are the ConfigMaps argocd-cm that may hold for the unit.
 	ArgoCDConfig []*delivery.Object
-	// Unseen asks about what the unit applies and is not among its objects. What is found is a warning.
+	// About tells which CRDs are asked about, by their names; nil is for all.
+	About func(crd string) bool
+	// Unseen asks about what the unit applies and is not among its objects, too. What is found about that is a warning.
 	Unseen bool
 }
 
 // Check holds a unit against the rules.
 func Check(u *delivery.Unit, q Question) []Found {
-	c := check{unit: u, Question: q}
-	if !q.Unseen {
-		c.crds = slices.DeleteFunc(u.CRDs(), func(crd delivery.CRD) bool { return !c.concerns(crd) })
+	seen := check{Question: q, unit: u}
+	seen.crds = slices.DeleteFunc(u.CRDs(), func(crd delivery.CRD) bool { return !seen.concerns(crd) })
+	findings := seen.findings()
+	if q.Unseen && u.Incomplete() {
+		findings = append(findings, check{Question: q, unit: u, unseen: true}.findings()...)
 	}
+	return findings
+}
+
+func (c check) findings() []Found {
 	var findings []Found
 	for _, r := range rules {
 		for _, f := range r.find(c) {
@@ -93,22 +105,25 @@ type check struct {
 
 	unit *delivery.Unit
 	crds []delivery.CRD // those of the unit that it concerns
+	// unseen: it is about what the unit applies and is not among its objects.
+	unseen bool
 }
 
 // concerns tells whether there is something to migrate, now or when another version comes.
 func (c check) concerns(crd delivery.CRD) bool {
-	return !crd.Excluded(c.LabelKey) && (len(crd.Versions()) > 1 || crd.OptedIn(c.LabelKey))
+	asked := c.About == nil || c.About(crd.GetName())
+	return asked && !crd.Excluded(c.LabelKey) && (len(crd.Versions()) > 1 || crd.OptedIn(c.LabelKey))
 }
 
 func (c check) severity() finding.Severity {
-	if c.Unseen {
+	if c.unseen {
 		return finding.Warning
 	}
 	return finding.Error
 }
 
 // touches tells whether the settings of the tool's object matter: it applies a CRD that is concerned, or nobody knows what.
-func (c check) touches() bool { return c.unit.By != nil && (c.Unseen || len(c.crds) > 0) }
+func (c check) touches() bool { return c.unit.By != nil && (c.unseen || len(c.crds) > 0) }
 
 // setting is a field of the tool's object.
 func (c check) setting(fields ...string) []string {
@@ -130,7 +145,7 @@ func all(delivery.CRD) bool { return true }
 
 // whose says, at the end of a sentence, which CRDs it is about.
 func (c check) whose(names []string) string {
-	if c.Unseen {
+	if c.unseen {
 		return "the CRDs it may hold; what it applies was not found under the given paths"
 	}
 	return words.Few(names, 3)

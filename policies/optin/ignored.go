@@ -86,7 +86,7 @@ func (c check) ignored() []ignored {
 // ignores are the findings about one entry.
 func (c check) ignores(object *delivery.Object, i ignored) []Found {
 	names := c.names(i.matches)
-	if len(names) == 0 && !c.Unseen {
+	if len(names) == 0 && !c.unseen {
 		return nil
 	}
 	var hidden []string

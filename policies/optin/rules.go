@@ -72,7 +72,7 @@ func (c check) howToOptIn() string {
 
 // reachesNothing: Kustomize takes a target that matches nothing for a success, and null for the wish to remove a label.
 func reachesNothing(c check) []Found {
-	if c.Unseen {
+	if c.unseen {
 		return nil // they are those of the build
 	}
 	var findings []Found

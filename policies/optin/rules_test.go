@@ -108,7 +108,9 @@ func TestRules(t *testing.T) {
 			if c.versions == nil {
 				c.versions = []string{"v1alpha1", "v1"}
 			}
-			if !c.unseen {
+			if c.unseen {
+				u.Unseen = "it is a chart"
+			} else {
 				u.Objects = []*delivery.Object{crd(t, c.metadata, c.versions...)}
 			}
 			if c.delivery != "" {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/delivery"
@@ -163,34 +164,13 @@ func unlocked(u, on *delivery.Unit, name string) string {
 	if u.By == nil || on.By == nil || on.Tool != delivery.Flux {
 		return ""
 	}
-	if source(u) != source(on) {
-		return "it is of another source (" + source(on) + ", not " + source(u) + "), whose commits are not waited for"
+	if ours, theirs := u.By.SourceRef(), on.By.SourceRef(); ours != theirs {
+		return fmt.Sprintf("it is of another source (%s %s, not %s %s), whose commits are not waited for", theirs.Kind, theirs, ours.Kind, ours)
 	}
 	for _, entry := range u.By.Entries("spec", "dependsOn") {
-		if expression := entry.Text("readyExpr"); expression != "" && named(entry, u) == name {
+		if expression := entry.Text("readyExpr"); expression != "" && delivery.ReferenceOf(entry, u.By.GetNamespace()).String() == name {
 			return "readyExpr takes the place of Flux's own check, which compares commits"
 		}
 	}
 	return ""
-}
-
-// named is the unit that an entry of dependsOn is about.
-func named(entry *delivery.Object, u *delivery.Unit) string {
-	namespace := entry.Text("namespace")
-	if namespace == "" {
-		namespace = u.By.GetNamespace()
-	}
-	if namespace == "" {
-		return entry.Text("name")
-	}
-	return namespace + "/" + entry.Text("name")
-}
-
-// source is the sourceRef of a Kustomization.
-func source(u *delivery.Unit) string {
-	namespace := u.By.Text("spec", "sourceRef", "namespace")
-	if namespace == "" {
-		namespace = u.By.GetNamespace()
-	}
-	return u.By.Text("spec", "sourceRef", "kind") + " " + namespace + "/" + u.By.Text("spec", "sourceRef", "name")
 }

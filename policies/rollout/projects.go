@@ -9,43 +9,51 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
+// member is an object that an AppProject has to permit.
+type member struct {
+	unit          *delivery.Unit
+	object        *delivery.Object
+	crd           string
+	clusterScoped bool
+}
+
+// projectMembers are the CRDs that change and the gates for them.
+func (s *situation) projectMembers() []member {
+	var members []member
+	for _, crd := range s.changed {
+		members = append(members, member{crd.node.unit, crd.object, crd.Name, true})
+	}
+	for _, g := range s.guards() {
+		members = append(members, member{g.gate.unit, g.gate.object, g.crd.Name, false})
+	}
+	return members
+}
+
 // projectForbids: a sync with one object that its AppProject does not permit fails before its first wave.
-func projectForbids(l *look) []finding.Finding {
-	var findings []finding.Finding
-	find := func(u *delivery.Unit, object *delivery.Object, crd string, clusterScoped bool) {
-		project := l.project(u)
-		if project == nil {
-			return
-		}
-		field, forbidden := forbids(project, object, clusterScoped)
-		if !forbidden {
-			return
-		}
-		findings = append(findings, finding.Finding{
-			Severity: finding.Error, CRD: crd, Place: project.Place("spec", field),
-			Why:  fmt.Sprintf("%s belongs to the AppProject %s, which does not permit a %s (spec.%s), so its sync fails", u.Name, project.GetName(), object.GetKind(), field),
-			Mend: fmt.Sprintf("permit group %s, kind %s there", object.GroupVersionKind().Group, object.GetKind()),
-		})
+func projectForbids(s *situation, m member) *finding.Finding {
+	project := s.project(m.unit)
+	if project == nil {
+		return nil
 	}
-	for _, d := range l.changed {
-		find(d.node.unit, d.object, d.Name, true)
+	field, forbidden := forbids(project, m.object, m.clusterScoped)
+	if !forbidden {
+		return nil
 	}
-	for _, g := range l.guards() {
-		find(g.gate.unit, g.gate.object, g.crd.Name, false)
+	return &finding.Finding{
+		Severity: finding.Error, CRD: m.crd, Place: project.Place("spec", field),
+		Why:  fmt.Sprintf("%s belongs to the AppProject %s, which does not permit a %s (spec.%s), so its sync fails", m.unit.Name, project.GetName(), m.object.GetKind(), field),
+		Mend: fmt.Sprintf("permit group %s, kind %s there", m.object.GroupVersionKind().Group, m.object.GetKind()),
 	}
-	return findings
 }
 
 // project is the AppProject of an Application, nil if it is not in the repository.
-func (l *look) project(u *delivery.Unit) *delivery.Object {
+func (s *situation) project(u *delivery.Unit) *delivery.Object {
 	if u.By == nil || u.Tool != delivery.ArgoCD {
 		return nil
 	}
-	for _, around := range l.head.Units {
-		for _, object := range around.Objects {
-			if object.Is("argoproj.io", "AppProject") && object.GetName() == u.By.Text("spec", "project") {
-				return object
-			}
+	for _, object := range s.head.Named("AppProject", "", u.By.Text("spec", "project")) {
+		if object.Is("argoproj.io", "AppProject") {
+			return object
 		}
 	}
 	return nil

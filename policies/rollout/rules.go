@@ -1,6 +1,9 @@
 package rollout
 
-import "github.com/moult-dev/moult/policies/finding"
+import (
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
 
 // The rules, in the order in which they are checked. Beside these, Of takes over what policies/optin finds about the
 // CRDs that change, by the names that it has there.
@@ -62,35 +65,47 @@ const (
 // rule finds one kind of thing to mend.
 type rule struct {
 	name string
-	find func(*look) []finding.Finding
+	find func(*situation) []finding.Finding
+}
+
+// each is a rule about some things, each by itself. What is in order has no finding.
+func each[T any](of func(*situation) []T, find func(*situation, T) *finding.Finding) func(*situation) []finding.Finding {
+	return func(s *situation) (findings []finding.Finding) {
+		for _, one := range of(s) {
+			if f := find(s, one); f != nil {
+				findings = append(findings, *f)
+			}
+		}
+		return findings
+	}
 }
 
 // rules is the specification. The order is that of the questions a reviewer asks: is there a gate, does it hold, may the
 // CRD change so, does the change arrive, and is it all that changes.
 var rules = []rule{
-	{RemovalWithoutGate, removalWithoutGate},
-	{GateLacksVersion, gateLacksVersion},
-	{GateCannotOpen, gateCannotOpen},
-	{GateForNothing, gateForNothing},
-	{GateNotEarlier, gateNotEarlier},
-	{GateNotWaitedFor, gateNotWaitedFor},
-	{GateAtOtherCommit, gateAtOtherCommit},
-	{ApplicationHealthUnknown, applicationHealthUnknown},
-	{GateUnchanged, gateUnchanged},
-	{GateHealthUnseen, gateHealthUnseen},
-	{FlipWithRemoval, flipWithRemoval},
-	{FlipNotServed, flipNotServed},
-	{LabelDropped, labelDropped},
-	{CRDPruned, crdPruned},
-	{CRDLeft, crdLeft},
-	{ServerSideDiffStops, serverSideDiffStops},
-	{ProjectForbids, projectForbids},
-	{SyncWaitsForever, syncWaitsForever},
-	{RetriesOldCommit, retriesOldCommit},
-	{TimeoutTooShort, timeoutTooShort},
-	{Suspended, suspendedUnit},
-	{DependencyCycle, dependencyCycle},
-	{DependencyMissing, dependencyMissing},
+	{RemovalWithoutGate, each((*situation).removals, removalWithoutGate)},
+	{GateLacksVersion, each((*situation).removals, gateLacksVersion)},
+	{GateCannotOpen, each((*situation).guards, gateCannotOpen)},
+	{GateForNothing, each((*situation).newGates, gateForNothing)},
+	{GateNotEarlier, each((*situation).guards, gateNotEarlier)},
+	{GateNotWaitedFor, each((*situation).guards, gateNotWaitedFor)},
+	{GateAtOtherCommit, each((*situation).guards, gateAtOtherCommit)},
+	{ApplicationHealthUnknown, each((*situation).guards, applicationHealthUnknown)},
+	{GateUnchanged, each((*situation).guards, gateUnchanged)},
+	{GateHealthUnseen, each((*situation).guards, gateHealthUnseen)},
+	{FlipWithRemoval, each((*situation).removals, flipWithRemoval)},
+	{FlipNotServed, each((*situation).changedCRDs, flipNotServed)},
+	{LabelDropped, each((*situation).changedCRDs, labelDropped)},
+	{CRDPruned, each((*situation).gone, crdPruned)},
+	{CRDLeft, each((*situation).gone, crdLeft)},
+	{ServerSideDiffStops, each((*situation).removals, serverSideDiffStops)},
+	{ProjectForbids, each((*situation).projectMembers, projectForbids)},
+	{SyncWaitsForever, each(gatedBy(delivery.ArgoCD), syncWaitsForever)},
+	{RetriesOldCommit, each(gatedBy(delivery.ArgoCD), retriesOldCommit)},
+	{TimeoutTooShort, each(gatedBy(delivery.Flux), timeoutTooShort)},
+	{Suspended, each((*situation).concerned, suspendedUnit)},
+	{DependencyCycle, each((*situation).cycles, dependencyCycle)},
+	{DependencyMissing, each((*situation).missing, dependencyMissing)},
 	{UnseenChanged, unseenChanged},
 	{SourceMoved, sourceMoved},
 	{NotFollowed, notFollowed},

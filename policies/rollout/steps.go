@@ -8,9 +8,9 @@ import (
 )
 
 // steps are the nodes of the head, in order.
-func (l *look) steps() []Step {
+func (s *situation) steps() []Step {
 	var steps []Step
-	for _, n := range l.order.nodes {
+	for _, n := range s.order.nodes {
 		step := Step{Order: n.order, Tool: n.unit.Tool, Unit: n.unit.Name, After: slices.Clone(n.unit.DependsOn)}
 		if inWaves(n.unit) {
 			wave := n.slot.wave
@@ -20,7 +20,7 @@ func (l *look) steps() []Step {
 			}
 		}
 		for _, object := range n.objects {
-			if item, ok := l.item(object, n); ok {
+			if item, ok := s.item(object, n); ok {
 				step.Items = append(step.Items, item)
 			} else {
 				step.Others++
@@ -35,24 +35,23 @@ func (l *look) steps() []Step {
 }
 
 // item is what matters about an object, if it does.
-func (l *look) item(object *delivery.Object, n *node) (Item, bool) {
+func (s *situation) item(object *delivery.Object, n *node) (Item, bool) {
 	if object.IsGate() {
 		g := gate{object: object, unit: n.unit}
-		if _, ok := l.changes[g.crd()]; !ok {
+		if _, ok := s.changes[g.crd()]; !ok {
 			return Item{}, false
 		}
 		return Item{Role: Gate, Name: g.name(), CRD: g.crd(), Versions: g.versions(), Place: object.Place()}, true
 	}
-	c, ok := l.changes[object.GetName()]
+	c, ok := s.changes[object.GetName()]
 	if !ok || !object.IsCRD() {
 		return Item{}, false
 	}
-	d := delivered{Diff: c, object: object, node: n}
 	item := Item{Role: Changed, Name: c.Name, CRD: c.Name, Place: object.Place()}
-	switch removed := d.Removed; {
-	case len(removed) > 0:
-		item.Role, item.Versions = Removal, removed
-	case d.Flips():
+	switch {
+	case len(c.Removed) > 0:
+		item.Role, item.Versions = Removal, c.Removed
+	case c.Flips():
 		item.Role = Flip
 	}
 	return item, true

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -25,30 +23,30 @@ func LeavesUnknown(rule string) bool { return rule == UnseenChanged || rule == S
 const renderIt = "render both sides, with `helm template --include-crds` for example, and give them to the preview with --base FILE --head FILE"
 
 // unseenChanged: what the cluster gets changes, and nobody sees how.
-func unseenChanged(l *look) []finding.Finding {
-	before, after := fingerprints(l.base.Unseen), fingerprints(l.head.Unseen)
+func unseenChanged(s *situation) []finding.Finding {
+	before, after := fingerprints(s.base.Unseen), fingerprints(s.head.Unseen)
 	var findings []finding.Finding
-	add := func(s delivery.Unseen, by *delivery.Object, why string) {
+	add := func(u delivery.Unseen, by *delivery.Object, why string) {
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", s.Name, why, s.Why), Mend: renderIt,
+			Severity: finding.Warning, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Mend: renderIt,
 		})
 	}
-	for _, s := range l.head.Unseen {
-		switch was, there := before[s.Name]; {
-		case !there && unitBy(l.base, s) != nil:
-			add(s, s.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
+	for _, u := range s.head.Unseen {
+		switch was, there := before[u.Name]; {
+		case !there && unitBy(s.base, u) != nil:
+			add(u, u.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
 		case !there:
-			add(s, s.By, "is new, and what CRDs it brings is not known")
-		case was != after[s.Name]:
-			add(s, s.By, "changes, and what CRDs it brings is not known")
+			add(u, u.By, "is new, and what CRDs it brings is not known")
+		case was != after[u.Name]:
+			add(u, u.By, "changes, and what CRDs it brings is not known")
 		}
 	}
-	for _, s := range l.base.Unseen {
-		if _, there := after[s.Name]; !there {
-			add(s, unitBy(l.head, s), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
+	for _, u := range s.base.Unseen {
+		if _, there := after[u.Name]; !there {
+			add(u, unitBy(s.head, u), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
 		}
 	}
-	return append(findings, inputsChanged(l)...)
+	return append(findings, inputsChanged(s)...)
 }
 
 // fingerprints are those of sources by name. There may be several of one name, in several units.
@@ -62,10 +60,10 @@ func fingerprints(sources []delivery.Unseen) map[string]string {
 
 // unitBy is the Kustomization or Application of a source, nil if the cluster does not have it. Of what the head has no
 // more, no place is told, since findings are read beside the files of the head.
-func unitBy(c *delivery.Cluster, s delivery.Unseen) *delivery.Object {
-	for i := range c.Units {
-		if by := c.Units[i].By; by != nil && by.Same(s.By) {
-			return by
+func unitBy(c *delivery.Cluster, source delivery.Unseen) *delivery.Object {
+	for _, u := range c.Units {
+		if u.By != nil && u.By.Same(source.By) {
+			return u.By
 		}
 	}
 	return nil
@@ -73,18 +71,18 @@ func unitBy(c *delivery.Cluster, s delivery.Unseen) *delivery.Object {
 
 // notFollowed: what brings it is as it was, so that the merge changes nothing about it. Where a version or a CRD leaves,
 // it may be written at that.
-func notFollowed(l *look) []finding.Finding {
-	before, after := fingerprints(l.base.Unseen), fingerprints(l.head.Unseen)
+func notFollowed(s *situation) []finding.Finding {
+	before, after := fingerprints(s.base.Unseen), fingerprints(s.head.Unseen)
 	var names []string
 	var first *delivery.Object
-	for _, s := range l.head.Unseen {
-		if was, there := before[s.Name]; !there || was != after[s.Name] {
+	for _, u := range s.head.Unseen {
+		if was, there := before[u.Name]; !there || was != after[u.Name] {
 			continue
 		}
 		if first == nil {
-			first = s.By
+			first = u.By
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", s.Name, s.Why))
+		names = append(names, fmt.Sprintf("%s (%s)", u.Name, u.Why))
 	}
 	if len(names) == 0 {
 		return nil
@@ -93,7 +91,7 @@ func notFollowed(l *look) []finding.Finding {
 		Severity: finding.Info, Place: first.Place("spec"),
 		Why: "not seen, and the same before and after this change: " + strings.Join(names, ", "),
 	}
-	if l.leaves() {
+	if s.leaves() {
 		f.Severity = finding.Warning
 		f.Why = "what these apply is not seen; it is the same before and after this change, and fails if it is written at a version that leaves: " + strings.Join(names, ", ")
 		f.Mend = "see to it that what they apply is not written at a version that leaves"
@@ -102,8 +100,8 @@ func notFollowed(l *look) []finding.Finding {
 }
 
 // leaves tells whether a version or a whole CRD leaves.
-func (l *look) leaves() bool {
-	for _, c := range l.changes {
+func (s *situation) leaves() bool {
+	for _, c := range s.changes {
 		if c.Head == nil || len(c.Removed) > 0 {
 			return true
 		}
@@ -122,11 +120,11 @@ var ofASource = [][]string{{"spec", "url"}, {"spec", "ref"}, {"spec", "endpoint"
 
 // sourceMoved: what lies in this repository is not what arrives from now on, or not in this cluster. Of a unit that is not
 // seen on either side unseenChanged says it.
-func sourceMoved(l *look) []finding.Finding {
+func sourceMoved(s *situation) []finding.Finding {
 	var findings []finding.Finding
-	for i := range l.head.Units {
-		u, was := l.head.Units[i], l.base.Unit(l.head.Units[i].Name)
-		if u.By == nil || was == nil || was.By == nil || l.isUnseen(l.base, was) && l.isUnseen(l.head, u) {
+	for _, u := range s.head.Units {
+		was := s.base.Unit(u.Name)
+		if u.By == nil || was == nil || was.By == nil || isUnseen(s.base, was) && isUnseen(s.head, u) {
 			continue
 		}
 		for _, fields := range whereFrom {
@@ -134,7 +132,7 @@ func sourceMoved(l *look) []finding.Finding {
 				findings = append(findings, moved(u, u.By, fields))
 			}
 		}
-		before, after := sourceOf(l.base, was), sourceOf(l.head, u)
+		before, after := sourceOf(s.base, was), sourceOf(s.head, u)
 		if before == nil || after == nil {
 			continue // sources are often made by hand, and one that is called otherwise is found above
 		}
@@ -156,26 +154,16 @@ func moved(u *delivery.Unit, by *delivery.Object, fields []string) finding.Findi
 	}
 }
 
-func (l *look) isUnseen(c *delivery.Cluster, u *delivery.Unit) bool {
-	return slices.ContainsFunc(c.Unseen, func(s delivery.Unseen) bool { return s.By.Same(u.By) })
+func isUnseen(c *delivery.Cluster, u *delivery.Unit) bool {
+	return slices.ContainsFunc(c.Unseen, func(source delivery.Unseen) bool { return source.By.Same(u.By) })
 }
 
-// source is what a Kustomization's sourceRef means; nil if it is not among the manifests.
+// sourceOf is what a Kustomization's sourceRef means; nil if it is not among the manifests.
 func sourceOf(c *delivery.Cluster, u *delivery.Unit) *delivery.Object {
-	reference := &delivery.Object{Unstructured: &unstructured.Unstructured{}}
-	if content, ok := u.By.Field("spec", "sourceRef").(map[string]any); ok {
-		reference.Object = content
-	}
-	namespace := reference.Text("namespace")
-	if namespace == "" {
-		namespace = u.By.GetNamespace()
-	}
-	for i := range c.Units {
-		for _, object := range c.Units[i].Objects {
-			if object.Is("source.toolkit.fluxcd.io", reference.Text("kind")) && object.GetName() == reference.Text("name") &&
-				(object.GetNamespace() == namespace || object.GetNamespace() == "") {
-				return object
-			}
+	from := u.By.SourceRef()
+	for _, object := range c.Named(from.Kind, from.Namespace, from.Name) {
+		if object.Is("source.toolkit.fluxcd.io", from.Kind) {
+			return object
 		}
 	}
 	return nil

@@ -13,11 +13,11 @@ import (
 // inputsChanged: what is built is what is seen, but something else decides how much of it arrives (what a GitRepository
 // leaves out, the values of variables) and changes. There is one finding for each such thing, whatever number of units it
 // decides about. A unit that comes or goes is seen to do so.
-func inputsChanged(l *look) []finding.Finding {
+func inputsChanged(s *situation) []finding.Finding {
 	units := map[string][]*delivery.Unit{}
-	for _, u := range l.head.Units {
-		was := l.unitBefore(u)
-		if was == nil || u.By != nil && was.By != nil && l.isUnseen(l.base, was) && l.isUnseen(l.head, u) {
+	for _, u := range s.head.Units {
+		was := s.unitBefore(u)
+		if was == nil || u.By != nil && was.By != nil && isUnseen(s.base, was) && isUnseen(s.head, u) {
 			continue
 		}
 		names := maps.Clone(was.Inputs)
@@ -45,11 +45,11 @@ func inputsChanged(l *look) []finding.Finding {
 
 // unitBefore is what a unit of the head is in the base. Where nobody says who applies the entry point, it is called after the
 // tree that it is of.
-func (l *look) unitBefore(u *delivery.Unit) *delivery.Unit {
-	if was := l.base.Unit(u.Name); was != nil || u != l.head.Units[0] || u.By != nil || len(l.base.Units) == 0 || l.base.Units[0].By != nil {
+func (s *situation) unitBefore(u *delivery.Unit) *delivery.Unit {
+	if was := s.base.Unit(u.Name); was != nil || u != s.head.Units[0] || u.By != nil || len(s.base.Units) == 0 || s.base.Units[0].By != nil {
 		return was
 	}
-	return l.base.Units[0]
+	return s.base.Units[0]
 }
 
 // someOf are the names of a few units, and how many more there are.

@@ -242,7 +242,7 @@ func wire(c *delivery.Cluster, u *delivery.Unit) {
 			}
 			u.By, u.Parent, u.Sources, u.Tool = object, around, delivery.SourcesOf(object), delivery.ToolOf(object)
 			for _, entry := range object.Entries("spec", "dependsOn") {
-				u.DependsOn = append(u.DependsOn, named(entry, u))
+				u.DependsOn = append(u.DependsOn, delivery.ReferenceOf(entry, u.By.GetNamespace()).String())
 			}
 		}
 	}

@@ -54,20 +54,14 @@ func (f reportedFinding) same(other reportedFinding) bool {
 
 func reportOf(survey *desired.Survey, labelKey string) optInReport {
 	report := optInReport{OK: true, CRDs: []reportedCRD{}, Findings: []reportedFinding{}}
-	q := optin.Question{LabelKey: labelKey, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)}
+	q := optin.Question{LabelKey: labelKey, Unseen: true, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)}
 	for _, unit := range survey.Units {
 		for _, crd := range unit.CRDs() {
 			report.CRDs = append(report.CRDs, reportedCRD{
 				Name: crd.GetName(), Versions: crd.Versions(), OptedIn: crd.OptedIn(labelKey), Excluded: crd.Excluded(labelKey), Build: unit.Build(),
 			})
 		}
-		found := optin.Check(unit, q)
-		if unit.Incomplete() {
-			unseen := q
-			unseen.Unseen = true
-			found = append(found, optin.Check(unit, unseen)...)
-		}
-		for _, f := range found {
+		for _, f := range optin.Check(unit, q) {
 			report.add(findingOf(f))
 		}
 	}
