@@ -85,7 +85,7 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 		return failureOf(crd, rewrite.Result{}, err), ctx.Err()
 	}
 	trimmed := metadataOf(crd.Name)
-	err = r.status.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
+	err = r.live.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
 	if failure := statusFailure(err); failure != nil {
 		return failure, nil
 	}

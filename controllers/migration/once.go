@@ -106,7 +106,7 @@ func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReconciler(cfg, httpClient, live, live, live, opts)
+	return newReconciler(cfg, httpClient, live, live, opts)
 }
 
 func (r *Reconciler) update(name string, d plan.Decision) Update {

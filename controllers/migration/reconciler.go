@@ -23,8 +23,7 @@ import (
 type Reconciler struct {
 	opts     Options
 	cached   getter // opted-in CRDs, perhaps without their schemas
-	live     getter // any CRD, from the API server
-	status   statusPatcher
+	live     liveCRDs
 	objects  *rewrite.Client
 	webhooks webhookReader
 	pace     *pace.Pace
@@ -38,12 +37,13 @@ type getter interface {
 	Get(ctx context.Context, key types.NamespacedName, obj client.Object, opts ...client.GetOption) error
 }
 
-// statusPatcher writes a CRD's status.
-type statusPatcher interface {
+// liveCRDs reads any CRD from the API server, and writes its status.
+type liveCRDs interface {
+	getter
 	Status() client.SubResourceWriter
 }
 
-func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live getter, status statusPatcher, opts Options) (*Reconciler, error) {
+func newReconciler(cfg *rest.Config, httpClient *http.Client, cached getter, live liveCRDs, opts Options) (*Reconciler, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("migration: option %w", err)
 	}
@@ -61,7 +61,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached, live gette
 		return nil, err
 	}
 	r := &Reconciler{
-		opts: opts, cached: cached, live: live, status: status, objects: objects, webhooks: webhooks, metrics: metrics,
+		opts: opts, cached: cached, live: live, objects: objects, webhooks: webhooks, metrics: metrics,
 		pace: opts.Pace, states: opts.StateStore,
 	}
 	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)

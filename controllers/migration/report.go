@@ -111,7 +111,7 @@ func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.Cu
 	if err != nil {
 		return err
 	}
-	err = r.status.Status().Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body),
+	err = r.live.Status().Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body),
 		client.FieldOwner(r.opts.FieldManager), client.ForceOwnership)
 	if err := ignoreGone(err); err != nil {
 		return fmt.Errorf("writing condition %s: %w", v1alpha1.StorageMigrated, err)

@@ -41,7 +41,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("client for CRDs: %w", err)
 	}
-	r, err := newReconciler(mgr.GetConfig(), mgr.GetHTTPClient(), crds, live, live, opts)
+	r, err := newReconciler(mgr.GetConfig(), mgr.GetHTTPClient(), crds, live, opts)
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,12 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.stopWithManager)); err != nil {
 		return err
 	}
+	return r.watch(mgr, source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{},
+		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{}), r.unlabelled(live), r.woken())
+}
+
+// watch has the reconciler woken.
+func (r *Reconciler) watch(mgr manager.Manager, sources ...source.Source) error {
 	skip := true    // two managers may live in one process
 	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
 	c, err := controller.New(controllerName, mgr, controller.Options{
@@ -60,14 +66,12 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{},
-		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{})); err != nil {
-		return err
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return err
+		}
 	}
-	if err := c.Watch(r.unlabelled(live)); err != nil {
-		return err
-	}
-	return c.Watch(r.woken())
+	return nil
 }
 
 // liveClient reads and writes CRDs without a cache.

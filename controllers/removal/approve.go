@@ -34,29 +34,25 @@ func aboutCRD(name string) ctrl.Request {
 // say that it is closed while the policy still would. An answer that is as before
 // changes nothing about the CRD, so it costs the same however many there are.
 func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, v verdict.Verdict) error {
-	var proof *v1alpha1.ProofStatus
-	if v.State == verdict.Ready {
-		proof = v.Proof
-	}
-	if changed := r.answers.note(removal, proof); !changed || crd == nil {
+	if crd == nil || !r.states.answered(removal, v.Proof) {
 		return nil
 	}
 	change, err := r.approval(ctx, crd)
 	if err == nil && change != nil {
-		err = r.settle(ctx, crd.Name)
+		err = r.syncApproval(ctx, crd.Name)
 	}
 	if err != nil {
-		r.answers.forget(client.ObjectKeyFromObject(removal)) // or the next try would find it noted
+		r.states.forgetAnswer(client.ObjectKeyFromObject(removal)) // or the next try would find it noted
 	}
 	return err
 }
 
-// settle makes a CRD say which versions are safe to remove, and nothing else. All
-// that may change it ends here: answers, a VersionRemoval that comes, goes or asks
+// syncApproval makes a CRD say which versions are safe to remove, and nothing else.
+// All that may change it ends here: answers, a VersionRemoval that comes, goes or asks
 // for something else, and a CRD that changes.
-func (r *Reconciler) settle(ctx context.Context, name string) error {
-	r.settling.LockKey(name)
-	defer func() { _ = r.settling.UnlockKey(name) }()
+func (r *Reconciler) syncApproval(ctx context.Context, name string) error {
+	r.approving.LockKey(name)
+	defer func() { _ = r.approving.UnlockKey(name) }()
 	crd, err := r.crds.GetNow(ctx, name)
 	if err != nil {
 		return client.IgnoreNotFound(err)
@@ -127,7 +123,7 @@ func (r *Reconciler) ballots(ctx context.Context, crd *apiextensionsv1.CustomRes
 func (r *Reconciler) vote(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1.CustomResourceDefinition) vote {
 	told := removal.Status.ObservedGeneration == removal.Generation
 	says := told && conditions.IsTrue(removal, meta.ReadyCondition) && isFor(removal.Status.Proof, crd)
-	answer, answered := r.answers.to(removal)
+	answer := r.states.answerTo(removal)
 	switch {
 	case !r.answersIn(removal.Namespace) && says:
 		return agreedElsewhere
@@ -135,9 +131,9 @@ func (r *Reconciler) vote(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1
 		return abstains
 	case crds.Paused(removal):
 		return objects
-	case answered && isFor(answer.proof, crd):
+	case answer != nil && isFor(answer.proof, crd):
 		return agrees
-	case !answered && says:
+	case answer == nil && says:
 		return agreed
 	default:
 		return objects

@@ -40,7 +40,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		return nil, s, err
 	}
 	s.CRD = r.describe(crd)
-	request, left := r.requests.note(removal, s.Now)
+	request, left := r.states.request(removal, s.Now)
 	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
 	if left != "" {
 		r.opts.Migration.Withdraw(left, client.ObjectKeyFromObject(removal))

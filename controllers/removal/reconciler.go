@@ -19,23 +19,22 @@ import (
 
 // Reconciler answers one VersionRemoval at a time.
 type Reconciler struct {
-	opts     Options
-	client   client.Client // cached
-	fresh    client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
-	crds     *crdReader
-	status   client.SubResourceWriter // of CRDs
-	metrics  controller.Metrics
-	requests *requests
-	answers  *answers
+	opts    Options
+	client  client.Client // cached
+	fresh   client.Reader // VersionRemovals as they are: a status is written as its difference to what was read
+	crds    *crdReader
+	status  client.SubResourceWriter // of CRDs
+	metrics controller.Metrics
+	states  *stateStore
 
-	settling  keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
+	approving keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
 	requester *requester        // nil if nobody is to be asked
 }
 
 // Reconcile is the main path.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if req.Namespace == "" {
-		return ctrl.Result{}, r.settle(ctx, req.Name)
+		return ctrl.Result{}, r.syncApproval(ctx, req.Name)
 	}
 	if !r.answersIn(req.Namespace) {
 		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
@@ -89,7 +88,7 @@ func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, fr
 	}
 	e.verdict = verdict.Judge(e.situation)
 	if e.verdict.Closes {
-		r.requests.closed(name, e.situation.Now)
+		r.states.closed(name, e.situation.Now)
 	}
 	if e.crd != nil {
 		r.ask(e.before, e.situation, e.verdict)
@@ -109,8 +108,7 @@ func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result 
 
 // forget drops what a deleted VersionRemoval asked for.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.answers.forget(name)
-	if crd, known := r.requests.forget(name); known {
+	if crd, known := r.states.forget(name); known {
 		r.opts.Migration.Withdraw(crd, name)
 	}
 }

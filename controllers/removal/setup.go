@@ -47,7 +47,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	}
 	r := &Reconciler{
 		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
-		requests: newRequests(), answers: newAnswers(), settling: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
+		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.RequestReconcile {
 		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), opts.Clock)
@@ -55,18 +55,20 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 			return err
 		}
 	}
-	if err := known.IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, func(o client.Object) []string {
-		if removal, ok := o.(*v1alpha1.VersionRemoval); ok {
-			return []string{removal.Spec.CRDName}
-		}
-		return nil
-	}); err != nil {
+	if err := known.IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, crdNameOf); err != nil {
 		return fmt.Errorf("index of VersionRemovals: %w", err)
 	}
 	if err := mgr.Add(known); err != nil {
 		return err
 	}
 	return r.watch(mgr, known)
+}
+
+func crdNameOf(o client.Object) []string {
+	if removal, ok := o.(*v1alpha1.VersionRemoval); ok {
+		return []string{removal.Spec.CRDName}
+	}
+	return nil
 }
 
 // clients read what is there now, and what is in the cache.

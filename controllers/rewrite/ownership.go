@@ -73,8 +73,7 @@ func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFi
 
 // move is Move with entries whose fields at the storage version are known already,
 // or that have to stay as they are.
-func (o Ownership) move(entries []metav1.ManagedFieldsEntry, known fates) ([]metav1.ManagedFieldsEntry, error) {
-	var moved []metav1.ManagedFieldsEntry
+func (o Ownership) move(entries []metav1.ManagedFieldsEntry, known fates) (moved []metav1.ManagedFieldsEntry, err error) {
 	for _, entry := range entries {
 		fate, judged := known[keyOf(entry)]
 		if judged && fate.waits {
@@ -82,40 +81,39 @@ func (o Ownership) move(entries []metav1.ManagedFieldsEntry, known fates) ([]met
 			continue
 		}
 		if o.affects(entry) {
-			fields, err := fate.fields, error(nil)
 			if !judged {
-				fields, err = o.owned(entry)
+				if fate.fields, err = o.owned(entry); err != nil {
+					return nil, err
+				}
 			}
-			if err != nil {
-				return nil, err
-			}
-			if fields.Empty() {
+			if fate.fields.Empty() {
 				continue
 			}
-			entry.APIVersion = o.Group + "/" + o.StorageVersion
-			entry.FieldsV1, err = encode(fields)
-			if err != nil {
+			if entry, err = o.at(entry, fate.fields); err != nil {
 				return nil, err
 			}
 		}
 		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return sameManager(e, entry) && !known[keyOf(e)].waits })
 		if twin < 0 {
 			moved = append(moved, entry)
-			continue
-		}
-		merged, err := merge(moved[twin], entry)
-		if err != nil {
+		} else if moved[twin], err = merge(moved[twin], entry); err != nil {
 			return nil, err
 		}
-		moved[twin] = merged
 	}
 	if len(moved) == 0 && len(entries) > 0 {
 		last := entries[len(entries)-1]
-		last.APIVersion = o.Group + "/" + o.StorageVersion
-		last.FieldsV1 = metav1.NewFieldsV1(ownsNothing)
+		last.APIVersion, last.FieldsV1 = o.Group+"/"+o.StorageVersion, metav1.NewFieldsV1(ownsNothing)
 		moved = append(moved, last)
 	}
 	return moved, nil
+}
+
+// at is an entry at the storage version, where it owns these fields.
+func (o Ownership) at(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (metav1.ManagedFieldsEntry, error) {
+	var err error
+	entry.APIVersion = o.Group + "/" + o.StorageVersion
+	entry.FieldsV1, err = encode(fields)
+	return entry, err
 }
 
 // ownsNothing are fields that nobody can lose: the API server drops an entry

@@ -40,7 +40,7 @@ func (m meaning) wait() string {
 }
 
 // repair is said where managedFields are all that is left. Moult moves these entries when a VersionRemoval asks for it
-// (controllers/removal/requests.go), and none in the cluster does: whoever waited would wait for ever.
+// (controllers/removal/state.go), and none in the cluster does: whoever waited would wait for ever.
 func (m meaning) repair(out *InCluster) {
 	leaving := strings.Join(m.leaving(), ", ")
 	out.Reason = ReasonOwnershipNotRepaired

@@ -1,0 +1,141 @@
+package removal
+
+import (
+	"sync"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// stateStore holds what this process knows about each VersionRemoval: what it asks for
+// and since when, by this process' clock, so that no answer is given by what was seen
+// before; and what this process has answered. A status tells the answer too, but not
+// whether this process or an earlier one has found it.
+type stateStore struct {
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
+}
+
+type state struct {
+	uid types.UID
+	request
+	answer *answer // nil if there is none yet
+}
+
+// request is what a VersionRemoval asks for.
+type request struct {
+	crd        string
+	generation int64
+	requested  string // value of the requestedAt annotation
+
+	asked       time.Time // when the spec was first seen as it is, or a look was last requested
+	requestedAt time.Time // when the request was first seen; zero if it was answered before
+	closedAt    time.Time // when the gate was last closed for long
+}
+
+type answer struct {
+	generation int64
+	proof      *v1alpha1.ProofStatus // nil if the versions were not found safe
+}
+
+func newStateStore() *stateStore { return &stateStore{states: map[types.NamespacedName]*state{}} }
+
+// request returns what a VersionRemoval as it is now asks for, and the CRD that its
+// name was about before, if that was another one. What an earlier process has found
+// safe is not asked for anew.
+func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (known request, left string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := client.ObjectKeyFromObject(removal)
+	requested, _ := meta.ReconcileAnnotationValue(removal.Annotations)
+	is := s.states[name]
+	if is != nil && is.crd != removal.Spec.CRDName {
+		left = is.crd
+	}
+	if is == nil || is.uid != removal.UID {
+		is = &state{uid: removal.UID, request: request{generation: removal.Generation, requested: removal.Status.LastHandledReconcileAt}}
+		if !open(removal) {
+			is.asked = now
+		}
+		s.states[name] = is
+	}
+	if is.generation < removal.Generation {
+		is.generation, is.asked = removal.Generation, now
+	}
+	if requested != "" && requested != is.requested {
+		is.requested, is.asked, is.requestedAt = requested, now, now
+	}
+	is.crd = removal.Spec.CRDName
+	return is.request, left
+}
+
+// open tells whether a VersionRemoval as it is now was found safe.
+func open(removal *v1alpha1.VersionRemoval) bool {
+	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
+}
+
+// closed notes that a gate is closed and may be for long.
+func (s *stateStore) closed(name types.NamespacedName, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is := s.states[name]; is != nil {
+		is.closedAt = now
+	}
+}
+
+// answered notes an answer, and returns whether it is another one than before. When
+// managedFields were looked through makes no other answer of it.
+func (s *stateStore) answered(removal *v1alpha1.VersionRemoval, proof *v1alpha1.ProofStatus) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := s.states[client.ObjectKeyFromObject(removal)]
+	if is == nil || is.uid != removal.UID {
+		return true
+	}
+	before, now := is.answer, &answer{generation: removal.Generation, proof: proof}
+	is.answer = now
+	return before == nil || !before.same(*now)
+}
+
+func (a answer) same(b answer) bool {
+	if a.generation != b.generation || a.proof == nil || b.proof == nil {
+		return a == b
+	}
+	return a.proof.UID == b.proof.UID && a.proof.Generation == b.proof.Generation && a.proof.StorageVersion == b.proof.StorageVersion
+}
+
+// answerTo is the answer to a VersionRemoval as it is now; nil if there is none.
+func (s *stateStore) answerTo(removal *v1alpha1.VersionRemoval) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := s.states[client.ObjectKeyFromObject(removal)]
+	if is == nil || is.uid != removal.UID || is.answer == nil || is.answer.generation != removal.Generation {
+		return nil
+	}
+	return is.answer
+}
+
+// forgetAnswer drops an answer that could not be given.
+func (s *stateStore) forgetAnswer(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is := s.states[name]; is != nil {
+		is.answer = nil
+	}
+}
+
+// forget drops a VersionRemoval, and returns the CRD that it was about.
+func (s *stateStore) forget(name types.NamespacedName) (crd string, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is, known := s.states[name]
+	if known {
+		crd = is.crd
+	}
+	delete(s.states, name)
+	return crd, known
+}
