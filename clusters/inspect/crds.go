@@ -2,114 +2,104 @@ package inspect
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/moult-dev/moult/policies/snapshot"
 )
 
 // crdsPerPage bounds memory: a CRD can be megabytes, nearly all of it schemas.
 const crdsPerPage = 20
 
-// takeCRDs reads the CRDs, and the objects of those that matter.
-func (t *taker) takeCRDs(ctx context.Context) error {
-	found, err := t.listed(ctx)
-	if len(t.Named) > 0 {
-		found, err = t.named(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	for i := range found {
-		crd := found[i].CRD
-		if found[i].worthALook(t.Named) {
-			crd.Objects = t.takeObjects(ctx, found[i])
-		}
-		t.CRDs = append(t.CRDs, crd)
-	}
-	return ctx.Err()
-}
-
-// seen is a CRD as the snapshot has it, and how its objects are asked for.
-type seen struct {
-	snapshot.CRD
-	group, plural string
-}
-
-// worthALook tells whether the objects have to be looked through. The single version of a CRD that nobody asks about is
-// not going to leave.
-func (s seen) worthALook(named []string) bool {
-	return len(s.Versions) > 1 || len(s.StoredVersions) > 1 || s.OptedIn || slices.Contains(named, s.Name)
-}
-
-func (t *taker) see(crd *apiextensionsv1.CustomResourceDefinition) seen {
-	return seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural}
-}
-
-// listed reads all CRDs. What has been read before an error is kept, and the error noted.
-func (t *taker) listed(ctx context.Context) ([]seen, error) {
-	if len(t.Named) > 0 {
-		return nil, nil
-	}
-	var found []seen
-	opts := metav1.ListOptions{Limit: crdsPerPage}
-	for renewals := 0; ; {
-		var page *apiextensionsv1.CustomResourceDefinitionList
-		err := t.patiently(ctx, func(ctx context.Context) (err error) {
-			page, err = t.crds.List(ctx, opts)
-			return err
+// ListCRDs reads the CRDs that a label selector selects, a page at a time.
+func (c *Cluster) ListCRDs(ctx context.Context, selector string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
+	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
+		enough := errors.New("the reader has enough")
+		seen := map[string]bool{} // a list may start anew
+		err := c.pages(ctx, crdsPerPage, func() {}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+			opts.LabelSelector = selector
+			page, err := c.crds.List(ctx, opts)
+			if err != nil {
+				return "", err
+			}
+			for i := range page.Items {
+				crd := &page.Items[i]
+				if seen[crd.Name] {
+					continue
+				}
+				if seen[crd.Name] = true; !yield(crd, nil) {
+					return "", enough
+				}
+			}
+			return page.Continue, nil
 		})
-		if apierrors.IsResourceExpired(err) && renewals < tries {
-			found, opts.Continue = nil, "" // the list starts anew
-			renewals++
-			continue
+		if err != nil && !errors.Is(err, enough) {
+			yield(nil, err)
 		}
+	}
+}
+
+// NoSuchCRD is the error of CRDs that the cluster does not have.
+type NoSuchCRD struct{ Names []string }
+
+func (e *NoSuchCRD) Error() string {
+	return fmt.Sprintf("no such CRD: %s; a CRD's name is <plural>.<group>, and `kubectl get crd` lists them", strings.Join(e.Names, ", "))
+}
+
+// GetCRDs reads the named CRDs, one at a time. Those that do not exist are told by a NoSuchCRD, after the others.
+func (c *Cluster) GetCRDs(ctx context.Context, names []string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
+	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
+		var missing []string
+		for _, name := range names {
+			crd, err := c.GetCRD(ctx, name)
+			if apierrors.IsNotFound(err) {
+				missing = append(missing, name)
+				continue
+			}
+			if !yield(crd, err) || err != nil {
+				return
+			}
+		}
+		if len(missing) > 0 {
+			yield(nil, &NoSuchCRD{Names: missing})
+		}
+	}
+}
+
+// GetCRD reads one CRD.
+func (c *Cluster) GetCRD(ctx context.Context, name string) (crd *apiextensionsv1.CustomResourceDefinition, err error) {
+	err = c.patiently(ctx, func(ctx context.Context) (err error) {
+		crd, err = c.crds.Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	return crd, err
+}
+
+// CRDNames are those of the CRDs that a label selector selects. It reads metadata only.
+func (c *Cluster) CRDNames(ctx context.Context, selector string) (names []string, err error) {
+	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	err = c.pages(ctx, defaultPageSize, func() { names = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		opts.LabelSelector = selector
+		page, err := c.objects.Resource(crds).List(ctx, opts)
 		if err != nil {
-			return found, t.missCRDs(snapshot.CRDs, "", "the list of CRDs", "list", err)
+			return "", err
 		}
 		for i := range page.Items {
-			found = append(found, t.see(&page.Items[i]))
+			names = append(names, page.Items[i].Name)
 		}
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return found, nil
-		}
-	}
+		return page.Continue, nil
+	})
+	return names, err
 }
 
-// named reads the named CRDs. One that does not exist is in Named and not in CRDs.
-func (t *taker) named(ctx context.Context) (found []seen, err error) {
-	for _, name := range t.Named {
-		var crd *apiextensionsv1.CustomResourceDefinition
-		err := t.patiently(ctx, func(ctx context.Context) (err error) {
-			crd, err = t.crds.Get(ctx, name, metav1.GetOptions{})
-			return err
-		})
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			if err := t.missCRDs(snapshot.OneCRD, name, "the CRD "+name, "get", err); err != nil {
-				return nil, err
-			}
-		default:
-			found = append(found, t.see(crd))
-		}
+// withoutSchemas drops nearly all of a CRD's bytes before it is kept.
+func withoutSchemas(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Schema = nil
 	}
-	return found, nil
-}
-
-// missCRDs notes that CRDs could not be read, unless nobody has answered at all.
-func (t *taker) missCRDs(what snapshot.What, crd, words, verb string, err error) error {
-	if !answered(err) || apierrors.IsUnauthorized(err) {
-		return err
-	}
-	t.miss(what, crd, words, crdRule(verb), err)
-	return nil
-}
-
-func crdRule(verb string) rbacv1.PolicyRule {
-	return allow(apiextensionsv1.GroupName, "customresourcedefinitions", verb)
+	return crd
 }

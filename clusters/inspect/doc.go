@@ -1,7 +1,7 @@
-// Package inspect reads what policies/snapshot keeps of a cluster, and writes nothing to it.
+// Package inspect is the only reader of live clusters for people: it reads CRDs for the commands, what policies/snapshot
+// keeps of a cluster, and what policies/doctor examines. It writes nothing.
 //
-// Take asks for CRDs a page at a time, for the metadata of their objects likewise, for VersionRemovals, and for the metrics
-// of the API server. Whatever may not be read, or cannot be, becomes a NotRead with the rule that would grant it, and the
-// rest is read all the same; only a cluster that does not answer at all is an error. Memory does not grow with the number
-// of objects.
+// Lists are read a page at a time, and of objects only the metadata, so that memory does not grow with their number.
+// Whatever may not be read, or cannot be, is told with the permission that would grant it, and the rest is read all the
+// same; only CRDs that cannot be read, or a cluster that does not answer at all, are an error.
 package inspect

@@ -26,7 +26,7 @@ const (
 	requestsOpen       = "apiserver_longrunning_requests"
 	startTime          = "process_start_time_seconds"
 
-	watch = "WATCH"
+	verbWatch = "WATCH"
 )
 
 // takeMetrics reads the metrics of the API server that answers. Where there are several, the others are not heard.
@@ -110,7 +110,7 @@ func valueOf(metric *dto.Metric) float64 { return metric.GetUntyped().GetValue()
 
 // note adds a sample to what is known of a version.
 func note(versions map[string]*snapshot.Requests, name string, labels map[string]string, value float64) {
-	if value <= 0 || name == requestsOpen && labels["verb"] != watch {
+	if value <= 0 || name == requestsOpen && labels["verb"] != verbWatch {
 		return
 	}
 	r, known := versions[labels["version"]]

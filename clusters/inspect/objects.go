@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -58,29 +56,12 @@ func readable(crd snapshot.CRD) (versions []string) {
 	return versions
 }
 
-// walk counts all objects, a page at a time. A list that has expired goes on from the token in the error: what was
-// written since then is seen as it is now, or was seen.
+// walk counts all objects, a page at a time.
 func (t *taker) walk(ctx context.Context, resource schema.GroupVersionResource, count *count) error {
-	opts := metav1.ListOptions{Limit: t.opts.PageSize}
-	for renewals := 0; ; {
-		var page *metav1.PartialObjectMetadataList
-		err := t.patiently(ctx, func(ctx context.Context) (err error) {
-			page, err = t.objects.Resource(resource).List(ctx, opts)
-			return err
-		})
-		if apierrors.IsResourceExpired(err) && renewals < tries {
-			renewals++
-			if opts.Continue = continueToken(err); opts.Continue == "" {
-				count.reset()
-			}
-			continue
-		}
-		if errors.Is(err, rewrite.ErrPageTooLarge) {
-			opts.Limit = max(1, opts.Limit/4)
-			continue
-		}
+	return t.pages(ctx, t.opts.PageSize, count.reset, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := t.objects.Resource(resource).List(ctx, opts)
 		if err != nil {
-			return err
+			return "", err
 		}
 		for i := range page.Items {
 			count.add(&page.Items[i])
@@ -90,18 +71,8 @@ func (t *taker) walk(ctx context.Context, resource schema.GroupVersionResource, 
 			total += *page.RemainingItemCount
 		}
 		t.opts.Tell(Progress{CRD: count.crd.Name, Done: count.n, Total: total})
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return nil
-		}
-		renewals = 0
-	}
-}
-
-func continueToken(err error) string {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return status.Status().Continue
-	}
-	return ""
+		return page.Continue, nil
+	})
 }
 
 // stuckAfter is how long a deletion may take without being remarkable.

@@ -6,52 +6,41 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
-// takeRemovals reads the VersionRemovals. Where Moult is not installed there are none.
-func (t *taker) takeRemovals(ctx context.Context) {
+// removals reads the VersionRemovals of the named CRDs, or all.
+func (c *Cluster) removals(ctx context.Context, size int64, names []string) (found []*v1alpha1.VersionRemoval, err error) {
 	resource := v1alpha1.GroupVersion.WithResource("versionremovals")
-	opts := metav1.ListOptions{Limit: t.opts.PageSize}
-	for renewals := 0; ; {
-		var page *unstructured.UnstructuredList
-		err := t.patiently(ctx, func(ctx context.Context) (err error) {
-			page, err = t.dynamic.Resource(resource).List(ctx, opts)
-			return err
-		})
-		switch {
-		case apierrors.IsNotFound(err):
-			return
-		case apierrors.IsResourceExpired(err) && renewals < tries:
-			t.Removals, opts.Continue = nil, ""
-			renewals++
-			continue
-		case err == nil:
-			err = t.keepRemovals(page)
-		}
+	err = c.pages(ctx, size, func() { found = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := c.dynamic.Resource(resource).List(ctx, opts)
 		if err != nil {
-			t.miss(snapshot.Removals, "", "VersionRemovals", allow(resource.Group, resource.Resource, "list"), err)
-			return
+			return "", err
 		}
-		if opts.Continue = page.GetContinue(); opts.Continue == "" {
-			return
+		for i := range page.Items {
+			removal := &v1alpha1.VersionRemoval{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(page.Items[i].Object, removal); err != nil {
+				return "", err
+			}
+			if len(names) == 0 || slices.Contains(names, removal.Spec.CRDName) {
+				found = append(found, removal)
+			}
 		}
-	}
+		return page.GetContinue(), nil
+	})
+	return found, err
 }
 
-func (t *taker) keepRemovals(page *unstructured.UnstructuredList) error {
-	for i := range page.Items {
-		removal := &v1alpha1.VersionRemoval{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(page.Items[i].Object, removal); err != nil {
-			return err
-		}
-		if len(t.Named) == 0 || slices.Contains(t.Named, removal.Spec.CRDName) {
-			t.Removals = append(t.Removals, t.DescribeRemoval(removal))
-		}
+// takeRemovals reads the VersionRemovals. Where Moult is not installed there are none.
+func (t *taker) takeRemovals(ctx context.Context) {
+	found, err := t.removals(ctx, t.opts.PageSize, t.Named)
+	for _, removal := range found {
+		t.Removals = append(t.Removals, t.DescribeRemoval(removal))
 	}
-	return nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.miss(snapshot.Removals, "", "VersionRemovals", allow(v1alpha1.GroupVersion.Group, "versionremovals", "list"), err)
+	}
 }

@@ -38,7 +38,7 @@ func TestEveryRightThatIsMissingIsToldWithTheRuleThatGrantsIt(t *testing.T) {
 	w.Expect(w.judge(taken).Unseen).To(HaveLen(3))
 	rules := []rbacv1.PolicyRule{crds}
 	for _, n := range taken.NotRead {
-		w.Expect(n.Why).To(And(ContainSubstring("may not be read; it takes "), Not(ContainSubstring(user))))
+		w.Expect(n.Why).To(And(ContainSubstring("may not be read; it needs "), Not(ContainSubstring(user))))
 		w.Expect(n.Rule).NotTo(BeNil())
 		rules = append(rules, *n.Rule)
 	}

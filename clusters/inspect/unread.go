@@ -16,13 +16,19 @@ import (
 
 // miss notes what could not be read. Who asked is left out: the API server would name them.
 func (t *taker) miss(what snapshot.What, crd, words string, rule rbacv1.PolicyRule, err error) {
-	n := snapshot.NotRead{What: what, CRD: crd}
+	n := snapshot.NotRead{What: what, CRD: crd, Why: unread(err, words, inWords(rule))}
 	if apierrors.IsForbidden(err) {
-		n.Why, n.Rule = words+" may not be read; it takes "+inWords(rule), &rule
-	} else {
-		n.Why = fmt.Sprintf("%s could not be read: %s", words, plain(err))
+		n.Rule = &rule
 	}
 	t.NotRead = append(t.NotRead, n)
+}
+
+// unread says in one line why something is not known, and which permission is missing if that is why.
+func unread(err error, words, permission string) string {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Sprintf("%s may not be read; it needs %s", words, permission)
+	}
+	return fmt.Sprintf("%s could not be read: %s", words, plain(err))
 }
 
 // leaveOut notes what was not asked for, or cannot be there to be read.
@@ -55,17 +61,19 @@ func plain(err error) string {
 func answered(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
 
 const (
-	// requestTime is how long one request may take; the API server itself gives up after 60 s.
-	requestTime = 65 * time.Second
+	// answerTime is how long the API server may take to answer one request if somebody waits for it.
+	answerTime = 30 * time.Second
+	// longestTime is how long it may take if nobody does; the API server itself gives up after 60 s.
+	longestTime = 65 * time.Second
 	tries       = 6
 	firstPause  = 250 * time.Millisecond
 )
 
 // patiently asks again as long as the API server is busy.
-func (t *taker) patiently(ctx context.Context, ask func(context.Context) error) error {
+func (c *Cluster) patiently(ctx context.Context, ask func(context.Context) error) error {
 	for try := 0; ; try++ {
 		err := func() error {
-			ctx, cancel := context.WithTimeout(ctx, requestTime)
+			ctx, cancel := context.WithTimeout(ctx, c.timeout)
 			defer cancel()
 			return ask(ctx)
 		}()
@@ -77,7 +85,7 @@ func (t *taker) patiently(ctx context.Context, ask func(context.Context) error) 
 			pause = max(pause, time.Duration(seconds)*time.Second)
 		}
 		select {
-		case <-t.opts.Clock.After(pause):
+		case <-c.clock.After(pause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -143,12 +143,12 @@ func (b *command) old(ctx context.Context, head []*apiextensionsv1.CustomResourc
 		}
 		return found, nil
 	}
-	client, err := b.CRDs()
+	cluster, err := b.Cluster()
 	if err != nil {
 		return nil, err
 	}
 	for _, crd := range head {
-		live, err := cli.GetCRD(ctx, client, crd.Name)
+		live, err := cluster.GetCRD(ctx, crd.Name)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -69,17 +67,11 @@ func (a *argoCD) config(ctx context.Context, stdin io.Reader) (map[string]string
 	if a.file != "" {
 		return configIn(a.file, stdin)
 	}
-	cfg, err := a.Config()
+	cluster, err := a.Cluster()
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, cli.AnswerTime)
-	defer cancel()
-	found, err := client.CoreV1().ConfigMaps(a.namespace).Get(ctx, lua.ConfigMap, metav1.GetOptions{})
+	data, err := cluster.ArgoCDConfig(ctx, a.namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no ConfigMap %s in namespace %s; name Argo CD's namespace with --namespace", lua.ConfigMap, a.namespace)
@@ -90,7 +82,7 @@ func (a *argoCD) config(ctx context.Context, stdin io.Reader) (map[string]string
 	case err != nil:
 		return nil, cli.ReadError(err)
 	}
-	return found.Data, nil
+	return data, nil
 }
 
 // configIn finds argocd-cm among the manifests in a file.

@@ -3,12 +3,10 @@ package doctor
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 
-	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/doctor"
@@ -76,7 +74,7 @@ Exit codes:
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), cli.Distinct(names)) },
 	}
-	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+cli.ControllerUser+", if that ServiceAccount is there)")
+	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+inspect.ControllerUser+", if that ServiceAccount is there)")
 	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
 	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
 	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
@@ -88,29 +86,24 @@ func (d *command) run(ctx context.Context, names []string) error {
 	if err := output.CheckFormat(d.output); err != nil {
 		return err
 	}
-	cfg, err := d.Config()
+	cluster, err := d.Cluster()
 	if err != nil {
 		return err
 	}
-	crds, err := d.CRDs()
-	if err != nil {
-		return err
-	}
-	eyes, err := newEyes(cfg)
-	if err != nil {
-		return err
-	}
-	patient, incomplete := d.look(ctx, eyes, crds, names)
-	switch {
-	case ctx.Err() != nil:
+	state, incomplete := cluster.Examine(ctx, inspect.Examination{
+		CRDs: names, LabelKey: d.LabelKey, Controller: d.controller, ArgoCDNamespace: d.argoCD, Helm: d.helm, HelmNamespaces: d.helmNamespaces,
+	})
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case incomplete != nil && len(patient.CRDs) == 0:
+	}
+	if incomplete != nil {
+		incomplete = cli.ReadError(incomplete)
+	}
+	if incomplete != nil && len(state.CRDs) == 0 {
 		return incomplete
 	}
-	report := doctor.Examine(patient)
-	if incomplete != nil {
-		report.OK = false
-	}
+	report := doctor.Examine(state)
+	report.OK = report.OK && incomplete == nil
 	if err := d.print(report); err != nil {
 		return err
 	}
@@ -118,57 +111,4 @@ func (d *command) run(ctx context.Context, names []string) error {
 		return incomplete
 	}
 	return verdictOf(report)
-}
-
-// lookAtWrites reads what is known of the controller's writes to the status of the CRDs.
-func (d *command) lookAtWrites(ctx context.Context, eyes *eyes, p *doctor.ClusterState) {
-	p.Controller.Refusals = eyes.refusals(ctx)
-	user, not := d.controller, ""
-	if user == "" {
-		user, not = cli.ControllerUser, eyes.lacksController(ctx)
-	}
-	p.Controller.User = user
-	if not != "" { // then RBAC and policies speak of nobody
-		p.Controller.Guards.Not = not
-		for i := range p.CRDs {
-			p.CRDs[i].Writable.Not = not
-		}
-		return
-	}
-	p.Controller.Guards = eyes.guards(ctx, d.LabelKey)
-	eyes.askRBAC(ctx, user, p.CRDs)
-}
-
-// look reads all that the checks look at. With an error there may be some of the CRDs.
-func (d *command) look(ctx context.Context, eyes *eyes, crds apiextensions.CustomResourceDefinitionInterface, names []string) (doctor.ClusterState, error) {
-	p := doctor.ClusterState{Now: time.Now(), LabelKey: d.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, d.LabelKey)}
-	found := d.OptedIn(ctx, crds)
-	if len(names) > 0 {
-		found = cli.Named(ctx, crds, names)
-	}
-	p.Namespaces = eyes.namespaces(ctx, p.Namespaces) // and once more behind the objects: each may come and go
-	var incomplete error
-	for crd, err := range found {
-		if err != nil {
-			incomplete = err
-			break
-		}
-		c := doctor.ExaminedCRD{CustomResourceDefinition: cutDown(crd), Aggregated: eyes.aggregated(ctx, crd)}
-		c.Terminating, c.In = eyes.lookAtObjects(ctx, crd)
-		p.CRDs = append(p.CRDs, c)
-	}
-	if incomplete != nil && len(p.CRDs) == 0 {
-		return p, incomplete
-	}
-	p.Server = eyes.server()
-	p.Namespaces = eyes.namespaces(ctx, p.Namespaces)
-	d.lookAtWrites(ctx, eyes, &p)
-	p.Gates = eyes.gates(ctx, names)
-	p.Migrations = eyes.migrations(ctx)
-	p.ArgoCD = eyes.argoCD(ctx, d.argoCD)
-	p.Releases = doctor.Known[[]doctor.Release]{Not: "the Secrets of Helm's releases are read only with --helm"}
-	if d.helm || len(d.helmNamespaces) > 0 {
-		p.Releases, p.ReleasesNotSeen = eyes.releases(ctx, d.helmNamespaces)
-	}
-	return p, incomplete
 }

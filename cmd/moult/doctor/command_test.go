@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/doctor"
@@ -215,9 +216,11 @@ func TestTheDoctorSeesWhatCannotDie(t *testing.T) {
 	}))).To(Succeed())
 	objects := dynamic.NewForConfigOrDie(cp.Config).Resource(w.GR.WithVersion("v1")).Namespace("default")
 	w.Expect(objects.Delete(w.T.Context(), "object-00000", metav1.DeleteOptions{})).To(Succeed())
-	eyes, err := w.eyes()
+	cluster, err := inspect.Connect(cp.Config)
 	w.Expect(err).NotTo(HaveOccurred())
-	known, _ := eyes.lookAtObjects(w.T.Context(), w.Live())
+	state, err := cluster.Examine(w.T.Context(), inspect.Examination{CRDs: []string{w.CRD.Name}})
+	w.Expect(err).NotTo(HaveOccurred())
+	known := state.CRDs[0].Terminating
 	w.Expect(known.Not).To(BeEmpty())
 	w.Expect(known.Value).To(ConsistOf(And(HaveField("Name", "default/object-00000"), HaveField("Finalizers", []string{"example.com/door"}),
 		HaveField("Since", BeTemporally("~", time.Now(), time.Minute)))))

@@ -30,13 +30,6 @@ import (
 // world is a test's CRD, and what else the doctor looks at.
 type world struct{ *clitest.World }
 
-// eyes read the control plane.
-func (w *world) eyes() (*eyes, error) {
-	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
-	w.Expect(err).NotTo(HaveOccurred())
-	return newEyes(cfg)
-}
-
 // gate creates a VersionRemoval that nobody answers.
 func (w *world) gate() {
 	w.T.Helper()
@@ -69,7 +62,7 @@ func (w *world) secret(namespace, name string, release []byte) {
 	w.T.Helper()
 	secrets := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Secrets(namespace)
 	_, err := secrets.Create(w.T.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"owner": "helm"}}, Type: helmSecret, Data: map[string][]byte{"release": release},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"owner": "helm"}}, Type: "helm.sh/release.v1", Data: map[string][]byte{"release": release},
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.T.Cleanup(func() { _ = secrets.Delete(context.Background(), name, metav1.DeleteOptions{}) })

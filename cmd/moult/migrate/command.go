@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
@@ -74,7 +75,7 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
   moult migrate widgets.example.com gadgets.example.com
 
   # as Moult's own user, where policies/admission/deny is installed
-  moult migrate widgets.example.com --as ` + cli.ControllerUser + `
+  moult migrate widgets.example.com --as ` + inspect.ControllerUser + `
 
   # from a Job, with a result for machines on standard output
   moult migrate widgets.example.com -o json`),

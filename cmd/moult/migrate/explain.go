@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite"
@@ -24,7 +25,7 @@ func explain(name string, err error, otherwise string) error {
 	case errors.As(err, &blocked):
 		return blockedBy(blocked)
 	case errors.Is(err, migration.ErrNotFound):
-		return cli.NoSuchCRD(name)
+		return &inspect.NoSuchCRD{Names: []string{name}}
 	case cli.IsImpersonationRefused(err):
 		return fmt.Errorf("%s: %w", name, cli.ImpersonationError(err))
 	case rewrite.IsDenied(err):

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/test/builders"
@@ -28,7 +29,7 @@ func TestMigrateActsAsMoultWhereAPolicyLetsNobodyElseWrite(t *testing.T) {
 	w.Label = v1alpha1.MigrateLabel
 	w.Create(20)
 	w.Flip("v1")
-	running.User(t, cp.Config, cli.ControllerUser, running.MigrationRules(running.Rule(group, "*", "get", "list", "patch"))...)
+	running.User(t, cp.Config, inspect.ControllerUser, running.MigrationRules(running.Rule(group, "*", "get", "list", "patch"))...)
 	w.Denies()
 
 	got := w.Run("migrate", w.CRD.Name, "--settle", "1s")
@@ -40,12 +41,12 @@ func TestMigrateActsAsMoultWhereAPolicyLetsNobodyElseWrite(t *testing.T) {
 	w.Merges("kubectl-annotate", `{"metadata":{"annotations":{"moult.dev/allow-condition":"StorageMigrated"}}}`)
 	got = w.Run("migrate", w.CRD.Name, "--settle", "1s")
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone))
-	w.Expect(got.ErrOut).To(And(ContainSubstring("may not take v1alpha1 out of storedVersions"), ContainSubstring("--as "+cli.ControllerUser)), "the trim by an admin")
+	w.Expect(got.ErrOut).To(And(ContainSubstring("may not take v1alpha1 out of storedVersions"), ContainSubstring("--as "+inspect.ControllerUser)), "the trim by an admin")
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 
 	w.Merges("kubectl-annotate", `{"metadata":{"annotations":{"moult.dev/allow-condition":null}}}`)
 	person, account := serviceAccount(w)
-	got = w.Run("migrate", w.CRD.Name, "--settle", "1s", "--as", cli.ControllerUser, "--kubeconfig", person)
+	got = w.Run("migrate", w.CRD.Name, "--settle", "1s", "--as", inspect.ControllerUser, "--kubeconfig", person)
 	w.Expect(got.Code).To(Equal(cli.ExitError))
 	w.Expect(got.ErrOut).To(And(MatchRegexp(`User "`+account+`" cannot impersonate`), ContainSubstring("needs the verb impersonate"),
 		Not(ContainSubstring("reading CRDs needs"))))
@@ -53,7 +54,7 @@ func TestMigrateActsAsMoultWhereAPolicyLetsNobodyElseWrite(t *testing.T) {
 
 	mayImpersonateMoult(w, account)
 	w.Eventually(func() string {
-		got = w.Run("migrate", w.CRD.Name, "--settle", "1s", "--as", cli.ControllerUser, "--kubeconfig", person)
+		got = w.Run("migrate", w.CRD.Name, "--settle", "1s", "--as", inspect.ControllerUser, "--kubeconfig", person)
 		return got.ErrOut
 	}, running.Soon, "200ms").ShouldNot(ContainSubstring("cannot impersonate"), "the API server takes a moment to see a new role")
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)

@@ -8,22 +8,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
 // survey looks at all named CRDs before any of them is touched. If one of them cannot be migrated, errs says why, and
 // the results of the others say that they were left alone.
 func (m *command) survey(ctx context.Context, names []string) (results []migrated, errs []error, err error) {
-	crds, err := m.CRDs()
+	cluster, err := m.Cluster()
 	if err != nil {
 		return nil, nil, err
 	}
 	results, errs = make([]migrated, len(names)), make([]error, len(names))
 	for i, name := range names {
-		crd, err := cli.GetCRD(ctx, crds, name)
+		crd, err := cluster.GetCRD(ctx, name)
 		switch {
 		case apierrors.IsNotFound(err):
-			results[i], errs[i] = migrated{Name: name, Reason: "NotFound", Message: "there is no such CRD"}, cli.NoSuchCRD(name)
+			results[i], errs[i] = migrated{Name: name, Reason: "NotFound", Message: "there is no such CRD"}, &inspect.NoSuchCRD{Names: []string{name}}
 		case err != nil:
 			return nil, nil, fmt.Errorf("%w; nothing was written", cli.ReadError(err))
 		case crd.Labels[m.LabelKey] != v1alpha1.MigrateLabelValue:

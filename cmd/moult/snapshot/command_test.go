@@ -64,11 +64,11 @@ func TestASnapshotOfEachContextHoldsWhatItsUserMaySee(t *testing.T) {
 		notRead []string
 	}{
 		"admin":  {7, nil},
-		"reader": {7, []string{"not read: the API server's metrics may not be read; it takes get on the path /metrics"}},
+		"reader": {7, []string{"not read: the API server's metrics may not be read; it needs get on the path /metrics"}},
 		"less": {-1, []string{
-			"not read: the API server's metrics may not be read; it takes get on the path /metrics",
-			"not read: the objects of " + w.CRD.Name + " may not be read; it takes list on widgets in " + group,
-			"not read: VersionRemovals may not be read; it takes list on versionremovals in moult.dev",
+			"not read: the API server's metrics may not be read; it needs get on the path /metrics",
+			"not read: the objects of " + w.CRD.Name + " may not be read; it needs list on widgets in " + group,
+			"not read: VersionRemovals may not be read; it needs list on versionremovals in moult.dev",
 		}},
 	} {
 		t.Run(context, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestASnapshotOfEachContextHoldsWhatItsUserMaySee(t *testing.T) {
 		"the cluster is not named":        {nil, "name the cluster with --context; the kubeconfig has admin, less, reader"},
 		"the context does not exist":      {[]string{"--context", "moon"}, `context "moon" does not exist`},
 		"the format is unknown":           {[]string{"--context", "admin", "-o", "xml"}, "xml"},
-		"CRDs may not be listed":          {[]string{"--context", "less"}, "no snapshot: the list of CRDs may not be read; it takes list on customresourcedefinitions"},
+		"CRDs may not be listed":          {[]string{"--context", "less"}, "no snapshot: the list of CRDs may not be read; it needs list on customresourcedefinitions"},
 		"the file cannot be written":      {[]string{"--context", "admin", "-f", "/nowhere/s.yaml", w.CRD.Name}, "--file /nowhere/s.yaml cannot be written"},
 		"a folder is in the file's place": {[]string{"--context", "admin", "-f", t.TempDir(), w.CRD.Name}, "cannot be written"},
 	} {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/controllers/labelorigin"
@@ -73,14 +73,14 @@ func (s *command) run(ctx context.Context, names []string) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	crds, err := s.CRDs()
+	cluster, err := s.Cluster()
 	if err != nil {
 		return err
 	}
 	if s.watch {
-		return s.follow(ctx, crds, names)
+		return s.follow(ctx, cluster, names)
 	}
-	rows, incomplete := s.rows(ctx, crds, names)
+	rows, incomplete := s.rows(ctx, cluster, names)
 	if incomplete != nil && len(rows) == 0 {
 		return incomplete
 	}
@@ -101,16 +101,12 @@ func (s *command) validate() error {
 }
 
 // rows reads what is asked for. With an error there may be some of the rows.
-func (s *command) rows(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, names []string) ([]row, error) {
-	found := s.OptedIn(ctx, crds)
-	if len(names) > 0 {
-		found = cli.Named(ctx, crds, names)
-	}
+func (s *command) rows(ctx context.Context, cluster *inspect.Cluster, names []string) ([]row, error) {
 	rows := []row{}
 	s.warnings = nil
-	for crd, err := range found {
+	for crd, err := range s.CRDs(ctx, cluster, names) {
 		if err != nil {
-			return rows, err
+			return rows, cli.ReadError(err)
 		}
 		rows = append(rows, rowOf(crd, s.LabelKey))
 		if v := labelorigin.Of(crd, s.LabelKey); v.Origin == labelorigin.LiveOnly {

@@ -7,25 +7,15 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
-)
-
-const (
-	// crdsPerPage bounds memory: a CRD can be megabytes, nearly all of it schemas.
-	crdsPerPage = 20
-	// AnswerTime is how long the API server may take to answer one request.
-	AnswerTime = 30 * time.Second
 )
 
 // Config is how to reach the cluster the user means.
@@ -56,86 +46,24 @@ func (f *Factory) loadingRules() *clientcmd.ClientConfigLoadingRules {
 	return rules
 }
 
-// CRDs are those of the cluster the user means.
-func (f *Factory) CRDs() (apiextensions.CustomResourceDefinitionInterface, error) {
+// Cluster is the cluster the user means.
+func (f *Factory) Cluster() (*inspect.Cluster, error) {
 	cfg, err := f.Config()
 	if err != nil {
 		return nil, err
 	}
-	cfg.ContentType = runtime.ContentTypeProtobuf
-	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := apiextensions.NewForConfig(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return client.CustomResourceDefinitions(), nil
+	return inspect.Connect(cfg)
 }
 
 // Selector selects the opted-in CRDs.
 func (f *Factory) Selector() string { return f.LabelKey + "=" + v1alpha1.MigrateLabelValue }
 
-// OptedIn reads the opted-in CRDs, a page at a time.
-func (f *Factory) OptedIn(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
-	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
-		next := metav1.ListOptions{LabelSelector: f.Selector(), Limit: crdsPerPage}
-		for {
-			page, err := listPage(ctx, crds, next)
-			if err != nil {
-				yield(nil, ReadError(err))
-				return
-			}
-			for i := range page.Items {
-				if !yield(&page.Items[i], nil) {
-					return
-				}
-			}
-			if next.Continue = page.Continue; next.Continue == "" {
-				return
-			}
-		}
+// CRDs reads the named CRDs, or without names the opted-in ones.
+func (f *Factory) CRDs(ctx context.Context, cluster *inspect.Cluster, names []string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
+	if len(names) > 0 {
+		return cluster.GetCRDs(ctx, names)
 	}
-}
-
-func listPage(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, opts metav1.ListOptions) (*apiextensionsv1.CustomResourceDefinitionList, error) {
-	ctx, cancel := context.WithTimeout(ctx, AnswerTime)
-	defer cancel()
-	return crds.List(ctx, opts)
-}
-
-// Named reads the named CRDs, one at a time. Those that do not exist are told by the error, after the others.
-func Named(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, names []string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
-	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
-		var missing []string
-		for _, name := range names {
-			crd, err := GetCRD(ctx, crds, name)
-			if apierrors.IsNotFound(err) {
-				missing = append(missing, name)
-				continue
-			}
-			if err != nil {
-				yield(nil, ReadError(err))
-				return
-			}
-			if !yield(crd, nil) {
-				return
-			}
-		}
-		if len(missing) > 0 {
-			yield(nil, NoSuchCRD(missing...))
-		}
-	}
-}
-
-// NoSuchCRD is the error of CRDs that the cluster does not have.
-func NoSuchCRD(names ...string) error {
-	return fmt.Errorf("no such CRD: %s; a CRD's name is <plural>.<group>, and `kubectl get crd` lists them", strings.Join(names, ", "))
-}
-
-// GetCRD reads one CRD.
-func GetCRD(ctx context.Context, crds apiextensions.CustomResourceDefinitionInterface, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	ctx, cancel := context.WithTimeout(ctx, AnswerTime)
-	defer cancel()
-	return crds.Get(ctx, name, metav1.GetOptions{})
+	return cluster.ListCRDs(ctx, f.Selector())
 }
 
 // ReadError says what to do about CRDs that cannot be read.
@@ -145,7 +73,7 @@ func ReadError(err error) error {
 		return ImpersonationError(err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w; reading CRDs needs get, list and watch on customresourcedefinitions in apiextensions.k8s.io", err)
-	case errors.As(err, new(apierrors.APIStatus)), errors.Is(err, context.Canceled):
+	case errors.As(err, new(apierrors.APIStatus)), errors.As(err, new(*inspect.NoSuchCRD)), errors.Is(err, context.Canceled):
 		return err
 	default:
 		return noAnswer(err)

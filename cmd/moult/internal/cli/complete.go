@@ -7,9 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/metadata"
 )
 
 // completionTime is how long a shell may be kept waiting.
@@ -20,7 +17,11 @@ func (f *Factory) CompleteCRDs(selector func() string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
 		defer cancel()
-		names, err := f.crdNames(ctx, selector())
+		cluster, err := f.Cluster()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		names, err := cluster.CRDNames(ctx, selector())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -40,25 +41,4 @@ func (f *Factory) Contexts() []cobra.Completion {
 // CompleteContexts offers the contexts of the kubeconfig.
 func (f *Factory) CompleteContexts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return f.Contexts(), cobra.ShellCompDirectiveNoFileComp
-}
-
-// crdNames reads metadata only.
-func (f *Factory) crdNames(ctx context.Context, selector string) ([]string, error) {
-	cfg, err := f.Config()
-	if err != nil {
-		return nil, err
-	}
-	client, err := metadata.NewForConfig(cfg)
-	if err != nil {
-		return nil, err
-	}
-	list, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(list.Items))
-	for i, item := range list.Items {
-		names[i] = item.Name
-	}
-	return names, nil
 }

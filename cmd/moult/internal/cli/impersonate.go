@@ -9,14 +9,13 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-)
 
-// ControllerUser is whom policies/admission let write as Moult: the ServiceAccount of clusters/base.
-const ControllerUser = "system:serviceaccount:moult-system:moult-controller"
+	"github.com/moult-dev/moult/clusters/inspect"
+)
 
 // bindImpersonation adds the flags that kubectl has for it (k8s.io/cli-runtime/pkg/genericclioptions/config_flags.go).
 func bindImpersonation(flags *pflag.FlagSet, as *rest.ImpersonationConfig) {
-	flags.StringVar(&as.UserName, "as", "", "user to act as, for example a service account: "+ControllerUser)
+	flags.StringVar(&as.UserName, "as", "", "user to act as, for example a service account: "+inspect.ControllerUser)
 	flags.StringArrayVar(&as.Groups, "as-group", nil, "group to act as a member of; may be repeated")
 	flags.StringVar(&as.UID, "as-uid", "", "UID to act with")
 }
@@ -62,5 +61,5 @@ func WhoMayWrite(text string) string {
 		return ""
 	}
 	return fmt.Sprintf("only Moult's own user passes that policy, so run the same command with --as %s, or with another user if the first variable of the policy names one",
-		ControllerUser)
+		inspect.ControllerUser)
 }

@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/clusters/inspect"
 )
 
 func TestWhomTheAPIServerIsAskedAs(t *testing.T) {
@@ -45,7 +47,7 @@ func TestMoultsOwnUserIsTheOneThatIsInstalledAndLetThrough(t *testing.T) {
 	for _, file := range []string{"policies/admission/base/status.yaml", "docs/policies.md", "docs/doctor.md"} {
 		content, err := os.ReadFile(filepath.Join("../../../..", file))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(string(content)).To(ContainSubstring(ControllerUser), file)
+		NewWithT(t).Expect(string(content)).To(ContainSubstring(inspect.ControllerUser), file)
 	}
 	content, err := os.ReadFile("../../../../clusters/base/controller/service-account.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -1,4 +1,4 @@
-package doctor
+package inspect
 
 import (
 	"context"
@@ -14,29 +14,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/doctor"
 )
 
-// What is known of the controller's writes to the status of CRDs, without one of ours.
+// ControllerUser is whom policies/admission let write as Moult: the ServiceAccount of clusters/base.
+const ControllerUser = "system:serviceaccount:moult-system:moult-controller"
 
-// eventsPerPage are read at once.
-const eventsPerPage = 500
+// readController reads what is known of the controller's writes to the status of the CRDs, without one of ours.
+func (c *Cluster) readController(ctx context.Context, e Examination, p *doctor.ClusterState) {
+	p.Controller.Refusals = c.refusals(ctx)
+	user, not := e.Controller, ""
+	if user == "" {
+		user, not = ControllerUser, c.lacksController(ctx)
+	}
+	p.Controller.User = user
+	if not != "" { // then RBAC and policies speak of nobody
+		p.Controller.Guards.Not = not
+		for i := range p.CRDs {
+			p.CRDs[i].Writable.Not = not
+		}
+		return
+	}
+	p.Controller.Guards = c.guards(ctx, e.LabelKey)
+	c.askRBAC(ctx, user, p.CRDs)
+}
 
 // refusals are the controller's Events about writes that were refused. Events on what has no namespace are in default, and
 // the API server keeps them for an hour.
-func (e *eyes) refusals(ctx context.Context) (known doctor.Known[[]doctor.Refusal]) {
-	opts := metav1.ListOptions{FieldSelector: "involvedObject.kind=CustomResourceDefinition,reason=" + v1alpha1.EventStatusRefused}
-	err := pages(ctx, eventsPerPage, opts, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		list, err := e.core.CoreV1().Events(metav1.NamespaceDefault).List(ctx, opts)
+func (c *Cluster) refusals(ctx context.Context) (known doctor.Known[[]doctor.Refusal]) {
+	err := c.pages(ctx, defaultPageSize, func() { known.Value = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		opts.FieldSelector = "involvedObject.kind=CustomResourceDefinition,reason=" + v1alpha1.EventStatusRefused
+		page, err := c.core.CoreV1().Events(metav1.NamespaceDefault).List(ctx, opts)
 		if err != nil {
 			return "", err
 		}
-		for i := range list.Items {
-			event := &list.Items[i]
+		for i := range page.Items {
+			event := &page.Items[i]
 			known.Value = append(known.Value, doctor.Refusal{CRD: event.InvolvedObject.Name, Last: lastSeen(event), Note: event.Message})
 		}
-		return list.Continue, nil
+		return page.Continue, nil
 	})
 	if err != nil {
 		known.Not = unread(err, "Events on CRDs", "list on events in namespace "+metav1.NamespaceDefault)
@@ -58,11 +74,12 @@ func lastSeen(event *corev1.Event) time.Time {
 
 // lacksController says why nothing can be told of the user that the controller is if nobody says otherwise; empty if its
 // ServiceAccount is there.
-func (e *eyes) lacksController(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, cli.AnswerTime)
-	defer cancel()
-	namespace, name, _ := serviceAccountOf(cli.ControllerUser)
-	_, err := e.core.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+func (c *Cluster) lacksController(ctx context.Context) string {
+	namespace, name, _ := serviceAccountOf(ControllerUser)
+	err := c.patiently(ctx, func(ctx context.Context) error {
+		_, err := c.core.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("there is no ServiceAccount %s/%s; if the controller runs as another user, name it with --controller", namespace, name)
@@ -73,28 +90,28 @@ func (e *eyes) lacksController(ctx context.Context) string {
 }
 
 // guards are the policies that let one user alone write. Before Kubernetes 1.30 there are none.
-func (e *eyes) guards(ctx context.Context, labelKey string) (known doctor.Known[[]doctor.Guard]) {
+func (c *Cluster) guards(ctx context.Context, labelKey string) (known doctor.Known[[]doctor.Guard]) {
 	var (
 		policies []admissionv1.ValidatingAdmissionPolicy
 		bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	)
-	api := e.core.AdmissionregistrationV1()
-	err := pages(ctx, objectsPerPage, metav1.ListOptions{}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		list, err := api.ValidatingAdmissionPolicies().List(ctx, opts)
+	api := c.core.AdmissionregistrationV1()
+	err := c.pages(ctx, defaultPageSize, func() { policies = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := api.ValidatingAdmissionPolicies().List(ctx, opts)
 		if err != nil {
 			return "", err
 		}
-		policies = append(policies, list.Items...)
-		return list.Continue, nil
+		policies = append(policies, page.Items...)
+		return page.Continue, nil
 	})
 	if err == nil {
-		err = pages(ctx, objectsPerPage, metav1.ListOptions{}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-			list, err := api.ValidatingAdmissionPolicyBindings().List(ctx, opts)
+		err = c.pages(ctx, defaultPageSize, func() { bindings = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+			page, err := api.ValidatingAdmissionPolicyBindings().List(ctx, opts)
 			if err != nil {
 				return "", err
 			}
-			bindings = append(bindings, list.Items...)
-			return list.Continue, nil
+			bindings = append(bindings, page.Items...)
+			return page.Continue, nil
 		})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -105,29 +122,32 @@ func (e *eyes) guards(ctx context.Context, labelKey string) (known doctor.Known[
 }
 
 // askRBAC asks whether the user may write the status of all CRDs, and if not, of each.
-func (e *eyes) askRBAC(ctx context.Context, user string, crds []doctor.ExaminedCRD) {
-	ofAll := e.mayWriteStatus(ctx, user, "")
+func (c *Cluster) askRBAC(ctx context.Context, user string, crds []doctor.ExaminedCRD) {
+	ofAll := c.mayWriteStatus(ctx, user, "")
 	for i := range crds {
 		crds[i].Writable = ofAll
 		if ofAll.Not == "" && !ofAll.Value {
-			crds[i].Writable = e.mayWriteStatus(ctx, user, crds[i].Name)
+			crds[i].Writable = c.mayWriteStatus(ctx, user, crds[i].Name)
 		}
 	}
 }
 
-func (e *eyes) mayWriteStatus(ctx context.Context, user, crd string) (known doctor.Known[bool]) {
-	ctx, cancel := context.WithTimeout(ctx, cli.AnswerTime)
-	defer cancel()
-	review, err := e.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+func (c *Cluster) mayWriteStatus(ctx context.Context, user, crd string) (known doctor.Known[bool]) {
+	ask := &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groupsOf(user), ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions", Subresource: "status", Name: crd, Verb: "patch",
 		}},
-	}, metav1.CreateOptions{})
+	}
+	var answer *authorizationv1.SubjectAccessReview
+	err := c.patiently(ctx, func(ctx context.Context) (err error) {
+		answer, err = c.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
+		return err
+	})
 	if err != nil {
 		known.Not = unread(err, "what "+user+" may do", "create on subjectaccessreviews in authorization.k8s.io, which writes nothing")
 		return known
 	}
-	known.Value = review.Status.Allowed
+	known.Value = answer.Status.Allowed
 	return known
 }
 

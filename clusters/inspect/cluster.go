@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// Cluster is a live cluster. It is read, one request at a time, and never written to.
+type Cluster struct {
+	crds      apiextensions.CustomResourceDefinitionInterface
+	objects   *rewrite.Client // their metadata, and who answers for them
+	dynamic   dynamic.Interface
+	core      kubernetes.Interface
+	discovery discovery.DiscoveryInterface
+	clock     clock.Clock
+	timeout   time.Duration // of one request
+}
+
+// Connect asks nothing yet.
+func Connect(cfg *rest.Config) (*Cluster, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst = -1, -1 // one request at a time, and the API server's own fairness
+	cfg.WarningHandlerWithContext = rest.NoWarnings{}
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{clock: clock.RealClock{}, timeout: answerTime}
+	if c.objects, err = rewrite.NewClient(cfg, httpClient); err != nil {
+		return nil, err
+	}
+	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, httpClient); err != nil {
+		return nil, err
+	}
+	if c.core, err = kubernetes.NewForConfigAndClient(cfg, httpClient); err != nil {
+		return nil, err
+	}
+	c.discovery = c.core.Discovery()
+	compact := rest.CopyConfig(cfg)
+	compact.ContentType = runtime.ContentTypeProtobuf
+	compact.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := apiextensions.NewForConfigAndClient(compact, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	c.crds = client.CustomResourceDefinitions()
+	return c, nil
+}
+
+// pages lists all of something, a page of so many at a time. A list that has expired goes on from the token in the error:
+// what was written since then is seen as it is now, or was seen. Without a token it starts anew, after restart.
+func (c *Cluster) pages(ctx context.Context, size int64, restart func(), list func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	opts := metav1.ListOptions{Limit: size}
+	for renewals, restarts := 0, 0; ; {
+		var next string
+		err := c.patiently(ctx, func(ctx context.Context) (err error) {
+			next, err = list(ctx, opts)
+			return err
+		})
+		switch {
+		case apierrors.IsResourceExpired(err) && renewals < tries && restarts < tries:
+			renewals++
+			if opts.Continue = continueToken(err); opts.Continue == "" {
+				restarts++
+				restart()
+			}
+		case errors.Is(err, rewrite.ErrPageTooLarge):
+			opts.Limit = max(1, opts.Limit/4)
+		case err != nil || next == "":
+			return err
+		default:
+			opts.Continue, renewals = next, 0
+		}
+	}
+}
+
+func continueToken(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return status.Status().Continue
+	}
+	return ""
+}
+
+// served tells whether an API group is there, and the version that its server prefers. Everybody may ask that.
+func (c *Cluster) served(group string) (version string, served bool) {
+	groups, err := c.discovery.ServerGroups()
+	if err != nil {
+		return "", false
+	}
+	for _, g := range groups.Groups {
+		if g.Name == group {
+			return g.PreferredVersion.Version, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,246 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/lua"
+	"github.com/moult-dev/moult/policies/doctor"
+)
+
+// Examination says what the doctor looks at.
+type Examination struct {
+	// CRDs are the names of those to examine; empty for all that are opted in.
+	CRDs []string
+	// LabelKey opts CRDs in.
+	LabelKey string
+	// Controller is the user that moult-controller runs as. Default: ControllerUser, if that ServiceAccount is there.
+	Controller string
+	// ArgoCDNamespace is where the ConfigMap argocd-cm is.
+	ArgoCDNamespace string
+	// Helm reads the Secrets of Helm's releases, in HelmNamespaces if there are some.
+	Helm           bool
+	HelmNamespaces []string
+}
+
+// Examine reads what policies/doctor examines. It is an error if CRDs cannot be read; with the error there may be some of
+// them. What else may not be read, or cannot be, is told as such.
+func (c *Cluster) Examine(ctx context.Context, e Examination) (doctor.ClusterState, error) {
+	p := doctor.ClusterState{Now: c.clock.Now(), LabelKey: e.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, e.LabelKey)}
+	found := c.ListCRDs(ctx, e.LabelKey+"="+v1alpha1.MigrateLabelValue)
+	if len(e.CRDs) > 0 {
+		found = c.GetCRDs(ctx, e.CRDs)
+	}
+	p.Namespaces = c.namespaces(ctx, p.Namespaces) // and once more behind the objects: each may come and go
+	var incomplete error
+	for crd, err := range found {
+		if err != nil {
+			incomplete = err
+			break
+		}
+		examined := doctor.ExaminedCRD{CustomResourceDefinition: withoutSchemas(crd), Aggregated: c.aggregated(ctx, crd)}
+		examined.Terminating, examined.In = c.locations(ctx, crd)
+		p.CRDs = append(p.CRDs, examined)
+	}
+	if incomplete != nil && len(p.CRDs) == 0 {
+		return p, incomplete
+	}
+	p.Server = c.version()
+	p.Namespaces = c.namespaces(ctx, p.Namespaces)
+	c.readController(ctx, e, &p)
+	p.Gates = c.gates(ctx, e.CRDs)
+	p.Migrations = c.migrations(ctx)
+	p.ArgoCD = c.argoCD(ctx, e.ArgoCDNamespace)
+	p.Releases = doctor.Known[[]doctor.Release]{Not: "the Secrets of Helm's releases are read only with --helm"}
+	if e.Helm || len(e.HelmNamespaces) > 0 {
+		p.Releases, p.ReleasesNotSeen = c.releases(ctx, e.HelmNamespaces)
+	}
+	return p, incomplete
+}
+
+// version is the API server's.
+func (c *Cluster) version() (known doctor.Known[string]) {
+	info, err := c.discovery.ServerVersion()
+	if err != nil {
+		known.Not = unread(err, "the API server's version", "get on /version")
+		return known
+	}
+	known.Value = info.GitVersion
+	return known
+}
+
+// aggregated are the served versions of a CRD for which another API server answers.
+func (c *Cluster) aggregated(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (known doctor.Known[[]doctor.Aggregated]) {
+	var served []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			served = append(served, v.Name)
+		}
+	}
+	routes, err := c.objects.Routes(ctx, crd.Spec.Group, served...)
+	if err != nil {
+		known.Not = unread(err, "the APIServices of "+crd.Name, "get on apiservices in apiregistration.k8s.io")
+		return known
+	}
+	for _, r := range routes {
+		if r.Aggregated() {
+			known.Value = append(known.Value, doctor.Aggregated{APIService: r.APIService, Service: r.Service})
+		}
+	}
+	return known
+}
+
+// locations reads the metadata of all objects of a CRD: what is being deleted, and how many lie in each Namespace.
+func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (dying doctor.Known[[]doctor.Terminating], in doctor.Known[map[string]int]) {
+	version := storedOrServed(crd)
+	if version == "" {
+		dying.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
+		in.Not = dying.Not
+		return dying, in
+	}
+	restart := func() { dying.Value, in.Value = nil, map[string]int{} }
+	restart()
+	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}
+	err := c.pages(ctx, defaultPageSize, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := c.objects.Resource(resource).List(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			o := &page.Items[i]
+			in.Value[o.Namespace]++
+			if o.DeletionTimestamp != nil {
+				dying.Value = append(dying.Value, doctor.Terminating{Name: nameOf(o), Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
+			}
+		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		dying.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
+		in.Not = dying.Not
+	}
+	return dying, in
+}
+
+// storedOrServed is a version to read objects at: the storage version if it is served.
+func storedOrServed(crd *apiextensionsv1.CustomResourceDefinition) (version string) {
+	for _, v := range crd.Spec.Versions {
+		if v.Served && (version == "" || v.Storage) {
+			version = v.Name
+		}
+	}
+	return version
+}
+
+// namespaces adds those that there are to those that were seen before.
+func (c *Cluster) namespaces(ctx context.Context, seen doctor.Known[[]string]) doctor.Known[[]string] {
+	if seen.Not != "" {
+		return seen
+	}
+	err := c.pages(ctx, defaultPageSize, func() {}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := c.core.CoreV1().Namespaces().List(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			seen.Value = append(seen.Value, page.Items[i].Name)
+		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		seen.Not = unread(err, "Namespaces", "list on namespaces")
+	}
+	return seen
+}
+
+// gates are the VersionRemovals of the named CRDs, or all. Without their CRD there are none.
+func (c *Cluster) gates(ctx context.Context, names []string) (known doctor.Known[[]v1alpha1.VersionRemoval]) {
+	group := v1alpha1.GroupVersion.Group
+	if _, served := c.served(group); !served {
+		return known
+	}
+	found, err := c.removals(ctx, defaultPageSize, names)
+	for _, removal := range found {
+		known.Value = append(known.Value, *removal)
+	}
+	if err != nil {
+		known.Not = unread(err, "VersionRemovals", "list on versionremovals in "+group)
+	}
+	return known
+}
+
+// migrations are the objects of other migrators, as far as their APIs are there.
+func (c *Cluster) migrations(ctx context.Context) (all []doctor.Known[[]doctor.Migration]) {
+	for _, group := range []string{doctor.InTree, doctor.KSVM} {
+		version, served := c.served(group)
+		if !served {
+			continue
+		}
+		known := doctor.Known[[]doctor.Migration]{}
+		resource := schema.GroupVersionResource{Group: group, Version: version, Resource: "storageversionmigrations"}
+		err := c.pages(ctx, defaultPageSize, func() { known.Value = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+			page, err := c.dynamic.Resource(resource).List(ctx, opts)
+			if err != nil {
+				return "", err
+			}
+			for i := range page.Items {
+				known.Value = append(known.Value, migrationOf(group, &page.Items[i]))
+			}
+			return page.GetContinue(), nil
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			known.Not = unread(err, "StorageVersionMigrations of "+group, "list on storageversionmigrations in "+group)
+		}
+		all = append(all, known)
+	}
+	return all
+}
+
+// migrationOf reads what the objects of both migrators have in common.
+func migrationOf(group string, object *unstructured.Unstructured) doctor.Migration {
+	resource, _, _ := unstructured.NestedStringMap(object.Object, "spec", "resource")
+	m := doctor.Migration{API: group, Name: object.GetName(), Resource: schema.GroupResource{Group: resource["group"], Resource: resource["resource"]}}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		m.Ended = m.Ended || (c["type"] == "Succeeded" || c["type"] == "Failed") && c["status"] == "True"
+	}
+	return m
+}
+
+// ArgoCDConfig is the data of the ConfigMap argocd-cm.
+func (c *Cluster) ArgoCDConfig(ctx context.Context, namespace string) (map[string]string, error) {
+	var found *corev1.ConfigMap
+	err := c.patiently(ctx, func(ctx context.Context) (err error) {
+		found, err = c.core.CoreV1().ConfigMaps(namespace).Get(ctx, lua.ConfigMap, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.Data, nil
+}
+
+// argoCD is what `moult check argocd` looks at.
+func (c *Cluster) argoCD(ctx context.Context, namespace string) (known doctor.Known[[]doctor.ArgoCDKey]) {
+	data, err := c.ArgoCDConfig(ctx, namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		known.Not = fmt.Sprintf("there is no ConfigMap %s in namespace %s; if Argo CD is in another, name it with --argocd-namespace", lua.ConfigMap, namespace)
+	case err != nil:
+		known.Not = unread(err, "ConfigMap "+lua.ConfigMap, "get on configmaps in namespace "+namespace)
+	default:
+		for _, e := range lua.Compare(data) {
+			known.Value = append(known.Value, doctor.ArgoCDKey{Key: e.Key, Good: e.Good(), State: string(e.State), Meaning: e.Meaning, Mend: e.Mend})
+		}
+	}
+	return known
+}
