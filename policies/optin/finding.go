@@ -85,6 +85,16 @@ func Check(u *delivery.Unit, q Question) []Found {
 	return findings
 }
 
+// check is what a rule is asked about.
+type check struct {
+	Question
+
+	unit *delivery.Unit
+	crds []delivery.CRD // those of the unit that it concerns
+	// unseen: it is about what the unit applies and is not among its objects.
+	unseen bool
+}
+
 func (c check) findings() []Found {
 	var findings []Found
 	for _, r := range rules {
@@ -97,16 +107,6 @@ func (c check) findings() []Found {
 		}
 	}
 	return findings
-}
-
-// check is what a rule is asked about.
-type check struct {
-	Question
-
-	unit *delivery.Unit
-	crds []delivery.CRD // those of the unit that it concerns
-	// unseen: it is about what the unit applies and is not among its objects.
-	unseen bool
 }
 
 // concerns tells whether there is something to migrate, now or when another version comes.

@@ -15,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // markers looks at Go types that controller-gen makes CRDs of.
@@ -89,10 +90,10 @@ func (m *markers) run(paths []string) error {
 		}
 	} else {
 		printFindings(m.Out, report.Findings)
-		fmt.Fprintf(m.Out, "%s marked +kubebuilder:storageversion, %d without the opt-in marker\n", output.Count(len(report.Types), "Go type"), len(report.Findings))
+		fmt.Fprintf(m.Out, "%s marked +kubebuilder:storageversion, %d without the opt-in marker\n", words.Count(len(report.Types), "Go type"), len(report.Findings))
 	}
 	if !report.OK {
-		return cli.NotDone{Sentence: fmt.Sprintf("%s without the opt-in marker; what to write is above", output.Count(len(report.Findings), "type"))}
+		return cli.NotDone{Sentence: fmt.Sprintf("%s without the opt-in marker; what to write is above", words.Count(len(report.Findings), "type"))}
 	}
 	return nil
 }

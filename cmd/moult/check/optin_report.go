@@ -13,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // optInReport is what -o json and -o yaml print.
@@ -100,7 +101,7 @@ func (r *optInReport) verdict() error {
 	if bad == 0 {
 		return nil
 	}
-	return cli.NotDone{Sentence: fmt.Sprintf("%s to mend; what and where is above, and --help says what the words mean", output.Count(bad, "thing"))}
+	return cli.NotDone{Sentence: fmt.Sprintf("%s to mend; what and where is above, and --help says what the words mean", words.Count(bad, "thing"))}
 }
 
 func (o *optIn) print(report optInReport) error {
@@ -117,7 +118,7 @@ func (o *optIn) print(report optInReport) error {
 			out++
 		}
 	}
-	fmt.Fprintf(o.Out, "%s: %d opted in with %s=%s, %d left out on purpose\n", output.Count(len(report.CRDs), "CRD"), in, o.LabelKey, v1alpha1.MigrateLabelValue, out)
+	fmt.Fprintf(o.Out, "%s: %d opted in with %s=%s, %d left out on purpose\n", words.Count(len(report.CRDs), "CRD"), in, o.LabelKey, v1alpha1.MigrateLabelValue, out)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/doctor"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // print tells problems first, the gravest ones at the top, then a line for each check that found none.
@@ -52,5 +53,5 @@ func verdictOf(report doctor.Report) error {
 	if bad == 0 {
 		return nil
 	}
-	return cli.NotDone{Sentence: output.Count(bad, "error") + "; what was seen and how to mend it is above"}
+	return cli.NotDone{Sentence: words.Count(bad, "error") + "; what was seen and how to mend it is above"}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/desired"
-	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // askForEntries refuses to take a whole repository for one cluster: built as one, what several clusters get would be mixed
@@ -39,28 +39,28 @@ func (p *command) askForEntries(s *sides) error {
 
 // commandWith is the command line, with entry points.
 func (p *command) commandWith(entries []string) string {
-	words := []string{p.Name, "preview", "--base", p.base, "--head", p.head}
+	line := []string{p.Name, "preview", "--base", p.base, "--head", p.head}
 	for _, entry := range entries {
-		words = append(words, "--entry", entry)
+		line = append(line, "--entry", entry)
 	}
 	for _, flag := range []struct {
 		name   string
 		values []string
 	}{{"--snapshot", p.snapshots}, {"--context", p.contexts}} {
 		for _, value := range flag.values {
-			words = append(words, flag.name, labelled(value, entries))
+			line = append(line, flag.name, labelled(value, entries))
 		}
 	}
 	for _, output := range p.outputs {
-		words = append(words, "--output", output)
+		line = append(line, "--output", output)
 	}
 	if p.failOn != "" {
-		words = append(words, "--fail-on", p.failOn)
+		line = append(line, "--fail-on", p.failOn)
 	}
-	for i, word := range words {
-		words[i] = output.Quoted(word)
+	for i, word := range line {
+		line[i] = words.Shell(word)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(line, " ")
 }
 
 // labelled says which entry point a snapshot or a context is for: the only one, the one that it is called after, or one that

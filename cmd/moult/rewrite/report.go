@@ -8,6 +8,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/manifests"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // rewritten is what -o json and -o yaml print.
@@ -38,7 +39,7 @@ func (r *rewritten) verdict() error {
 	if len(r.Left) == 0 {
 		return nil
 	}
-	return cli.NotDone{Sentence: output.Count(len(r.Left), "place") + " left for a person; which and why is above"}
+	return cli.NotDone{Sentence: words.Count(len(r.Left), "place") + " left for a person; which and why is above"}
 }
 
 func (r *command) tellRewritten(report rewritten) error {
@@ -55,7 +56,7 @@ func (r *command) tellRewritten(report rewritten) error {
 	if report.DryRun {
 		done = "to change"
 	}
-	fmt.Fprintf(r.Out, "%s %s, %d left for a person\n", output.Count(len(report.Changed), "place"), done, len(report.Left))
+	fmt.Fprintf(r.Out, "%s %s, %d left for a person\n", words.Count(len(report.Changed), "place"), done, len(report.Left))
 	for _, line := range keptLines(report.Kept) {
 		fmt.Fprintln(r.Out, line)
 	}
@@ -78,7 +79,7 @@ func keptLines(kept []manifests.Hit) []string {
 			verb, them = "are", "them"
 		}
 		lines = append(lines, fmt.Sprintf("%s %s at %s, which is served and not deprecated: --from %s turns %s, too",
-			output.Count(len(at[version]), what), verb, version, version, them))
+			words.Count(len(at[version]), what), verb, version, version, them))
 	}
 	return lines
 }

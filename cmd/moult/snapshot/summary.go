@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // summarize sums up on standard error, so that standard output stays the snapshot.
@@ -22,7 +22,7 @@ func (s *command) summarize(taken *snapshot.Snapshot) {
 		where = " in " + s.file
 	}
 	fmt.Fprintf(s.ErrOut, "%s: %s, %s of %d of them, %s%s\n", taken.Cluster,
-		output.Count(len(taken.CRDs), "CRD"), output.Count(int(objects), "object"), looked, output.Count(len(taken.Removals), "VersionRemoval"), where)
+		words.Count(len(taken.CRDs), "CRD"), words.Count(int(objects), "object"), looked, words.Count(len(taken.Removals), "VersionRemoval"), where)
 	for _, name := range taken.Named {
 		if !slices.ContainsFunc(taken.CRDs, func(c snapshot.CRD) bool { return c.Name == name }) && !slices.ContainsFunc(taken.NotRead, func(n snapshot.NotRead) bool { return n.CRD == name }) {
 			fmt.Fprintf(s.ErrOut, "there is no CRD %s in the cluster, and the snapshot says so\n", name)

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // WriteFile leaves the file as it was, or has it whole, with the mode that it had: whoever reads it sees the old content
@@ -62,7 +64,7 @@ func writeInto(path string, content []byte) error {
 // CannotWrite names the file that was asked for, and not the one beside it that is written first.
 func CannotWrite(path string, err error) error {
 	if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s cannot be written: there is no folder %s; make it with `mkdir -p %s`", path, dir, Quoted(dir))
+		return fmt.Errorf("%s cannot be written: there is no folder %s; make it with `mkdir -p %s`", path, dir, words.Shell(dir))
 	}
 	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
 		err = inner.Err

@@ -1,18 +1,6 @@
 package output
 
-import (
-	"fmt"
-	"regexp"
-	"strings"
-)
-
-// Count is a number and what is counted.
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+import "strings"
 
 const (
 	indent    = "         "
@@ -29,14 +17,4 @@ func Paragraph(sentence string) string {
 		line = strings.TrimPrefix(line+" "+word, " ")
 	}
 	return strings.Join(append(lines, indent+line), "\n")
-}
-
-var unquoted = regexp.MustCompile(`^[-A-Za-z0-9_./:=,@%+]+$`)
-
-// Quoted is a word as a shell takes it.
-func Quoted(word string) string {
-	if unquoted.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
