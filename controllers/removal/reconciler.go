@@ -78,12 +78,12 @@ type evaluation struct {
 // evaluate observes and decides. What it is told first comes from caches, since most
 // evaluations find nothing new; an answer is written only after one of what is there
 // now. The error is NotFound if the VersionRemoval is gone.
-func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, from client.Reader, crds readsCRD) (e evaluation, err error) {
+func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, from client.Reader, read readsCRD) (e evaluation, err error) {
 	e.before = &v1alpha1.VersionRemoval{}
 	if err := from.Get(ctx, name, e.before); err != nil {
 		return e, err
 	}
-	if e.crd, e.situation, err = r.observe(ctx, e.before, crds); err != nil {
+	if e.crd, e.situation, err = r.observe(ctx, e.before, read); err != nil {
 		return e, err
 	}
 	e.verdict = verdict.Judge(e.situation)

@@ -28,7 +28,7 @@ func (v *visitor) write(ctx context.Context, w *write, accepted func(answer)) er
 	if err != nil {
 		return v.refused(ctx, objects, w, err)
 	}
-	v.turnout.servedAt(v.Clock.Now())
+	v.breaker.servedAt(v.Clock.Now())
 	a := v.answer(w, after)
 	if a.now = v.unwiped(ctx, after, wiped(v.item, after) || w.forgotten(after)); a.now != nil {
 		accepted(a)
@@ -165,7 +165,7 @@ func (v *visitor) wait(ctx context.Context, err error) error {
 		return v.backoff.pause(ctx, err)
 	}
 	err = fmt.Errorf("no success for %s: %w", spent.Round(time.Second), err)
-	if v.turnout.served(v.Clock.Now()) {
+	if v.breaker.served(v.Clock.Now()) {
 		if _, getErr := v.Objects.Get(ctx, v.key()); getErr == nil {
 			v.fail(reasonUnavailable, err)
 			return nil

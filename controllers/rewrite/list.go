@@ -8,15 +8,15 @@ import (
 )
 
 // list sends all objects on, a page at a time.
-func (w *Walk) list(ctx context.Context, collector *collector, pages chan<- []metav1.PartialObjectMetadata) error {
+func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMetadata) error {
 	l := &lister{Walk: w, size: newPageSize(w.PageSize), backoff: w.newBackoff()}
 	for {
 		page, err := l.page(ctx)
 		if err != nil {
 			return err
 		}
-		collector.listed(l.total(page), page.ResourceVersion)
-		w.turnout.listed(keysOf(page))
+		w.collector.listed(l.total(page), page.ResourceVersion)
+		w.breaker.listed(keysOf(page))
 		next := page.Continue
 		w.strip(page.Items)
 		select {

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,31 +44,4 @@ func (v *visitor) loss(o Ownership, entry metav1.ManagedFieldsEntry, fields *fie
 		}
 	})
 	return l
-}
-
-// lost notes what managers lose of one object.
-func (b *collector) lost(losses []Loss) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, l := range losses {
-		b.t.addLoss(l)
-	}
-}
-
-func (t *Result) addLoss(l Loss) {
-	for i := range t.Losses {
-		if known := &t.Losses[i]; known.same(l) {
-			known.Objects++
-			known.Fields += l.Fields
-			return
-		}
-	}
-	if len(t.Losses) < maxLosses || l.Waits && !t.waitsFor(l.Version) {
-		t.Losses = append(t.Losses, l)
-	}
-}
-
-// waitsFor tells whether an entry is known to have been left at a version.
-func (t *Result) waitsFor(version string) bool {
-	return slices.ContainsFunc(t.Losses, func(l Loss) bool { return l.Waits && l.Version == version })
 }

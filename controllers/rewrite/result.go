@@ -3,10 +3,7 @@ package rewrite
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -94,103 +91,4 @@ func (t Result) Done() (n int64) {
 		n += k
 	}
 	return n
-}
-
-// collector is a Result many workers write to.
-type collector struct {
-	mu      sync.Mutex
-	t       Result
-	writers map[writerKey]*Writer
-}
-
-func newCollector() *collector {
-	return &collector{t: Result{By: map[Outcome]int64{}, FailedBy: map[string]int64{}, LastWrites: map[string]time.Time{}}, writers: map[writerKey]*Writer{}}
-}
-
-func (b *collector) listed(total int64, resourceVersion string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.t.Total = total
-	if b.t.ListedRV == "" {
-		b.t.ListedRV = resourceVersion
-	}
-}
-
-func (b *collector) add(o Outcome) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.t.By[o]++
-}
-
-func (b *collector) fail(f FailedObject) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.t.By[Failed]++
-	b.t.FailedBy[f.Reason]++
-	at, _ := slices.BinarySearchFunc(b.t.FailedObjects, f, byKey)
-	b.t.FailedObjects = slices.Insert(b.t.FailedObjects, at, f)
-	b.t.FailedObjects = b.t.FailedObjects[:min(len(b.t.FailedObjects), MaxFailedObjects)]
-}
-
-// altered notes an object whose content a write has changed.
-func (b *collector) altered(a Alteration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if first := b.t.Alteration; first == nil || a.String() < first.String() {
-		b.t.Alteration = &a
-	}
-}
-
-// wrote notes a write by a field manager.
-func (b *collector) wrote(w Writer) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if w.Last.After(b.t.LastWrites[w.Version]) {
-		b.t.LastWrites[w.Version] = w.Last
-	}
-	known, ok := b.writers[w.key()]
-	switch {
-	case !ok && !b.makeRoom(w.Last):
-	case !ok:
-		b.writers[w.key()] = &w
-	default:
-		known.Objects++
-		if w.Last.After(known.Last) {
-			known.Last, known.Object = w.Last, w.Object
-		}
-	}
-}
-
-// makeRoom drops the writer that wrote first if there are too many. It returns
-// false if one that wrote at this time would be it.
-func (b *collector) makeRoom(last time.Time) bool {
-	if len(b.writers) < maxWriters {
-		return true
-	}
-	first := writerKey{}
-	for key, w := range b.writers {
-		if earliest := b.writers[first]; earliest == nil || w.Last.Before(earliest.Last) {
-			first = key
-		}
-	}
-	if !b.writers[first].Last.Before(last) {
-		return false
-	}
-	delete(b.writers, first)
-	return true
-}
-
-// snapshot is a copy that no worker writes to any more.
-func (b *collector) snapshot() Result {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t := b.t
-	t.By, t.FailedBy = maps.Clone(b.t.By), maps.Clone(b.t.FailedBy)
-	t.FailedObjects, t.LastWrites = slices.Clone(b.t.FailedObjects), maps.Clone(b.t.LastWrites)
-	for _, w := range b.writers {
-		t.Writers = append(t.Writers, *w)
-	}
-	slices.SortFunc(t.Writers, latestFirst)
-	t.Losses = slices.Clone(b.t.Losses)
-	return t
 }

@@ -30,11 +30,11 @@ const (
 // visitor brings one object to its outcome.
 type visitor struct {
 	*Walk
-	collector *collector
-	item      *metav1.PartialObjectMetadata // as last read
-	phase     phase
-	found     Outcome // what plain writes have shown of it; empty until one has
+	item  *metav1.PartialObjectMetadata // as last read
+	phase phase
+	found Outcome // what plain writes have shown of it; empty until one has
 
+	// What has happened to it on the way, whichever phase it is in.
 	backoff   *backoff
 	flakes    int  // errors that may be this object's own
 	races     int  // lost to other clients
@@ -46,14 +46,14 @@ type visitor struct {
 }
 
 // visit brings one object to its outcome. The error is the end of the walk.
-func (w *Walk) visit(ctx context.Context, collector *collector, item *metav1.PartialObjectMetadata) error {
-	v := &visitor{Walk: w, collector: collector, item: item, backoff: w.newBackoff()}
+func (w *Walk) visit(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+	v := &visitor{Walk: w, item: item, backoff: w.newBackoff()}
 	v.begin(w.provedBy(item.ResourceVersion))
 	var err error
 	for v.phase != ended && err == nil {
 		err = v.step(ctx)
 	}
-	w.noteWriters(collector, v.item) // as last read: an earlier look may miss a writer whose entry was moved
+	w.noteWriters(v.item) // as last read: an earlier look may miss a writer whose entry was moved
 	return err
 }
 

@@ -81,8 +81,8 @@ type Walk struct {
 	// Jitter is a random part of a pause; it defaults to a real one.
 	Jitter func(time.Duration) time.Duration
 
-	collector atomic.Pointer[collector]
-	turnout   turnout
+	collector collector
+	breaker   breaker
 	noStatus  atomic.Bool               // the status subresource was refused to us
 	known     func() (Ownership, error) // the Ownership, with the schema read once
 	follower  func() (Follower, error)  // the Follower, made once; nil if there is none
@@ -90,10 +90,7 @@ type Walk struct {
 
 // Result is the state of the walk, at any time and from any goroutine.
 func (w *Walk) Result() Result {
-	if b := w.collector.Load(); b != nil {
-		return b.snapshot()
-	}
-	return Result{}
+	return w.collector.snapshot()
 }
 
 // Run walks until every object has an outcome. The error is the context's or a
@@ -101,8 +98,7 @@ func (w *Walk) Result() Result {
 // once.
 func (w *Walk) Run(ctx context.Context) (Result, error) {
 	w.setDefaults()
-	collector := newCollector()
-	w.collector.Store(collector)
+	w.collector.begin()
 
 	pages := make(chan []metav1.PartialObjectMetadata) // the next is fetched while one is written
 	items := make(chan *metav1.PartialObjectMetadata)
@@ -111,7 +107,7 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 	w.follower = sync.OnceValues(func() (Follower, error) { return w.following(ctx) })
 	group.Go(func() error {
 		defer close(pages)
-		return w.list(ctx, collector, pages)
+		return w.list(ctx, pages)
 	})
 	group.Go(func() error {
 		defer close(items)
@@ -120,7 +116,7 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 	for range w.Workers {
 		group.Go(func() error {
 			for item := range items {
-				if err := w.visit(ctx, collector, item); err != nil {
+				if err := w.visit(ctx, item); err != nil {
 					return err
 				}
 			}
@@ -128,7 +124,7 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 		})
 	}
 	err := group.Wait()
-	return collector.snapshot(), err
+	return w.collector.snapshot(), err
 }
 
 func (w *Walk) setDefaults() {

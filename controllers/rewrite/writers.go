@@ -37,13 +37,13 @@ func latestFirst(a, b Writer) int {
 }
 
 // noteWriters collects who wrote an object at a version that is to go.
-func (w *Walk) noteWriters(collector *collector, item *metav1.PartialObjectMetadata) {
+func (w *Walk) noteWriters(item *metav1.PartialObjectMetadata) {
 	for _, entry := range item.ManagedFields {
 		if !w.Ownership.leaving(entry) {
 			continue
 		}
 		version, _ := w.Ownership.version(entry)
-		collector.wrote(Writer{
+		w.collector.wrote(Writer{
 			Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Version: version,
 			Objects: 1, Last: w.writtenAt(entry, version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
 		})

@@ -95,7 +95,8 @@ func TestAHundredWritersAreNamedThatWroteLast(t *testing.T) {
 // The time of the latest write does not depend on whether its writer is named.
 func TestTheLatestWriteIsKnownHoweverManyWrite(t *testing.T) {
 	g := NewWithT(t)
-	collector := newCollector()
+	collector := &collector{}
+	collector.begin()
 	for i := range 300 {
 		collector.wrote(Writer{Manager: fmt.Sprint(i), Version: "v1alpha1", Last: late})
 	}

@@ -78,7 +78,7 @@ func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, t
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	pair, err := f.look(ctx, key, from, to)
+	pair, err := f.pair(ctx, key, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func isMeta(path fieldpath.Path) bool {
 	return false
 }
 
-// look reads an object at both versions. The error is that of reading it.
-func (f *Follower) look(ctx context.Context, key types.NamespacedName, from, to string) (*pair, error) {
+// pair reads an object at both versions. The error is that of reading it.
+func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to string) (*pair, error) {
 	after, size, err := f.object(ctx, key, to)
 	if err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ const (
 	sampled = 5
 )
 
-// turnout is how the writes of a walk have fared, over all objects. It tells an
+// breaker knows how the writes of a walk have fared, over all objects. It tells an
 // object that fails alone from a server or a webhook that fails all.
-type turnout struct {
+type breaker struct {
 	mu          sync.Mutex
 	last        time.Time              // when a write was last accepted
 	unconverted int                    // objects since then that could not be converted
@@ -34,36 +34,36 @@ type turnout struct {
 }
 
 // servedAt notes that a write was accepted.
-func (t *turnout) servedAt(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last, t.unconverted = now, 0
+func (b *breaker) servedAt(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last, b.unconverted = now, 0
 }
 
 // served tells whether a write was accepted not long ago.
-func (t *turnout) served(now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.last.IsZero() && now.Sub(t.last) < recently
+func (b *breaker) served(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.last.IsZero() && now.Sub(b.last) < recently
 }
 
 // suspects notes an object that could not be converted. It returns the objects to
 // ask about if it is one of many; their number is counted anew from here.
-func (t *turnout) suspects() []types.NamespacedName {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.unconverted++; t.unconverted < suspicious {
+func (b *breaker) suspects() []types.NamespacedName {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unconverted++; b.unconverted < suspicious {
 		return nil
 	}
-	t.unconverted = 0
-	return t.sample
+	b.unconverted = 0
+	return b.sample
 }
 
 // listed notes which objects there are to ask about.
-func (t *turnout) listed(keys []types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sample = spread(keys)
+func (b *breaker) listed(keys []types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sample = spread(keys)
 }
 
 // spread takes a few from all over a list.
@@ -78,7 +78,7 @@ func spread[T any](all []T) (some []T) {
 // judgeConversion ends the walk if the conversion webhook is at fault that an
 // object could not be converted: what it says does not tell, other objects do.
 func (w *Walk) judgeConversion(ctx context.Context, key types.NamespacedName, err error) error {
-	sample := w.turnout.suspects()
+	sample := w.breaker.suspects()
 	if len(sample) == 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
