@@ -58,8 +58,8 @@ type item struct {
 
 // itemOf is nil if the entry cannot be read.
 func itemOf(entry metav1.ManagedFieldsEntry, conditionType string) *item {
-	all := fieldpath.NewSet()
-	if entry.FieldsV1 == nil || all.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+	all := fieldsOf(entry)
+	if all == nil {
 		return nil
 	}
 	path := fieldpath.MakePathOrDie("status", "conditions", fieldpath.KeyByFields("type", conditionType))
@@ -68,4 +68,20 @@ func itemOf(entry metav1.ManagedFieldsEntry, conditionType string) *item {
 		found.fields = found.fields.WithPrefix(element)
 	}
 	return found
+}
+
+// OwnsField tells whether an entry owns a field, for example metadata, labels and the
+// key of a label.
+func OwnsField(entry metav1.ManagedFieldsEntry, path ...any) bool {
+	fields := fieldsOf(entry)
+	return fields != nil && fields.Has(fieldpath.MakePathOrDie(path...))
+}
+
+// fieldsOf is nil if the entry cannot be read.
+func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields := fieldpath.NewSet()
+	if entry.FieldsV1 == nil || fields.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+		return nil
+	}
+	return fields
 }

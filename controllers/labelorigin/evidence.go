@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // evidence is everything a verdict depends on.
@@ -40,10 +42,10 @@ func gather(crd metav1.Object, labelKey string) evidence {
 	e.applied = lastApplied(crd.GetAnnotations())[labelKey] != ""
 	var annotators []string
 	for _, entry := range crd.GetManagedFields() {
-		if owns(entry, "f:labels", labelKey) {
+		if crds.OwnsField(entry, "metadata", "labels", labelKey) {
 			e.owners = append(e.owners, entry)
 		}
-		if owns(entry, "f:annotations", corev1.LastAppliedConfigAnnotation) {
+		if crds.OwnsField(entry, "metadata", "annotations", corev1.LastAppliedConfigAnnotation) {
 			annotators = append(annotators, entry.Manager)
 		}
 		if isReplace(entry) && timeOf(entry).After(e.replaced) {
@@ -52,22 +54,6 @@ func gather(crd metav1.Object, labelKey string) evidence {
 	}
 	e.byArgoCD = len(annotators) > 0 && !slices.ContainsFunc(annotators, func(m string) bool { return !isArgoCD(m) })
 	return e
-}
-
-// owns tells whether an entry owns one label or annotation.
-func owns(entry metav1.ManagedFieldsEntry, where, key string) bool {
-	if entry.FieldsV1 == nil {
-		return false
-	}
-	fields := struct {
-		Metadata map[string]json.RawMessage `json:"f:metadata"`
-	}{}
-	under := map[string]json.RawMessage{}
-	if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil || json.Unmarshal(fields.Metadata[where], &under) != nil {
-		return false
-	}
-	_, owned := under["f:"+key]
-	return owned
 }
 
 // lastApplied are the labels that the last client-side apply has sent.

@@ -5,11 +5,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // Tells tells whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
 func Tells(entry metav1.ManagedFieldsEntry, labelKey string) bool {
-	return toolNamed(entry.Manager) != NoTool || owns(entry, "f:labels", labelKey) || owns(entry, "f:annotations", corev1.LastAppliedConfigAnnotation)
+	return toolNamed(entry.Manager) != NoTool || crds.OwnsField(entry, "metadata", "labels", labelKey) ||
+		crds.OwnsField(entry, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 }
 
 // Annotations are those that are needed for a verdict. The one of the last client-side apply holds a whole CRD; of it

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
 )
 
 // The traces that tools leave.
@@ -141,7 +143,7 @@ func modeOf(crd metav1.Object) mode {
 // annotations and does not mind capitals. IfNotPresent it looks for in Git alone (fluxcd/pkg/ssa, shouldSkipApply), so that
 // one counts only where Flux has put it.
 func fluxSkips(crd metav1.Object) string {
-	for where, of := range map[string]map[string]string{"f:labels": crd.GetLabels(), "f:annotations": crd.GetAnnotations()} {
+	for where, of := range map[string]map[string]string{"labels": crd.GetLabels(), "annotations": crd.GetAnnotations()} {
 		for key, value := range of {
 			skips := strings.ToLower(value)
 			switch {
@@ -156,6 +158,6 @@ func fluxSkips(crd metav1.Object) string {
 
 func ownedByFlux(crd metav1.Object, where, key string) bool {
 	return slices.ContainsFunc(crd.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fluxManager && owns(entry, where, key)
+		return entry.Manager == fluxManager && crds.OwnsField(entry, "metadata", where, key)
 	})
 }

@@ -86,8 +86,8 @@ type Result struct {
 }
 
 // Done is how many objects have an outcome.
-func (t Result) Done() (n int64) {
-	for _, k := range t.By {
+func (r Result) Done() (n int64) {
+	for _, k := range r.By {
 		n += k
 	}
 	return n

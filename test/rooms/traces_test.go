@@ -20,11 +20,11 @@ import (
 // A trace is a numbered list that tells a way through the code, such as CONTRIBUTING.md has. Each item begins with a file
 // and functions of it, in the order in which they are called:
 //
-//	3. `controllers/migration/observe.go` `observe`, `read`: what the CRD is.
+//  3. `controllers/migration/observe.go` `observe`, `read`: what the CRD is.
 //
 // A function is named by one further up in the list. For one that is not, the list says who calls it:
 //
-//	2. `controllers/migration/reconciler.go` `Reconcile` (called by controller-runtime): one CRD.
+//  2. `controllers/migration/reconciler.go` `Reconcile` (called by controller-runtime): one CRD.
 var (
 	traceItem     = regexp.MustCompile("^([0-9]+)\\. `([^`]+\\.go)`((?:,? `\\w+`(?: \\(called by [^)]+\\))?)+):")
 	traceFunction = regexp.MustCompile("`(\\w+)`( \\(called by)?")
