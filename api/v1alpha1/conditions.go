@@ -13,12 +13,13 @@ const StorageMigrated = "StorageMigrated"
 // (storagemigration.k8s.io). While it is True, Moult stands back.
 const StorageMigrating = "StorageMigrating"
 
-// VersionsRemovable is the type of the condition by which VersionRemovals say on
-// the CRD itself which versions are safe to remove, for admission policies, which
-// see nothing else: those that every VersionRemoval which names them has found safe. It is True, with reason SafeToRemove, or absent; or False, with
-// reason NotFoundSafe, where somebody else had written it. Its message is
-// that of Message: the generation it holds for and the versions, with ", " between
-// them, for example "generation 7: v1alpha1, v1beta1".
+// VersionsRemovable is the type of the condition by which VersionRemovals tell
+// admission policies, which see the CRD and nothing else, which versions are safe to
+// remove: those that every VersionRemoval which names them has found safe. It is
+// True, with reason SafeToRemove, or absent; or False, with reason NotFoundSafe,
+// where somebody else has written it. Its message is that of Message: the generation
+// it holds for and the versions, with ", " between them, for example
+// "generation 7: v1alpha1, v1beta1".
 const VersionsRemovable = "VersionsRemovable"
 
 // VersionsNotFoundSafe: VersionsRemovable was written by somebody else, and no

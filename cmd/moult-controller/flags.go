@@ -38,7 +38,7 @@ var errUsage = errors.New("see moult-controller --help")
 
 const usage = `moult-controller rewrites every stored object of CustomResourceDefinitions labelled
 %s=%q at their storage version, proves it, trims
-status.storedVersions and says so in the condition %s.
+status.storedVersions and reports it in the condition %s.
 It answers VersionRemovals: Ready when removing the versions they name is safe.
 
 Usage:

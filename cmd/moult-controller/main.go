@@ -1,5 +1,5 @@
 // Command moult-controller migrates the stored objects of opted-in
-// CustomResourceDefinitions, says so in their StorageMigrated condition, and
+// CustomResourceDefinitions, reports it in their StorageMigrated condition, and
 // answers VersionRemovals.
 package main
 

@@ -81,7 +81,7 @@ func timeOf(entry metav1.ManagedFieldsEntry) time.Time {
 	return entry.Time.Time
 }
 
-// byHand tells a manager that stands for a person at a keyboard. A browser names itself Mozilla, and argocd-server is
+// byHand tells a manager that is used by a person at a keyboard. A browser names itself Mozilla, and argocd-server is
 // Argo CD's user interface.
 func byHand(entry metav1.ManagedFieldsEntry) bool {
 	return slices.Contains([]string{"k9s", "Mozilla", "argocd-server"}, entry.Manager) || strings.HasPrefix(entry.Manager, "kubectl")

@@ -131,7 +131,7 @@ func setByHand(e evidence) (Verdict, bool) {
 	return v, true
 }
 
-// setBySomebodyElse: an operator, a script, or whoever applies with kubectl and may do so from Git.
+// setBySomebodyElse: an operator, a script, or somebody who applies with kubectl and may do so from Git.
 func setBySomebodyElse(e evidence) (Verdict, bool) {
 	return e.verdict(Unknown, ""), true
 }

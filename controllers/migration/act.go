@@ -99,7 +99,7 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return nil, nil
 }
 
-// metadataOf stands for a CRD in a request whose answer is wanted as metadata
+// metadataOf names a CRD in a request whose answer is wanted as metadata
 // only: a whole CRD can be megabytes.
 func metadataOf(name string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{

@@ -1,6 +1,6 @@
 // Package migration reconciles opted-in CustomResourceDefinitions until every
 // stored object is proved to be stored at the storage version and
-// status.storedVersions says so.
+// status.storedVersions names no other.
 //
 // Reconcile is the main path: observe → plan.Decide → act → report. Walks over
 // the objects run in the background (walks.go) and wake the reconciler when they

@@ -60,7 +60,7 @@ func (r *Reconciler) tellOfOwnership(crd *apiextensionsv1.CustomResourceDefiniti
 }
 
 // lastWriter says who wrote the CRD's metadata or spec last, as far as
-// managedFields tell. Whoever removes a label leaves no other trace, and none at
+// managedFields tell. A client that removes a label leaves no other trace, and none at
 // all if that was all. Times there have a resolution of one second, so it can be
 // more than one.
 func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {

@@ -65,7 +65,7 @@ func forbiddenFailure(err error, group, resource string, verbs ...string) *plan.
 	return failure(v1alpha1.ReasonForbidden, "a permission is missing; add this rule to a ClusterRole bound to Moult: "+rule, "; the API server said: %v", err)
 }
 
-// statusFailure turns a refused write to a CRD's status into a failure; nil for
+// statusFailure is the failure of a refused write to a CRD's status; nil for
 // errors that simply call for another try.
 func statusFailure(err error) *plan.Failure {
 	switch {

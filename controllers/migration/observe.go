@@ -47,7 +47,7 @@ func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	return crd, nil
 }
 
-// describe is the part of an observation that stands in the CRD.
+// describe is the part of an observation that the CRD itself tells.
 func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) plan.Observation {
 	o := plan.Observation{
 		Now:            r.opts.Clock.Now(),
@@ -83,7 +83,7 @@ func (r *Reconciler) said(crd *apiextensionsv1.CustomResourceDefinition) *plan.S
 	return &plan.Said{True: c.Status == apiextensionsv1.ConditionTrue, Reason: c.Reason, Message: c.Message}
 }
 
-// condition is our condition on a CRD, by whomever it was written.
+// condition is our condition on a CRD; somebody else may have written it.
 func condition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
 	return apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated)
 }

@@ -88,7 +88,7 @@ func (r *Reconciler) step(ctx context.Context, name string) (*apiextensionsv1.Cu
 		d = plan.Decide(o)
 	}
 	if d.Until.IsZero() && r.states.isEcho(name, d.Reason, o.Now) {
-		d.Until = o.Now.Add(progressInterval) // to see whether it still stands
+		d.Until = o.Now.Add(progressInterval) // to see whether it still holds
 	}
 	return crd, d, r.report(ctx, crd, o, d)
 }

@@ -92,8 +92,7 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 // applied server-side, so other conditions and storedVersions, which we do not
 // own this way, stay as they are. It has no observedGeneration: API servers
 // before 1.35 refuse an apply that names this field, and the message tells the
-// generation.
-// own this way, stay as they are. A claim is about the very CRD that was observed,
+// generation. A claim is about the very CRD that was observed,
 // as a trim is: it must not land on an older one that was restored meanwhile.
 func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, c *apiextensionsv1.CustomResourceDefinitionCondition) error {
 	status := applyv1.CustomResourceDefinitionStatus()

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/moult-dev/moult/api/v1alpha1"
 
-// Said is a condition of ours as it stands on the CRD.
+// Said is a condition of ours as it is on the CRD.
 type Said struct {
 	// True tells whether its status is.
 	True            bool
@@ -10,7 +10,7 @@ type Said struct {
 }
 
 // Recall reads what an earlier process has left in the condition of an observed CRD; nil if there is none of ours. It
-// proves nothing if it speaks of another generation, or stands beside a storedVersions that does not fit it.
+// proves nothing if it speaks of another generation, or is beside a storedVersions that does not fit it.
 func Recall(o Observation, said *Said) Recorded {
 	if said == nil || !v1alpha1.SpeaksOf(said.Message, o.Generation) {
 		return Recorded{}

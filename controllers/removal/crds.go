@@ -113,7 +113,7 @@ func (r *crdReader) forget(name string, known *readCRD) {
 	}
 }
 
-// metadataOf stands for a CRD of which no more than the metadata is wanted.
+// metadataOf names a CRD of which no more than the metadata is wanted.
 func metadataOf(name string) *metav1.PartialObjectMetadata {
 	crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))

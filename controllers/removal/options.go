@@ -44,7 +44,7 @@ type Options struct {
 	// versions wait to be removed. Default: 10 minutes.
 	SurveyInterval time.Duration
 
-	// RequestReconcile makes Flux Kustomizations and Argo CD Applications look again when
+	// RequestReconcile makes Flux Kustomizations and Argo CD Applications reconcile when
 	// a gate opens. It needs a Role of its own.
 	RequestReconcile bool
 

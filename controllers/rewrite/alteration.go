@@ -52,7 +52,7 @@ func changed(path string, before, after map[string]string) (fields []string) {
 
 var seed = maphash.MakeSeed()
 
-// digest stands for a value of which it is only asked whether it has changed. Most
+// digest replaces a value of which it is only asked whether it has changed. Most
 // of an object's metadata is in such values.
 func digest(value string) string {
 	sum := maphash.String(seed, value)

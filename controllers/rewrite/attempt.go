@@ -125,7 +125,7 @@ func (v *visitor) beginAgain(fresh *metav1.PartialObjectMetadata, err error) err
 }
 
 // missing looks whether the object is gone, as the answer to a write may have said.
-// Only a read that says so of this very object is believed: it comes from etcd and
+// Only a read that answers this of the very object is believed: it comes from etcd and
 // passes by admission.
 func (v *visitor) missing(ctx context.Context, err error) error {
 	fresh, getErr := v.Objects.Get(ctx, v.key())

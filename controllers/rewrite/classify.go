@@ -155,7 +155,7 @@ func code(err error) int32 {
 	return 0
 }
 
-// stopFor turns an error of a list request, or of an object that stands for all,
+// stopFor turns an error of a list request, or of an object that is like all others,
 // into the end of the walk.
 func stopFor(err error) error {
 	if errors.Is(err, context.Canceled) {

@@ -112,7 +112,7 @@ func (r *resource) List(ctx context.Context, opts metav1.ListOptions) (*metav1.P
 	return readPage(body, opts.Limit)
 }
 
-// readPage reads a page as far as it is bearable, which one object always is.
+// readPage reads a page unless it is too large, which one object never is.
 func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, error) {
 	if limit != 1 {
 		body = io.LimitReader(body, maxPageBytes+1)

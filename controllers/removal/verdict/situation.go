@@ -169,7 +169,7 @@ func (s Situation) remembered() bool {
 
 // StillHolds tells whether a verdict is only that the migration has not looked yet,
 // right after a start, while the very same was found safe before. What was said
-// then stands until it has.
+// then holds until it has.
 func (s Situation) StillHolds(v Verdict) bool {
 	return v.Rule == NotSeenYet && s.Migration == nil && s.remembered() && len(s.stored()) == 0
 }

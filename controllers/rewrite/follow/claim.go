@@ -94,7 +94,7 @@ func (p *pair) equal(path fieldpath.Path) bool {
 	return found && value.Equals(value.NewValueInterface(before), value.NewValueInterface(after))
 }
 
-// conclude turns what the webhook has shown into what is owned.
+// conclude finds what is owned by what the webhook has shown.
 func (p *pair) conclude(c *claim, base *view) {
 	if !c.gained.Empty() {
 		p.keepEqual(c, errShared)
