@@ -29,8 +29,8 @@ type markersReport struct {
 	// OK is true when there is no finding.
 	OK bool `json:"ok"`
 	// Types are the Go types of storage versions.
-	Types    []string          `json:"types"`
-	Findings []reportedFinding `json:"findings"`
+	Types    []string         `json:"types"`
+	Findings []optin.Reported `json:"findings"`
 }
 
 func newMarkers(f *cli.Factory) *cobra.Command {
@@ -69,7 +69,7 @@ Exit codes:
 }
 
 func (m *markers) run(paths []string) error {
-	report := markersReport{OK: true, Types: []string{}, Findings: []reportedFinding{}}
+	report := markersReport{OK: true, Types: []string{}, Findings: []optin.Reported{}}
 	for _, path := range paths {
 		files, err := goFiles(path)
 		if err != nil {
@@ -109,9 +109,7 @@ func (r *markersReport) read(file, labelKey string) error {
 	}
 	r.Types = append(r.Types, types...)
 	for _, f := range findings {
-		r.Findings = append(r.Findings, reportedFinding{
-			Rule: f.Rule, Severity: f.Severity, File: f.Place.File, Line: f.Place.Line, Why: f.Why, Mend: f.Mend, place: f.Place.String(),
-		})
+		r.Findings = append(r.Findings, optin.ReportOn(optin.Found{Finding: f}))
 		r.OK = false
 	}
 	return nil

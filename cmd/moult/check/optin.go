@@ -3,7 +3,9 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,9 @@ import (
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/lua"
+	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // optIn looks at what is in Git.
@@ -71,15 +76,49 @@ Exit codes:
 
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
 	survey := desired.Look(ctx, paths, stdin, o.LabelKey)
-	failed, report := survey.Failed, reportOf(survey, o.LabelKey)
-	if len(report.CRDs)+len(report.Findings) == 0 && len(failed) == 0 {
+	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
+	nothing := len(report.CRDs)+len(report.Findings) == 0
+	if nothing && len(survey.Failed) == 0 {
 		return errors.New("there is no CustomResourceDefinition to check; name the folder that holds some, or pipe what renders them into `" + o.Name + " check opt-in -`")
 	}
-	if len(report.CRDs)+len(report.Findings) == 0 {
-		return o.TellAll(failed) // counts of what could not be looked at would say that all is well
+	if nothing {
+		return o.TellAll(survey.Failed) // counts of what could not be looked at would say that all is well
 	}
 	if err := o.print(report); err != nil {
 		return err
 	}
-	return o.TellAll(append(failed, report.verdict()))
+	return o.TellAll(append(survey.Failed, verdict(report)))
+}
+
+// verdict is the error that decides the exit code.
+func verdict(report optin.Report) error {
+	if report.OK {
+		return nil
+	}
+	return cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to mend; what and where is above, and --help says what the words mean"}
+}
+
+func (o *optIn) print(report optin.Report) error {
+	if o.format != "" {
+		return output.Print(o.Out, o.format, report)
+	}
+	printFindings(o.Out, report.Findings)
+	in, out := 0, 0
+	for _, crd := range report.CRDs {
+		if crd.OptedIn {
+			in++
+		}
+		if crd.Excluded {
+			out++
+		}
+	}
+	fmt.Fprintf(o.Out, "%s: %d opted in with %s=%s, %d left out on purpose\n", words.Count(len(report.CRDs), "CRD"), in, o.LabelKey, v1alpha1.MigrateLabelValue, out)
+	return nil
+}
+
+func printFindings(out io.Writer, findings []optin.Reported) {
+	for _, f := range findings {
+		where := strings.TrimSpace(f.Place.String() + "  " + f.Resource)
+		fmt.Fprintf(out, "%s: %s  %s\n  %s\n  mend: %s\n\n", f.Severity, f.Rule, where, f.Why, f.Mend)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/optin"
 )
 
 var update = flag.Bool("update", false, "write what the checks of testdata print into its expected.golden")
@@ -70,12 +71,12 @@ func TestCheckOptInTellsPrograms(t *testing.T) {
 	t.Chdir(newRepository(t, "testdata/opt-in/a-label-is-missing"))
 	out, _, code := checkOptIn(t, "", ".", "-o", "json")
 	g.Expect(code).To(Equal(cli.ExitNotDone))
-	var report optInReport
+	var report optin.Report
 	g.Expect(json.Unmarshal([]byte(out), &report)).To(Succeed())
 	g.Expect(report.OK).To(BeFalse())
 	g.Expect(report.CRDs).To(ConsistOf(
-		reportedCRD{Name: "gadgets.example.com", Versions: []string{"v1alpha1", "v1"}, OptedIn: true, Build: "crds/gadgets.yaml"},
-		reportedCRD{Name: "widgets.example.com", Versions: []string{"v1alpha1", "v1"}, Build: "crds/widgets.yaml"},
+		optin.ReportedCRD{Name: "gadgets.example.com", Versions: []string{"v1alpha1", "v1"}, OptedIn: true, Build: "crds/gadgets.yaml"},
+		optin.ReportedCRD{Name: "widgets.example.com", Versions: []string{"v1alpha1", "v1"}, Build: "crds/widgets.yaml"},
 	))
 	g.Expect(report.Findings).To(HaveLen(1))
 	g.Expect(report.Findings[0].File).To(Equal("crds/widgets.yaml"))

@@ -1,0 +1,85 @@
+package optin
+
+import (
+	"slices"
+
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Report is what the rules find in all that some units apply. Its JSON form is what `moult check opt-in -o json` prints.
+type Report struct {
+	// OK is true when there is no finding of severity error.
+	OK       bool          `json:"ok"`
+	CRDs     []ReportedCRD `json:"crds"`
+	Findings []Reported    `json:"findings"`
+}
+
+// ReportedCRD is one CRD of one build.
+type ReportedCRD struct {
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+	OptedIn  bool     `json:"optedIn"`
+	Excluded bool     `json:"excluded"`
+	// Build is the folder, file or stream that was built.
+	Build string `json:"build"`
+}
+
+// Reported is a finding, and where it is to be mended.
+type Reported struct {
+	finding.Finding
+	finding.Place
+
+	// Resource is the kind and name of the object to be mended, empty if it is a file.
+	Resource string   `json:"resource,omitempty"`
+	CRDs     []string `json:"crds,omitempty"`
+}
+
+// ReportOn says where a finding is to be mended.
+func ReportOn(f Found) Reported {
+	r := Reported{Finding: f.Located(), CRDs: f.CRDs}
+	r.Place, r.Finding.Place = r.Finding.Place, finding.Place{} // which is told once
+	if f.Object != nil {
+		r.Resource = f.Object.GetKind() + " " + f.Object.GetName()
+	}
+	return r
+}
+
+func (r Reported) same(other Reported) bool {
+	return r.Rule == other.Rule && r.Place == other.Place && r.Resource == other.Resource && r.Why == other.Why
+}
+
+// Examine holds units against the rules.
+func Examine(units []*delivery.Unit, q Question) Report {
+	report := Report{OK: true, CRDs: []ReportedCRD{}, Findings: []Reported{}}
+	for _, unit := range units {
+		for _, crd := range unit.CRDs() {
+			report.CRDs = append(report.CRDs, ReportedCRD{
+				Name: crd.GetName(), Versions: crd.Versions(), OptedIn: crd.OptedIn(q.LabelKey), Excluded: crd.Excluded(q.LabelKey), Build: unit.Build(),
+			})
+		}
+		for _, f := range Check(unit, q) {
+			report.add(ReportOn(f))
+		}
+	}
+	return report
+}
+
+// add leaves out what has been found already: two deliveries may apply the same folder.
+func (r *Report) add(f Reported) {
+	if slices.ContainsFunc(r.Findings, f.same) {
+		return
+	}
+	r.Findings = append(r.Findings, f)
+	r.OK = r.OK && f.Severity != finding.Error
+}
+
+// Errors counts the findings that have to be mended.
+func (r Report) Errors() (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == finding.Error {
+			n++
+		}
+	}
+	return n
+}
