@@ -8,48 +8,51 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
-// gate is the VersionRemoval in the head that asks for all that leaves, if there is one.
-func (m meaning) gate() (v1alpha1.VersionRemovalSpec, bool) {
-	for _, unit := range m.to.Head.Units.Units {
-		for _, object := range unit.Objects {
-			if !object.IsGate() {
-				continue
-			}
-			var gate v1alpha1.VersionRemoval
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &gate) != nil || gate.Spec.CRDName != m.change.Name {
-				continue // the API server refuses what is broken, and rollout says that there is no gate
-			}
-			if !slices.ContainsFunc(m.change.Removed, func(v string) bool { return !slices.Contains(gate.Spec.Versions, v) }) {
-				return gate.Spec, true
-			}
+// gateFor is the VersionRemoval that asks for all that leaves, nil if there is none. What is broken the API server refuses,
+// and rollout says that there is no gate.
+func (s Side) gateFor(change crddiff.Diff) *v1alpha1.VersionRemovalSpec {
+	for _, object := range s.Cluster.Objects() {
+		var gate v1alpha1.VersionRemoval
+		if object.IsGate() && runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &gate) == nil &&
+			gate.Spec.CRDName == change.Name && holdsAll(gate.Spec.Versions, change.Removed) {
+			return &gate.Spec
 		}
 	}
-	return v1alpha1.VersionRemovalSpec{}, false
+	return nil
 }
 
-// wait is what to do about what clears by itself.
-func (m meaning) wait() string {
-	if m.gated() {
-		return "wait: Moult is at it; merged now, the VersionRemoval holds the removal back until it is done"
+func holdsAll(versions, some []string) bool {
+	return !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(versions, v) })
+}
+
+// waiting says what to do about what clears by itself.
+func (m meaning) waiting(in InCluster) InCluster {
+	if len(in.Blockers) > 0 {
+		return in
 	}
-	return "wait: Moult is at it; then take another snapshot"
+	action := "wait: Moult is at it; then take another snapshot"
+	if m.gated() {
+		action = "wait: Moult is at it; merged now, the VersionRemoval holds the removal back until it is done"
+	}
+	in.Blockers = []v1alpha1.Blocker{{Kind: in.Reason, Message: in.Sentence, Action: action}}
+	return in
 }
 
 // repair is said where managedFields are all that is left. Moult moves these entries when a VersionRemoval asks for it
 // (controllers/removal/state.go), and none in the cluster does: whoever waited would wait for ever.
-func (m meaning) repair(out *InCluster) {
-	leaving := strings.Join(m.leaving(), ", ")
-	out.Reason = ReasonOwnershipNotRepaired
+func (m meaning) repair(in InCluster) InCluster {
+	leaving := strings.Join(m.leaving, ", ")
 	said := "managedFields still name " + leaving
-	crd := m.crd()
-	if crd.Objects == nil {
+	if m.stored.Objects == nil {
 		said = "nobody has looked whether managedFields name " + leaving
 	}
-	out.Sentence = fmt.Sprintf("every object is stored at %s, but %s; Moult moves such entries when a VersionRemoval asks for it, and none is seen in the cluster", crd.StorageVersion(), said)
+	in.Reason = ReasonOwnershipNotRepaired
+	in.Sentence = fmt.Sprintf("every object is stored at %s, but %s; Moult moves such entries when a VersionRemoval asks for it, and none is seen in the cluster", m.stored.StorageVersion(), said)
 	action := fmt.Sprintf("add a VersionRemoval for %s of %s: Moult moves the entries when one asks", leaving, m.change.Name)
 	switch {
 	case m.sound():
@@ -57,17 +60,23 @@ func (m meaning) repair(out *InCluster) {
 	case m.asked():
 		action = "let the CRD wait for the VersionRemoval of this pull request: Moult moves the entries when that asks, and the version may go after that"
 	}
-	out.Blockers = []v1alpha1.Blocker{{Kind: out.Reason, Message: out.Sentence, Action: action}}
+	in.Blockers = []v1alpha1.Blocker{{Kind: in.Reason, Message: in.Sentence, Action: action}}
+	return in
 }
 
 // asked tells whether a VersionRemoval of the pull request names all that the cluster loses.
-func (m meaning) asked() bool {
-	gate, found := m.gate()
-	return found && !slices.ContainsFunc(m.leaving(), func(v string) bool { return !slices.Contains(gate.Versions, v) })
-}
+func (m meaning) asked() bool { return m.gate != nil && holdsAll(m.gate.Versions, m.leaving) }
 
 // gated tells whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.
 func (m meaning) gated() bool { return m.asked() && finding.Worst(m.found) != finding.Error }
+
+// ifGated is the verdict on what only a VersionRemoval is needed for.
+func (m meaning) ifGated() Verdict {
+	if m.gated() {
+		return Warned
+	}
+	return Blocked
+}
 
 // unsound are the rules by which a VersionRemoval does not hold the removal back, or may not.
 var unsound = []string{

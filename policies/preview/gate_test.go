@@ -59,7 +59,7 @@ func behind(wait, otherSource bool, names ...string) preview.Side {
 	if otherSource {
 		later.By.Object["spec"].(map[string]any)["sourceRef"] = another //nolint:forcetypeassert // it is written above
 	}
-	side.Units = delivery.Cluster{Name: "one", Units: []*delivery.Unit{
+	side.Cluster = delivery.Cluster{Name: "one", Units: []*delivery.Unit{
 		unit("gates", map[string]any{"wait": wait, "timeout": "10m", "sourceRef": source}, gate),
 		later,
 	}}

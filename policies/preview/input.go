@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -45,6 +46,15 @@ type Side struct {
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// Undeclared are the fields of each CRD's manifest that no CRD has, by the CRD's name (change.DecodeStrictly).
 	Undeclared map[string][]string
-	// Units are what applies them.
-	Units delivery.Cluster
+	// Cluster is all that the cluster gets, and what applies it.
+	Cluster delivery.Cluster
+}
+
+// crd finds a CRD by its name; nil if there is none.
+func (s Side) crd(name string) *apiextensionsv1.CustomResourceDefinition {
+	i := slices.IndexFunc(s.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.CRDs[i]
 }

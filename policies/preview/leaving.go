@@ -3,8 +3,6 @@ package preview
 import (
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/manifests"
 )
@@ -14,12 +12,8 @@ import (
 func Leaving(clusters []Delivered) (manifests.Plan, map[manifests.GroupKind][]string) {
 	plan, leaving := manifests.Plan{}, map[manifests.GroupKind][]string{}
 	for _, d := range clusters {
-		before := map[string]*apiextensionsv1.CustomResourceDefinition{}
-		for _, crd := range d.Base.CRDs {
-			before[crd.Name] = crd
-		}
 		for _, crd := range d.Head.CRDs {
-			gone := crds.Leaving(before[crd.Name], crd)
+			gone := crds.Leaving(d.Base.crd(crd.Name), crd)
 			if len(gone) == 0 {
 				continue
 			}

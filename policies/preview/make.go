@@ -22,14 +22,13 @@ func Make(in Input) Report {
 	var known validated
 	for _, d := range in.Clusters {
 		changes := crddiff.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
-		roll := rollout.Of(d.Base.Units, d.Head.Units, changes, in.LabelKey)
+		roll := rollout.Of(d.Base.Cluster, d.Head.Cluster, changes, in.LabelKey)
 		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes), namesRefused(d), known.refused(d))
 		r.Findings = append(r.Findings, found...)
 		r.Clusters = append(r.Clusters, d.cluster(roll))
 		for _, c := range changes {
 			r.Findings = append(r.Findings, d.losses(c)...)
-			m := meaning{in: in, to: d, change: c, found: about(found, c.Name)}
-			r.add(c, d.place(c.Name), m.inCluster())
+			r.add(c, d.place(c.Name), meaningOf(in, d, c, about(found, c.Name)).inCluster())
 		}
 	}
 	slices.SortStableFunc(r.CRDs, func(a, b ChangedCRD) int { return strings.Compare(a.Name, b.Name) })
@@ -45,7 +44,7 @@ func (d Delivered) cluster(roll rollout.Rollout) Cluster {
 		taken := d.Snapshot.TakenAt
 		c.TakenAt = &taken
 	}
-	if d.Head.Units.Applied() {
+	if d.Head.Cluster.Applied() {
 		c.Rollout = &roll
 	}
 	return c
@@ -53,7 +52,7 @@ func (d Delivered) cluster(roll rollout.Rollout) Cluster {
 
 // place is where the CRD stands in the head.
 func (d Delivered) place(crd string) finding.Place {
-	return d.Head.Units.CRD(crd).Place()
+	return d.Head.Cluster.CRD(crd).Place()
 }
 
 // add puts clusters that get the very same change together.

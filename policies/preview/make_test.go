@@ -169,7 +169,7 @@ func TestAManifestAtAVersionThatLeavesBlocksTheClusterThatGetsIt(t *testing.T) {
 		}
 	}
 	one := preview.Delivered{Name: "one", Base: crds(crd("v1alpha1", "v1")), Head: crds(crd("v1"))}
-	one.Head.Units = at("v1alpha1")
+	one.Head.Cluster = at("v1alpha1")
 	in := input(one)
 	in.Manifests = []manifests.Hit{hit("apps/widget.yaml", 3), hit("docs/example.yaml", 1)}
 	r := preview.Make(in)
@@ -184,7 +184,7 @@ func TestAManifestAtAVersionThatLeavesBlocksTheClusterThatGetsIt(t *testing.T) {
 	}
 	g.Expect(told).To(ConsistOf("AppliedAtRemovedVersion apps/widget.yaml:3", "WrittenAtRemovedVersion docs/example.yaml:1"), "each place once")
 
-	one.Head.Units = at("v1")
+	one.Head.Cluster = at("v1")
 	r = preview.Make(input(one))
 	g.Expect(r.Findings).NotTo(ContainElement(HaveField("Rule", preview.AppliedAtRemovedVersion)))
 }
@@ -244,7 +244,7 @@ func TestACRDThatVanishesIsNeverSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			d := preview.Delivered{Name: "one", Base: crds(crd("v1alpha1", "v1")), Snapshot: stored([]string{"v1alpha1", "v1"}, "v1alpha1", "v1")}
-			d.Base.Units, d.Head.Units = unit("here", ""), unit("elsewhere", c.unseen)
+			d.Base.Cluster, d.Head.Cluster = unit("here", ""), unit("elsewhere", c.unseen)
 			r := preview.Make(input(d))
 			g.Expect(r.CRDs[0].Clusters[0]).To(And(HaveField("Verdict", c.want), HaveField("Reason", c.reason)))
 			g.Expect(r.CRDs[0].Clusters[0].Objects).To(HaveValue(BeEquivalentTo(3)), "how many there are to lose")

@@ -3,9 +3,9 @@ package preview
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/manifests"
 )
@@ -24,31 +24,23 @@ const (
 func leftBehind(d Delivered, changes []crddiff.Diff) []finding.Finding {
 	var found []finding.Finding
 	for _, c := range changes {
-		versions := c.Removed
-		if len(versions) == 0 {
+		if len(c.Removed) == 0 {
 			continue
 		}
-		for _, unit := range d.Head.Units.Units {
-			for _, object := range unit.Objects {
-				gvk := object.GroupVersionKind()
-				if gvk.Group != c.Head.Group || gvk.Kind != c.Kind || !slices.Contains(versions, gvk.Version) {
-					continue
-				}
-				f := finding.Finding{
-					Rule: AppliedAtRemovedVersion, Severity: finding.Error, CRD: c.Name, Cluster: d.Name,
-					Why:  fmt.Sprintf("%s applies %s at %s, which the API server will not know any more, so the whole sync fails", unit.Name, nameOf(c.Kind, object.GetNamespace(), object.GetName()), gvk.Version),
-					Mend: mendManifest(c.Head.Conversion),
-				}
-				f.Place = object.Place("apiVersion")
-				found = append(found, f)
+		for unit, object := range d.Head.Cluster.Objects() {
+			gvk := object.GroupVersionKind()
+			if gvk.Group != c.Head.Group || gvk.Kind != c.Kind || !slices.Contains(c.Removed, gvk.Version) {
+				continue
 			}
+			found = append(found, finding.Finding{
+				Rule: AppliedAtRemovedVersion, Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Place: object.Place("apiVersion"),
+				Why: fmt.Sprintf("%s applies %s %s at %s, which the API server will not know any more, so the whole sync fails",
+					unit.Name, c.Kind, delivery.FullName(object.GetNamespace(), object.GetName()), gvk.Version),
+				Mend: mendManifest(c.Head.Conversion),
+			})
 		}
 	}
 	return found
-}
-
-func nameOf(kind, namespace, name string) string {
-	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
 func mendManifest(conversion string) string {

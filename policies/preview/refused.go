@@ -30,12 +30,8 @@ type validated struct{ known sync.Map }
 
 // refused finds the CRDs that the API server would refuse, among those that differ: it has taken all others already.
 func (v *validated) refused(d Delivered) []finding.Finding {
-	before := map[string]*apiextensionsv1.CustomResourceDefinition{}
-	for _, crd := range d.Base.CRDs {
-		before[crd.Name] = crd
-	}
 	differ := slices.DeleteFunc(slices.Clone(d.Head.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		base := before[crd.Name]
+		base := d.Base.crd(crd.Name)
 		return base != nil && refusal.Same(base, crd) && slices.Equal(d.Base.Undeclared[crd.Name], d.Head.Undeclared[crd.Name])
 	})
 	answers := make([][]refusal.Refusal, len(differ))
@@ -43,7 +39,7 @@ func (v *validated) refused(d Delivered) []finding.Finding {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, crd := range differ {
 		group.Go(func() error {
-			base := before[crd.Name]
+			base := d.Base.crd(crd.Name)
 			undeclared := refusal.Undeclared(base, crd, d.Base.Undeclared[crd.Name], d.Head.Undeclared[crd.Name])
 			answers[i] = slices.Concat(undeclared, v.of(base, crd))
 			return nil

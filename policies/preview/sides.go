@@ -22,7 +22,7 @@ const (
 
 // SideOf reads the CRDs of what a cluster gets. Of an entry point that is not there, nothing is got.
 func SideOf(c delivery.Cluster) (Side, error) {
-	s := Side{Units: c, Undeclared: map[string][]string{}}
+	s := Side{Cluster: c, Undeclared: map[string][]string{}}
 	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, found := range c.CRDs() {
 		crd, undeclared, err := crddiff.DecodeStrictly(found.Unstructured)
@@ -43,7 +43,7 @@ func SideOf(c delivery.Cluster) (Side, error) {
 
 // Compare puts both sides of a cluster together.
 func Compare(name string, base, head Side) Delivered {
-	d := Delivered{Name: name, Base: base, Head: head, Findings: slices.Clone(head.Units.Findings)}
+	d := Delivered{Name: name, Base: base, Head: head, Findings: slices.Clone(head.Cluster.Findings)}
 	d.Base.CRDs = slices.DeleteFunc(slices.Clone(base.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool { return d.resumed(crd.Name) })
 	for i := range d.Findings {
 		d.Findings[i].Cluster = name
@@ -55,7 +55,7 @@ func Compare(name string, base, head Side) Delivered {
 // resumed tells whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
 // it need not have reached the cluster, so it is asked about as if it were new in Git.
 func (d Delivered) resumed(crd string) bool {
-	return suspended(d.Base.Units, crd) && !suspended(d.Head.Units, crd)
+	return suspended(d.Base.Cluster, crd) && !suspended(d.Head.Cluster, crd)
 }
 
 func suspended(c delivery.Cluster, crd string) bool {
@@ -66,7 +66,7 @@ func suspended(c delivery.Cluster, crd string) bool {
 // What fails in the same way before and after is no fault of the change, and may well be built where it is applied: with a
 // network, or a plug-in.
 func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
-	for _, unit := range d.Base.Units.Units {
+	for _, unit := range d.Base.Cluster.Units {
 		if unit.Err == nil {
 			continue
 		}
@@ -75,7 +75,7 @@ func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
 			Mend: "see to what it holds yourself, or repair it with a pull request of its own first",
 		}
-		if still := failsAlike(unit, d.Head.Units); still != nil {
+		if still := failsAlike(unit, d.Head.Cluster); still != nil {
 			f.Rule = NeitherBuilt
 			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
 			f.Mend = "render it where it can be built, and give the preview that on standard input"
@@ -90,12 +90,11 @@ func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 
 // failsAlike is the unit of the head that cannot be built for the same reason; nil if there is none.
 func failsAlike(unit *delivery.Unit, head delivery.Cluster) *delivery.Unit {
-	for _, other := range head.Units {
-		if other.Name == unit.Name && other.Err != nil && other.Failure == unit.Failure {
-			return other
-		}
+	other := head.Unit(unit.Name)
+	if other == nil || other.Err == nil || other.Failure != unit.Failure {
+		return nil
 	}
-	return nil
+	return other
 }
 
 func inOneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

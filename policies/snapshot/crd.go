@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,6 +125,17 @@ func (c *CRD) storage() (v Version) {
 
 // StorageVersion is the version that new objects are stored at.
 func (c *CRD) StorageVersion() string { return c.storage().Name }
+
+// AllVersions are those that objects may be stored at, then the others that the CRD lists.
+func (c *CRD) AllVersions() []string {
+	all := slices.Clone(c.StoredVersions)
+	for _, v := range c.Versions {
+		if !slices.Contains(all, v.Name) {
+			all = append(all, v.Name)
+		}
+	}
+	return all
+}
 
 // subject is what a proof about this CRD has to be about.
 func (c *CRD) subject() plan.Subject {

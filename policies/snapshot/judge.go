@@ -82,8 +82,8 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	if ask.LabelKey != "" && ask.LabelKey != s.LabelKey {
 		return unknown("the snapshot was taken for the opt-in label %s, not for %s; take one with --label-key %[2]s", s.LabelKey, ask.LabelKey)
 	}
-	crd, found := s.crd(ask.CRD)
-	if !found {
+	crd := s.CRD(ask.CRD)
+	if crd == nil {
 		if why := s.whyAbsent(ask.CRD); why != "" {
 			return unknown("%s", why)
 		}

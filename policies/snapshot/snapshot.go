@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -90,11 +89,15 @@ func (s *Snapshot) notRead(what What, crd string) *NotRead {
 	return nil
 }
 
-// crd finds a CRD by its name.
-func (s *Snapshot) crd(name string) (*CRD, bool) {
-	at := slices.IndexFunc(s.CRDs, func(c CRD) bool { return c.Name == name })
-	if at < 0 {
-		return nil, false
+// CRD finds a CRD by its name; nil if it is not in the snapshot.
+func (s *Snapshot) CRD(name string) *CRD {
+	for i := range s.CRDs {
+		if s.CRDs[i].Name == name {
+			return &s.CRDs[i]
+		}
 	}
-	return &s.CRDs[at], true
+	return nil
 }
+
+// Lacks tells whether the snapshot shows that the cluster does not have a CRD.
+func (s *Snapshot) Lacks(name string) bool { return s.CRD(name) == nil && s.whyAbsent(name) == "" }

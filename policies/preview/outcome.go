@@ -1,0 +1,197 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// Reasons of an InCluster beside those of VersionRemoval's Ready condition.
+const (
+	// ReasonClusterUnknown: nothing is known about what the cluster stores.
+	ReasonClusterUnknown = "ClusterUnknown"
+	// ReasonNotRemoved: no version leaves.
+	ReasonNotRemoved = "NothingRemoved"
+	// ReasonNew: the cluster does not have the CRD yet.
+	ReasonNew = "New"
+	// ReasonAdopted: the CRD is new in Git, and the cluster has it.
+	ReasonAdopted = "CRDAdopted"
+	// ReasonGone: the CRD vanishes from Git.
+	ReasonGone = "CRDGone"
+	// ReasonOwnershipNotRepaired: all that is left is managedFields that name the version, and no VersionRemoval in the
+	// cluster asks for them to be moved, so nobody does.
+	ReasonOwnershipNotRepaired = verdict.OwnershipNotRepaired
+	// ReasonUnseen: the CRD vanishes from what can be seen, and not all can be seen.
+	ReasonUnseen = "CRDUnseen"
+)
+
+// outcome is what becomes of a CRD and its versions in one cluster, apart from schemas and findings. The set is closed.
+type outcome int
+
+const (
+	// nothingLeaves: the CRD stays, with all versions that the cluster has.
+	nothingLeaves outcome = iota
+	// newCRD: it is new in Git, and the cluster has no object of it.
+	newCRD
+	// adopted: it is new in Git, and the cluster has objects of it. A snapshot holds no schemas, so what they may lose cannot
+	// be told.
+	adopted
+	// maybeAdopted: it is new in Git, and whether the cluster has it is not known.
+	maybeAdopted
+	// clusterUnknown: versions leave, or the CRD is new in Git, and nothing is known about the cluster.
+	clusterUnknown
+	// goneFromSight: it vanishes from what can be seen, and not all can be seen: it may come from elsewhere from now on.
+	goneFromSight
+	// goneSomewhere: it vanishes from Git, and nothing is known about the cluster.
+	goneSomewhere
+	// goneUnowned: it vanishes, and nobody says what applies the rest, and so whether it is deleted with its objects.
+	goneUnowned
+	// left: it vanishes from Git and stays in the cluster. That it is pruned is a finding.
+	left
+	// unanswered: versions leave, and the snapshot does not show whether they can.
+	unanswered
+	// ownershipUnasked: all that is left is managedFields, and no VersionRemoval in the cluster has them moved.
+	ownershipUnasked
+	// ownershipAsked: all that is left is managedFields, and a VersionRemoval in the cluster has them moved.
+	ownershipAsked
+	// underWay: the migration is not over, and clears by itself.
+	underWay
+	// stalled: somebody has to commit something first.
+	stalled
+	// removableButFor: the versions can go, and there are warnings.
+	removableButFor
+	// removable: the versions can go.
+	removable
+)
+
+// outcome finds out which it is.
+func (m meaning) outcome() outcome {
+	switch isNew := m.change.Base == nil; {
+	case m.change.Head == nil:
+		return m.outcomeOfGone()
+	case m.to.Snapshot == nil && (isNew || len(m.leaving) > 0):
+		return clusterUnknown
+	case len(m.leaving) > 0:
+		return m.outcomeOfRemoval()
+	case !isNew:
+		return nothingLeaves
+	case m.stored == nil && !m.lacksCRD():
+		return maybeAdopted
+	case m.mayHaveObjects():
+		return adopted
+	}
+	return newCRD
+}
+
+func (m meaning) outcomeOfGone() outcome {
+	switch units := m.to.Head.Cluster; {
+	case slices.ContainsFunc(units.Units, (*delivery.Unit).Incomplete):
+		return goneFromSight
+	case m.to.Snapshot == nil:
+		return goneSomewhere
+	case !units.Applied() && m.mayHaveObjects():
+		return goneUnowned
+	}
+	return left
+}
+
+func (m meaning) outcomeOfRemoval() outcome {
+	switch a := m.answer; {
+	case !a.Known:
+		return unanswered
+	case a.RepairOnly && a.Gate == nil:
+		return ownershipUnasked
+	case a.RepairOnly:
+		return ownershipAsked
+	case a.State == verdict.Progressing:
+		return underWay
+	case a.State == verdict.Stalled:
+		return stalled
+	case len(a.Warnings)+len(a.Extra) > 0:
+		return removableButFor
+	}
+	return removable
+}
+
+// said is an outcome in words, with what the cluster showed.
+func (m meaning) said(o outcome) InCluster {
+	switch o {
+	case nothingLeaves:
+		return m.says(Safe, ReasonNotRemoved, "no version leaves")
+	case newCRD:
+		return m.says(Safe, ReasonNew, "the CRD is new in Git")
+	case adopted:
+		return m.says(Warned, ReasonAdopted, "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known")
+	case maybeAdopted:
+		return m.says(Unknown, ReasonClusterUnknown, "the CRD is new in Git, and whether the cluster has it already, with other versions, is not in the snapshot: take one that knows of it")
+	case clusterUnknown:
+		return m.says(Unknown, ReasonClusterUnknown, "what the cluster stores is not known: give the preview a snapshot of it, or its context")
+	case goneFromSight:
+		i := slices.IndexFunc(m.to.Head.Cluster.Units, (*delivery.Unit).Incomplete)
+		return m.says(Unknown, ReasonUnseen, fmt.Sprintf("the CRD is no longer in what can be seen, and what %s applies is not all in this repository, or cannot be built", m.to.Head.Cluster.Units[i].Name))
+	case goneSomewhere:
+		return m.says(Unknown, ReasonClusterUnknown, noLongerInGit)
+	case goneUnowned:
+		return m.says(Unknown, ReasonUnseen, "the CRD is no longer there, and nobody says what applies the rest: Helm, and whatever prunes, deletes it with all its objects")
+	case left:
+		return m.says(Warned, ReasonGone, noLongerInGit)
+	case unanswered:
+		in := m.answered(Unknown)
+		in.State, in.Sentence = "", m.answer.Why
+		if in.Reason == "" {
+			in.Reason = ReasonClusterUnknown
+		}
+		return in
+	case ownershipUnasked:
+		return m.repair(m.answered(m.ifGated()))
+	case ownershipAsked:
+		return m.waiting(m.answered(m.ifGated()))
+	case underWay:
+		return m.waiting(m.answered(Blocked))
+	case stalled:
+		return m.answered(Blocked)
+	case removableButFor:
+		in := m.answered(Warned)
+		in.Reason, in.Sentence = butFor(in.Warnings, in.Sentence)
+		return in
+	case removable:
+		return m.answered(Safe)
+	}
+	panic(fmt.Sprintf("preview: no words for outcome %d", o))
+}
+
+const noLongerInGit = "the CRD is no longer in Git; in a cluster that has it, it stays, and nothing there updates it"
+
+// says is an answer with what the cluster showed.
+func (m meaning) says(v Verdict, reason, sentence string) InCluster {
+	in := InCluster{
+		Cluster: m.to.Name, Verdict: v, Reason: reason, Sentence: sentence,
+		StoredVersions: m.answer.StoredVersions, Objects: m.answer.Objects, Proved: m.answer.Proved,
+	}
+	if m.answer.Gate != nil {
+		in.Gate, in.GateReady = m.answer.Gate.Name, m.answer.Gate.Ready
+	}
+	return in
+}
+
+// answered is what the gate would say.
+func (m meaning) answered(v Verdict) InCluster {
+	in := m.says(v, m.answer.Reason, strings.TrimPrefix(m.answer.Message, m.change.Name+": "))
+	in.State, in.Blockers, in.Warnings = m.answer.State, m.answer.Blockers, slices.Concat(m.answer.Warnings, m.answer.Extra)
+	return in
+}
+
+// butFor puts what keeps it from being safe before what the gate says, which would be that it is safe. A snapshot that is
+// too old comes first: all the rest is only as good.
+func butFor(warnings []v1alpha1.Blocker, safe string) (reason, sentence string) {
+	first := warnings[0]
+	if old := slices.IndexFunc(warnings, func(w v1alpha1.Blocker) bool { return w.Kind == snapshot.KindOutdated }); old >= 0 {
+		first = warnings[old]
+	}
+	return first.Kind, first.Message + "; but for that, " + safe
+}
