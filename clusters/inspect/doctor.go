@@ -230,7 +230,7 @@ func (c *Cluster) ArgoCDConfig(ctx context.Context, namespace string) (map[strin
 }
 
 // argoCD is what `moult check argocd` looks at.
-func (c *Cluster) argoCD(ctx context.Context, namespace string) (known doctor.Known[[]doctor.ArgoCDKey]) {
+func (c *Cluster) argoCD(ctx context.Context, namespace string) (known doctor.Known[[]lua.Entry]) {
 	data, err := c.ArgoCDConfig(ctx, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -238,9 +238,7 @@ func (c *Cluster) argoCD(ctx context.Context, namespace string) (known doctor.Kn
 	case err != nil:
 		known.Not = unread(err, "ConfigMap "+lua.ConfigMap, "get on configmaps in namespace "+namespace)
 	default:
-		for _, e := range lua.Compare(data) {
-			known.Value = append(known.Value, doctor.ArgoCDKey{Key: e.Key, Good: e.Good(), State: string(e.State), Meaning: e.Meaning, Mend: e.Mend})
-		}
+		known.Value = lua.Compare(data)
 	}
 	return known
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -192,11 +193,11 @@ func TestEachCheckFinds(t *testing.T) {
 			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, finding.Info, "because", "spelt"},
 
 		"Argo CD has not been told, and there is no gate yet": {func(s *ClusterState) {
-			s.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing", Meaning: "makes a gate", Mend: "list it"}}
+			s.ArgoCD.Value = []lua.Entry{{Key: "k", State: lua.Missing, Needed: true, Meaning: "makes a gate", Mend: "list it"}}
 		},
 			ArgoCDHealth, finding.Warning, "k is missing: it makes a gate", "list it"},
 		"Argo CD has not been told, and a gate holds nothing": {func(s *ClusterState) {
-			s.ArgoCD.Value = []ArgoCDKey{{Key: "k", State: "missing"}}
+			s.ArgoCD.Value = []lua.Entry{{Key: "k", State: lua.Missing, Needed: true}}
 			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}}))(s)
 		}, ArgoCDHealth, finding.Error, "k is missing", ""},
 
@@ -275,7 +276,7 @@ func TestWhatIsNoTrouble(t *testing.T) {
 		"a migration of another resource":                migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "gadgets"}}),
 		"a gate that is open": gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
-		"Argo CD has been told":               func(s *ClusterState) { s.ArgoCD.Value = []ArgoCDKey{{Key: "k", Good: true}} },
+		"Argo CD has been told":               func(s *ClusterState) { s.ArgoCD.Value = []lua.Entry{{Key: "k", State: lua.Installed}} },
 		"a release that keeps its CRD":        releases(release(1, "deployed", holds(true))),
 		"a release that has been uninstalled": releases(release(1, "uninstalled", holds(false), uses("v1alpha1"))),
 		"a folder crds that Flux looks after": releases(release(1, "deployed", inFiles)),

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -62,10 +63,10 @@ func argoCDHealth(c ClusterState) Result {
 		severity = finding.Warning // there is no gate yet that would hold nothing back
 	}
 	var findings []finding.Finding
-	for _, key := range c.ArgoCD.Value {
-		if !key.Good {
-			findings = append(findings, finding.Finding{Severity: severity, Object: "ConfigMap argocd-cm",
-				Why: fmt.Sprintf("%s is %s: it %s", key.Key, key.State, key.Meaning), Mend: key.Mend})
+	for _, entry := range c.ArgoCD.Value {
+		if !entry.Good() {
+			findings = append(findings, finding.Finding{Severity: severity, Object: "ConfigMap " + lua.ConfigMap,
+				Why: fmt.Sprintf("%s is %s: it %s", entry.Key, entry.State, entry.Meaning), Mend: entry.Mend})
 		}
 	}
 	return Result{Findings: findings, Evidence: "Argo CD knows when a VersionRemoval is healthy"}

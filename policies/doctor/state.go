@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -36,7 +37,7 @@ type ClusterState struct {
 	// Migrations are other migrators' objects; of any resource.
 	Migrations []Known[[]Migration]
 	// ArgoCD is what Argo CD has been told about health; no keys at all if there is no Argo CD.
-	ArgoCD Known[[]ArgoCDKey]
+	ArgoCD Known[[]lua.Entry]
 	// Releases are all stored revisions of Helm's releases.
 	Releases Known[[]Release]
 	// ReleasesNotSeen says which of them could not be read, and why.
@@ -68,15 +69,6 @@ type Migration struct {
 	API, Name string
 	Resource  schema.GroupResource
 	Ended     bool
-}
-
-// ArgoCDKey is a key of the ConfigMap argocd-cm.
-type ArgoCDKey struct {
-	Key string
-	// Good: it is as it should be, or not needed.
-	Good bool
-	// State, Meaning and Mend are words for people.
-	State, Meaning, Mend string
 }
 
 func (c ExaminedCRD) resource() schema.GroupResource {
