@@ -32,7 +32,7 @@ func (b *Bridge) Header(from, to string) string {
 	return text.String()
 }
 
-// rewriting is the command that turns manifests, in a line that can be copied. The versions that were put back are served,
+// rewriting is the command that converts manifests, in a line that can be copied. The versions that were put back are served,
 // and nothing may have marked them as deprecated, so they have to be named.
 func (b *Bridge) rewriting() string {
 	return fmt.Sprintf("#        moult rewrite . --crds FILE --crd %s --from %s\n", b.CRD.Name, strings.Join(b.Back, ","))

@@ -1,11 +1,11 @@
-// Package manifests finds the places in a repository's files that name a version of a custom resource, and turns them to
-// the storage version without touching another byte.
+// Package manifests finds the places in a repository's files that name a version of a custom resource, and converts
+// them to the storage version without touching another byte.
 //
-// Find says where versions stand, in any file of YAML or JSON: in objects, inside of Lists, in strategic merge patches,
-// in the targets of Kustomize's patches, in the health checks of Flux, and in the templates of Helm charts, which are
-// read as text. Rewrite changes what it can, and says of the rest why a person has to. What decides that is in target.go
-// and objection.go: a manifest is rewritten when conversion is None and the API server would make the same of it at both
-// versions; a field that the new schema does not know would be pruned without a word.
+// Versions are found in any file of YAML or JSON: in objects, inside of Lists, in strategic merge patches, in the targets
+// of Kustomize's patches, in the health checks of Flux, and in the templates of Helm charts, which are read as text.
+// Rewrite changes what it can, and says of the rest why a person has to. What decides that is in plan.go and objection.go:
+// a manifest is rewritten when conversion is None and the API server would make the same of it at both versions; a field
+// that the new schema does not know would be pruned without a word.
 //
 // Start with visit.go, which walks a document. A file that is no YAML, or that SOPS has encrypted, is never an error.
 package manifests

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -15,22 +14,9 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// Find tells where a file names one of the wanted versions. A Hit has a Why if Rewrite could not change it whatever the
-// schemas say. The file's name is only repeated in the Hits, apart from a folder templates, which is a Helm chart's.
-func Find(file string, content []byte, wanted map[GroupKind][]string) []Hit {
-	spots := find(file, content, slices.Collect(maps.Keys(wanted)), func(gk GroupKind, version string) bool {
-		return slices.Contains(wanted[gk], version)
-	})
-	hits := make([]Hit, 0, len(spots))
-	for _, s := range spots {
-		hits = append(hits, s.Hit)
-	}
-	return hits
-}
-
 // findAll looks at several files at once, since parsing them is what takes the time.
-func findAll(files []File, kinds []GroupKind, wants func(GroupKind, string) bool) [][]spot {
-	all := make([][]spot, len(files))
+func findAll(files []File, kinds []GroupKind, wants func(GroupKind, string) bool) [][]match {
+	all := make([][]match, len(files))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range files {
@@ -43,7 +29,7 @@ func findAll(files []File, kinds []GroupKind, wants func(GroupKind, string) bool
 	return all
 }
 
-func find(file string, content []byte, kinds []GroupKind, wants func(GroupKind, string) bool) []spot {
+func find(file string, content []byte, kinds []GroupKind, wants func(GroupKind, string) bool) []match {
 	if bytes.IndexByte(content, 0) >= 0 || !namesOne(content, kinds) {
 		return nil
 	}
@@ -59,7 +45,7 @@ func find(file string, content []byte, kinds []GroupKind, wants func(GroupKind, 
 			v.document(root, around{text: whole, role: Object})
 		}
 	}
-	slices.SortStableFunc(v.found, func(a, b spot) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(v.found, func(a, b match) int { return cmp.Compare(a.Line, b.Line) })
 	return v.found
 }
 

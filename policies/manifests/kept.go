@@ -2,13 +2,12 @@ package manifests
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 )
 
 // Kept are the places that stay at a version which is not the storage version, because it is served and not deprecated. A
-// Target that is made with the version in from turns them.
-func (p Plan) Kept(files []File) []Hit {
+// Target that is made with the version in from converts them.
+func (p Plan) Kept(files []File) []Reference {
 	versions := map[string]bool{}
 	for _, t := range p {
 		for version := range t.versions {
@@ -25,15 +24,10 @@ func (p Plan) Kept(files []File) []Hit {
 		}
 		return true // it is spared the parser
 	})
-	patches := patchFiles(files)
-	kept := []Hit{}
-	for _, spots := range findAll(candidates, slices.Collect(maps.Keys(p)), p.keeps) {
-		for _, s := range spots {
-			s.To = p[s.GroupKind].To
-			if s.Role == Object && patches[s.File] {
-				s.Role = Patch
-			}
-			kept = append(kept, s.Hit)
+	kept := []Reference{}
+	for _, matches := range p.find(candidates, files, p.keeps) {
+		for _, m := range matches {
+			kept = append(kept, m.Reference)
 		}
 	}
 	return kept

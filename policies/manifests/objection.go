@@ -1,7 +1,6 @@
 package manifests
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,12 +11,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// objection is why a manifest may not be turned from one version to the storage version, empty if it may. A patch is
+// objection is why a manifest may not be converted from one version to the storage version, empty if it may. A patch is
 // judged by the fields that it names only.
 func (t *Target) objection(node *yaml.Node, from string, patch bool) string {
 	object, err := contentOf(node)
@@ -38,16 +38,11 @@ func (t *Target) objectionTo(object map[string]any, from string, patch bool) str
 	if patch {
 		object, _ = withoutDirectives(object).(map[string]any)
 	}
-	lost := pruned(object, to.schema)
-	if old != nil && old.schema != nil {
-		known := pruned(object, old.schema)
-		lost = slices.DeleteFunc(lost, func(path string) bool { return slices.Contains(known, path) }) // not kept now, either
-	}
-	if len(lost) > 0 {
+	if lost := without(to.pruned(object), old.pruned(object)); len(lost) > 0 { // what is not kept now, either, is no loss
 		return fmt.Sprintf("%s does not know %s, and would drop %s without a word", t.To, strings.Join(lost, ", "), words.Agree(len(lost), "it", "them"))
 	}
-	if why := misfit(object, to.schema, "", patch); why != "" && (old == nil || misfit(object, old.schema, "", patch) != why) {
-		return why + " at " + t.To
+	if refused := without(to.refusals(object, patch), old.refusals(object, patch)); len(refused) > 0 {
+		return "the API server would refuse it at " + t.To + ": " + refused[0]
 	}
 	if !patch && old != nil && old.schema != nil {
 		return t.otherDefaults(object, old.schema, to.schema, from)
@@ -66,9 +61,17 @@ func contentOf(node *yaml.Node) (map[string]any, error) {
 	return content, err
 }
 
-// pruned are the paths that the API server would drop.
-func pruned(object map[string]any, schema *structural.Structural) []string {
-	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+// without are those that others lack.
+func without(some, others []string) []string {
+	return slices.DeleteFunc(some, func(one string) bool { return slices.Contains(others, one) })
+}
+
+// pruned are the paths that the API server would drop; none if it keeps what it does not know.
+func (v *version) pruned(object map[string]any) []string {
+	if v == nil || v.schema == nil {
+		return nil
+	}
+	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), v.schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
 // withoutDirectives is a strategic merge patch without $patch, $setElementOrder and their like.
@@ -110,16 +113,6 @@ func defaulted(object map[string]any, schema *structural.Structural) map[string]
 	return filled
 }
 
-func propertyOf(schema *structural.Structural, name string) *structural.Structural {
-	if property, found := schema.Properties[name]; found {
-		return &property
-	}
-	if schema.AdditionalProperties != nil {
-		return schema.AdditionalProperties.Structural
-	}
-	return nil
-}
-
 // difference is where two values are not the same, and what a manifest has written there. Each may be absent.
 type difference struct {
 	path                   string
@@ -137,7 +130,9 @@ func differ(before, after, written any, path string) (difference, bool) {
 	first, isMap := before.(map[string]any)
 	second, alsoMap := after.(map[string]any)
 	if isMap && alsoMap {
-		for _, key := range sortedKeys(first, second) {
+		keys := slices.AppendSeq(slices.Collect(maps.Keys(first)), maps.Keys(second))
+		slices.Sort(keys)
+		for _, key := range slices.Compact(keys) {
 			d, differs := differ(under(first, key), under(second, key), under(written, key), strings.TrimPrefix(path+"."+key, "."))
 			if differs {
 				return d, true

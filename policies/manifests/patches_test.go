@@ -47,12 +47,12 @@ replacements:
 func TestRewriteMovesAPatchWithWhatItPatches(t *testing.T) {
 	g := NewWithT(t)
 	plan := planFor(t)
-	results := manifests.RewriteAll([]manifests.File{
+	results := manifests.Rewrite([]manifests.File{
 		{Name: "garden/kustomization.yaml", Content: []byte(kustomization)},
 		{Name: "garden/garden.yaml", Content: []byte(garden)},
 		{Name: "garden/size.yaml", Content: []byte(garden + "spec: {limits: {most: 1}}\n")},
 	}, plan)
-	g.Expect(said(results[0].Hits)).To(Equal([]string{
+	g.Expect(said(results[0].References)).To(Equal([]string{
 		"garden/kustomization.yaml:5 target Widget",
 		"garden/kustomization.yaml:13 patch Widget garden",
 		"garden/kustomization.yaml:18 target Widget",
@@ -62,8 +62,8 @@ func TestRewriteMovesAPatchWithWhatItPatches(t *testing.T) {
 		"garden/kustomization.yaml:32 target Widget",
 	}))
 	g.Expect(string(results[0].Changed)).To(Equal(strings.ReplaceAll(kustomization, "v1alpha1", "v1")))
-	g.Expect(said(results[1].Hits)).To(Equal([]string{"garden/garden.yaml:1 object Widget garden"}))
-	g.Expect(said(results[2].Hits)).To(Equal([]string{"garden/size.yaml:1 patch Widget garden"}), "a patch leaves out what it does not change, so defaults are not its matter")
+	g.Expect(said(results[1].References)).To(Equal([]string{"garden/garden.yaml:1 object Widget garden"}))
+	g.Expect(said(results[2].References)).To(Equal([]string{"garden/size.yaml:1 patch Widget garden"}), "a patch leaves out what it does not change, so defaults are not its matter")
 }
 
 func TestRewriteLeavesAPatchWhereItWouldMissItsObject(t *testing.T) {
@@ -95,8 +95,8 @@ func TestRewriteLeavesAPatchWhereItWouldMissItsObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			result := manifests.RewriteAll(c.files, planFor(t))[0]
-			g.Expect(said(result.Hits)).To(Equal([]string{c.says}))
+			result := manifests.Rewrite(c.files, planFor(t))[0]
+			g.Expect(said(result.References)).To(Equal([]string{c.says}))
 			g.Expect(result.Changed).To(BeNil())
 		})
 	}
@@ -109,18 +109,9 @@ func TestPatchesOfArgoCDAndFluxAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			result := manifests.RewriteAll([]manifests.File{{Name: "a.yaml", Content: []byte(content)}, {Name: "b.yaml", Content: []byte(garden)}}, planFor(t))[0]
-			g.Expect(result.Hits).To(HaveLen(2))
+			result := manifests.Rewrite([]manifests.File{{Name: "a.yaml", Content: []byte(content)}, {Name: "b.yaml", Content: []byte(garden)}}, planFor(t))[0]
+			g.Expect(result.References).To(HaveLen(2))
 			g.Expect(string(result.Changed)).To(Equal(strings.NewReplacer("version: v1alpha1", "version: v1", "example.com/v1alpha1", "example.com/v1").Replace(content)))
 		})
 	}
-}
-
-func TestFindNeedsNoSchema(t *testing.T) {
-	g := NewWithT(t)
-	hits := manifests.Find("a.yaml", []byte(kustomization+"---\n"+garden), map[manifests.GroupKind][]string{{Group: "example.com", Kind: "Widget"}: {"v1alpha1"}})
-	g.Expect(hits).To(HaveLen(8))
-	g.Expect(hits[7].Place.String()).To(Equal("a.yaml:34"))
-	g.Expect(hits[7].Why).To(BeEmpty())
-	g.Expect(manifests.Find("a.yaml", []byte(garden), map[manifests.GroupKind][]string{{Group: "example.com", Kind: "Widget"}: {"v1"}})).To(BeEmpty())
 }

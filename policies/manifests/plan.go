@@ -8,6 +8,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 )
 
 // Plan is what manifests are to become, by their group and kind.
@@ -27,6 +28,7 @@ type Target struct {
 // version is one entry of spec.versions, with its schema; nil if it has none or keeps what it does not know.
 type version struct {
 	schema    *structural.Structural
+	validator validation.SchemaValidator
 	hasStatus bool
 }
 
@@ -37,11 +39,11 @@ func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, from ...string) (*T
 	t.webhook = crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
-		schema, err := schemaOf(v, crd.Spec.PreserveUnknownFields)
+		known, err := versionOf(v, crd.Spec.PreserveUnknownFields)
 		if err != nil {
 			return nil, fmt.Errorf("the schema of %s at %s cannot be used: %w", crd.Name, v.Name, err)
 		}
-		t.versions[v.Name] = &version{schema: schema, hasStatus: v.Subresources != nil && v.Subresources.Status != nil}
+		t.versions[v.Name] = known
 		switch {
 		case v.Storage:
 			t.To = v.Name
@@ -55,15 +57,21 @@ func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, from ...string) (*T
 	return t, nil
 }
 
-func schemaOf(v *apiextensionsv1.CustomResourceDefinitionVersion, keepsAll bool) (*structural.Structural, error) {
+func versionOf(v *apiextensionsv1.CustomResourceDefinitionVersion, keepsAll bool) (*version, error) {
+	known := &version{hasStatus: v.Subresources != nil && v.Subresources.Status != nil}
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil || keepsAll {
-		return nil, nil //nolint:nilnil // no schema is an ordinary thing to have
+		return known, nil
 	}
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, internal, nil)
+	if err != nil {
 		return nil, err
 	}
-	return structural.NewStructural(internal)
+	if known.schema, err = structural.NewStructural(internal); err != nil {
+		return nil, err
+	}
+	known.validator, _, err = validation.NewSchemaValidator(internal)
+	return known, err
 }
 
 // resource is what kubectl calls the resource at the storage version.

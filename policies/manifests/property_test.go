@@ -38,12 +38,12 @@ func TestRewriteChangesNothingElse(t *testing.T) {
 		}
 		ends := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "line ends")
 		content := []byte(strings.ReplaceAll(before.String(), "\n", ends))
-		got, hits, err := manifests.Rewrite("f.yaml", bytes.Clone(content), plan)
+		got, hits, err := rewrite("f.yaml", bytes.Clone(content), plan)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(hits).To(HaveLen(changed))
 		g.Expect(string(got)).To(Equal(strings.ReplaceAll(after.String(), "\n", ends)))
 
-		again, hits, err := manifests.Rewrite("f.yaml", got, plan)
+		again, hits, err := rewrite("f.yaml", got, plan)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(hits).To(BeEmpty())
 		g.Expect(again).To(Equal(got))
@@ -89,7 +89,7 @@ func FuzzRewriteBreaksNothing(f *testing.F) {
 	plan := manifests.Plan{target.Kind(): target}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		g := NewWithT(t)
-		after, hits, err := manifests.Rewrite("f.yaml", bytes.Clone(content), plan)
+		after, hits, err := rewrite("f.yaml", bytes.Clone(content), plan)
 		if err != nil {
 			g.Expect(after).To(Equal(content))
 			return

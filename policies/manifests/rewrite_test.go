@@ -56,7 +56,7 @@ func planFor(t *testing.T, changes ...func(*apiextensionsv1.CustomResourceDefini
 }
 
 // said is what a hit says in a line.
-func said(hits []manifests.Hit) []string {
+func said(hits []manifests.Reference) []string {
 	var lines []string
 	for _, h := range hits {
 		line := h.Place.String() + " " + string(h.Role) + " " + h.Object()
@@ -134,17 +134,26 @@ func TestRewriteTurnsWhatNamesTheOldVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			plan := planFor(t)
-			after, hits, err := manifests.Rewrite("f.yaml", []byte(c.before), plan)
+			after, hits, err := rewrite("f.yaml", []byte(c.before), plan)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(said(hits)).To(Equal(c.hits))
 			g.Expect(string(after)).To(Equal(c.after))
 
-			again, hits, err := manifests.Rewrite("f.yaml", after, plan)
+			again, hits, err := rewrite("f.yaml", after, plan)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(hits).To(BeEmpty(), "once is enough")
 			g.Expect(again).To(Equal(after))
 		})
 	}
+}
+
+// rewrite is Rewrite of one file.
+func rewrite(file string, content []byte, plan manifests.Plan) ([]byte, []manifests.Reference, error) {
+	r := manifests.Rewrite([]manifests.File{{Name: file, Content: content}}, plan)[0]
+	if r.Changed == nil {
+		return content, r.References, r.Err
+	}
+	return r.Changed, r.References, r.Err
 }
 
 func TestRewriteLeavesToAPersonWhatItCannotKnow(t *testing.T) {
@@ -171,15 +180,21 @@ func TestRewriteLeavesToAPersonWhatItCannotKnow(t *testing.T) {
 			content: garden + "spec: {owner: null}\n",
 			says:    `f.yaml:1 object Widget garden: spec.owner is null, which means null at v1alpha1 and nothing at v1; write down which is meant`,
 		},
-		"a word that is not allowed now": {content: garden + "spec: {color: blue}\n", says: `f.yaml:1 object Widget garden: spec.color is "blue", which is not allowed at v1`},
+		"a word that is not allowed now": {content: garden + "spec: {color: blue}\n", says: `f.yaml:1 object Widget garden: the API server would refuse it at v1: spec.color: Unsupported value: "blue": supported values: "green", "red"`},
+		"a text that does not match now": {
+			content: garden + "spec: {color: green}\n", says: "f.yaml:1 object Widget garden: the API server would refuse it at v1: spec.color: Invalid value: \"green\": spec.color in body should match '^r'",
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) {
+				crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties["color"] = apiextensionsv1.JSONSchemaProps{Type: "string", Pattern: "^r"}
+			},
+		},
 		"another type": {
-			content: garden + "spec: {size: 3}\n", says: "f.yaml:1 object Widget garden: spec.size is 3, and has to be of type string at v1",
+			content: garden + "spec: {size: 3}\n", says: `f.yaml:1 object Widget garden: the API server would refuse it at v1: spec.size: Invalid value: "integer": spec.size in body must be of type string: "integer"`,
 			change: func(crd *apiextensionsv1.CustomResourceDefinition) {
 				crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties["size"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 			},
 		},
 		"a field that is required now": {
-			content: garden + "spec: {}\n", says: "f.yaml:1 object Widget garden: spec.young is required at v1",
+			content: garden + "spec: {}\n", says: "f.yaml:1 object Widget garden: the API server would refuse it at v1: spec.young: Required value",
 			change: func(crd *apiextensionsv1.CustomResourceDefinition) {
 				spec := crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"]
 				spec.Required = []string{"young"}
@@ -226,7 +241,7 @@ func TestRewriteLeavesToAPersonWhatItCannotKnow(t *testing.T) {
 			if change == nil {
 				change = func(*apiextensionsv1.CustomResourceDefinition) {}
 			}
-			after, hits, err := manifests.Rewrite("f.yaml", []byte(c.content), planFor(t, change))
+			after, hits, err := rewrite("f.yaml", []byte(c.content), planFor(t, change))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(said(hits)).To(Equal([]string{c.says}))
 			g.Expect(string(after)).To(Equal(c.content))
@@ -250,7 +265,7 @@ func TestRewriteLeavesOthersAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			after, hits, err := manifests.Rewrite("f.yaml", []byte(content), planFor(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
+			after, hits, err := rewrite("f.yaml", []byte(content), planFor(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 				beta := crd.Spec.Versions[1].DeepCopy()
 				beta.Name, beta.Storage = "v1beta1", false
 				crd.Spec.Versions = append(crd.Spec.Versions, *beta)
@@ -266,7 +281,7 @@ func TestNothingLeavesTheStorageVersion(t *testing.T) {
 	g := NewWithT(t)
 	target, err := manifests.TargetOf(widgetCRD(t, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Deprecated = true }), "v1")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, hits, err := manifests.Rewrite("f.yaml", []byte("apiVersion: example.com/v1\nkind: Widget\n"), manifests.Plan{target.Kind(): target})
+	_, hits, err := rewrite("f.yaml", []byte("apiVersion: example.com/v1\nkind: Widget\n"), manifests.Plan{target.Kind(): target})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hits).To(BeEmpty())
 }

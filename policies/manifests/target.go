@@ -17,7 +17,7 @@ func (v *visitor) target(entry, node *yaml.Node, at around) {
 		if !fits(scalar(node, "group"), gk.Group) || !fits(scalar(node, "kind"), gk.Kind) || !v.wants(gk, written.Value) {
 			continue
 		}
-		v.add(spot{text: at.text, scalar: written, patch: patch, Hit: Hit{
+		v.add(match{text: at.text, scalar: written, patch: patch, Reference: Reference{
 			GroupKind: gk, Version: written.Value, Role: PatchTarget, Why: at.why,
 			Namespace: scalar(node, "namespace"), Name: scalar(node, "name"),
 		}}, shared || at.shared || node.Anchor != "", around{text: at.text, role: PatchTarget})

@@ -39,7 +39,7 @@ func (v *visitor) template(p part) {
 			group, version := groupVersion(strings.ReplaceAll(string(found[2]), `\/`, "/"))
 			gk := GroupKind{group, kindNear(lines, i, len(found[1]))}
 			if v.wants(gk, version) {
-				v.found = append(v.found, spot{Hit: Hit{
+				v.found = append(v.found, match{Reference: Reference{
 					Place: placeAt(v.file, p.above+document.above+i+1), GroupKind: gk, Version: version, Role: Template, Name: nameBelow(lines, i), Why: why,
 				}})
 			}

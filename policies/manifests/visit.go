@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// spot is a Hit, and what is needed to change it.
-type spot struct {
-	Hit
+// match is a Reference, and what is needed to change it.
+type match struct {
+	Reference
 	text *text
 	// scalar holds the version.
 	scalar *yaml.Node
@@ -25,7 +25,7 @@ type visitor struct {
 	wants func(GroupKind, string) bool
 	// kinds are all that wants may say yes to, for targets that name no kind.
 	kinds []GroupKind
-	found []spot
+	found []match
 }
 
 // around is where in a document the visitor is.
@@ -147,7 +147,7 @@ func isSelector(key, path string) bool {
 // object is found at a version.
 func (v *visitor) object(node *yaml.Node, gk GroupKind, version string, at around) {
 	written, shared := field(node, "apiVersion")
-	s := spot{text: at.text, scalar: written, object: node, Hit: Hit{
+	s := match{text: at.text, scalar: written, object: node, Reference: Reference{
 		GroupKind: gk, Version: version, Role: at.role, Why: at.why,
 		Namespace: scalar(node, "metadata", "namespace"), Name: scalar(node, "metadata", "name"),
 	}}
@@ -205,8 +205,8 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// add places a spot, and says why it is a person's if it is.
-func (v *visitor) add(s spot, shared bool, at around) {
+// add places a match, and says why it is a person's if it is.
+func (v *visitor) add(s match, shared bool, at around) {
 	s.File, s.Line = v.file, at.text.fileLine(s.scalar.Line)
 	switch {
 	case s.Why != "":

@@ -23,7 +23,7 @@ type Input struct {
 	MaxAge   time.Duration
 	Clusters []Delivered
 	// Manifests are the places in the repository's files that name a version that leaves.
-	Manifests []manifests.Hit
+	Manifests []manifests.Reference
 	// Findings are those of the caller.
 	Findings []finding.Finding
 }

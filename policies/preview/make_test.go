@@ -162,8 +162,8 @@ func TestAManifestAtAVersionThatLeavesBlocksTheClusterThatGetsIt(t *testing.T) {
 			"apiVersion": "example.com/" + version, "kind": "Widget", "metadata": map[string]any{"name": "rose", "namespace": "garden"},
 		})}}}}
 	}
-	hit := func(file string, line int) manifests.Hit {
-		return manifests.Hit{
+	hit := func(file string, line int) manifests.Reference {
+		return manifests.Reference{
 			Place: finding.Place{File: file, Line: line}, GroupKind: manifests.GroupKind{Group: "example.com", Kind: "Widget"},
 			Version: "v1alpha1", Namespace: "garden", Name: "rose",
 		}
@@ -171,7 +171,7 @@ func TestAManifestAtAVersionThatLeavesBlocksTheClusterThatGetsIt(t *testing.T) {
 	one := preview.Delivered{Name: "one", Base: crds(crd("v1alpha1", "v1")), Head: crds(crd("v1"))}
 	one.Head.Cluster = at("v1alpha1")
 	in := input(one)
-	in.Manifests = []manifests.Hit{hit("apps/widget.yaml", 3), hit("docs/example.yaml", 1)}
+	in.Manifests = []manifests.Reference{hit("apps/widget.yaml", 3), hit("docs/example.yaml", 1)}
 	r := preview.Make(in)
 	g.Expect(r.Verdict).To(Equal(preview.Blocked))
 	g.Expect(r.Manifests).To(HaveLen(2))

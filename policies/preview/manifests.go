@@ -51,34 +51,34 @@ func mendManifest(conversion string) string {
 }
 
 // addManifests lists what the files of the repository still say, and warns of what no finding names already.
-func (r *Report) addManifests(hits []manifests.Hit) {
-	for _, hit := range hits {
-		crd := r.crdOf(hit)
+func (r *Report) addManifests(references []manifests.Reference) {
+	for _, reference := range references {
+		crd := r.crdOf(reference)
 		r.Manifests = append(r.Manifests, Manifest{
-			Place: hit.Place, CRD: crd, Version: hit.Version, Object: hit.Object(), Rewritable: hit.Why == "",
+			Place: reference.Place, CRD: crd, Version: reference.Version, Object: reference.Object(), Rewritable: reference.Why == "",
 		})
-		if slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Rule == AppliedAtRemovedVersion && f.Place == hit.Place }) {
+		if slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Rule == AppliedAtRemovedVersion && f.Place == reference.Place }) {
 			continue
 		}
 		f := finding.Finding{
-			Rule: WrittenAtRemovedVersion, Severity: finding.Warning, CRD: crd, Place: hit.Place,
-			Why:  fmt.Sprintf("%s is still written at %s, which leaves; whoever applies it later fails", hit.Object(), hit.Version),
+			Rule: WrittenAtRemovedVersion, Severity: finding.Warning, CRD: crd, Place: reference.Place,
+			Why:  fmt.Sprintf("%s is still written at %s, which leaves; whoever applies it later fails", reference.Object(), reference.Version),
 			Mend: "`moult rewrite` writes it at the storage version",
 		}
-		if hit.Role == manifests.HealthCheck {
+		if reference.Role == manifests.HealthCheck {
 			f.Severity = finding.Error
-			f.Why = fmt.Sprintf("Flux waits for %s at %s, which leaves, so that it never gets ready", hit.Object(), hit.Version)
+			f.Why = fmt.Sprintf("Flux waits for %s at %s, which leaves, so that it never gets ready", reference.Object(), reference.Version)
 		}
-		if hit.Why != "" {
-			f.Mend = "a person has to change it: " + hit.Why
+		if reference.Why != "" {
+			f.Mend = "a person has to change it: " + reference.Why
 		}
 		r.Findings = append(r.Findings, f)
 	}
 }
 
-func (r *Report) crdOf(hit manifests.Hit) string {
+func (r *Report) crdOf(reference manifests.Reference) string {
 	for _, c := range r.CRDs {
-		if c.Kind == hit.Kind && c.Head != nil && c.Head.Group == hit.Group {
+		if c.Kind == reference.Kind && c.Head != nil && c.Head.Group == reference.Group {
 			return c.Name
 		}
 	}

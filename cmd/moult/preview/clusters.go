@@ -199,7 +199,7 @@ func (p *command) checkCluster(entry string, source knowledge, s *snapshot.Snaps
 
 // leftBehind are the places in the files that name a version that leaves: of the whole repository, if it is the
 // repository that is looked at, and else of what was named.
-func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifests.Hit, error) {
+func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifests.Reference, error) {
 	if s.tree == nil {
 		return nil, nil
 	}
@@ -219,9 +219,9 @@ func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifests.
 	for i := range files {
 		files[i].Name = s.tree.Relative(files[i].Name)
 	}
-	var hits []manifests.Hit
-	for _, result := range manifests.RewriteAll(files, plan) {
-		for _, hit := range result.Hits {
+	var hits []manifests.Reference
+	for _, result := range manifests.Rewrite(files, plan) {
+		for _, hit := range result.References {
 			if slices.Contains(leaving[hit.GroupKind], hit.Version) {
 				hits = append(hits, hit)
 			}

@@ -104,17 +104,17 @@ func (r *command) run(ctx context.Context, paths []string, stdin io.Reader) erro
 	for _, note := range tree.Notes {
 		fmt.Fprintln(r.ErrOut, note)
 	}
-	results := manifests.RewriteAll(tree.Files, plan)
+	results := manifests.Rewrite(tree.Files, plan)
 	if err := r.checkUnknown(crds, results); err != nil {
 		return err
 	}
-	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifests.Hit{}, Left: []manifests.Hit{}, Kept: plan.Kept(tree.Files)}, []error{}
+	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifests.Reference{}, Left: []manifests.Reference{}, Kept: plan.Kept(tree.Files)}, []error{}
 	for _, result := range results {
 		if err := r.carryOut(result); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		report.add(result.Hits)
+		report.add(result.References)
 	}
 	report.add(tree.Left(plan))
 	if err := r.tellRewritten(report); err != nil {
@@ -167,7 +167,7 @@ func (r *command) checkFrom(crds []*apiextensionsv1.CustomResourceDefinition) er
 func (r *command) checkUnknown(crds []*apiextensionsv1.CustomResourceDefinition, results []manifests.Result) error {
 	for _, from := range r.from {
 		known := slices.ContainsFunc(results, func(result manifests.Result) bool {
-			return slices.ContainsFunc(result.Hits, func(h manifests.Hit) bool { return h.Version == from })
+			return slices.ContainsFunc(result.References, func(h manifests.Reference) bool { return h.Version == from })
 		})
 		var there []string
 		for _, crd := range crds {

@@ -16,15 +16,15 @@ type rewritten struct {
 	// DryRun: Changed would be changed.
 	DryRun bool `json:"dryRun"`
 	// Changed are the places that have been turned to the storage version.
-	Changed []manifests.Hit `json:"changed"`
+	Changed []manifests.Reference `json:"changed"`
 	// Left are those that a person has to look at.
-	Left []manifests.Hit `json:"left"`
+	Left []manifests.Reference `json:"left"`
 	// Kept are those at versions that are served and not deprecated, so that nothing was done about them; --from turns
 	// them.
-	Kept []manifests.Hit `json:"kept"`
+	Kept []manifests.Reference `json:"kept"`
 }
 
-func (r *rewritten) add(hits []manifests.Hit) {
+func (r *rewritten) add(hits []manifests.Reference) {
 	for _, h := range hits {
 		if h.Why == "" {
 			r.Changed = append(r.Changed, h)
@@ -64,15 +64,15 @@ func (r *command) tellRewritten(report rewritten) error {
 }
 
 // keptLines say for each version what --from would turn. Without them, manifests that nobody touched look done.
-func keptLines(kept []manifests.Hit) []string {
-	at := map[string][]manifests.Hit{}
+func keptLines(kept []manifests.Reference) []string {
+	at := map[string][]manifests.Reference{}
 	for _, h := range kept {
 		at[h.Version] = append(at[h.Version], h)
 	}
 	var lines []string
 	for _, version := range slices.Sorted(maps.Keys(at)) {
 		what, verb, them := "manifest", "is", "it"
-		if slices.ContainsFunc(at[version], func(h manifests.Hit) bool { return h.Role != manifests.Object }) {
+		if slices.ContainsFunc(at[version], func(h manifests.Reference) bool { return h.Role != manifests.Object }) {
 			what = "place"
 		}
 		if len(at[version]) > 1 {
@@ -85,7 +85,7 @@ func keptLines(kept []manifests.Hit) []string {
 }
 
 // described is the object, and what the place is if it is not the object itself.
-func described(h manifests.Hit) string {
+func described(h manifests.Reference) string {
 	if h.Role == manifests.Object {
 		return h.Object()
 	}

@@ -126,10 +126,10 @@ func (t *FileSet) leadingOut(links, roots []string, known map[string]bool) {
 }
 
 // Left are the places in files outside that are at an old version, for a person.
-func (t *FileSet) Left(plan manifests.Plan) []manifests.Hit {
-	var hits []manifests.Hit
-	for _, result := range manifests.RewriteAll(t.outside, plan) {
-		for _, hit := range result.Hits {
+func (t *FileSet) Left(plan manifests.Plan) []manifests.Reference {
+	var hits []manifests.Reference
+	for _, result := range manifests.Rewrite(t.outside, plan) {
+		for _, hit := range result.References {
 			if hit.Why == "" {
 				hit.Why = fmt.Sprintf("it lies outside of what was named, and %s leads to it; name it, too", t.links[result.Name])
 			}

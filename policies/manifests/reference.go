@@ -1,6 +1,10 @@
 package manifests
 
-import "github.com/moult-dev/moult/policies/finding"
+import (
+	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
 
 // GroupKind is a custom resource's API group and kind.
 type GroupKind struct {
@@ -8,8 +12,8 @@ type GroupKind struct {
 	Kind  string `json:"kind"`
 }
 
-// Hit is one place in a file that names a version.
-type Hit struct {
+// Reference is one place in a file that names a version.
+type Reference struct {
 	// Place is the line of the version: of apiVersion, or of a target's version.
 	finding.Place `json:",inline"`
 	GroupKind     `json:",inline"`
@@ -18,22 +22,19 @@ type Hit struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Role      Role   `json:"role"`
-	// To is the storage version; Find leaves it empty.
+	// To is the storage version.
 	To string `json:"to,omitempty"`
 	// Why says why a person has to change it, in a sentence without a full stop; empty if Rewrite does it.
 	Why string `json:"why,omitempty"`
 }
 
 // Object is the kind and the name for people, for example "Widget garden/rose".
-func (h Hit) Object() string {
-	name := h.Name
-	if h.Namespace != "" {
-		name = h.Namespace + "/" + name
+func (r Reference) Object() string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + name
 	}
-	if name == "" {
-		return h.Kind
-	}
-	return h.Kind + " " + name
+	return strings.TrimSuffix(r.Kind+" "+name, " ")
 }
 
 // Role is what the place is. The set is closed.

@@ -1,13 +1,13 @@
 package manifests
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -17,29 +17,29 @@ type at struct {
 	version string
 }
 
-// couple holds back patches and their targets unless all that they can be for moves, too.
-func couple(all [][]spot) {
-	moved, stays := map[at]bool{}, map[at]Hit{}
-	for _, spots := range all {
-		for _, s := range spots {
-			if key := (at{s.GroupKind, s.Version}); s.Role == Object && s.Why == "" {
+// keepTogether holds back patches and their targets unless all that they can be for moves, too.
+func keepTogether(all [][]match) {
+	moved, stays := map[at]bool{}, map[at]Reference{}
+	for _, matches := range all {
+		for _, m := range matches {
+			if key := (at{m.GroupKind, m.Version}); m.Role == Object && m.Why == "" {
 				moved[key] = true
-			} else if _, known := stays[key]; s.Role == Object && !known {
-				stays[key] = s.Hit
+			} else if _, known := stays[key]; m.Role == Object && !known {
+				stays[key] = m.Reference
 			}
 		}
 	}
-	for _, spots := range all {
-		for i := range spots {
-			s := &spots[i]
-			if s.Why != "" || s.Role != Patch && s.Role != PatchTarget {
+	for _, matches := range all {
+		for i := range matches {
+			m := &matches[i]
+			if m.Why != "" || m.Role != Patch && m.Role != PatchTarget {
 				continue
 			}
-			key := at{s.GroupKind, s.Version}
+			key := at{m.GroupKind, m.Version}
 			if other, held := stays[key]; held {
-				s.Why = fmt.Sprintf("it is a patch, and %s in %s, which it may be for, stays at %s", other.Object(), other.Place, s.Version)
+				m.Why = fmt.Sprintf("it is a patch, and %s in %s, which it may be for, stays at %s", other.Object(), other.Place, m.Version)
 			} else if !moved[key] {
-				s.Why = "what it patches is in none of these files, and has to change with it; name that folder, too, or change both by hand"
+				m.Why = "what it patches is in none of these files, and has to change with it; name that folder, too, or change both by hand"
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func patchesOf(kustomization *yaml.Node) []string {
 	return names
 }
 
-// objectionToPatch is why a patch beside a target may not be turned: it sets a field that would be dropped.
+// objectionToPatch is why a patch beside a target may not be converted: it sets a field that would be dropped.
 func (t *Target) objectionToPatch(written *yaml.Node, from string) string {
 	roots, err := decode([]byte(written.Value))
 	if err != nil || len(roots) == 0 || len(roots[0].Content) == 0 {
