@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -212,7 +213,7 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Objects: r.objects.Resource(gvr),
 		Mode:    modes[mode], ProvedAfter: o.Evidence.WindowEndRV,
 		Ownership: rewrite.Ownership{
-			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: crds.Versions(crd), Leaving: o.Removal.Versions,
+			Group: crd.Spec.Group, StorageVersion: o.StorageVersion, Versions: crds.Versions(crd), Leaving: listed(crd, o.Removal.Versions),
 			MayLose: o.MayLose,
 		},
 		Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
@@ -230,6 +231,11 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		walk.Status = r.objects.Status(gvr)
 	}
 	return walk
+}
+
+// listed are those of some versions that the CRD has. Tenants may ask for any number of others.
+func listed(crd *apiextensionsv1.CustomResourceDefinition, versions []string) []string {
+	return slices.DeleteFunc(crds.Versions(crd), func(v string) bool { return !slices.Contains(versions, v) })
 }
 
 var modes = map[plan.Mode]rewrite.Mode{

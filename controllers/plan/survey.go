@@ -1,8 +1,9 @@
 package plan
 
 import (
-	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Surveyed is what is known about managedFields: for which versions every object
@@ -29,12 +30,7 @@ func (s Surveyed) Covers(r Removal) bool {
 	if len(r.Versions) == 0 {
 		return true
 	}
-	for _, v := range r.Versions {
-		if !slices.Contains(s.Versions, v) {
-			return false
-		}
-	}
-	return !s.At.Before(r.Since)
+	return !s.At.Before(r.Since) && sets.New(s.Versions...).HasAll(r.Versions...) // tenants may name many
 }
 
 // due is when the next survey is to begin, false if none is. One survey answers

@@ -45,10 +45,11 @@ func (o Ownership) lost(entry metav1.ManagedFieldsEntry) bool {
 	return ours && version != o.StorageVersion && !slices.Contains(o.Versions, version)
 }
 
-// leaving tells whether an entry is at a version that is to go.
+// leaving tells whether an entry is at a version that is to go. One that has gone
+// already is lost, whoever asks for it: it cannot be followed, and may not wait.
 func (o Ownership) leaving(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
-	return ours && version != o.StorageVersion && slices.Contains(o.Leaving, version)
+	return ours && version != o.StorageVersion && slices.Contains(o.Leaving, version) && slices.Contains(o.Versions, version)
 }
 
 // elsewhere tells whether an entry is at another version than the storage version,

@@ -204,6 +204,8 @@ func (v *visitor) leave() {
 		v.end(v.found)
 	case v.Mode == Rewrite:
 		v.phase = toRewrite
+	case v.Mode == Check && !v.provedBy(v.item.ResourceVersion):
+		v.phase = toAsk // nothing has shown yet how it is stored
 	default:
 		v.end(Current)
 	}
