@@ -1,6 +1,9 @@
 package crd
 
 import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -9,6 +12,12 @@ import (
 // OptedIn tells whether a CRD carries the label that lets Moult write to its objects.
 func OptedIn(crd metav1.Object, labelKey string) bool {
 	return crd.GetLabels()[labelKey] == v1alpha1.MigrateLabelValue
+}
+
+// InScope tells whether a CRD's API group is among those that are looked after; no
+// groups are all.
+func InScope(crd *apiextensionsv1.CustomResourceDefinition, groups []string) bool {
+	return len(groups) == 0 || slices.Contains(groups, crd.Spec.Group)
 }
 
 // Paused tells whether a person has stopped Moult on a CRD, or on a VersionRemoval.

@@ -48,6 +48,10 @@ func TestWhetherMoultMayTouchIt(t *testing.T) {
 	g.Expect(OptedIn(crd, "moult.dev/migrate")).To(BeTrue())
 	g.Expect(OptedIn(crd, "example.com/migrate")).To(BeFalse(), "another installation's")
 	g.Expect(Paused(crd)).To(BeTrue())
+	crd.Spec.Group = "example.com"
+	g.Expect(InScope(crd, nil)).To(BeTrue())
+	g.Expect(InScope(crd, []string{"example.com"})).To(BeTrue())
+	g.Expect(InScope(crd, []string{"other.com"})).To(BeFalse())
 	crd.Labels["moult.dev/migrate"], crd.Annotations["moult.dev/paused"] = "yes", "yes"
 	g.Expect(OptedIn(crd, "moult.dev/migrate")).To(BeFalse())
 	g.Expect(Paused(crd)).To(BeFalse())

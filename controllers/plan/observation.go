@@ -3,6 +3,9 @@ package plan
 import (
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
@@ -12,6 +15,11 @@ type Subject struct {
 	UID            string
 	Generation     int64
 	StorageVersion string
+}
+
+// SubjectOf is a CRD as it is.
+func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
+	return Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd)}
 }
 
 // Mode is what a walk over all objects is for.

@@ -76,11 +76,10 @@ type change struct {
 // is nothing to do. A CRD without the label loses what is ours and is not written
 // to beside that; one of another Moult is left alone.
 func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*change, error) {
-	d := r.describe(crd)
 	switch {
-	case !d.InScope:
+	case !crds.InScope(crd, r.opts.Groups):
 		return nil, nil
-	case !d.OptedIn:
+	case !crds.OptedIn(crd, r.opts.LabelKey):
 		if crds.HasApplied(crd.ManagedFields, r.approver(), v1alpha1.VersionsRemovable) {
 			return &change{}, nil
 		}
@@ -91,9 +90,7 @@ func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomRe
 		return nil, err
 	}
 	before := said(crd, r.approver())
-	versions := slices.DeleteFunc(agreement(ballots, before), func(v string) bool {
-		return !slices.ContainsFunc(d.Versions, func(has verdict.Version) bool { return has.Name == v })
-	})
+	versions := slices.DeleteFunc(agreement(ballots, before), func(v string) bool { return !crds.Has(crd, v) })
 	if slices.Equal(versions, before) && (len(versions) > 0 || deniesAll(crd)) {
 		return nil, nil
 	}

@@ -10,7 +10,6 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 )
@@ -39,7 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	case err != nil:
 		return nil, s, err
 	}
-	s.CRD = r.describe(crd)
+	s.CRD = verdict.Describe(crd, r.opts.LabelKey, r.opts.Groups)
 	request, left := r.states.request(removal, s.Now)
 	s.Asked, s.ClosedAt, s.Requested = request.asked, request.closedAt, request.requestedAt
 	if left != "" {
@@ -54,22 +53,6 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 
 // readsCRD reads a CRD by name.
 type readsCRD func(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error)
-
-func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) *verdict.CRD {
-	d := &verdict.CRD{
-		Subject:        plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd)},
-		OptedIn:        crds.OptedIn(crd, r.opts.LabelKey),
-		InScope:        len(r.opts.Groups) == 0 || slices.Contains(r.opts.Groups, crd.Spec.Group),
-		Deleting:       crd.DeletionTimestamp != nil,
-		StoredVersions: crd.Status.StoredVersions,
-		LabelOrigin:    labelorigin.Of(crd, r.opts.LabelKey),
-	}
-	d.ResourceVersion = crd.ResourceVersion
-	for _, v := range crd.Spec.Versions {
-		d.Versions = append(d.Versions, verdict.Version{Name: v.Name, Served: v.Served})
-	}
-	return d
-}
 
 // ask wants the managedFields of the objects to let go of the versions. It asks
 // for nothing the label does not allow: the migration reconciler does not look

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
@@ -63,21 +62,15 @@ func toMend(object string, v verdict.Verdict) (findings []finding.Finding) {
 
 // situation is what the gate would be asked if all older versions were to go.
 func (c ClusterState) situation(crd ExaminedCRD) verdict.Situation {
-	subject := plan.Subject{UID: string(crd.UID), Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd.CustomResourceDefinition)}
 	s := verdict.Situation{
 		Now: c.Now, LabelKey: c.LabelKey, Removal: v1alpha1.VersionRemovalSpec{CRDName: crd.Name, Versions: crd.older()},
-		CRD: &verdict.CRD{
-			Subject: subject, OptedIn: true, InScope: true, Deleting: crd.DeletionTimestamp != nil, StoredVersions: crd.Status.StoredVersions,
-		},
-	}
-	for _, v := range crd.Spec.Versions {
-		s.CRD.Versions = append(s.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
+		CRD: verdict.Describe(crd.CustomResourceDefinition, c.LabelKey, nil),
 	}
 	if c := apihelpers.FindCRDCondition(crd.CustomResourceDefinition, v1alpha1.StorageMigrated); c != nil && v1alpha1.SpeaksOf(c.Message, crd.Generation) {
 		_, sentence, _ := strings.Cut(c.Message, ": ")
 		s.Migration = &plan.MigrationStatus{
-			Subject: subject, Decision: plan.Decision{Reason: c.Reason, Sentence: sentence},
-			Evidence: plan.Evidence{Subject: subject, Proved: c.Status == apiextensionsv1.ConditionTrue},
+			Subject: s.CRD.Subject, Decision: plan.Decision{Reason: c.Reason, Sentence: sentence},
+			Evidence: plan.Evidence{Subject: s.CRD.Subject, Proved: c.Status == apiextensionsv1.ConditionTrue},
 		}
 	}
 	return s

@@ -110,7 +110,7 @@ func (h *host) start(ctx context.Context) {
 const startTime = time.Second
 
 // offClock is a clock that is wrong, but runs as fast as others. It takes the random part out of a walk's pauses
-// (controllers/rewrite/patience.go) by rounding them up, so that a schedule always plays the same.
+// (controllers/rewrite/backoff.go) by rounding them up, so that a schedule always plays the same.
 type offClock struct {
 	clock.RealClock
 	ready  time.Time

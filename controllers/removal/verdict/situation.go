@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/controllers/plan"
@@ -59,6 +62,19 @@ type CRD struct {
 type Version struct {
 	Name   string
 	Served bool
+}
+
+// Describe is a CRD as it is, for those who look after some API groups; none are all.
+func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, groups []string) *CRD {
+	d := &CRD{
+		Subject: plan.SubjectOf(crd), ResourceVersion: crd.ResourceVersion,
+		OptedIn: crds.OptedIn(crd, labelKey), InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
+		StoredVersions: crd.Status.StoredVersions, LabelOrigin: labelorigin.Of(crd, labelKey),
+	}
+	for _, v := range crd.Spec.Versions {
+		d.Versions = append(d.Versions, Version{Name: v.Name, Served: v.Served})
+	}
+	return d
 }
 
 // State is what a Verdict amounts to. The set is closed.
