@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -49,8 +48,8 @@ func textsOf(failed []plan.FailedObject) []string {
 // waitingOf are the versions that entries of managedFields were left at.
 func waitingOf(r rewrite.Result) (versions []string) {
 	for _, l := range r.Losses {
-		if l.Waits && !slices.Contains(versions, l.Version) {
-			versions = append(versions, l.Version)
+		if version := l.Manager.Version; l.Waits && !slices.Contains(versions, version) {
+			versions = append(versions, version)
 		}
 	}
 	return versions
@@ -60,7 +59,7 @@ func lossesOf(r rewrite.Result) []plan.Loss {
 	losses := make([]plan.Loss, len(r.Losses))
 	for i, l := range r.Losses {
 		losses[i] = plan.Loss{
-			Manager: managerOf(l.Manager, l.Operation, l.Subresource), Version: l.Version, Waits: l.Waits,
+			Manager: l.Manager.String(), Version: l.Manager.Version, Waits: l.Waits,
 			Objects: l.Objects, Fields: l.Fields, Field: l.Field, Object: l.Object.String(), Why: l.Why,
 		}
 	}
@@ -70,15 +69,7 @@ func lossesOf(r rewrite.Result) []plan.Loss {
 func writersOf(r rewrite.Result) []plan.Writer {
 	writers := make([]plan.Writer, len(r.Writers))
 	for i, w := range r.Writers {
-		writers[i] = plan.Writer{Manager: managerOf(w.Manager, w.Operation, w.Subresource), Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
+		writers[i] = plan.Writer{Manager: w.Manager.String(), Version: w.Manager.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
 	}
 	return writers
-}
-
-// managerOf is a field manager in words.
-func managerOf(manager, operation, subresource string) string {
-	if subresource != "" {
-		return fmt.Sprintf("%s (%s of %s)", manager, operation, subresource)
-	}
-	return fmt.Sprintf("%s (%s)", manager, operation)
 }

@@ -11,7 +11,7 @@ import (
 type collector struct {
 	mu      sync.Mutex
 	result  Result
-	writers map[writerKey]*Writer
+	writers map[Manager]*Writer
 }
 
 // begin makes room for what is found.
@@ -19,7 +19,7 @@ func (c *collector) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.result = Result{By: map[Outcome]int64{}, FailedBy: map[string]int64{}, LastWrites: map[string]time.Time{}}
-	c.writers = map[writerKey]*Writer{}
+	c.writers = map[Manager]*Writer{}
 }
 
 func (c *collector) listed(total int64, resourceVersion string) {
@@ -60,14 +60,14 @@ func (c *collector) altered(a Alteration) {
 func (c *collector) wrote(w Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.Last.After(c.result.LastWrites[w.Version]) {
-		c.result.LastWrites[w.Version] = w.Last
+	if w.Last.After(c.result.LastWrites[w.Manager.Version]) {
+		c.result.LastWrites[w.Manager.Version] = w.Last
 	}
-	known, ok := c.writers[w.key()]
+	known, ok := c.writers[w.Manager]
 	switch {
 	case !ok && !c.makeRoom(w.Last):
 	case !ok:
-		c.writers[w.key()] = &w
+		c.writers[w.Manager] = &w
 	default:
 		known.Objects++
 		if w.Last.After(known.Last) {
@@ -82,7 +82,7 @@ func (c *collector) makeRoom(last time.Time) bool {
 	if len(c.writers) < maxWriters {
 		return true
 	}
-	first := writerKey{}
+	first := Manager{}
 	for key, w := range c.writers {
 		if earliest := c.writers[first]; earliest == nil || w.Last.Before(earliest.Last) {
 			first = key
@@ -106,20 +106,20 @@ func (c *collector) lost(losses []Loss) {
 
 func (r *Result) addLoss(l Loss) {
 	for i := range r.Losses {
-		if known := &r.Losses[i]; known.same(l) {
+		if known := &r.Losses[i]; known.Manager == l.Manager && known.Waits == l.Waits {
 			known.Objects++
 			known.Fields += l.Fields
 			return
 		}
 	}
-	if len(r.Losses) < maxLosses || l.Waits && !r.waitsFor(l.Version) {
+	if len(r.Losses) < maxLosses || l.Waits && !r.waitsFor(l.Manager.Version) {
 		r.Losses = append(r.Losses, l)
 	}
 }
 
 // waitsFor tells whether an entry is known to have been left at a version.
 func (r *Result) waitsFor(version string) bool {
-	return slices.ContainsFunc(r.Losses, func(l Loss) bool { return l.Waits && l.Version == version })
+	return slices.ContainsFunc(r.Losses, func(l Loss) bool { return l.Waits && l.Manager.Version == version })
 }
 
 // snapshot is a copy that no worker writes to any more.

@@ -56,7 +56,7 @@ func guided(by *guide, mode Mode) func(*Walk) {
 func TestEntriesBehindAWebhook(t *testing.T) {
 	const old, current = "example.com/v1alpha1", "example.com/v1"
 	type entries = []metav1.ManagedFieldsEntry
-	painted := Loss{Manager: "painter", Operation: "Apply", Version: "v1alpha1", Waits: true, Objects: 1, Fields: 1, Field: "spec.color",
+	painted := Loss{Manager: Manager{Name: "painter", Operation: "Apply", Version: "v1alpha1"}, Waits: true, Objects: 1, Fields: 1, Field: "spec.color",
 		Object: types.NamespacedName{Namespace: "ns", Name: "o00000"}, Why: "it has no counterpart"}
 	dropped := func(why string) Loss {
 		l := painted
@@ -134,8 +134,8 @@ func TestLossesAreCountedByManager(t *testing.T) {
 	_, result, err := walkOver(s, guided(&guide{}, Survey))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.Losses).To(ConsistOf(
-		And(HaveField("Manager", "painter"), HaveField("Objects", int64(30)), HaveField("Fields", int64(30))),
-		And(HaveField("Manager", "tool"), HaveField("Objects", int64(30)), HaveField("Fields", int64(30)))))
+		And(HaveField("Manager.Name", "painter"), HaveField("Objects", int64(30)), HaveField("Fields", int64(30))),
+		And(HaveField("Manager.Name", "tool"), HaveField("Objects", int64(30)), HaveField("Fields", int64(30)))))
 	g.Expect(s.bodies).To(BeEmpty(), "nothing is written")
 }
 

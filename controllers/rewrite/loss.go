@@ -15,29 +15,17 @@ const maxLosses = 100
 // Loss is what a field manager no longer owns because its entries were moved to
 // the storage version, or would no longer own, for which they were left alone.
 type Loss struct {
-	Manager     string
-	Operation   string // Apply or Update
-	Subresource string
-	Version     string
-	Waits       bool // the entries were left at Version
-	Objects     int64
-	Fields      int64                // of all those objects
-	Field       string               // one of them, as it is called at Version
-	Object      types.NamespacedName // that has it
-	Why         string
-}
-
-func (l Loss) same(o Loss) bool {
-	return l.Manager == o.Manager && l.Operation == o.Operation && l.Subresource == o.Subresource &&
-		l.Version == o.Version && l.Waits == o.Waits
+	Manager Manager
+	Waits   bool // the entries were left at the manager's version
+	Objects int64
+	Fields  int64                // of all those objects
+	Field   string               // one of them, as it is called at that version
+	Object  types.NamespacedName // that has it
+	Why     string
 }
 
 func (v *visitor) loss(o Ownership, entry metav1.ManagedFieldsEntry, fields *fieldpath.Set, why error, waits bool) Loss {
-	version, _ := o.version(entry)
-	l := Loss{
-		Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Version: version, Waits: waits,
-		Objects: 1, Fields: int64(fields.Size()), Object: v.key(), Why: why.Error(),
-	}
+	l := Loss{Manager: o.manager(entry), Waits: waits, Objects: 1, Fields: int64(fields.Size()), Object: v.key(), Why: why.Error()}
 	fields.Iterate(func(path fieldpath.Path) {
 		if l.Field == "" {
 			l.Field = strings.TrimPrefix(path.String(), ".")

@@ -149,7 +149,7 @@ func TestAnEntryThatShowsInAnAnswerIsMovedToo(t *testing.T) {
 	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 3}))
-	g.Expect(result.Writers).To(ConsistOf(HaveField("Manager", "late")))
+	g.Expect(result.Writers).To(ConsistOf(HaveField("Manager.Name", "late")))
 	g.Expect(s.objects["o00001"].managed).To(ConsistOf(HaveField("APIVersion", "example.com/v1")))
 }
 

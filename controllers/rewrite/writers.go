@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,28 +13,42 @@ import (
 // maxWriters is how many field managers a Result names: those that wrote last.
 const maxWriters = 100
 
+// Manager is a field manager at a version, as an entry of managedFields names it.
+type Manager struct {
+	Name        string
+	Operation   string // Apply or Update
+	Subresource string
+	Version     string
+}
+
+func (o Ownership) manager(entry metav1.ManagedFieldsEntry) Manager {
+	version, _ := o.version(entry)
+	return Manager{entry.Manager, string(entry.Operation), entry.Subresource, version}
+}
+
+// String is "name (Update)" or "name (Update of status)", whatever the version.
+func (m Manager) String() string {
+	if m.Subresource != "" {
+		return fmt.Sprintf("%s (%s of %s)", m.Name, m.Operation, m.Subresource)
+	}
+	return fmt.Sprintf("%s (%s)", m.Name, m.Operation)
+}
+
 // Writer is a field manager that wrote objects at a version that is to go, as
 // far as managedFields tell. They tell nothing of readers, and nothing any more
 // of writes whose entries have been moved.
 type Writer struct {
-	Manager     string
-	Operation   string // Apply or Update
-	Subresource string
-	Version     string
-	Objects     int64
-	Last        time.Time            // the latest of its writes, to the second
-	Object      types.NamespacedName // the object of that write
+	Manager Manager
+	Objects int64
+	Last    time.Time            // the latest of its writes, to the second
+	Object  types.NamespacedName // the object of that write
 }
-
-// writerKey tells writers apart.
-type writerKey struct{ manager, operation, subresource, version string }
-
-func (w Writer) key() writerKey { return writerKey{w.Manager, w.Operation, w.Subresource, w.Version} }
 
 // latestFirst orders writers, those of the same second by name.
 func latestFirst(a, b Writer) int {
-	return cmp.Or(b.Last.Compare(a.Last), strings.Compare(a.Manager, b.Manager), strings.Compare(a.Operation, b.Operation),
-		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Version, b.Version))
+	x, y := a.Manager, b.Manager
+	return cmp.Or(b.Last.Compare(a.Last), strings.Compare(x.Name, y.Name), strings.Compare(x.Operation, y.Operation),
+		strings.Compare(x.Subresource, y.Subresource), strings.Compare(x.Version, y.Version))
 }
 
 // noteWriters collects who wrote an object at a version that is to go.
@@ -42,10 +57,9 @@ func (w *Walk) noteWriters(item *metav1.PartialObjectMetadata) {
 		if !w.Ownership.leaving(entry) {
 			continue
 		}
-		version, _ := w.Ownership.version(entry)
+		by := w.Ownership.manager(entry)
 		w.collector.wrote(Writer{
-			Manager: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Version: version,
-			Objects: 1, Last: w.writtenAt(entry, version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
+			Manager: by, Objects: 1, Last: w.writtenAt(entry, by.Version), Object: types.NamespacedName{Namespace: item.Namespace, Name: item.Name},
 		})
 	}
 }

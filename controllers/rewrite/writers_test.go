@@ -31,9 +31,9 @@ func TestWritersAtVersionsThatGoAreCollected(t *testing.T) {
 				result.Writers[i].Last = result.Writers[i].Last.UTC()
 			}
 			g.Expect(result.Writers).To(ConsistOf(
-				Writer{Manager: "tool", Operation: "Apply", Version: "v1alpha1", Objects: 9, Last: late, Object: object("o00003")},
-				Writer{Manager: "tool", Operation: "Update", Version: "v1alpha1", Objects: 9, Last: early},
-				Writer{Manager: "controller", Operation: "Update", Subresource: "status", Version: "v1alpha1", Objects: 9, Last: early},
+				Writer{Manager: Manager{Name: "tool", Operation: "Apply", Version: "v1alpha1"}, Objects: 9, Last: late, Object: object("o00003")},
+				Writer{Manager: Manager{Name: "tool", Operation: "Update", Version: "v1alpha1"}, Objects: 9, Last: early},
+				Writer{Manager: Manager{Name: "controller", Operation: "Update", Subresource: "status", Version: "v1alpha1"}, Objects: 9, Last: early},
 			))
 		})
 	}
@@ -53,8 +53,8 @@ func TestAWriterThatComesBetweenTheListAndTheRepairIsCollectedToo(t *testing.T) 
 	_, result, err := walkOver(s, repairing)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.Writers).To(ConsistOf(
-		And(HaveField("Manager", "tool"), HaveField("Objects", int64(3))),
-		And(HaveField("Manager", "late"), HaveField("Objects", int64(1)))))
+		And(HaveField("Manager.Name", "tool"), HaveField("Objects", int64(3))),
+		And(HaveField("Manager.Name", "late"), HaveField("Objects", int64(1)))))
 }
 
 func TestWritersAreNotCollectedWhileNoVersionGoes(t *testing.T) {
@@ -85,9 +85,9 @@ func TestAHundredWritersAreNamedThatWroteLast(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 250}))
 	g.Expect(result.Writers).To(HaveLen(maxWriters))
-	g.Expect(result.Writers[0]).To(And(HaveField("Manager", "everywhere"), HaveField("Objects", int64(250)), HaveField("Last", BeTemporally("==", late))))
+	g.Expect(result.Writers[0]).To(And(HaveField("Manager.Name", "everywhere"), HaveField("Objects", int64(250)), HaveField("Last", BeTemporally("==", late))))
 	for i, w := range result.Writers[1:] {
-		g.Expect(w.Manager).To(Equal(fmt.Sprintf("tool-%03d", 249-i)))
+		g.Expect(w.Manager.Name).To(Equal(fmt.Sprintf("tool-%03d", 249-i)))
 	}
 	g.Expect(result.LastWrites).To(HaveKeyWithValue("v1alpha1", BeTemporally("==", late)))
 }
@@ -98,9 +98,9 @@ func TestTheLatestWriteIsKnownHoweverManyWrite(t *testing.T) {
 	collector := &collector{}
 	collector.begin()
 	for i := range 300 {
-		collector.wrote(Writer{Manager: fmt.Sprint(i), Version: "v1alpha1", Last: late})
+		collector.wrote(Writer{Manager: Manager{Name: fmt.Sprint(i), Version: "v1alpha1"}, Last: late})
 	}
-	collector.wrote(Writer{Manager: "older", Version: "v1beta1", Last: early})
+	collector.wrote(Writer{Manager: Manager{Name: "older", Version: "v1beta1"}, Last: early})
 	g.Expect(collector.snapshot().LastWrites).To(Equal(map[string]time.Time{"v1alpha1": late, "v1beta1": early}))
 	g.Expect(collector.snapshot().Writers).To(HaveLen(maxWriters))
 }
