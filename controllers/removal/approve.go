@@ -42,7 +42,7 @@ func (r *Reconciler) approve(ctx context.Context, crd *apiextensionsv1.CustomRes
 		err = r.syncApproval(ctx, crd.Name)
 	}
 	if err != nil {
-		r.states.forgetAnswer(client.ObjectKeyFromObject(removal)) // or the next try would find it noted
+		r.states.forgetAnswer(removal) // or the next try would find it noted
 	}
 	return err
 }

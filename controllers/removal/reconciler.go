@@ -88,7 +88,7 @@ func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, fr
 	}
 	e.verdict = verdict.Judge(e.situation)
 	if e.verdict.Closes {
-		r.states.closed(name, e.situation.Now)
+		r.states.closed(e.before, e.situation.Now)
 	}
 	if e.crd != nil {
 		r.ask(e.before, e.situation, e.verdict)

@@ -78,27 +78,30 @@ func open(removal *v1alpha1.VersionRemoval) bool {
 	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
 }
 
-// closed notes that a gate is closed and may be for long.
-func (s *stateStore) closed(name types.NamespacedName, now time.Time) {
+// with hands out the state of a VersionRemoval, if there is one of this very one.
+func (s *stateStore) with(removal *v1alpha1.VersionRemoval, do func(*state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if is := s.states[name]; is != nil {
-		is.closedAt = now
+	if is := s.states[client.ObjectKeyFromObject(removal)]; is != nil && is.uid == removal.UID {
+		do(is)
 	}
+}
+
+// closed notes that a gate is closed and may be for long.
+func (s *stateStore) closed(removal *v1alpha1.VersionRemoval, now time.Time) {
+	s.with(removal, func(is *state) { is.closedAt = now })
 }
 
 // answered notes an answer, and returns whether it is another one than before. When
 // managedFields were looked through makes no other answer of it.
 func (s *stateStore) answered(removal *v1alpha1.VersionRemoval, proof *v1alpha1.ProofStatus) (changed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	is := s.states[client.ObjectKeyFromObject(removal)]
-	if is == nil || is.uid != removal.UID {
-		return true
-	}
-	before, now := is.answer, &answer{generation: removal.Generation, proof: proof}
-	is.answer = now
-	return before == nil || !before.same(*now)
+	changed = true
+	s.with(removal, func(is *state) {
+		now := &answer{generation: removal.Generation, proof: proof}
+		changed = is.answer == nil || !is.answer.same(*now)
+		is.answer = now
+	})
+	return changed
 }
 
 func (a answer) same(b answer) bool {
@@ -109,23 +112,18 @@ func (a answer) same(b answer) bool {
 }
 
 // answerTo is the answer to a VersionRemoval as it is now; nil if there is none.
-func (s *stateStore) answerTo(removal *v1alpha1.VersionRemoval) *answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	is := s.states[client.ObjectKeyFromObject(removal)]
-	if is == nil || is.uid != removal.UID || is.answer == nil || is.answer.generation != removal.Generation {
-		return nil
-	}
-	return is.answer
+func (s *stateStore) answerTo(removal *v1alpha1.VersionRemoval) (answer *answer) {
+	s.with(removal, func(is *state) {
+		if is.answer != nil && is.answer.generation == removal.Generation {
+			answer = is.answer
+		}
+	})
+	return answer
 }
 
 // forgetAnswer drops an answer that could not be given.
-func (s *stateStore) forgetAnswer(name types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if is := s.states[name]; is != nil {
-		is.answer = nil
-	}
+func (s *stateStore) forgetAnswer(removal *v1alpha1.VersionRemoval) {
+	s.with(removal, func(is *state) { is.answer = nil })
 }
 
 // forget drops a VersionRemoval, and returns the CRD that it was about.
