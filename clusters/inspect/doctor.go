@@ -99,14 +99,14 @@ func (c *Cluster) aggregated(ctx context.Context, crd *apiextensionsv1.CustomRes
 }
 
 // locations reads the metadata of all objects of a CRD: what is being deleted, and how many lie in each Namespace.
-func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (dying doctor.Known[[]doctor.Terminating], in doctor.Known[map[string]int]) {
+func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (terminating doctor.Known[[]doctor.Terminating], in doctor.Known[map[string]int]) {
 	version := storedOrServed(crd)
 	if version == "" {
-		dying.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
-		in.Not = dying.Not
-		return dying, in
+		terminating.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
+		in.Not = terminating.Not
+		return terminating, in
 	}
-	restart := func() { dying.Value, in.Value = nil, map[string]int{} }
+	restart := func() { terminating.Value, in.Value = nil, map[string]int{} }
 	restart()
 	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}
 	err := c.pages(ctx, defaultPageSize, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
@@ -118,16 +118,16 @@ func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomReso
 			o := &page.Items[i]
 			in.Value[o.Namespace]++
 			if o.DeletionTimestamp != nil {
-				dying.Value = append(dying.Value, doctor.Terminating{Name: nameOf(o), Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
+				terminating.Value = append(terminating.Value, doctor.Terminating{Name: nameOf(o), Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
 			}
 		}
 		return page.Continue, nil
 	})
 	if err != nil {
-		dying.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
-		in.Not = dying.Not
+		terminating.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
+		in.Not = terminating.Not
 	}
-	return dying, in
+	return terminating, in
 }
 
 // storedOrServed is a version to read objects at: the storage version if it is served.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -120,7 +119,7 @@ func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot,
 		cluster = s.ContextName
 	}
 	taken, err := inspect.Take(ctx, cfg, inspect.Options{
-		Cluster: cluster, CRDs: names, LabelKey: s.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, s.LabelKey),
+		Cluster: cluster, CRDs: names, LabelKey: s.LabelKey,
 		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames, Tell: progress.NewObjects(s.ErrOut).Tell,
 	})
 	if err != nil {

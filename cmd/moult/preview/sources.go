@@ -1,0 +1,153 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// source is where something is known about a cluster: a snapshot's file, or a context of the kubeconfig. The zero value is
+// none.
+type source struct {
+	entry     string // as the user wrote it; empty if there was none
+	place     string
+	isContext bool
+}
+
+func (s source) flag() string {
+	if s.isContext {
+		return "--context"
+	}
+	return "--snapshot"
+}
+
+// sources finds the entry point that each --snapshot and --context is for.
+func (p *command) sources() (map[string][]source, error) {
+	byEntry, files := map[string][]source{}, map[string]string{}
+	add := func(texts []string, isContext bool) error {
+		for _, text := range texts {
+			s := source{place: text, isContext: isContext}
+			if entry, place, named := strings.Cut(text, "="); named && p.isEntry(entry) {
+				s.entry, s.place = entry, place
+			}
+			entry, err := p.entryOf(s, text)
+			if err != nil {
+				return err
+			}
+			if other, twice := files[s.place]; twice && !isContext && other != entry {
+				return fmt.Errorf("--snapshot %s is given for %s and for %s; one file is of one cluster", s.place, other, entry)
+			}
+			files[s.place] = entry
+			byEntry[entry] = append(byEntry[entry], s)
+		}
+		return nil
+	}
+	if err := add(p.snapshots, false); err != nil {
+		return nil, err
+	}
+	return byEntry, add(p.contexts, true)
+}
+
+// isEntry tells whether a name stands for an entry point: its path, or the last part of that.
+func (p *command) isEntry(name string) bool {
+	return slices.ContainsFunc(p.entries, isCalled(name))
+}
+
+func isCalled(name string) func(string) bool {
+	return func(entry string) bool { return path.Clean(entry) == path.Clean(name) || path.Base(entry) == name }
+}
+
+func (p *command) entryOf(s source, text string) (string, error) {
+	var meant []string
+	for _, entry := range p.entries {
+		if s.entry != "" && isCalled(s.entry)(entry) {
+			meant = append(meant, entry)
+		}
+	}
+	label, place, isLabelled := strings.Cut(text, "=")
+	switch {
+	case len(p.entries) == 0 && isLabelled && !p.isThere(s):
+		return "", fmt.Errorf("%s %s is for the entry point %s, and there is no --entry; name it with --entry, or write %[1]s %[4]s", s.flag(), text, label, place)
+	case len(p.entries) == 0:
+		return "", nil
+	case len(meant) == 1:
+		return meant[0], nil
+	case len(meant) > 1:
+		return "", fmt.Errorf("%s %s could be for %s; write the whole path", s.flag(), text, strings.Join(meant, " or "))
+	case len(p.entries) == 1 && !strings.Contains(text, "="):
+		return p.entries[0], nil
+	case isLabelled:
+		return "", fmt.Errorf("%s %s: there is no entry point %s among %s; correct the name, or add it with --entry", s.flag(), text, label, strings.Join(p.entries, ", "))
+	}
+	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", s.flag(), text, path.Base(p.entries[0]), s.place)
+}
+
+// isThere tells whether a text with an equals sign in it is the name of a file or of a context.
+func (p *command) isThere(s source) bool {
+	if s.isContext {
+		return slices.Contains(p.Contexts(), s.place)
+	}
+	_, err := os.Stat(s.place)
+	return err == nil
+}
+
+// read reads what is known about a cluster, and says where from.
+func (p *command) read(ctx context.Context, s source) (known *snapshot.Snapshot, from string, err error) {
+	switch {
+	case s.place == "":
+		return nil, "", nil
+	case s.isContext:
+		known, err = p.ask(ctx, s.place)
+		if err != nil {
+			return nil, "", fmt.Errorf("--context %s: %w", s.place, err)
+		}
+		return known, "context " + s.place, nil
+	}
+	content, err := os.ReadFile(s.place)
+	if err != nil {
+		return nil, "", fmt.Errorf("--snapshot: %w; `moult snapshot --context CONTEXT -f %s` writes one", err, s.place)
+	}
+	if known, err = snapshot.Read(content); err != nil {
+		return nil, "", fmt.Errorf("--snapshot %s: %w", s.place, err)
+	}
+	return known, "snapshot " + path.Base(s.place), nil
+}
+
+// ask takes a snapshot of the cluster of a context.
+func (p *command) ask(ctx context.Context, contextName string) (*snapshot.Snapshot, error) {
+	f := *p.Factory
+	f.ContextName = contextName
+	cfg, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	taken, err := inspect.Take(ctx, cfg, inspect.Options{
+		Cluster: contextName, LabelKey: p.LabelKey, MoultVersion: start.Version(), Tell: progress.NewObjects(p.ErrOut).Tell,
+	})
+	if err != nil {
+		return nil, cli.ReadError(err)
+	}
+	return taken, nil
+}
+
+// checkCluster refuses a snapshot that says itself that it is of another entry point's cluster.
+func (p *command) checkCluster(entry string, from source, s *snapshot.Snapshot) error {
+	if s == nil || entry == "" || from.isContext {
+		return nil
+	}
+	for _, other := range p.entries {
+		if other != entry && isCalled(s.Cluster)(other) && !isCalled(s.Cluster)(entry) {
+			return fmt.Errorf("--snapshot %s is of the cluster %s, and was given for %s; look at which file is for which entry point", from.place, s.Cluster, entry)
+		}
+	}
+	return nil
+}
