@@ -28,3 +28,16 @@ func Leaving(clusters []Delivered) (manifests.Plan, map[manifests.GroupKind][]st
 	}
 	return plan, leaving
 }
+
+// LeftBehind are the places in the files of a repository that name one of the versions that leave.
+func LeftBehind(files []manifests.File, plan manifests.Plan, leaving map[manifests.GroupKind][]string) []manifests.Reference {
+	var found []manifests.Reference
+	for _, result := range manifests.Rewrite(files, plan) {
+		for _, reference := range result.References {
+			if slices.Contains(leaving[reference.GroupKind], reference.Version) {
+				found = append(found, reference)
+			}
+		}
+	}
+	return found
+}

@@ -3,7 +3,6 @@ package preview
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
@@ -65,8 +64,8 @@ func nameOf(entry string, from source, several int) string {
 	return entry
 }
 
-// leftBehind are the places in the files that name a version that leaves: of the whole repository, if it is the
-// repository that is looked at, and else of what was named.
+// leftBehind looks for versions that leave in the whole repository, if it is the repository that is looked at, and else in
+// what was named.
 func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifests.Reference, error) {
 	if s.tree == nil {
 		return nil, nil
@@ -87,13 +86,5 @@ func (s side) leftBehind(clusters []preview.Delivered, whole bool) ([]manifests.
 	for i := range files {
 		files[i].Name = s.tree.Relative(files[i].Name)
 	}
-	var hits []manifests.Reference
-	for _, result := range manifests.Rewrite(files, plan) {
-		for _, hit := range result.References {
-			if slices.Contains(leaving[hit.GroupKind], hit.Version) {
-				hits = append(hits, hit)
-			}
-		}
-	}
-	return hits, nil
+	return preview.LeftBehind(files, plan, leaving), nil
 }
