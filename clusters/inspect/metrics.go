@@ -105,7 +105,7 @@ func sample(line string) (labels map[string]string, value float64, err error) {
 	return labels, value, nil
 }
 
-// valueOf is the value of a sample whose type stands in a line that was not read.
+// valueOf is the value of a sample whose type is in a line that was not read.
 func valueOf(metric *dto.Metric) float64 { return metric.GetUntyped().GetValue() }
 
 // note adds a sample to what is known of a version.

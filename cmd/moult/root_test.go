@@ -30,7 +30,7 @@ func TestWhatIsNoCommandIsRefused(t *testing.T) {
 	}{
 		"the command is unknown":      {[]string{"stauts"}, "unknown command \"stauts\" for moult; see moult --help", cli.ExitError},
 		"there is no such check":      {[]string{"check", "flux"}, `unknown command "flux" for moult check; see moult check --help`, cli.ExitError},
-		"nothing to check is named":   {[]string{"check"}, "moult check what? name one of argocd", cli.ExitError},
+		"nothing to check is named":   {[]string{"check"}, "moult check needs a subcommand: argocd", cli.ExitError},
 		"the shell is unknown":        {[]string{"completion", "tcsh"}, `unknown command "tcsh" for moult completion`, cli.ExitError},
 		"the file is missing":         {[]string{"check", "argocd", "--file", "/nowhere"}, "--file /nowhere cannot be read", cli.ExitError},
 		"the file holds no argocd-cm": {[]string{"check", "argocd", "--file", "/dev/null"}, "give it the output of `kustomize build`", cli.ExitError},

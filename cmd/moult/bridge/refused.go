@@ -10,7 +10,7 @@ import (
 )
 
 // refused is the error for an intermediate CRD that the API server would not take in place of the old one. What the old one
-// has as well is told, since an API server that has taken it may bear with it.
+// has as well is printed as a note: an API server that has the old one may accept it again.
 func (b *command) refused(before, made *apiextensionsv1.CustomResourceDefinition) error {
 	for _, r := range crdrefusal.Of(before, made) {
 		if !r.Known {

@@ -26,8 +26,8 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-// patient is a CRD that Flux applies with the label, and that is migrated.
-func patient(t *testing.T) *world {
+// healthy is a CRD that Flux applies with the label, and that is migrated.
+func healthy(t *testing.T) *world {
 	t.Helper()
 	group := builders.UniqueGroup(t)
 	w := &world{suite.WorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1"))}
@@ -66,8 +66,8 @@ func (w *world) check(id doctor.ID, args ...string) (doctor.Result, int) {
 	return doctor.Result{}, 0
 }
 
-func TestTheDoctorHasALineForEachCheckOfAHealthyPatient(t *testing.T) {
-	w := patient(t)
+func TestTheDoctorHasALineForEachCheckOfAHealthyCRD(t *testing.T) {
+	w := healthy(t)
 	got := without(aside, w.Run("doctor", w.CRD.Name, "--helm"))
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 	w.Expect(got.ErrOut).To(BeEmpty())
@@ -83,7 +83,7 @@ func TestTheDoctorHasALineForEachCheckOfAHealthyPatient(t *testing.T) {
 }
 
 func TestTheDoctorTellsProblemsFirst(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	w.Merges("kubectl-edit", `{"metadata":{"labels":{"`+w.Label+`":null}}}`)
 	w.Merges("kubectl-label", `{"metadata":{"labels":{"`+w.Label+`":"true"}}}`)
 	got := without(aside, w.Run("doctor", w.CRD.Name))
@@ -102,7 +102,7 @@ func TestTheDoctorTellsProblemsFirst(t *testing.T) {
 }
 
 func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	w.gate()
 	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
 	got := without(aside, w.Run("doctor", w.CRD.Name, "--helm", "--kubeconfig", reader))
@@ -164,7 +164,7 @@ func TestTheDoctorReadsHelmsReleases(t *testing.T) {
 			}, evidence: "holds 1 Widget at v1alpha1 in its deployed revision 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := patient(t)
+			w := healthy(t)
 			if c.annotation != "" {
 				w.Merges("kubectl-annotate", `{"metadata":{"annotations":{"helm.sh/resource-policy":"`+c.annotation+`"}}}`)
 			}
@@ -187,7 +187,7 @@ func TestTheDoctorReadsHelmsReleases(t *testing.T) {
 }
 
 func TestTheDoctorNamesASecretThatIsNoRelease(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	namespace := w.stores(revision(1, "deployed", w.manifest("helm.sh/resource-policy: keep"), nil))
 	w.secret(namespace, "sh.helm.release.v1.broken.v1", []byte("?"))
 	r, code := w.check(doctor.HelmKeep, "--helm-namespace", namespace)
@@ -197,7 +197,7 @@ func TestTheDoctorNamesASecretThatIsNoRelease(t *testing.T) {
 }
 
 func TestTheDoctorReadsTheReleasesThatItMay(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	mine, others := w.stores(revision(1, "deployed", w.manifest(""), nil)), w.Namespace()
 	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
 	w.allows(reader, mine, running.Rule("", "secrets", "list"))
@@ -208,7 +208,7 @@ func TestTheDoctorReadsTheReleasesThatItMay(t *testing.T) {
 }
 
 func TestTheDoctorSeesWhatCannotDie(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	w.Expect(builders.CreateObjects(w.T.Context(), cp.Config, w.GR.WithVersion("v1"), "default", 3, builders.Each(func(o *unstructured.Unstructured) {
 		if o.GetName() != "object-00001" {
 			o.SetFinalizers([]string{"example.com/door"})
@@ -229,7 +229,7 @@ func TestTheDoctorSeesWhatCannotDie(t *testing.T) {
 }
 
 func TestTheDoctorSeesObjectsWhoseNamespaceIsGone(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	gone := w.Namespace()
 	for _, namespace := range []string{"default", gone} {
 		w.Expect(builders.CreateObjects(w.T.Context(), cp.Config, w.GR.WithVersion("v1"), namespace, 2)).To(Succeed())
@@ -249,7 +249,7 @@ func TestTheDoctorSeesObjectsWhoseNamespaceIsGone(t *testing.T) {
 func TestTheDoctorSeesOtherMigrators(t *testing.T) {
 	for _, group := range []string{doctor.KSVM, doctor.InTree} {
 		t.Run(group, func(t *testing.T) {
-			w := patient(t)
+			w := healthy(t)
 			w.tells(group, "ended", w.GR.Group, "Succeeded")
 			w.tells(group, "another", "gadgets.example.com", "Running")
 			r, _ := w.check(doctor.OtherMigrators)
@@ -263,7 +263,7 @@ func TestTheDoctorSeesOtherMigrators(t *testing.T) {
 }
 
 func TestTheDoctorSeesASecondMoult(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	w.Merges("kubectl-label", `{"metadata":{"labels":{"another.example.com/migrate":"true"}}}`)
 	opts := running.Quick(w.GR.Group)
 	opts.LabelKey = "another.example.com/migrate"
@@ -275,7 +275,7 @@ func TestTheDoctorSeesASecondMoult(t *testing.T) {
 }
 
 func TestTheDoctorAsksTheGatesAndArgoCD(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	w.gate()
 	r, code := w.check(doctor.Gates)
 	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Warning), HaveField("Why", "nobody has answered it"))))
@@ -312,7 +312,7 @@ func TestTheDoctorSaysWhatToDoNext(t *testing.T) {
 			w.Expect(got.Code).To(Equal(c.code))
 		})
 	}
-	w := patient(t)
+	w := healthy(t)
 	got := w.Run("doctor", w.CRD.Name, "widgets", "-o", "json")
 	w.Expect(got.Out).To(HavePrefix("{\n  \"ok\": false,"), "it vouches for nothing")
 	w.Expect(got.Code).To(Equal(cli.ExitError))

@@ -19,7 +19,7 @@ import (
 const mutates = 36
 
 func TestTheDoctorSaysWhatTheServerLacks(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	r, code := w.check(doctor.Kubernetes)
 	w.Expect(code).To(Equal(cli.ExitDone))
 	w.Expect(r.Outcome).To(Equal(doctor.Passed))
@@ -37,7 +37,7 @@ func TestTheDoctorSaysWhatTheServerLacks(t *testing.T) {
 }
 
 func TestTheDoctorSeesAnAggregatedServer(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	r, code := w.check(doctor.Aggregation)
 	w.Expect(code).To(Equal(cli.ExitDone))
 	w.Expect(r.Outcome).To(Equal(doctor.Passed))

@@ -48,7 +48,7 @@ func TestTheDoctorKnowsOfWritesToTheStatusThatAreRefused(t *testing.T) {
 }
 
 func TestTheDoctorAsksRBACAboutTheController(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	r, code := w.check(doctor.StatusWrites, "--controller", "alice")
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Why", "alice may not patch the status of the CRD"))))
@@ -84,7 +84,7 @@ func (w *world) mayWriteAll(user string) bool {
 }
 
 func TestTheDoctorTakesMoultsServiceAccountForTheController(t *testing.T) {
-	w := patient(t)
+	w := healthy(t)
 	c := kubernetes.NewForConfigOrDie(cp.Config).CoreV1()
 	_, err := c.Namespaces().Create(w.T.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "moult-system"}}, metav1.CreateOptions{})
 	w.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())

@@ -129,7 +129,7 @@ func (m *command) run(ctx context.Context, names []string) error {
 	if m.dryRun {
 		return m.tryAll(ctx, cfg, names)
 	}
-	results, errs, err := m.survey(ctx, names)
+	results, errs, err := m.eligible(ctx, names)
 	if err != nil {
 		return err
 	}

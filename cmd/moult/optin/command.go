@@ -24,7 +24,7 @@ type command struct {
 	selection selection
 }
 
-// vendorFolder is where the Component goes unless somebody says otherwise.
+// vendorFolder is where the Component goes without --folder.
 const vendorFolder = "moult-opt-in"
 
 // NewCommand makes the subcommand.
@@ -40,8 +40,9 @@ that has the Component already is left as it is.
 
 The Component is written into a folder of its own beside the kustomization, so a
 build fetches nothing. --folder names another place, and if the Component is there
-already, it is shared; --ref refers to Moult's own repository instead. Flags that a
-kustomization which sets the label already cannot follow are told.
+already, it is shared; --ref refers to Moult's own repository instead. If the
+kustomization sets the label already, nothing is written, and flags that ask for
+something else are named.
 
 A CRD that carries the label with the value "false" is left alone. --crds and
 --annotated choose some of the CRDs.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/preview"
-	"github.com/moult-dev/moult/policies/preview/output"
 )
 
 // The exit codes of moult preview, which a pipeline decides by.
@@ -167,7 +166,7 @@ func (p *command) validate() error {
 	return nil
 }
 
-// ending is the exit code that a verdict stands for.
+// ending is the exit code of a verdict.
 func (p *command) ending(v preview.Verdict) error {
 	switch v {
 	case preview.Safe:
@@ -181,8 +180,4 @@ func (p *command) ending(v preview.Verdict) error {
 		return cli.Ended{Code: exitUnknown}
 	}
 	return nil
-}
-
-func (p *command) markdownOptions() output.MarkdownOptions {
-	return output.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: output.Links(p.links)}
 }

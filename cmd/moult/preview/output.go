@@ -12,59 +12,61 @@ import (
 
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/preview"
-	format "github.com/moult-dev/moult/policies/preview/output"
+	report "github.com/moult-dev/moult/policies/preview/output"
 )
 
-// destination is a format, and where it goes.
-type destination struct{ format, file string }
+// format is how a report is written. The set is closed.
+type format string
 
-// formats are all formats but text, whose looks depend on where it goes.
-var formats = map[string]func(*command, preview.Report) ([]byte, error){
-	"markdown": func(p *command, r preview.Report) ([]byte, error) {
-		return []byte(format.Markdown(r, p.markdownOptions())), nil
-	},
-	"json": func(_ *command, r preview.Report) ([]byte, error) { return format.JSON(r) },
-	"html": func(p *command, r preview.Report) ([]byte, error) {
-		var page bytes.Buffer
-		err := format.HTML(&page, r, format.PageOptions{Links: format.Links(p.links)})
-		return page.Bytes(), err
-	},
-	"annotations": func(_ *command, r preview.Report) ([]byte, error) { return []byte(format.Annotations(r)), nil },
-	"codequality": func(_ *command, r preview.Report) ([]byte, error) { return format.CodeQuality(r) },
+const (
+	annotations format = "annotations" // for GitHub
+	codeQuality format = "codequality" // for GitLab
+	html        format = "html"
+	jsonFormat  format = "json"
+	markdown    format = "markdown"
+	text        format = "text"
+)
+
+var formats = []format{annotations, codeQuality, html, jsonFormat, markdown, text}
+
+// formatNames are what --output takes.
+func formatNames() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return names
 }
 
-func formatNames() []string {
-	names := []string{"text"}
-	for name := range formats {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+// destination is a format, and where it goes: a file, or standard output if there is none.
+type destination struct {
+	format format
+	file   string
 }
 
 // parseOutputs reads FORMAT and FORMAT=FILE. One format may go to standard output.
 func parseOutputs(given []string) ([]destination, error) {
 	if len(given) == 0 {
-		given = []string{"text"}
+		given = []string{string(text)}
 	}
 	var outputs []destination
 	printed := ""
-	for _, text := range given {
-		format, file, toFile := strings.Cut(text, "=")
+	for _, value := range given {
+		name, file, toFile := strings.Cut(value, "=")
 		switch {
-		case !slices.Contains(formatNames(), format):
-			return nil, fmt.Errorf("--output %s: there is no format %q; there are %s", text, format, strings.Join(formatNames(), ", "))
+		case !slices.Contains(formats, format(name)):
+			return nil, fmt.Errorf("--output %s: there is no format %q; there are %s", value, name, strings.Join(formatNames(), ", "))
 		case toFile && file == "":
-			return nil, fmt.Errorf("--output %s names no file; write it like %s=FILE", text, format)
+			return nil, fmt.Errorf("--output %s names no file; write it like %s=FILE", value, name)
 		case !toFile && printed != "":
-			return nil, fmt.Errorf("--output %s and --output %s would both be printed; give one of them a file, like %[2]s=FILE", printed, format)
+			return nil, fmt.Errorf("--output %s and --output %s would both be printed; give one of them a file, like %[2]s=FILE", printed, name)
 		case !toFile:
-			printed = format
+			printed = name
 		}
 		if toFile && slices.ContainsFunc(outputs, func(o destination) bool { return o.file == file }) {
-			return nil, fmt.Errorf("--output %s: another output goes to %s already", text, file)
+			return nil, fmt.Errorf("--output %s: another output goes to %s already", value, file)
 		}
-		outputs = append(outputs, destination{format, file})
+		outputs = append(outputs, destination{format(name), file})
 	}
 	return outputs, nil
 }
@@ -74,12 +76,7 @@ func (p *command) write(r preview.Report, outputs []destination) error {
 	contents := make([][]byte, len(outputs))
 	for i, o := range outputs {
 		var err error
-		if o.format == "text" {
-			contents[i], err = p.text(r, o.file != "")
-		} else {
-			contents[i], err = formats[o.format](p, r)
-		}
-		if err != nil {
+		if contents[i], err = p.render(r, o); err != nil {
 			return fmt.Errorf("--output %s: %w", o.format, err)
 		}
 	}
@@ -97,19 +94,33 @@ func (p *command) write(r preview.Report, outputs []destination) error {
 	return nil
 }
 
-// text has colour and the terminal's width where it goes to one.
-func (p *command) text(r preview.Report, toFile bool) ([]byte, error) {
-	var text bytes.Buffer
-	color, width := false, 0
-	if !toFile {
-		color, width = looksOf(p.Out)
+func (p *command) render(r preview.Report, to destination) ([]byte, error) {
+	var content bytes.Buffer
+	switch to.format {
+	case annotations:
+		return []byte(report.Annotations(r)), nil
+	case codeQuality:
+		return report.CodeQuality(r)
+	case html:
+		err := report.HTML(&content, r, report.PageOptions{Links: report.Links(p.links)})
+		return content.Bytes(), err
+	case jsonFormat:
+		return report.JSON(r)
+	case markdown:
+		return []byte(report.Markdown(r, report.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: report.Links(p.links)})), nil
+	case text:
+		color, width := false, 0
+		if to.file == "" {
+			color, width = terminal(p.Out)
+		}
+		err := report.Text(&content, r, color, width)
+		return content.Bytes(), err
 	}
-	err := format.Text(&text, r, color, width)
-	return text.Bytes(), err
+	return nil, fmt.Errorf("there is no format %q", to.format) // parseOutputs refuses it
 }
 
-// looksOf tells whether a stream is a terminal that wants colour, and how wide it is; 0 if that cannot be told.
-func looksOf(out io.Writer) (color bool, width int) {
+// terminal tells whether a stream is a terminal that wants colour, and how wide it is; 0 if that cannot be told.
+func terminal(out io.Writer) (color bool, width int) {
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false, 0

@@ -20,7 +20,7 @@ import (
 	"github.com/moult-dev/moult/policies/manifests"
 )
 
-// command turns manifests in files to the storage versions of their CRDs.
+// command converts manifests in files to the storage versions of their CRDs.
 type command struct {
 	*cli.Factory
 	crdsAt string
@@ -36,24 +36,24 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rewrite PATH... --crds PATH",
 		Short: "Convert manifests in files to the storage version of their CRD",
-		Long: `Turn the custom resources in files to the storage version of their CRD: the
+		Long: `Convert the custom resources in files to the storage version of their CRD: the
 apiVersion of manifests, also in Lists and in patches, the targets of Kustomize's
 patches, and the health checks of Flux. Only the version is changed; everything
 else in a file stays as it is, byte for byte.
 
-Manifests leave the versions that the CRD marks as deprecated, does not serve, or
-does not list any more, and those named by --from. What stands at another version that
-is served stays there, and is counted at the end.
+Manifests are converted from versions that the CRD marks as deprecated, does not serve
+or does not list, and from those named by --from. Manifests at another version are left
+as they are, and counted at the end.
 
-A manifest is changed only if the API server would make the same of it at both
+A manifest is converted only if the API server would store the same object at both
 versions: conversion is None, and the new schema knows every field and has the same
 defaults. The others are listed with the reason, for a person; so are templates of
 Helm charts, and patches whose target is in none of the files.
 
 A PATH is a file, or a folder with all YAML and JSON files in it and below, except
-folders called .git. A PATH that is a symbolic link stands for what it leads to. Links
-below are left out, and told if they lead out of what was named: nothing outside of it
-is written, and what is at an old version there is left for a person.
+folders called .git. If a PATH is a symbolic link, the files that it leads to are
+converted. Links below a PATH are not followed, and nothing outside of the PATHs is
+written; if a link leads out of them, what is at an old version there is listed.
 
 Exit codes:
   0    nothing is left at an old version; with --dry-run, nothing would be
@@ -117,7 +117,7 @@ func (r *command) run(ctx context.Context, paths []string, stdin io.Reader) erro
 		report.add(result.References)
 	}
 	report.add(tree.Left(plan))
-	if err := r.tellRewritten(report); err != nil {
+	if err := r.print(report); err != nil {
 		return err
 	}
 	return r.TellAll(append(failed, report.verdict()))
@@ -154,7 +154,7 @@ func (r *command) checkFrom(crds []*apiextensionsv1.CustomResourceDefinition) er
 		for _, v := range crd.Spec.Versions {
 			for _, from := range r.from {
 				if len(crds) == 1 && v.Storage && v.Name == from {
-					return fmt.Errorf("%s stores at %s, so nothing can be turned from it; look at --from and --crds", crd.Name, from)
+					return fmt.Errorf("%s stores at %s, so nothing can be converted from it; look at --from and --crds", crd.Name, from)
 				}
 			}
 		}

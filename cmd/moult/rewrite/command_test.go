@@ -84,7 +84,7 @@ func TestRewriteLeavesVersionsThatAreAskedFor(t *testing.T) {
 	got := run(t, "apps", "--crds", "crds")
 	g.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 	g.Expect(got.Out).To(Equal("0 places changed, 0 left for a person\n"+
-		"1 manifest is at v1alpha1, which is served and not deprecated: --from v1alpha1 turns it, too\n"), "nobody has said that it is to go")
+		"1 manifest is at v1alpha1, which is served and not deprecated: --from v1alpha1 converts it, too\n"), "nobody has said that it is to go")
 	g.Expect(clitest.Read(g, "apps/rose.yaml")).To(Equal(clitest.Rose))
 	got = run(t, "apps", "--crds", "crds", "-o", "json")
 	var report rewritten
@@ -192,7 +192,7 @@ func TestRewriteRefuses(t *testing.T) {
 		"not that CRD":               {[]string{"apps", "--crds", "crds", "--crd", "gadgets.example.com"}, "there is no gadgets.example.com in crds"},
 		"a CRD of long ago":          {[]string{"apps", "--crds", "old"}, "--crds: widgets.yaml:1: CustomResourceDefinition widgets.example.com is written as apiextensions.k8s.io/v1beta1"},
 		"no storage version":         {[]string{"apps", "--crds", "storage"}, "widgets.example.com: spec.versions: none of v1 has storage: true"},
-		"from the storage version":   {[]string{"apps", "--crds", "crds", "--from", "v1"}, "widgets.example.com stores at v1, so nothing can be turned from it"},
+		"from the storage version":   {[]string{"apps", "--crds", "crds", "--from", "v1"}, "widgets.example.com stores at v1, so nothing can be converted from it"},
 		"no such path":               {[]string{"nowhere", "--crds", "crds"}, "nowhere: there is no such file or folder; name one that holds manifests"},
 		"a format that is not known": {[]string{"apps", "--crds", "crds", "-o", "xml"}, "-o xml is none of json, yaml"},
 	} {

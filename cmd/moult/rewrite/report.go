@@ -15,11 +15,11 @@ import (
 type rewritten struct {
 	// DryRun: Changed would be changed.
 	DryRun bool `json:"dryRun"`
-	// Changed are the places that have been turned to the storage version.
+	// Changed are the places that have been converted to the storage version.
 	Changed []manifests.Reference `json:"changed"`
 	// Left are those that a person has to look at.
 	Left []manifests.Reference `json:"left"`
-	// Kept are those at versions that are served and not deprecated, so that nothing was done about them; --from turns
+	// Kept are those at versions that are served and not deprecated, so that nothing was done about them; --from converts
 	// them.
 	Kept []manifests.Reference `json:"kept"`
 }
@@ -42,7 +42,7 @@ func (r *rewritten) verdict() error {
 	return cli.NotDone{Sentence: words.Count(len(r.Left), "place") + " left for a person; which and why is above"}
 }
 
-func (r *command) tellRewritten(report rewritten) error {
+func (r *command) print(report rewritten) error {
 	if r.output != "" {
 		return output.Print(r.Out, r.output, report)
 	}
@@ -63,7 +63,7 @@ func (r *command) tellRewritten(report rewritten) error {
 	return nil
 }
 
-// keptLines say for each version what --from would turn. Without them, manifests that nobody touched look done.
+// keptLines say for each version what --from would convert. Without them, manifests that were not looked at would seem done.
 func keptLines(kept []manifests.Reference) []string {
 	at := map[string][]manifests.Reference{}
 	for _, h := range kept {
@@ -78,7 +78,7 @@ func keptLines(kept []manifests.Reference) []string {
 		if len(at[version]) > 1 {
 			verb, them = "are", "them"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s at %s, which is served and not deprecated: --from %s turns %s, too",
+		lines = append(lines, fmt.Sprintf("%s %s at %s, which is served and not deprecated: --from %s converts %s, too",
 			words.Count(len(at[version]), what), verb, version, version, them))
 	}
 	return lines

@@ -34,16 +34,16 @@ to a file that a pipeline can hold without access to the cluster: the CRDs' vers
 storedVersions and conditions, how many objects there are and who wrote them at which
 version, VersionRemovals, and who still requests or watches an old version.
 
-Nothing is written to the cluster. Read-only rights are enough, and fewer will do: what
-may not be read is told, with the rule that would grant it, and is never taken for
-"there is none". The file holds no objects and no secrets, only counts, the names of
-field managers and a few names of objects; --no-names leaves the latter out.
+Nothing is written to the cluster. Read-only rights are enough. With fewer rights, the
+snapshot lists what could not be read and the rule that would grant it; what could not
+be read never counts as absent. The file holds no objects and no secrets, only counts,
+the names of field managers and a few names of objects; --no-names leaves the latter out.
 
-The cluster has to be named with --context: a snapshot of the wrong one looks no
-different.
+The cluster has to be named with --context, because a snapshot of the wrong one looks
+the same.
 
 Exit codes:
-  0    the snapshot is written; what could not be read is told
+  0    the snapshot is written, with a list of what could not be read
   2    there is none: wrong arguments, no cluster, CRDs cannot be read
   130  interrupted`,
 		Example: f.Example(`  # all CRDs, for the repository that moult preview looks at
@@ -90,7 +90,7 @@ func (s *command) run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// validate refuses a snapshot of whichever cluster the kubeconfig happens to point at.
+// validate refuses a snapshot of a cluster that is not named, since the kubeconfig may point at another one.
 func (s *command) validate() error {
 	if !output.IsDocument(s.output) && s.output != "" {
 		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)

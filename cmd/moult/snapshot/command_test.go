@@ -134,7 +134,7 @@ func TestASnapshotIsPrintedAsYAMLOrJSON(t *testing.T) {
 			g := NewWithT(t)
 			got := take(w, kubeconfig, append([]string{"--context", "admin", w.CRD.Name, "absent.example.com"}, c.args...)...)
 			g.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
-			g.Expect(got.ErrOut).To(ContainSubstring("there is no CRD absent.example.com in the cluster, and the snapshot says so\n"))
+			g.Expect(got.ErrOut).To(ContainSubstring("the cluster has no CRD absent.example.com; the snapshot records that\n"))
 			if got.Out == "" {
 				content, err := os.ReadFile(jsonFile)
 				g.Expect(err).NotTo(HaveOccurred())

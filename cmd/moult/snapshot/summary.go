@@ -25,7 +25,7 @@ func (s *command) summarize(taken *snapshot.Snapshot) {
 		words.Count(len(taken.CRDs), "CRD"), words.Count(int(objects), "object"), looked, words.Count(len(taken.Removals), "VersionRemoval"), where)
 	for _, name := range taken.Named {
 		if !slices.ContainsFunc(taken.CRDs, func(c snapshot.CRD) bool { return c.Name == name }) && !slices.ContainsFunc(taken.NotRead, func(n snapshot.NotRead) bool { return n.CRD == name }) {
-			fmt.Fprintf(s.ErrOut, "there is no CRD %s in the cluster, and the snapshot says so\n", name)
+			fmt.Fprintf(s.ErrOut, "the cluster has no CRD %s; the snapshot records that\n", name)
 		}
 	}
 	for _, n := range taken.NotRead {

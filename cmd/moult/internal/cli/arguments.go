@@ -13,7 +13,7 @@ func OnlySubcommands(c *cobra.Command) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.Args = knownSubcommand
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return fmt.Errorf("%s what? name one of %s; see %s --help", c.CommandPath(), strings.Join(subcommands(c), ", "), c.CommandPath())
+		return fmt.Errorf("%s needs a subcommand: %s; see %[1]s --help", c.CommandPath(), strings.Join(subcommands(c), ", "))
 	}
 	return c
 }

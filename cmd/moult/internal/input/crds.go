@@ -51,8 +51,8 @@ func AnyCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensio
 	return decoded(rendering, opened.Relative)
 }
 
-// decoded are the CRDs of a rendering, as policies/crddiff reads them. All that are broken are named, where they stand in the
-// repository; where a revision was written to is nobody's concern.
+// decoded are the CRDs of a rendering, as policies/crddiff reads them. All that are broken are named, by their place in the
+// repository.
 func decoded(rendering *render.Rendering, relative func(file string) string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var found []*apiextensionsv1.CustomResourceDefinition
 	var broken []error

@@ -29,9 +29,9 @@ type FileSet struct {
 	links   map[string]string
 }
 
-// Files reads the files of the paths, each once. A path that is a symbolic link stands for what it leads to, since
-// somebody has named it. Links below a path are not followed: what they lead to is read under its own name or is outside,
-// and nothing outside of what was named is ever written. The notes tell of both.
+// Files reads the files of the paths, each once. If a path is a symbolic link, what it leads to is read. Links below a path
+// are not followed: what they lead to is read under its own name, or is outside, and nothing outside is ever written. The
+// notes tell of both.
 func Files(paths []string) (*FileSet, error) {
 	t := &FileSet{links: map[string]string{}}
 	known := map[string]bool{}
@@ -83,7 +83,7 @@ func manifestsBelow(root string, known map[string]bool) (files []manifests.File,
 	return files, links, err
 }
 
-// followed is what a path stands for.
+// followed is a path without symbolic links.
 func followed(path string) (string, error) {
 	root, err := filepath.EvalSymlinks(path)
 	switch {

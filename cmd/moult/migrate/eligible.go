@@ -12,9 +12,9 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
-// survey looks at all named CRDs before any of them is touched. If one of them cannot be migrated, errs says why, and
+// eligible looks at all named CRDs before any of them is touched. If one of them cannot be migrated, errs says why, and
 // the results of the others say that they were left alone.
-func (m *command) survey(ctx context.Context, names []string) (results []migrated, errs []error, err error) {
+func (m *command) eligible(ctx context.Context, names []string) (results []migrated, errs []error, err error) {
 	cluster, err := m.Cluster()
 	if err != nil {
 		return nil, nil, err
