@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/lua"
@@ -87,38 +86,23 @@ func (a *argoCD) config(ctx context.Context, stdin io.Reader) (map[string]string
 
 // configIn finds argocd-cm among the manifests in a file.
 func configIn(file string, stdin io.Reader) (map[string]string, error) {
-	read := func() ([]byte, error) { return os.ReadFile(file) }
-	if file == "-" {
-		read = func() ([]byte, error) { return io.ReadAll(stdin) }
-	}
-	raw, err := read()
-	if err != nil {
-		return nil, fmt.Errorf("--file %s cannot be read; name a file with manifests, or - for standard input: %w", file, err)
-	}
-	for _, document := range strings.Split("\n"+string(raw), "\n---") {
-		if found := configOf([]byte(document)); found != nil {
-			return found.Data, nil
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("--file %s cannot be read; name a file with manifests, or - for standard input: %w", file, err)
 		}
+		defer func() { _ = opened.Close() }() // it was only read
+		stdin = opened
+	}
+	read, err := desired.Stream("--file "+file, stdin)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range read.Named("ConfigMap", "", lua.ConfigMap) {
+		data, _, err := unstructured.NestedStringMap(found.Object, "data")
+		return data, err
 	}
 	return nil, fmt.Errorf("there is no ConfigMap %s in --file %s; give it the output of `kustomize build` for what installs Argo CD", lua.ConfigMap, file)
-}
-
-// configOf is argocd-cm if the document is it, or is a List that holds it.
-func configOf(document []byte) *corev1.ConfigMap {
-	list := corev1.List{}
-	if yaml.Unmarshal(document, &list) == nil && list.Kind == "List" {
-		for _, item := range list.Items {
-			if found := configOf(item.Raw); found != nil {
-				return found
-			}
-		}
-		return nil
-	}
-	found := corev1.ConfigMap{}
-	if yaml.Unmarshal(document, &found) == nil && found.Kind == "ConfigMap" && found.Name == lua.ConfigMap {
-		return &found
-	}
-	return nil
 }
 
 func (a *argoCD) print(entries []lua.Entry) error {

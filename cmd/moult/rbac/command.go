@@ -2,6 +2,7 @@
 package rbac
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -45,8 +46,8 @@ The role carries a label by which Kubernetes adds it to the controller's own
 ClusterRole, so nothing has to be bound.
 
 A PATH is a folder with a kustomization, or without one, in which case all manifests
-in it and below are taken, as Flux does; a file of manifests; or - for standard
-input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
+in it and below are taken, as Flux does; a file of manifests; git:REV:PATH; or - for
+standard input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
 
 Exit codes:
   0    the role is printed
@@ -63,7 +64,9 @@ Exit codes:
   kubectl get crd widgets.example.com -o yaml | moult rbac -`),
 		Args:    cli.SomePaths,
 		PreRunE: func(*cobra.Command, []string) error { return r.check() },
-		RunE:    func(c *cobra.Command, paths []string) error { return r.print(cli.Distinct(paths), c.InOrStdin()) },
+		RunE: func(c *cobra.Command, paths []string) error {
+			return r.print(c.Context(), cli.Distinct(paths), c.InOrStdin())
+		},
 	}
 	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects")
 	c.Flags().StringVar(&r.aggregateTo, "aggregate-to", aggregateDefault, "the controller's own ClusterRole")
@@ -87,8 +90,8 @@ func (r *command) check() error {
 	return nil
 }
 
-func (r *command) print(paths []string, stdin io.Reader) error {
-	crds, err := r.built(paths, stdin)
+func (r *command) print(ctx context.Context, paths []string, stdin io.Reader) error {
+	crds, err := r.built(ctx, paths, stdin)
 	if err != nil {
 		return err
 	}

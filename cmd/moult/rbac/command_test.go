@@ -120,11 +120,11 @@ func TestRBACRefuses(t *testing.T) {
 		says string
 	}{
 		"no path":                         {nil, "name at least one PATH; see moult rbac --help"},
-		"a path that is not there":        {[]string{"nowhere"}, "nowhere: there is no such file or folder; name one"},
+		"a path that is not there":        {[]string{"nowhere"}, "nowhere: there is no such file or folder; for a revision write git:REVISION:PATH"},
 		"a folder without a CRD":          {[]string{"../../../examples/flux/3-removal/widgets"}, "there is no CustomResourceDefinition to grant anything for"},
 		"a folder of several trees":       {[]string{"../../../examples/flux"}, "all manifests in a folder and below are taken as one, so if several things lie there, name the folders that hold the CRDs"},
 		"no CRD is opted in":              {[]string{unlabelled, "--opted-in"}, "there is no CustomResourceDefinition with the label moult.dev/migrate; leave out --opted-in"},
-		"a CRD of before Kubernetes 1.22": {[]string{old}, "CRD widgets.example.com is of apiextensions.k8s.io/v1beta1, which no API server knows any more"},
+		"a CRD of before Kubernetes 1.22": {[]string{old}, "CustomResourceDefinition widgets.example.com is written as apiextensions.k8s.io/v1beta1, which no API server since Kubernetes 1.22 reads"},
 		"a label that cannot be":          {[]string{unlabelled, "--aggregate-to", "a/b"}, `--aggregate-to "a/b" cannot be a label's value`},
 		"no label":                        {[]string{unlabelled, "--aggregate-to", ""}, `--aggregate-to "" cannot be a label's value; write it like moult-controller`},
 		"a name that cannot be":           {[]string{unlabelled, "--name", "a/b"}, `--name "a/b" cannot be a ClusterRole's name`},
@@ -147,12 +147,12 @@ func TestRBACGrantsNothingForWhatIsNoCRD(t *testing.T) {
 	}{
 		"everything":                 {"*.*", "*", "*", `spec.group "*" is no domain`},
 		"everything in a group":      {"*.example.com", "example.com", "*", `spec.names.plural "*" is no name`},
-		"the core group":             {"secrets.", "", "secrets", `spec.group "" is no domain`},
+		"the core group":             {"secrets.", "", "secrets", `spec.group is missing`},
 		"a group without a dot":      {"deployments.apps", "apps", "deployments", `spec.group "apps" is a domain without a dot`},
 		"another resource's name":    {"widgets.example.com", "example.com", "gadgets", `its name has to be "gadgets.example.com"`},
 		"another group's name":       {"widgets.example.com", "example.org", "widgets", `its name has to be "widgets.example.org"`},
 		"a subresource":              {"widgets/scale.example.com", "example.com", "widgets/scale", `spec.names.plural "widgets/scale" is no name`},
-		"no spec":                    {"widgets.example.com", "", "", `spec.group "" is no domain`},
+		"no spec":                    {"widgets.example.com", "", "", `spec.group is missing`},
 		"no plural":                  {"widgets.example.com", "example.com", "", `spec.names.plural "" is no name`},
 		"a group of Kubernetes":      {"clusterroles.rbac.authorization.k8s.io", "rbac.authorization.k8s.io", "clusterroles", "the group rbac.authorization.k8s.io, which Kubernetes itself serves"},
 		"CRDs themselves":            {"customresourcedefinitions.apiextensions.k8s.io", "apiextensions.k8s.io", "customresourcedefinitions", "which Kubernetes itself serves"},
@@ -162,9 +162,10 @@ func TestRBACGrantsNothingForWhatIsNoCRD(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			file := filepath.Join(t.TempDir(), "crd.yaml")
-			spec := fmt.Sprintf("{group: %q, names: {plural: %q}}", c.group, c.plural)
+			const versions = "[{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]"
+			spec := fmt.Sprintf("{group: %q, names: {plural: %q, kind: Widget}, versions: %s}", c.group, c.plural, versions)
 			if name == "no spec" {
-				spec = "{}"
+				spec = "{versions: " + versions + "}"
 			}
 			g.Expect(os.WriteFile(file, fmt.Appendf(nil, "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %q}\nspec: %s\n", c.name, spec), 0o600)).To(Succeed())
 			role, says, code := moultRBAC(t, file)

@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,33 +12,25 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
-	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // built are the CRDs that the paths build, each once: the last one that has a name counts.
-func (r *command) built(paths []string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func (r *command) built(ctx context.Context, paths []string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, path := range paths {
-		rendering, err := input.Manifests(path, stdin)
+		crds, err := input.AnyCRDs(ctx, path, stdin)
 		if err != nil {
 			return nil, err
 		}
-		for _, candidate := range delivery.CRDs(rendering.Objects) {
-			if candidate.Excluded(r.LabelKey) || r.optedIn && !candidate.OptedIn(r.LabelKey) {
+		for _, crd := range crds {
+			label := crd.Labels[r.LabelKey]
+			if label == v1alpha1.MigrateLabelExcluded || r.optedIn && label != v1alpha1.MigrateLabelValue {
 				continue
-			}
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if version := candidate.GetAPIVersion(); version != apiextensionsv1.SchemeGroupVersion.String() {
-				return nil, fmt.Errorf("%s: CRD %s is of %s, which no API server knows any more; write it as %s",
-					path, candidate.GetName(), version, apiextensionsv1.SchemeGroupVersion)
-			}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(candidate.Object.Object, crd); err != nil {
-				return nil, fmt.Errorf("%s: CRD %s cannot be read: %w", path, candidate.GetName(), err)
 			}
 			if err := grantable(crd); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)

@@ -86,7 +86,11 @@ func renderingAt(t *repository.Tree) (*render.Rendering, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return render.Folder(t.Dir, render.Options{})
+		rendering, err := render.Folder(t.Dir, render.Options{})
+		if err != nil && render.KustomizationIn(t.Dir) == "" {
+			err = fmt.Errorf("%w; without a kustomization all manifests in a folder and below are taken as one, so if several things lie there, name the folders that hold the CRDs", err)
+		}
+		return rendering, err
 	}
 	file, err := os.Open(t.Dir)
 	if err != nil {

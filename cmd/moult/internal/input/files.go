@@ -167,3 +167,11 @@ func readManifest(name string) ([]byte, error) {
 	}
 	return content, nil
 }
+
+// NoSuchPath says what to do about a PATH that is not there. Other errors stay as they are.
+func NoSuchPath(path string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%s: there is no such file or folder; name one, as it is seen from the folder this runs in", path)
+}
