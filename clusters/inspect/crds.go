@@ -96,6 +96,20 @@ func (c *Cluster) CRDNames(ctx context.Context, selector string) (names []string
 	return names, err
 }
 
+// readable are the versions to read objects at: the storage version first, since most need no conversion then.
+func readable(crd *apiextensionsv1.CustomResourceDefinition) (versions []string) {
+	for _, v := range crd.Spec.Versions {
+		switch {
+		case !v.Served:
+		case v.Storage:
+			versions = append([]string{v.Name}, versions...)
+		default:
+			versions = append(versions, v.Name)
+		}
+	}
+	return versions
+}
+
 // withoutSchemas drops nearly all of a CRD's bytes before it is kept.
 func withoutSchemas(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	for i := range crd.Spec.Versions {

@@ -100,15 +100,15 @@ func (c *Cluster) aggregated(ctx context.Context, crd *apiextensionsv1.CustomRes
 
 // locations reads the metadata of all objects of a CRD: what is being deleted, and how many lie in each Namespace.
 func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (terminating doctor.Known[[]doctor.Terminating], in doctor.Known[map[string]int]) {
-	version := storedOrServed(crd)
-	if version == "" {
+	versions := readable(crd)
+	if len(versions) == 0 {
 		terminating.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
 		in.Not = terminating.Not
 		return terminating, in
 	}
 	restart := func() { terminating.Value, in.Value = nil, map[string]int{} }
 	restart()
-	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}
+	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: versions[0], Resource: crd.Spec.Names.Plural}
 	err := c.pages(ctx, defaultPageSize, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
 		page, err := c.objects.Resource(resource).List(ctx, opts)
 		if err != nil {
@@ -128,16 +128,6 @@ func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomReso
 		in.Not = terminating.Not
 	}
 	return terminating, in
-}
-
-// storedOrServed is a version to read objects at: the storage version if it is served.
-func storedOrServed(crd *apiextensionsv1.CustomResourceDefinition) (version string) {
-	for _, v := range crd.Spec.Versions {
-		if v.Served && (version == "" || v.Storage) {
-			version = v.Name
-		}
-	}
-	return version
 }
 
 // namespaces adds those that there are to those that were seen before.

@@ -19,13 +19,12 @@ func (t *taker) takeObjects(ctx context.Context, crd seen) *snapshot.Objects {
 		t.leaveOut(snapshot.ObjectsOfCRD, crd.Name, words+" were left out of the snapshot on purpose")
 		return nil
 	}
-	versions := readable(crd.CRD)
-	if len(versions) == 0 {
+	if len(crd.readable) == 0 {
 		t.leaveOut(snapshot.ObjectsOfCRD, crd.Name, words+" could not be read: no version of it is served")
 		return nil
 	}
 	var failure error
-	for _, version := range versions {
+	for _, version := range crd.readable {
 		count := t.newCount(crd)
 		err := t.walk(ctx, schema.GroupVersionResource{Group: crd.group, Version: version, Resource: crd.plural}, count)
 		if err == nil {
@@ -40,20 +39,6 @@ func (t *taker) takeObjects(ctx context.Context, crd seen) *snapshot.Objects {
 	}
 	t.miss(snapshot.ObjectsOfCRD, crd.Name, words, allow(crd.group, crd.plural, "list"), failure)
 	return nil
-}
-
-// readable are the versions to read objects at: the storage version first, since most need no conversion then.
-func readable(crd snapshot.CRD) (versions []string) {
-	for _, v := range crd.Versions {
-		switch {
-		case !v.Served:
-		case v.Storage:
-			versions = append([]string{v.Name}, versions...)
-		default:
-			versions = append(versions, v.Name)
-		}
-	}
-	return versions
 }
 
 // walk counts all objects, a page at a time.

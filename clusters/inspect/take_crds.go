@@ -35,6 +35,7 @@ func (t *taker) takeCRDs(ctx context.Context) error {
 type seen struct {
 	snapshot.CRD
 	group, plural string
+	readable      []string // versions
 }
 
 // worthALook tells whether the objects have to be looked through. The single version of a CRD that nobody asks about is
@@ -44,7 +45,7 @@ func (s seen) worthALook(named []string) bool {
 }
 
 func (t *taker) see(crd *apiextensionsv1.CustomResourceDefinition) seen {
-	return seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural}
+	return seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: readable(crd)}
 }
 
 // listed reads all CRDs. What has been read before an error is kept, and the error noted.
