@@ -94,33 +94,40 @@ func (b *command) run(ctx context.Context, stdin io.Reader) error {
 	}
 	var documents, needless []string
 	for _, crd := range head {
-		before := old[crd.Name]
-		if before == nil {
-			needless = append(needless, fmt.Sprintf("%s is not in %s: it is new", crd.Name, b.from()))
-			continue
-		}
-		made, err := bridge.Between(before, crd, b.LabelKey)
-		if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {
-			needless = append(needless, b.needless(unneeded, before, crd))
-			continue
-		}
-		if err == nil {
-			err = b.refused(before, made.CRD)
-		}
-		if err != nil {
+		document, why, err := b.between(old[crd.Name], crd)
+		switch {
+		case err != nil:
 			return err
+		case why != "":
+			needless = append(needless, why)
+		default:
+			documents = append(documents, document)
 		}
-		document, err := b.document(made)
-		if err != nil {
-			return err
-		}
-		documents = append(documents, document)
 	}
 	if len(documents) == 0 {
 		return cli.NotDone{Sentence: "there is nothing to bridge", Details: needless}
 	}
 	fmt.Fprint(b.Out, strings.Join(documents, "---\n"))
 	return nil
+}
+
+// between is the document of the CRD in between, or why none is needed.
+func (b *command) between(before, head *apiextensionsv1.CustomResourceDefinition) (document, needless string, err error) {
+	if before == nil {
+		return "", fmt.Sprintf("%s is not in %s: it is new", head.Name, b.from()), nil
+	}
+	made, err := bridge.Between(before, head, b.LabelKey)
+	if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {
+		return "", b.needless(unneeded, before, head), nil
+	}
+	if err == nil {
+		err = b.refused(before, made.CRD)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	document, err = b.document(made)
+	return document, "", err
 }
 
 func (b *command) from() string {

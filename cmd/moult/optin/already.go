@@ -27,38 +27,56 @@ func (o *command) already(file, dir string, labelled []string) error {
 	if err != nil {
 		return err
 	}
-	var ignored []string
-	if o.ref != "" && !slices.Contains(k.components(), optincomponent.Remote+o.ref) {
-		ignored = append(ignored, "--ref")
-	}
-	if o.folder != "" {
-		reference, err := reach(dir, o.folder)
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(k.components(), reference) {
-			ignored = append(ignored, "--folder")
-		}
+	ignored, err := o.ignoredPlace(k, dir)
+	if err != nil {
+		return err
 	}
 	if asked := o.selection.flags(); len(asked) > 0 {
 		chosen, err := o.chosen(dir)
-		without := slices.DeleteFunc(slices.Clone(chosen), func(crd string) bool { return slices.Contains(labelled, crd) })
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case len(chosen) == 0:
-			return cli.NotDone{Sentence: fmt.Sprintf("%s builds no CRD that %s matches, so nothing was written; %s sets the label already, on %s",
-				dir, strings.Join(asked, " and "), file, strings.Join(labelled, ", "))}
-		case len(without) > 0:
-			return cli.NotDone{Sentence: fmt.Sprintf("%s sets the label already, by a choice of its own, so %s was not applied and nothing was written; %s does not carry the label; change that choice, or take it out and run this again",
-				file, strings.Join(asked, " and "), strings.Join(without, ", "))}
-		case len(chosen) < len(labelled):
+		}
+		if err := contradicts(file, dir, asked, chosen, labelled); err != nil {
+			return err
+		}
+		if len(chosen) < len(labelled) {
 			ignored = append(ignored, asked...)
 		}
 	}
 	fmt.Fprintf(o.Out, "%s sets the label already\n", file)
 	if len(ignored) > 0 {
 		fmt.Fprintf(o.Out, "not applied: %s; take what sets the label out of the kustomization first, or change it by hand\n", strings.Join(ignored, ", "))
+	}
+	return nil
+}
+
+// ignoredPlace are the flags that say where the Component is, if the kustomization does not list that place.
+func (o *command) ignoredPlace(k kustomization, dir string) (flags []string, err error) {
+	if o.ref != "" && !slices.Contains(k.components(), optincomponent.Remote+o.ref) {
+		flags = append(flags, "--ref")
+	}
+	if o.folder != "" {
+		reference, err := reach(dir, o.folder)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(k.components(), reference) {
+			flags = append(flags, "--folder")
+		}
+	}
+	return flags, nil
+}
+
+// contradicts is the error of flags that choose no CRD, or one that does not carry the label.
+func contradicts(file, dir string, flags, chosen, labelled []string) error {
+	without := slices.DeleteFunc(slices.Clone(chosen), func(crd string) bool { return slices.Contains(labelled, crd) })
+	switch {
+	case len(chosen) == 0:
+		return cli.NotDone{Sentence: fmt.Sprintf("%s builds no CRD that %s matches, so nothing was written; %s sets the label already, on %s",
+			dir, strings.Join(flags, " and "), file, strings.Join(labelled, ", "))}
+	case len(without) > 0:
+		return cli.NotDone{Sentence: fmt.Sprintf("%s sets the label already, by a choice of its own, so %s was not applied and nothing was written; %s does not carry the label; change that choice, or take it out and run this again",
+			file, strings.Join(flags, " and "), strings.Join(without, ", "))}
 	}
 	return nil
 }
