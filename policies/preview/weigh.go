@@ -85,4 +85,12 @@ func verdictOf(s finding.Severity) Verdict {
 // gravity orders verdicts: what is blocked for sure is worse than what nobody knows.
 var gravity = []Verdict{Safe, Warned, Unknown, Blocked}
 
-func worse(a, b Verdict) bool { return slices.Index(gravity, a) > slices.Index(gravity, b) }
+// Weight orders verdicts: the graver, the greater. What is none is not known.
+func (v Verdict) Weight() int {
+	if weight := slices.Index(gravity, v); weight >= 0 {
+		return weight
+	}
+	return Unknown.Weight()
+}
+
+func worse(a, b Verdict) bool { return a.Weight() > b.Weight() }

@@ -41,7 +41,7 @@ func remarks(r preview.Report) []remark {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b remark) int {
-		return lookOfSeverity(b.severity).weight - lookOfSeverity(a.severity).weight
+		return b.severity.Weight() - a.severity.Weight()
 	})
 	return all
 }

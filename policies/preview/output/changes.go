@@ -31,17 +31,23 @@ func byVersion(changes []crddiff.Change) []versionGroup {
 // field that the two do not share, so that what changes in a version itself would not be found any more.
 const mostHeldAgainst = 10
 
-// shown are the changes that a person is to read, the gravest, and beyond are the others, which are counted.
-func (g versionGroup) shown() (shown, beyond []crddiff.Change) {
-	if g.against == "" || len(g.changes) <= mostHeldAgainst {
-		return g.changes, nil
+// Shown are the changes that a person is to read, the gravest.
+func (g versionGroup) Shown() []crddiff.Change {
+	if g.against == "" {
+		return g.changes
 	}
-	return g.changes[:mostHeldAgainst], g.changes[mostHeldAgainst:]
+	return g.changes[:min(mostHeldAgainst, len(g.changes))]
 }
 
-// more tells how many there are beyond, for example "and 290 more of the like: 290 warnings".
-func more(beyond []crddiff.Change) string {
-	return fmt.Sprintf("and %s more of the like: %s", grouped(int64(len(beyond))), tally(severitiesOfChanges(beyond)))
+// Beyond are the others, which are counted.
+func (g versionGroup) Beyond() []crddiff.Change { return g.changes[len(g.Shown()):] }
+
+// More tells how many there are beyond, for example "and 290 more of the like: 290 warnings"; empty if there are none.
+func (g versionGroup) More() string {
+	if len(g.Beyond()) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("and %s more of the like: %s", grouped(int64(len(g.Beyond()))), tally(severitiesOfChanges(g.Beyond())))
 }
 
 func severitiesOfChanges(changes []crddiff.Change) []finding.Severity {
@@ -52,7 +58,8 @@ func severitiesOfChanges(changes []crddiff.Change) []finding.Severity {
 	return severities
 }
 
-func (g versionGroup) title() string {
+// Title is the version, and which one it is held against.
+func (g versionGroup) Title() string {
 	title, against := plain(g.version), plain(g.against)
 	if title == "" {
 		title = "all versions"

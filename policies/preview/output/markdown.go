@@ -69,8 +69,8 @@ func Marker(name string) string {
 var notInMarker, severalDashes = regexp.MustCompile(`[^A-Za-z0-9._/ -]+`), regexp.MustCompile(`-{2,}`)
 
 func headline(r preview.Report) string {
-	l := lookOfVerdict(r.Verdict)
-	said := fmt.Sprintf("## %s %s", l.symbol, capital(l.word))
+	b := badgeOfVerdict(r.Verdict)
+	said := fmt.Sprintf("## %s %s", b.Symbol, capital(b.Word))
 	if sentence := plain(r.Sentence); sentence != "" {
 		said += ": " + text(sentence, sentenceWidth)
 	}
@@ -91,9 +91,9 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 	}
 	t := newTable(tableBytes, "CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why"), "What to do")
 	for _, row := range all {
-		l := row.look()
+		b := row.badge()
 		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), removed(row.crd),
-			l.symbol+" "+l.word, sentences(row.standing()), sentences(row.asked()))
+			b.Symbol+" "+b.Word, sentences(row.standing()), sentences(row.asked()))
 	}
 	return t.String() + t.more("row", o)
 }
@@ -148,8 +148,8 @@ func nextSteps(r preview.Report, o MarkdownOptions) string {
 	}
 	said := newItems(taskBytes)
 	for i, t := range all {
-		line := fmt.Sprintf("%d. %s", i+1, text(capital(t.what), sentenceWidth))
-		if whose := t.whose(); whose != "" {
+		line := fmt.Sprintf("%d. %s", i+1, text(capital(t.What), sentenceWidth))
+		if whose := t.Whose(); whose != "" {
 			line += " (" + text(whose, sentenceWidth) + ")"
 		}
 		for i, p := range t.places[:min(3, len(t.places))] {

@@ -19,9 +19,8 @@ type section struct {
 // sections are the details, the most important first.
 func (o MarkdownOptions) sections(r preview.Report) []section {
 	all := o.findings(r)
-	crds := slices.Clone(r.CRDs)
-	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
-	grave := slices.IndexFunc(crds, func(c preview.ChangedCRD) bool { return worst(c) <= lookOfVerdict(preview.Warned).weight })
+	crds := gravestFirst(r)
+	grave := slices.IndexFunc(crds, func(c preview.ChangedCRD) bool { return worst(c) <= preview.Warned.Weight() })
 	if grave < 0 {
 		grave = len(crds)
 	}
@@ -49,9 +48,9 @@ func (o MarkdownOptions) findings(r preview.Report) []section {
 	}
 	said := newItems(sectionBytes)
 	for _, f := range r.Findings {
-		l := lookOfSeverity(f.Severity)
-		line := fmt.Sprintf("- %s %s **%s**", l.symbol, l.word, text(f.Rule, nameWidth))
-		if whose := (task{crds: appendNew(nil, f.CRD), clusters: appendNew(nil, f.Cluster)}).whose(); whose != "" {
+		b := badgeOfSeverity(f.Severity)
+		line := fmt.Sprintf("- %s %s **%s**", b.Symbol, b.Word, text(f.Rule, nameWidth))
+		if whose := (task{crds: appendNew(nil, f.CRD), clusters: appendNew(nil, f.Cluster)}).Whose(); whose != "" {
 			line += " (" + text(whose, nameWidth) + ")"
 		}
 		if f.Place.File != "" {
@@ -73,15 +72,14 @@ func (o MarkdownOptions) changes(crd preview.ChangedCRD) []section {
 	var content strings.Builder
 	for _, g := range byVersion(crd.Changes) {
 		t := newTable(sectionBytes-content.Len(), "Severity", "What", "Field", "Base", "Head", "What it means")
-		shown, beyond := g.shown()
-		for _, c := range shown {
-			l := lookOfSeverity(c.Severity)
-			t.add(l.symbol+" "+l.word, text(string(c.Rule), nameWidth), span(c.Field, valueWidth),
+		for _, c := range g.Shown() {
+			b := badgeOfSeverity(c.Severity)
+			t.add(b.Symbol+" "+b.Word, text(string(c.Rule), nameWidth), span(c.Field, valueWidth),
 				span(c.From, valueWidth), span(c.To, valueWidth), text(c.Why, sentenceWidth))
 		}
-		content.WriteString("**" + text(g.title(), nameWidth) + "**\n\n" + t.String() + t.more("change", o) + "\n")
-		if len(beyond) > 0 {
-			content.WriteString(more(beyond) + "; the JSON report has them all\n\n")
+		content.WriteString("**" + text(g.Title(), nameWidth) + "**\n\n" + t.String() + t.more("change", o) + "\n")
+		if more := g.More(); more != "" {
+			content.WriteString(more + "; the JSON report has them all\n\n")
 		}
 		if content.Len() > sectionBytes {
 			content.WriteString("and more versions that do not fit here\n")
@@ -98,8 +96,8 @@ func (o MarkdownOptions) rollout(r preview.Report, c preview.Cluster) []section 
 	}
 	t := newTable(sectionBytes, "Order", "Step", "Waits for", "What is applied")
 	for _, w := range waves {
-		for _, s := range w.steps {
-			t.add(fmt.Sprint(w.order), text(s.title(), nameWidth), text(s.after(), nameWidth), o.applied(s))
+		for _, s := range w.Steps {
+			t.add(fmt.Sprint(w.Order), text(s.Title(), nameWidth), text(s.Waits(), nameWidth), o.applied(s))
 		}
 	}
 	return folded("the roll-out in "+text(clusterName(c.Name), nameWidth), "Roll-out in "+htmlCode(clusterName(c.Name)), t.String()+t.more("step", o))
@@ -109,17 +107,17 @@ func (o MarkdownOptions) rollout(r preview.Report, c preview.Cluster) []section 
 func (o MarkdownOptions) applied(s step) string {
 	const most = 5
 	var said []string
-	for _, i := range s.items[:min(most, len(s.items))] {
-		one := i.label() + " " + span(i.Name, nameWidth)
-		if about := i.about(); about != "" {
+	for _, i := range s.Items[:min(most, len(s.Items))] {
+		one := i.Label() + " " + span(i.Name, nameWidth)
+		if about := i.About(); about != "" {
 			one += " " + text(about, sentenceWidth)
 		}
-		if waits := i.waits(); waits != "" {
+		if waits := i.Waits(); waits != "" {
 			one += ": **" + text(waits, sentenceWidth) + "**"
 		}
 		said = append(said, one)
 	}
-	if others := s.Others + max(0, len(s.items)-most); others > 0 {
+	if others := s.Others + max(0, len(s.Items)-most); others > 0 {
 		said = append(said, count(others, "other object"))
 	}
 	return strings.Join(said, "<br>")

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 )
 
@@ -23,60 +24,54 @@ var (
 	//go:embed page.css
 	pageStyle string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageSource))
+	// In the template, names go through plain and sentences through prose; html/template escapes both.
+	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+		"plain": plain, "prose": func(s string) prose { return proseOf(capital(plain(s))) },
+		"severity": badgeOfSeverity, "verdict": badgeOfVerdict,
+		"anchor": anchor, "byVersion": byVersion, "versions": versionPairs, "facts": shapeFacts,
+		"clusterName": clusterName, "rewriter": rewriter,
+	}).Parse(pageSource))
 )
 
-// page is what the template shows. All text in it is plain; html/template escapes it.
+// page is what the template shows.
 type page struct {
+	preview.Report
+	PageOptions
 	Style template.CSS
 	// StyleHash lets the page's policy allow this style and nothing else.
-	StyleHash string
-	Look      face
-	Title     string
-	Sentence  prose
-	Base      string
-	Head      string
-	Scope     string
-	Format    string
-	Matrix    matrix
-	Tasks     []pageTask
-	Nothing   string
-	CRDs      []pageCRD
-	Timelines []pageTimeline
-	Findings  []pageFinding
-	Tally     string
-	Manifests []pageManifest
+	StyleHash             string
+	Scope, Nothing, Tally string
+	Matrix                matrix
+	Tasks                 []task
+	// Gravest are the CRDs, the gravest first.
+	Gravest []preview.ChangedCRD
 }
-
-// face is a look for the template.
-type face struct{ Mark, Word, Class string }
-
-func (l look) face() face { return face{Mark: l.mark, Word: l.word, Class: l.class} }
 
 // HTML writes one page that holds all of the report and needs nothing else: no network, no script.
 func HTML(w io.Writer, r preview.Report, o PageOptions) error {
 	sum := sha256.Sum256([]byte(pageStyle))
 	p := page{
-		Style:     template.CSS(pageStyle),
-		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]),
-		Look:      lookOfVerdict(r.Verdict).face(),
-		Title:     capital(lookOfVerdict(r.Verdict).word),
-		Sentence:  proseOf(capital(plain(r.Sentence))),
-		Base:      plain(r.Base),
-		Head:      plain(r.Head),
-		Scope:     scope(r),
-		Format:    plain(r.APIVersion),
-		Matrix:    newMatrix(r),
-		Tasks:     o.tasks(r),
-		Nothing:   nothingToDo(r),
-		CRDs:      o.crds(r),
-		Timelines: o.timelines(r),
-		Findings:  o.findings(r),
-		Tally:     tally(severitiesOf(r.Findings)),
-		Manifests: o.manifests(r),
+		Report: r, PageOptions: o,
+		Style: template.CSS(pageStyle), StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]),
+		Scope: scope(r), Nothing: nothingToDo(r), Tally: tally(severitiesOf(r.Findings)),
+		Matrix: newMatrix(r), Tasks: tasks(r), Gravest: gravestFirst(r),
 	}
 	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("write the preview of %s and %s as a page: %w", r.Base, r.Head, err)
 	}
 	return nil
+}
+
+// Title is the verdict.
+func (p page) Title() string { return capital(badgeOfVerdict(p.Verdict).Word) }
+
+// Waves are a cluster's roll-out.
+func (p page) Waves(c preview.Cluster) []wave { return timeline(p.Report, c) }
+
+// pagePlace is where something stands, and how to get there.
+type pagePlace struct{ Text, Link string }
+
+// At is a place for the template.
+func (p page) At(place finding.Place) pagePlace {
+	return pagePlace{Text: plain(place.String()), Link: p.Links.to(place)}
 }

@@ -23,7 +23,7 @@ type matrixRow struct {
 
 // matrixCell is a verdict and the evidence for it.
 type matrixCell struct {
-	face
+	badge
 	Cluster string
 	// Sentence is all of the reasons in one line.
 	Sentence string
@@ -72,13 +72,6 @@ func newMatrix(r preview.Report) matrix {
 	return m
 }
 
-// gravestFirst are the CRDs in the order of the page.
-func gravestFirst(r preview.Report) []preview.ChangedCRD {
-	crds := slices.Clone(r.CRDs)
-	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
-	return crds
-}
-
 func anchor(i int) string { return fmt.Sprintf("crd-%d", i+1) }
 
 func newColumn(r preview.Report, name string) column {
@@ -97,12 +90,12 @@ func newColumn(r preview.Report, name string) column {
 func newCell(r preview.Report, crd preview.ChangedCRD, cluster string) matrixCell {
 	i := slices.IndexFunc(crd.Clusters, func(in preview.InCluster) bool { return in.Cluster == cluster })
 	if i < 0 {
-		return matrixCell{face: face{Mark: "·", Word: "not delivered", Class: "none"}, Cluster: clusterName(cluster), Sentence: "this cluster does not get the CRD"}
+		return matrixCell{badge: badge{Mark: "·", Word: "not delivered", Class: "none"}, Cluster: clusterName(cluster), Sentence: "this cluster does not get the CRD"}
 	}
 	in := crd.Clusters[i]
 	reasons := inTheWay(in)
 	return matrixCell{
-		face: lookOfVerdict(in.Verdict).face(), Cluster: clusterName(cluster), Sentence: strings.Join(reasons, "; "),
+		badge: badgeOfVerdict(in.Verdict), Cluster: clusterName(cluster), Sentence: strings.Join(reasons, "; "),
 		Reasons: prosesOf(reasons), ToDo: prosesOf(toDo(r, crd, in)), Facts: facts(in),
 	}
 }

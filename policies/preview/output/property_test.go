@@ -164,8 +164,8 @@ func expectAComment(g *gomega.WithT, r preview.Report, o MarkdownOptions) {
 	lines := strings.Split(said, "\n")
 	g.Expect(lines[0]).To(gomega.Equal(Marker(o.Name)))
 	g.Expect(strings.Count(said, "<!--")).To(gomega.Equal(1), "the marker is the only comment")
-	l := lookOfVerdict(r.Verdict)
-	g.Expect(lines[1]).To(gomega.HavePrefix("## " + l.symbol + " " + capital(l.word)))
+	b := badgeOfVerdict(r.Verdict)
+	g.Expect(lines[1]).To(gomega.HavePrefix("## " + b.Symbol + " " + capital(b.Word)))
 	g.Expect(strings.Count(said, "<details>")).To(gomega.Equal(strings.Count(said, "</details>")))
 	for _, tag := range anyTag.FindAllString(said, -1) {
 		g.Expect(tag).To(gomega.MatchRegexp(ours.String()))

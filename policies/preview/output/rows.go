@@ -22,17 +22,15 @@ type row struct {
 
 // rows are all of them, the CRDs and the clusters with the gravest verdict first.
 func rows(r preview.Report) []row {
-	crds := slices.Clone(r.CRDs)
-	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
 	var all []row
-	for _, crd := range crds {
+	for _, crd := range gravestFirst(r) {
 		if len(crd.Clusters) == 0 {
 			all = append(all, row{crd: crd, inTheWay: []string{"no entry point that was looked at gets this CRD"}})
 			continue
 		}
 		clusters := slices.Clone(crd.Clusters)
 		slices.SortStableFunc(clusters, func(a, b preview.InCluster) int {
-			return lookOfVerdict(b.Verdict).weight - lookOfVerdict(a.Verdict).weight
+			return b.Verdict.Weight() - a.Verdict.Weight()
 		})
 		for _, in := range clusters {
 			all = append(all, row{crd: crd, in: in, delivered: true, inTheWay: inTheWay(in), toDo: toDo(r, crd, in)})
@@ -41,20 +39,27 @@ func rows(r preview.Report) []row {
 	return all
 }
 
+// gravestFirst are the CRDs with the gravest verdict first.
+func gravestFirst(r preview.Report) []preview.ChangedCRD {
+	crds := slices.Clone(r.CRDs)
+	slices.SortStableFunc(crds, func(a, b preview.ChangedCRD) int { return worst(b) - worst(a) })
+	return crds
+}
+
 // worst is the weight of a CRD's gravest verdict, -1 without any.
 func worst(crd preview.ChangedCRD) int {
 	gravest := -1
 	for _, in := range crd.Clusters {
-		gravest = max(gravest, lookOfVerdict(in.Verdict).weight)
+		gravest = max(gravest, in.Verdict.Weight())
 	}
 	return gravest
 }
 
-func (r row) look() look {
+func (r row) badge() badge {
 	if !r.delivered {
-		return look{symbol: "·", mark: "·", word: "no verdict", class: "none", color: "2", weight: -1}
+		return badge{Symbol: "·", Mark: "·", Word: "no verdict", Class: "none", Color: "2"}
 	}
-	return lookOfVerdict(r.in.Verdict)
+	return badgeOfVerdict(r.in.Verdict)
 }
 
 func (r row) cluster() string {

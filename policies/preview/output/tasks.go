@@ -12,7 +12,7 @@ import (
 
 // task is one thing for a person to do, with all the places where it has to be done.
 type task struct {
-	what           string
+	What           string
 	crds, clusters []string
 	places         []finding.Place
 }
@@ -37,9 +37,9 @@ func (l *list) add(what, crd, cluster string, places ...finding.Place) {
 	if what = plain(what); what == "" {
 		return
 	}
-	i := slices.IndexFunc(l.tasks, func(t task) bool { return t.what == what })
+	i := slices.IndexFunc(l.tasks, func(t task) bool { return t.What == what })
 	if i < 0 {
-		l.tasks, i = append(l.tasks, task{what: what}), len(l.tasks)
+		l.tasks, i = append(l.tasks, task{What: what}), len(l.tasks)
 	}
 	t := &l.tasks[i]
 	t.crds, t.clusters = appendNew(t.crds, plain(crd)), appendNew(t.clusters, plain(cluster))
@@ -113,8 +113,8 @@ func (l *list) heed(everywhere []row) {
 	}
 }
 
-// whose says, after a task, which CRDs and clusters it is about.
-func (t task) whose() string {
+// Whose says, after a task, which CRDs and clusters it is about.
+func (t task) Whose() string {
 	var parts []string
 	if len(t.crds) > 0 {
 		parts = append(parts, words.Few(t.crds, 3))
@@ -125,6 +125,15 @@ func (t task) whose() string {
 	return strings.Join(parts, " ")
 }
 
+// mostPlaces are as many as are shown of a task.
+const mostPlaces = 5
+
+// Shown are the first places, and Beyond is how many more there are.
+func (t task) Shown() []finding.Place { return t.places[:min(mostPlaces, len(t.places))] }
+
+// Beyond is how many places are not shown.
+func (t task) Beyond() int { return len(t.places) - len(t.Shown()) }
+
 // nothingToDo is said in place of tasks.
 func nothingToDo(r preview.Report) string {
 	switch r.Verdict {
@@ -134,5 +143,5 @@ func nothingToDo(r preview.Report) string {
 		return "Nothing has to be done; read the warnings before merging."
 	case preview.Unknown, preview.Blocked:
 	}
-	return fmt.Sprintf("Nobody has said what to do; the verdict is %s.", lookOfVerdict(r.Verdict).word)
+	return fmt.Sprintf("Nobody has said what to do; the verdict is %s.", badgeOfVerdict(r.Verdict).Word)
 }

@@ -27,9 +27,9 @@ func (t *terminal) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// lead is a look's word at the beginning of a line, as wide as indent.
-func (t *terminal) lead(l look) string {
-	return t.paint(l.color, l.word) + strings.Repeat(" ", max(0, len(indent)-1-len(l.word)))
+// lead is a badge's word at the beginning of a line, as wide as indent.
+func (t *terminal) lead(b badge) string {
+	return t.paint(b.Color, b.Word) + strings.Repeat(" ", max(0, len(indent)-1-len(b.Word)))
 }
 
 func (t *terminal) line(s string) {

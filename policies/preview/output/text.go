@@ -29,8 +29,8 @@ func Text(w io.Writer, r preview.Report, color bool, width int) error {
 }
 
 func (t *terminal) verdict(r preview.Report) {
-	l := lookOfVerdict(r.Verdict)
-	t.paragraph("", t.paint(l.color+";1", strings.ToUpper(l.word)), r.Sentence)
+	b := badgeOfVerdict(r.Verdict)
+	t.paragraph("", t.paint(b.Color+";1", strings.ToUpper(b.Word)), r.Sentence)
 	base, head := plain(r.Base), plain(r.Head)
 	if base != "" || head != "" {
 		t.line(t.paint("2", fmt.Sprintf("%s → %s: %s", base, head, scope(r))))
@@ -44,7 +44,7 @@ func (t *terminal) table(r preview.Report) {
 	}
 	cells := [][]cell{{{"CRD", "1"}, {"CLUSTER", "1"}, {"REMOVED", "1"}, {"STORED", "1"}, {"OBJECTS", "1"}, {"VERDICT", "1"}}}
 	for _, row := range all {
-		l := row.look()
+		b := row.badge()
 		stored, counted := "-", "-"
 		if len(row.in.StoredVersions) > 0 {
 			stored = versions(row.in.StoredVersions)
@@ -56,7 +56,7 @@ func (t *terminal) table(r preview.Report) {
 		if len(row.crd.Removed) > 0 {
 			removed = versions(row.crd.Removed)
 		}
-		cells = append(cells, []cell{{row.crd.Name, ""}, {row.cluster(), ""}, {removed, ""}, {stored, ""}, {counted, ""}, {l.word, l.color}})
+		cells = append(cells, []cell{{row.crd.Name, ""}, {row.cluster(), ""}, {removed, ""}, {stored, ""}, {counted, ""}, {b.Word, b.Color}})
 	}
 	t.line("")
 	t.grid(cells)
@@ -69,8 +69,8 @@ func (t *terminal) reasons(r preview.Report) {
 		if row.in.Verdict == preview.Safe {
 			continue
 		}
-		l := row.look()
-		t.line(t.lead(l) + " " + plain(row.crd.Name) + "  " + row.cluster())
+		b := row.badge()
+		t.line(t.lead(b) + " " + plain(row.crd.Name) + "  " + row.cluster())
 		for _, said := range row.inTheWay {
 			t.paragraph(indent, "", said)
 		}
@@ -87,18 +87,17 @@ func (t *terminal) changes(r preview.Report) {
 		}
 		t.heading("WHAT CHANGES IN " + plain(crd.Name))
 		for _, g := range byVersion(crd.Changes) {
-			t.line(t.paint("1", g.title()))
-			shown, beyond := g.shown()
-			for _, c := range shown {
-				l := lookOfSeverity(c.Severity)
-				t.paragraph("", t.lead(l), strings.Join(appendNew(appendNew(nil, plain(string(c.Rule))), plain(c.Field)), "  "))
+			t.line(t.paint("1", g.Title()))
+			for _, c := range g.Shown() {
+				b := badgeOfSeverity(c.Severity)
+				t.paragraph("", t.lead(b), strings.Join(appendNew(appendNew(nil, plain(string(c.Rule))), plain(c.Field)), "  "))
 				if c.From != "" || c.To != "" {
 					t.paragraph(indent, "", orDash(c.From)+" → "+orDash(c.To))
 				}
 				t.paragraph(indent, "", c.Why)
 			}
-			if len(beyond) > 0 {
-				t.paragraph(indent, "", more(beyond)+"; -o json has them all")
+			if more := g.More(); more != "" {
+				t.paragraph(indent, "", more+"; -o json has them all")
 			}
 		}
 	}
@@ -118,15 +117,15 @@ func (t *terminal) rollout(r preview.Report, c preview.Cluster) {
 	}
 	t.heading("ROLL-OUT IN " + clusterName(c.Name))
 	for _, w := range waves {
-		for _, s := range w.steps {
-			t.line(fmt.Sprintf("%-8d %s", w.order, s.title()))
-			if after := s.after(); after != "" {
+		for _, s := range w.Steps {
+			t.line(fmt.Sprintf("%-8d %s", w.Order, s.Title()))
+			if after := s.Waits(); after != "" {
 				t.paragraph(indent, "", "after "+after)
 			}
-			for _, i := range s.items {
-				t.paragraph(indent, "", i.label()+" "+i.Name+" "+i.about())
-				if waits := i.waits(); waits != "" {
-					t.paragraph(indent, t.paint(i.hold.color(), "→"), waits)
+			for _, i := range s.Items {
+				t.paragraph(indent, "", i.Label()+" "+i.Name+" "+i.About())
+				if waits := i.Waits(); waits != "" {
+					t.paragraph(indent, t.paint(i.Hold.color(), "→"), waits)
 				}
 			}
 			if s.Others > 0 {
@@ -152,15 +151,15 @@ func (h hold) color() string {
 func (t *terminal) findings(r preview.Report) {
 	t.heading("FINDINGS")
 	for _, f := range r.Findings {
-		l := lookOfSeverity(f.Severity)
+		b := badgeOfSeverity(f.Severity)
 		about := f.Rule
-		if whose := (task{crds: appendNew(nil, plain(f.CRD)), clusters: appendNew(nil, plain(f.Cluster))}).whose(); whose != "" {
+		if whose := (task{crds: appendNew(nil, plain(f.CRD)), clusters: appendNew(nil, plain(f.Cluster))}).Whose(); whose != "" {
 			about += ": " + whose
 		}
 		if f.Place.File != "" {
 			about += " at " + f.Place.String()
 		}
-		t.paragraph("", t.lead(l), about)
+		t.paragraph("", t.lead(b), about)
 		t.paragraph(indent, "", f.Why)
 		if f.Mend != "" {
 			t.paragraph(indent, "mend:", f.Mend)
@@ -184,17 +183,16 @@ func (t *terminal) next(r preview.Report) {
 		t.line(nothingToDo(r))
 	}
 	for i, task := range all {
-		said := capital(task.what)
-		if whose := task.whose(); whose != "" {
+		said := capital(task.What)
+		if whose := task.Whose(); whose != "" {
 			said += " (" + whose + ")"
 		}
 		t.paragraph("", fmt.Sprintf("%d.", i+1), said)
-		const most = 5
-		for _, p := range task.places[:min(most, len(task.places))] {
+		for _, p := range task.Shown() {
 			t.line("   " + plain(p.String()))
 		}
-		if beyond := len(task.places) - most; beyond > 0 {
-			t.line(fmt.Sprintf("   and %d more", beyond))
+		if task.Beyond() > 0 {
+			t.line(fmt.Sprintf("   and %d more", task.Beyond()))
 		}
 	}
 }

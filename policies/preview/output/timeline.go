@@ -17,27 +17,28 @@ import (
 
 // wave is all that one cluster applies at the same time.
 type wave struct {
-	order int
-	steps []step
+	Order int
+	Steps []step
 }
 
+// step is what is applied at once, and what holds its removals.
 type step struct {
 	rollout.Step
-	items []item
+	Items []item
 }
 
 // item is one object of a step, and for a removal what holds it.
 type item struct {
 	rollout.Item
-	hold hold
+	Hold hold
 	// gate is the VersionRemoval that holds it, empty if none does.
 	gate string
 	// because is why that does not let it pass: the kind of its first blocker, empty if there is none.
 	because string
 	// tool applies the gate.
 	tool delivery.Tool
-	// loose says why the gate does not hold it although it is there, or may not; empty if it does.
-	loose string
+	// notEnforced says why the gate does not hold it although it is there, or may not; empty if it does.
+	notEnforced string
 }
 
 // hold tells whether a wave waits. The set is closed.
@@ -63,13 +64,13 @@ func timeline(r preview.Report, c preview.Cluster) []wave {
 	for _, s := range steps {
 		shown := step{Step: s}
 		for _, i := range s.Items {
-			shown.items = append(shown.items, held(r, c, s.Order, i))
+			shown.Items = append(shown.Items, held(r, c, s.Order, i))
 		}
-		if n := len(waves); n > 0 && waves[n-1].order == s.Order {
-			waves[n-1].steps = append(waves[n-1].steps, shown)
+		if n := len(waves); n > 0 && waves[n-1].Order == s.Order {
+			waves[n-1].Steps = append(waves[n-1].Steps, shown)
 			continue
 		}
-		waves = append(waves, wave{order: s.Order, steps: []step{shown}})
+		waves = append(waves, wave{Order: s.Order, Steps: []step{shown}})
 	}
 	return waves
 }
@@ -79,33 +80,33 @@ func held(r preview.Report, c preview.Cluster, order int, i rollout.Item) item {
 	if i.Role != rollout.Removal {
 		return item{Item: i}
 	}
-	shown := item{Item: i, hold: free}
+	shown := item{Item: i, Hold: free}
 	for _, gate := range gatesBefore(c.Rollout.Steps, order, i.Name) {
-		why, severity := loose(r, c.Name, i.Name, gate.name)
+		why, severity := notEnforced(r, c.Name, i.Name, gate.name)
 		if severity != finding.Error {
 			in := inClusterOf(r, i.Name, c.Name)
-			shown = item{Item: i, gate: gate.name, tool: gate.tool, loose: why, hold: holds(in.State)}
+			shown = item{Item: i, gate: gate.name, tool: gate.tool, notEnforced: why, Hold: holds(in.State)}
 			if len(in.Blockers) > 0 {
 				shown.because = in.Blockers[0].Kind
 			}
-			if shown.hold == shut && shown.moves() {
-				shown.hold = opening
+			if shown.Hold == shut && shown.moves() {
+				shown.Hold = opening
 			}
 			return shown
 		}
-		shown.gate, shown.loose = gate.name, why
+		shown.gate, shown.notEnforced = gate.name, why
 	}
 	return shown
 }
 
-// looseGates are the rules by which a gate that stands in the right place does not hold, or may not.
-var looseGates = []string{rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
+// unenforced are the rules by which a gate that stands in the right place does not hold, or may not.
+var unenforced = []string{rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
 
-// loose is why a gate does not hold a removal, in the words of the gravest finding about it.
-func loose(r preview.Report, cluster, crd, gate string) (why string, severity finding.Severity) {
+// notEnforced is why a gate does not hold a removal, in the words of the gravest finding about it.
+func notEnforced(r preview.Report, cluster, crd, gate string) (why string, severity finding.Severity) {
 	for _, f := range r.Findings {
-		if f.CRD == crd && (f.Cluster == cluster || f.Cluster == "") && slices.Contains(looseGates, f.Rule) && strings.Contains(f.Why, gate) &&
-			lookOfSeverity(f.Severity).weight > lookOfSeverity(severity).weight {
+		if f.CRD == crd && (f.Cluster == cluster || f.Cluster == "") && slices.Contains(unenforced, f.Rule) && strings.Contains(f.Why, gate) &&
+			f.Severity.Weight() > severity.Weight() {
 			why, severity = f.Why, f.Severity
 		}
 	}
@@ -154,8 +155,8 @@ func inClusterOf(r preview.Report, crd, cluster string) (none preview.InCluster)
 	return none
 }
 
-// title names a step: an Application's wave, or a Kustomization.
-func (s step) title() string {
+// Title names a step: an Application's wave, or a Kustomization.
+func (s step) Title() string {
 	title := plain(string(s.Tool) + " " + s.Unit)
 	if phase := plain(s.Phase); phase != "" {
 		title += ", " + phase
@@ -166,8 +167,8 @@ func (s step) title() string {
 	return title
 }
 
-// after says what a step waits for besides its place in the order.
-func (s step) after() string {
+// Waits says what a step waits for besides its place in the order.
+func (s step) Waits() string {
 	names := make([]string, len(s.After))
 	for i, name := range s.After {
 		names[i] = plain(name)
@@ -175,8 +176,8 @@ func (s step) after() string {
 	return words.Few(names, 5)
 }
 
-// label says what kind of thing happens, about what happens to the object that is named between the two.
-func (i item) label() string {
+// Label says what kind of thing happens, about what happens to the object that is named between the two.
+func (i item) Label() string {
 	switch i.Role {
 	case rollout.Gate:
 		return "Gate"
@@ -189,7 +190,18 @@ func (i item) label() string {
 	return "Change"
 }
 
-func (i item) about() string {
+// Class is the role in CSS.
+func (i item) Class() string {
+	switch i.Role {
+	case rollout.Gate, rollout.Removal, rollout.Flip:
+		return string(i.Role)
+	case rollout.Changed:
+	}
+	return string(rollout.Changed)
+}
+
+// About says what happens to the object.
+func (i item) About() string {
 	switch i.Role {
 	case rollout.Gate:
 		return "for " + versions(i.Versions) + " of " + plain(i.CRD)
@@ -202,19 +214,19 @@ func (i item) about() string {
 	return ""
 }
 
-// waits says what a removal waits for, empty for everything else.
-func (i item) waits() string {
-	switch loose := plain(i.loose); {
-	case loose != "" && i.hold == free:
-		return "not held back: " + loose
-	case loose != "":
-		return i.waitsFor() + "; but " + loose
+// Waits says what a removal waits for, empty for everything else.
+func (i item) Waits() string {
+	switch why := plain(i.notEnforced); {
+	case why != "" && i.Hold == free:
+		return "not held back: " + why
+	case why != "":
+		return i.waitsFor() + "; but " + why
 	}
 	return i.waitsFor()
 }
 
 func (i item) waitsFor() string {
-	switch i.hold {
+	switch i.Hold {
 	case free:
 		return "nothing holds it back"
 	case failing:
@@ -264,4 +276,12 @@ func versions(names []string) string {
 		cleaned[i] = plain(name)
 	}
 	return words.Few(cleaned, 6)
+}
+
+// OtherObjects counts what a step applies besides its items; empty if there is nothing.
+func (s step) OtherObjects() string {
+	if s.Others == 0 {
+		return ""
+	}
+	return count(s.Others, "other object")
 }

@@ -49,9 +49,9 @@ func TestWhatAGateHoldsBack(t *testing.T) {
 			r.Clusters, r.Findings = []preview.Cluster{{Name: cluster, Rollout: roll}}, c.found
 			r.CRDs[0].Clusters[0].State = c.state
 			waves := timeline(r, r.Clusters[0])
-			got := waves[1].steps[0].items[0]
-			g.Expect(got.waits()).To(Equal(c.want))
-			g.Expect(got.hold).To(Equal(c.hold))
+			got := waves[1].Steps[0].Items[0]
+			g.Expect(got.Waits()).To(Equal(c.want))
+			g.Expect(got.Hold).To(Equal(c.hold))
 		})
 	}
 }
@@ -89,9 +89,9 @@ func TestWhatAGateWaitsFor(t *testing.T) {
 				{Order: 1, Tool: c.tool, Items: []rollout.Item{{Role: rollout.Gate, Name: "ns/gate", CRD: crd}}},
 				{Order: 2, Tool: c.tool, Items: []rollout.Item{{Role: rollout.Removal, Name: crd}}},
 			}}}}
-			got := timeline(r, r.Clusters[0])[1].steps[0].items[0]
-			g.Expect(got.waits()).To(Equal(c.want))
-			g.Expect(got.hold).To(Equal(c.hold))
+			got := timeline(r, r.Clusters[0])[1].Steps[0].Items[0]
+			g.Expect(got.Waits()).To(Equal(c.want))
+			g.Expect(got.Hold).To(Equal(c.hold))
 			g.Expect(pageStyle).To(ContainSubstring(".hold." + string(c.hold) + " {"))
 		})
 	}

@@ -12,40 +12,48 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// look is how a verdict or a severity is shown. The symbol never stands without the word; mark is the symbol where its
+// badge is how a verdict or a severity is shown. The Symbol never stands without the Word; Mark is the symbol where its
 // colour is ours to choose.
-type look struct {
-	symbol, mark, word string
-	// class is the same in CSS.
-	class string
-	// color is the parameter of a terminal's SGR sequence.
-	color string
-	// weight orders the gravest first.
-	weight int
+type badge struct {
+	Symbol, Mark, Word string
+	// Class is the same in CSS.
+	Class string
+	// Color is the parameter of a terminal's SGR sequence.
+	Color string
 }
 
-func lookOfVerdict(v preview.Verdict) look {
+var (
+	errorBadge   = badge{Symbol: "⛔", Mark: "✕", Word: "error", Class: "blocked", Color: "31"}
+	warningBadge = badge{Symbol: "⚠️", Mark: "!", Word: "warning", Class: "warned", Color: "33"}
+)
+
+func badgeOfVerdict(v preview.Verdict) badge {
 	switch v {
 	case preview.Safe:
-		return look{symbol: "✅", mark: "✓", word: "safe", class: "safe", color: "32", weight: 0}
+		return badge{Symbol: "✅", Mark: "✓", Word: "safe", Class: "safe", Color: "32"}
 	case preview.Warned:
-		return look{symbol: "⚠️", mark: "!", word: "warnings", class: "warned", color: "33", weight: 1}
+		return warningBadge.saying("warnings")
 	case preview.Blocked:
-		return look{symbol: "⛔", mark: "✕", word: "blocked", class: "blocked", color: "31", weight: 3}
+		return errorBadge.saying("blocked")
 	case preview.Unknown:
 	}
-	return look{symbol: "❔", mark: "?", word: "unknown", class: "unknown", color: "35", weight: 2} // what nobody understands is not safe
+	return badge{Symbol: "❔", Mark: "?", Word: "unknown", Class: "unknown", Color: "35"} // what nobody understands is not safe
 }
 
-func lookOfSeverity(s finding.Severity) look {
+func badgeOfSeverity(s finding.Severity) badge {
 	switch s {
 	case finding.Error:
-		return look{symbol: "⛔", mark: "✕", word: "error", class: "blocked", color: "31", weight: 2}
+		return errorBadge
 	case finding.Warning:
-		return look{symbol: "⚠️", mark: "!", word: "warning", class: "warned", color: "33", weight: 1}
+		return warningBadge
 	case finding.Info:
 	}
-	return look{symbol: "ℹ️", mark: "i", word: "info", class: "info", color: "36", weight: 0}
+	return badge{Symbol: "ℹ️", Mark: "i", Word: "info", Class: "info", Color: "36"}
+}
+
+func (b badge) saying(word string) badge {
+	b.Word = word
+	return b
 }
 
 // plain is text of somebody else's in one line: no control characters, and none that change the direction of what follows
@@ -127,7 +135,7 @@ func tally(severities []finding.Severity) string {
 	for _, s := range []finding.Severity{finding.Error, finding.Warning, finding.Info} {
 		n := 0
 		for _, other := range severities {
-			if lookOfSeverity(other).word == lookOfSeverity(s).word {
+			if badgeOfSeverity(other) == badgeOfSeverity(s) {
 				n++
 			}
 		}
