@@ -28,38 +28,32 @@ const (
 	NoMarker = "NoMarker"
 )
 
-// Found is a finding, and what it is about. Its Place is empty if Object is set: asking where an object stands may take a build,
-// and not every finding is of use.
+// Found is a finding, and what has to be mended.
 type Found struct {
 	finding.Finding
 
-	// Object has to be mended, at Field or, if it lacks that, where Field would be. It is nil for a finding about a file,
-	// whose Place is known.
-	Object *delivery.Object
-	Field  []string
+	// Resource is the kind and name of the object to be mended, empty if it is a file.
+	Resource string `json:"resource,omitempty"`
 	// CRDs are the names of those concerned, as far as they are known.
-	CRDs []string
+	CRDs []string `json:"crds,omitempty"`
 }
 
+// about is a finding about a field of an object, or if it lacks that, about where the field would be.
 func about(object *delivery.Object, field, crds []string, why, mend string) Found {
-	f := Found{Object: object, Field: field, CRDs: crds, Finding: finding.Finding{Why: why, Mend: mend}}
+	f := Found{Resource: object.GetKind() + " " + object.GetName(), CRDs: crds, Finding: finding.Finding{Place: object.Place(field...), Why: why, Mend: mend}}
 	if len(crds) == 1 {
 		f.CRD = crds[0]
 	}
 	return f
 }
 
+func aboutCRD(crd delivery.CRD, field []string, why, mend string) []Found {
+	return []Found{about(crd.Object, field, []string{crd.GetName()}, why, mend)}
+}
+
 func (f Found) warning() Found {
 	f.Severity = finding.Warning
 	return f
-}
-
-// Located is the finding with the place of its object.
-func (f Found) Located() finding.Finding {
-	if f.Object != nil {
-		f.Place = f.Object.Place(f.Field...)
-	}
-	return f.Finding
 }
 
 // Question is what a unit is asked about.

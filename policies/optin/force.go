@@ -15,30 +15,26 @@ const (
 	serverSideInstead = "; if the manifest is too large for client-side apply, use ServerSideApply=true"
 )
 
-// recreated: removing a version too early is refused, and that is what protects the objects. Force takes the refusal for
-// a change that cannot be made in place.
-func recreated(c check) []Found {
-	var findings []Found
+// recreatedByTool: removing a version too early is refused, and that is what protects the objects. Force takes the refusal
+// for a change that cannot be made in place.
+func recreatedByTool(c check) (findings []Found) {
 	if c.touches() {
 		for _, field := range c.force() {
-			findings = append(findings, about(c.unit.By, field, c.names(all),
-				losesAllObjects+c.whose(c.names(all)), "remove "+strings.Join(field, ".")))
-		}
-	}
-	for _, crd := range c.crds {
-		field, mend := fluxSetting(crd, "force", "enabled"), "remove "+delivery.FluxGroup+"/force"
-		if !c.fluxMayApply() {
-			field = nil
-		}
-		if c.argoCDMayApply() && syncOption(crd, "Force=true") {
-			field, mend = []string{"metadata", "annotations", syncOptions}, "remove Force=true from "+syncOptions
-		}
-		if field != nil {
-			findings = append(findings, about(crd.Object, field, []string{crd.GetName()},
-				losesAllObjects+crd.GetName(), mend))
+			findings = append(findings, about(c.unit.By, field, c.names(all), losesAllObjects+c.whose(c.names(all)), "remove "+strings.Join(field, ".")))
 		}
 	}
 	return findings
+}
+
+// recreated: the CRD itself asks for force.
+func recreated(c check, crd delivery.CRD) []Found {
+	switch field := fluxSetting(crd, "force", "enabled"); {
+	case c.argoCDMayApply() && syncOption(crd, "Force=true"):
+		return aboutCRD(crd, []string{"metadata", "annotations", syncOptions}, losesAllObjects+crd.GetName(), "remove Force=true from "+syncOptions)
+	case c.fluxMayApply() && field != nil:
+		return aboutCRD(crd, field, losesAllObjects+crd.GetName(), "remove "+delivery.FluxGroup+"/force")
+	}
+	return nil
 }
 
 // force are the fields that make the tool delete what it cannot change.
@@ -70,22 +66,25 @@ func (c check) syncOption(option string) []string {
 	return nil
 }
 
-// replaced: a full update in place of an apply.
-func replaced(c check) []Found {
-	var findings []Found
-	if c.touches() {
-		if field := c.syncOption("Replace=true"); field != nil {
-			findings = append(findings, about(c.unit.By, field, c.names(all),
-				dropsAllLabels+c.whose(c.names(all)), "remove Replace=true"+serverSideInstead))
-		}
+// replacedByTool: a full update in place of an apply.
+func replacedByTool(c check) []Found {
+	if !c.touches() {
+		return nil
 	}
-	for _, crd := range c.crds {
-		if c.argoCDMayApply() && syncOption(crd, "Replace=true") {
-			findings = append(findings, about(crd.Object, []string{"metadata", "annotations", syncOptions}, []string{crd.GetName()},
-				dropsAllLabels+crd.GetName(), "remove Replace=true from "+syncOptions+serverSideInstead))
-		}
+	field := c.syncOption("Replace=true")
+	if field == nil {
+		return nil
 	}
-	return findings
+	return []Found{about(c.unit.By, field, c.names(all), dropsAllLabels+c.whose(c.names(all)), "remove Replace=true"+serverSideInstead)}
+}
+
+// replaced: the CRD itself asks for it.
+func replaced(c check, crd delivery.CRD) []Found {
+	if !c.argoCDMayApply() || !syncOption(crd, "Replace=true") {
+		return nil
+	}
+	return aboutCRD(crd, []string{"metadata", "annotations", syncOptions},
+		dropsAllLabels+crd.GetName(), "remove Replace=true from "+syncOptions+serverSideInstead)
 }
 
 // syncOption tells whether the CRD's annotation holds an option for Argo CD.

@@ -12,7 +12,7 @@ type Report struct {
 	// OK is true when there is no finding of severity error.
 	OK       bool          `json:"ok"`
 	CRDs     []ReportedCRD `json:"crds"`
-	Findings []Reported    `json:"findings"`
+	Findings []Found       `json:"findings"`
 }
 
 // ReportedCRD is one CRD of one build.
@@ -25,33 +25,9 @@ type ReportedCRD struct {
 	Build string `json:"build"`
 }
 
-// Reported is a finding, and where it is to be mended.
-type Reported struct {
-	finding.Finding
-	finding.Place
-
-	// Resource is the kind and name of the object to be mended, empty if it is a file.
-	Resource string   `json:"resource,omitempty"`
-	CRDs     []string `json:"crds,omitempty"`
-}
-
-// ReportOn says where a finding is to be mended.
-func ReportOn(f Found) Reported {
-	r := Reported{Finding: f.Located(), CRDs: f.CRDs}
-	r.Place, r.Finding.Place = r.Finding.Place, finding.Place{} // which is told once
-	if f.Object != nil {
-		r.Resource = f.Object.GetKind() + " " + f.Object.GetName()
-	}
-	return r
-}
-
-func (r Reported) same(other Reported) bool {
-	return r.Rule == other.Rule && r.Place == other.Place && r.Resource == other.Resource && r.Why == other.Why
-}
-
 // Examine holds units against the rules.
 func Examine(units []*delivery.Unit, q Question) Report {
-	report := Report{OK: true, CRDs: []ReportedCRD{}, Findings: []Reported{}}
+	report := Report{OK: true, CRDs: []ReportedCRD{}, Findings: []Found{}}
 	for _, unit := range units {
 		for _, crd := range unit.CRDs() {
 			report.CRDs = append(report.CRDs, ReportedCRD{
@@ -59,15 +35,16 @@ func Examine(units []*delivery.Unit, q Question) Report {
 			})
 		}
 		for _, f := range Check(unit, q) {
-			report.add(ReportOn(f))
+			report.add(f)
 		}
 	}
 	return report
 }
 
 // add leaves out what has been found already: two deliveries may apply the same folder.
-func (r *Report) add(f Reported) {
-	if slices.ContainsFunc(r.Findings, f.same) {
+func (r *Report) add(f Found) {
+	same := func(other Found) bool { return other.Finding == f.Finding && other.Resource == f.Resource }
+	if slices.ContainsFunc(r.Findings, same) {
 		return
 	}
 	r.Findings = append(r.Findings, f)

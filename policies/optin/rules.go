@@ -15,30 +15,38 @@ type rule struct {
 	find func(check) []Found
 }
 
+// ofCRDs is a rule about each CRD by itself.
+func ofCRDs(find func(check, delivery.CRD) []Found) func(check) []Found {
+	return func(c check) (findings []Found) {
+		for _, crd := range c.crds {
+			findings = append(findings, find(c, crd)...)
+		}
+		return findings
+	}
+}
+
 // rules is the specification: what has to be the case for a CRD from Git to be migrated. The order is that of the way
 // from Git to the cluster, so that the first finding about a CRD is the one to mend first.
 var rules = []rule{
-	{NotLabelled, notLabelled},
+	{NotLabelled, ofCRDs(notLabelled)},
 	{ReachesNothing, reachesNothing},
-	{Recreated, recreated},
-	{Replaced, replaced},
-	{NotApplied, notApplied},
+	{Recreated, recreatedByTool},
+	{Recreated, ofCRDs(recreated)},
+	{Replaced, replacedByTool},
+	{Replaced, ofCRDs(replaced)},
+	{NotApplied, ofCRDs(notApplied)},
 	{DifferencesIgnored, differencesIgnored},
-	{Substituted, substituted},
+	{Substituted, ofCRDs(substituted)},
 }
 
 // notLabelled: Moult leaves alone what does not carry the label.
-func notLabelled(c check) []Found {
-	var findings []Found
-	for _, crd := range c.crds {
-		if crd.OptedIn(c.LabelKey) {
-			continue
-		}
-		why, mend := c.missing(crd)
-		findings = append(findings, about(crd.Object, []string{"metadata", "labels", c.LabelKey}, []string{crd.GetName()},
-			why, mend+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, v1alpha1.MigrateLabelExcluded)))
+func notLabelled(c check, crd delivery.CRD) []Found {
+	if crd.OptedIn(c.LabelKey) {
+		return nil
 	}
-	return findings
+	why, mend := c.missing(crd)
+	return aboutCRD(crd, []string{"metadata", "labels", c.LabelKey}, why,
+		mend+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, v1alpha1.MigrateLabelExcluded))
 }
 
 // missing says how the label is missing.
@@ -80,17 +88,15 @@ func reachesNothing(c check) []Found {
 		if patch.Reached > 0 && !patch.TakesOff {
 			continue
 		}
-		f := Found{Field: patch.Field, Finding: finding.Finding{
-			Place: finding.Place{File: patch.File, Line: patch.Line},
-			Why:   fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.LabelKey, c.unit.Build()),
-			Mend:  "correct its target, list it where the CRDs are built, or remove it",
-		}}
+		why := fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.LabelKey, c.unit.Build())
+		mend := "correct its target, list it where the CRDs are built, or remove it"
 		if patch.Reached > 0 {
-			f.Why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())
-			f.Mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded)
+			why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())
+			mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded)
 		}
+		f := Found{Finding: finding.Finding{Place: finding.Place{File: patch.File, Line: patch.Line}, Why: why, Mend: mend}}
 		if patch.File == "" {
-			f.Object = c.unit.By
+			f = about(c.unit.By, patch.Field, nil, why, mend)
 		}
 		findings = append(findings, f)
 	}
@@ -98,21 +104,14 @@ func reachesNothing(c check) []Found {
 }
 
 // notApplied: a label in Git does nothing if the CRD is not applied again.
-func notApplied(c check) []Found {
-	if !c.fluxMayApply() {
-		return nil
-	}
-	var findings []Found
-	for _, crd := range c.crds {
-		for _, setting := range []struct{ key, value, why string }{
-			{"ssa", "Ignore", "Flux never applies the CRD"},
-			{"ssa", "IfNotPresent", "Flux applies the CRD only where there is none, so neither the label nor another version reaches a cluster that has it"},
-			{"reconcile", "disabled", "Flux does not reconcile the CRD"},
-		} {
-			if field := fluxSetting(crd, setting.key, setting.value); field != nil {
-				findings = append(findings, about(crd.Object, field, []string{crd.GetName()},
-					setting.why, "remove "+field[len(field)-1]))
-			}
+func notApplied(c check, crd delivery.CRD) (findings []Found) {
+	for _, setting := range []struct{ key, value, why string }{
+		{"ssa", "Ignore", "Flux never applies the CRD"},
+		{"ssa", "IfNotPresent", "Flux applies the CRD only where there is none, so neither the label nor another version reaches a cluster that has it"},
+		{"reconcile", "disabled", "Flux does not reconcile the CRD"},
+	} {
+		if field := fluxSetting(crd, setting.key, setting.value); field != nil && c.fluxMayApply() {
+			findings = append(findings, aboutCRD(crd, field, setting.why, "remove "+field[len(field)-1])...)
 		}
 	}
 	return findings

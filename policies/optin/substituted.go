@@ -13,26 +13,20 @@ import (
 
 // substituted: Flux takes ${…} for a variable wherever it stands, in a description or a pattern, too. Then the build
 // fails, or the schema in the cluster is another one than in Git.
-func substituted(c check) []Found {
+func substituted(c check, crd delivery.CRD) []Found {
+	const setting = delivery.FluxGroup + "/substitute"
 	by := c.unit.By
-	if by == nil || c.unit.Tool != delivery.Flux || !substitutes(by) {
+	if by == nil || c.unit.Tool != delivery.Flux || !substitutes(by) ||
+		crd.Field("metadata", "annotations", setting) == "disabled" || crd.Field("metadata", "labels", setting) == "disabled" {
 		return nil
 	}
-	var findings []Found
-	for _, crd := range c.crds {
-		const setting = delivery.FluxGroup + "/substitute"
-		if crd.Field("metadata", "annotations", setting) == "disabled" || crd.Field("metadata", "labels", setting) == "disabled" {
-			continue
-		}
-		field, text := variable(crd.Object.Object, nil, by.TextMap("spec", "postBuild", "substitute"))
-		if text == "" {
-			continue
-		}
-		findings = append(findings, about(crd.Object, field, []string{crd.GetName()},
-			fmt.Sprintf("Flux takes %s for a variable (spec.postBuild of Kustomization %s), so the build fails or the CRD is changed on its way", text, by.GetName()),
-			fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text)))
+	field, text := variable(crd.Object.Object, nil, by.TextMap("spec", "postBuild", "substitute"))
+	if text == "" {
+		return nil
 	}
-	return findings
+	return aboutCRD(crd, field,
+		fmt.Sprintf("Flux takes %s for a variable (spec.postBuild of Kustomization %s), so the build fails or the CRD is changed on its way", text, by.GetName()),
+		fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text))
 }
 
 // substitutes tells whether Flux looks for variables at all.

@@ -25,7 +25,7 @@ func optinFindings(s *situation) []finding.Finding {
 				}
 				f.Severity = finding.Warning // nothing breaks by it; a gate that it keeps shut is GateCannotOpen
 			}
-			findings = append(findings, f.Located())
+			findings = append(findings, f.Finding)
 		}
 	}
 	return findings

@@ -29,8 +29,8 @@ type markersReport struct {
 	// OK is true when there is no finding.
 	OK bool `json:"ok"`
 	// Types are the Go types of storage versions.
-	Types    []string         `json:"types"`
-	Findings []optin.Reported `json:"findings"`
+	Types    []string      `json:"types"`
+	Findings []optin.Found `json:"findings"`
 }
 
 func newMarkers(f *cli.Factory) *cobra.Command {
@@ -69,7 +69,7 @@ Exit codes:
 }
 
 func (m *markers) run(paths []string) error {
-	report := markersReport{OK: true, Types: []string{}, Findings: []optin.Reported{}}
+	report := markersReport{OK: true, Types: []string{}, Findings: []optin.Found{}}
 	for _, path := range paths {
 		files, err := goFiles(path)
 		if err != nil {
@@ -109,7 +109,7 @@ func (r *markersReport) read(file, labelKey string) error {
 	}
 	r.Types = append(r.Types, types...)
 	for _, f := range findings {
-		r.Findings = append(r.Findings, optin.ReportOn(optin.Found{Finding: f}))
+		r.Findings = append(r.Findings, optin.Found{Finding: f})
 		r.OK = false
 	}
 	return nil

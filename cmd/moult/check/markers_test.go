@@ -61,5 +61,5 @@ func TestCheckMarkers(t *testing.T) {
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
 	g.Expect(report.OK).To(BeFalse())
 	g.Expect(report.Types).To(Equal([]string{"v1.Gadget"}))
-	g.Expect(report.Findings).To(ConsistOf(HaveField("File", "other/v1/gadget.go")))
+	g.Expect(report.Findings).To(ConsistOf(HaveField("Place.File", "other/v1/gadget.go")))
 }

@@ -116,7 +116,7 @@ func (o *optIn) print(report optin.Report) error {
 	return nil
 }
 
-func printFindings(out io.Writer, findings []optin.Reported) {
+func printFindings(out io.Writer, findings []optin.Found) {
 	for _, f := range findings {
 		where := strings.TrimSpace(f.Place.String() + "  " + f.Resource)
 		fmt.Fprintf(out, "%s: %s  %s\n  %s\n  mend: %s\n\n", f.Severity, f.Rule, where, f.Why, f.Mend)

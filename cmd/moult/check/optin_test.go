@@ -79,8 +79,8 @@ func TestCheckOptInTellsPrograms(t *testing.T) {
 		optin.ReportedCRD{Name: "widgets.example.com", Versions: []string{"v1alpha1", "v1"}, Build: "crds/widgets.yaml"},
 	))
 	g.Expect(report.Findings).To(HaveLen(1))
-	g.Expect(report.Findings[0].File).To(Equal("crds/widgets.yaml"))
-	g.Expect(report.Findings[0].Line).To(Equal(3))
+	g.Expect(report.Findings[0].Place.File).To(Equal("crds/widgets.yaml"))
+	g.Expect(report.Findings[0].Place.Line).To(Equal(3))
 	g.Expect(report.Findings[0].Resource).To(Equal("CustomResourceDefinition widgets.example.com"))
 	g.Expect(report.Findings[0].CRDs).To(Equal([]string{"widgets.example.com"}))
 }
