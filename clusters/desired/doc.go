@@ -9,8 +9,8 @@
 // and after a pull request, bring the same; policies/rollout says what follows from that. Nothing is fetched, and no
 // cluster is asked.
 //
-// Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`, Look
-// in survey.go goes through everything in a repository by the same code.
+// Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`,
+// SurveyOf in survey.go goes through everything in a repository by the same code.
 //
 // Start with Follow in follow.go; flux.go and argocd.go read the tools' settings, source.go decides what is in this
 // repository, unseen.go and fingerprint.go are about what is not, and entries.go finds the entry points that nobody has named.

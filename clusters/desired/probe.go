@@ -25,17 +25,17 @@ type prober struct {
 	known    map[string]int // by the place of the patch, since a component may be read more than once
 }
 
-// buildAndProbe builds a folder. The options' patches are the inline ones of the object that delivers them, in their order.
-func buildAndProbe(dir string, o render.Options, inline []delivery.InlinePatch, labelKey string) (*render.Rendering, []delivery.Patch, error) {
+// buildAndProbe builds a folder. The options' patches are those of the object that delivers them, which stand in a field of it.
+func buildAndProbe(dir string, o render.Options, field []string, labelKey string) (*render.Rendering, []delivery.Patch, error) {
 	looking, probing := newProber(labelKey), newProber(labelKey)
 	changed := o
 	changed.Patches = slices.Clone(o.Patches)
 	for i := range changed.Patches {
 		if patch := &changed.Patches[i]; probing.sets(patch.Patch) {
-			patch.Patch = probing.probe(patch.Patch, delivery.Patch{Field: inline[i].Field})
+			patch.Patch = probing.probe(patch.Patch, delivery.Patch{Field: delivery.Under(field, strconv.Itoa(i))})
 		}
 	}
-	o.Edit, changed.Edit = looking.look, probing.edit
+	o.Edit, changed.Edit = looking.find, probing.edit
 	rendering, err := render.Folder(dir, o)
 	if err != nil || len(looking.patches)+len(probing.patches) == 0 {
 		return rendering, nil, err
@@ -61,8 +61,8 @@ func newProber(labelKey string) *prober {
 // probeKey does not contain the opt-in label's key, whatever that is.
 func probeKey(i int) string { return "probe.moult.dev/" + strconv.Itoa(i) }
 
-// look finds the patches of a kustomization and changes nothing.
-func (p *prober) look(file string, content []byte) ([]byte, error) {
+// find finds the patches of a kustomization and changes nothing.
+func (p *prober) find(file string, content []byte) ([]byte, error) {
 	_, err := p.edit(file, content)
 	return content, err
 }

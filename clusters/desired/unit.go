@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/resid"
-
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -88,7 +85,7 @@ func (f *follower) folderOf(u *delivery.Unit, dir string, o render.Options, s de
 		return render.Folder(dir, o)
 	}
 	o.Root = f.rootOf(dir)
-	rendering, patches, err := buildAndProbe(dir, o, s.Patches, f.survey.labelKey)
+	rendering, patches, err := buildAndProbe(dir, o, s.PatchesField, f.survey.labelKey)
 	u.Patches = append(u.Patches, patches...)
 	return rendering, err
 }
@@ -111,27 +108,8 @@ func (f *follower) inTree(err error) error {
 func (f *follower) options(d delivery.Source) render.Options {
 	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: f.tree.Root,
-		Patches: Patches(d.Patches),
+		Patches: d.Patches,
 	}
-}
-
-// Patches are those of a source as Kustomize knows them.
-func Patches(inline []delivery.InlinePatch) []types.Patch {
-	var patches []types.Patch
-	for _, patch := range inline {
-		converted := types.Patch{Patch: patch.Patch}
-		if t := patch.Target; t != nil {
-			converted.Target = &types.Selector{
-				ResId: resid.ResId{
-					Gvk:  resid.Gvk{Group: t["group"], Version: t["version"], Kind: t["kind"]},
-					Name: t["name"], Namespace: t["namespace"],
-				},
-				LabelSelector: t["labelSelector"], AnnotationSelector: t["annotationSelector"],
-			}
-		}
-		patches = append(patches, converted)
-	}
-	return patches
 }
 
 // hasFile tells whether there is a file in a folder.

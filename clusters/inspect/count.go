@@ -52,7 +52,7 @@ func (c *count) add(item *metav1.PartialObjectMetadata) {
 	named := map[string]bool{}
 	for _, entry := range item.ManagedFields {
 		group, version, _ := strings.Cut(entry.APIVersion, "/")
-		if group != c.crd.group || version == c.storage() {
+		if group != c.crd.group || version == c.crd.StorageVersion() {
 			continue
 		}
 		named[version] = true
@@ -66,15 +66,6 @@ func (c *count) add(item *metav1.PartialObjectMetadata) {
 			c.stuck.Examples = append(c.stuck.Examples, stuckExample(item))
 		}
 	}
-}
-
-func (c *count) storage() string {
-	for _, v := range c.crd.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
 }
 
 // wrote notes that a manager has an entry on one more object.

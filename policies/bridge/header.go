@@ -3,10 +3,12 @@ package bridge
 import (
 	"fmt"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // headerWidth is where the lines of the header are broken.
-const headerWidth = 100
+const headerWidth = 99
 
 // Header is a comment to put above the CRD: what it is, and what to do with it. From and to are the two states, as the
 // caller calls them.
@@ -14,7 +16,7 @@ func (b *Bridge) Header(from, to string) string {
 	back := strings.Join(b.Back, ", ")
 	var text strings.Builder
 	say := func(first, sentence string) {
-		text.WriteString(comment(first, sentence))
+		text.WriteString(words.Wrap("# "+first, "# "+strings.Repeat(" ", len(first)), sentence, headerWidth) + "\n")
 	}
 	say("", fmt.Sprintf("%s on the way from %s to %s: the new CRD, with %s put back.", b.CRD.Name, from, to, back))
 	say("", "")
@@ -36,21 +38,4 @@ func (b *Bridge) Header(from, to string) string {
 // and nothing may have marked them as deprecated, so they have to be named.
 func (b *Bridge) rewriting() string {
 	return fmt.Sprintf("#        moult rewrite . --crds FILE --crd %s --from %s\n", b.CRD.Name, strings.Join(b.Back, ","))
-}
-
-// comment breaks a sentence into lines of a comment.
-func comment(first, sentence string) string {
-	if sentence == "" {
-		return "#\n"
-	}
-	var lines []string
-	line := "# " + first
-	for _, word := range strings.Fields(sentence) {
-		if len(line)+len(word)+1 > headerWidth && strings.TrimSpace(line) != "#" {
-			lines = append(lines, strings.TrimRight(line, " "))
-			line = "# " + strings.Repeat(" ", len(first))
-		}
-		line += word + " "
-	}
-	return strings.Join(append(lines, strings.TrimRight(line, " ")), "\n") + "\n"
 }

@@ -47,14 +47,7 @@ func (o *Object) Annotation(key string) string { return o.Text("metadata", "anno
 
 // Field is the value of a field, nil if there is none.
 func (o *Object) Field(fields ...string) any {
-	var value any = o.Object
-	for _, field := range fields {
-		around, ok := value.(map[string]any)
-		if !ok {
-			return nil
-		}
-		value = around[field]
-	}
+	value, _, _ := unstructured.NestedFieldNoCopy(o.Object, fields...)
 	return value
 }
 
@@ -65,36 +58,18 @@ func (o *Object) Text(fields ...string) string {
 }
 
 // True tells whether a field is true.
-func (o *Object) True(fields ...string) bool {
-	value, _ := o.Field(fields...).(bool)
-	return value
-}
+func (o *Object) True(fields ...string) bool { return o.Field(fields...) == true }
 
-// Texts are the strings of a list.
+// Texts are the strings of a list that holds nothing else.
 func (o *Object) Texts(fields ...string) []string {
-	list, _ := o.Field(fields...).([]any)
-	var found []string
-	for _, item := range list {
-		if value, ok := item.(string); ok {
-			found = append(found, value)
-		}
-	}
-	return found
+	texts, _, _ := unstructured.NestedStringSlice(o.Object, fields...)
+	return texts
 }
 
-// TextMap are the strings of a map, nil if there is none.
+// TextMap are the strings of a map that holds nothing else.
 func (o *Object) TextMap(fields ...string) map[string]string {
-	entries, _ := o.Field(fields...).(map[string]any)
-	if len(entries) == 0 {
-		return nil
-	}
-	found := map[string]string{}
-	for key, item := range entries {
-		if text, ok := item.(string); ok {
-			found[key] = text
-		}
-	}
-	return found
+	texts, _, _ := unstructured.NestedStringMap(o.Object, fields...)
+	return texts
 }
 
 // Entries are the maps of a list, each as an object of its own.

@@ -1,8 +1,11 @@
 package delivery
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
+
+	"sigs.k8s.io/kustomize/api/types"
 )
 
 // Source is one folder that a Flux Kustomization or an Argo CD Application applies, and what is added to it.
@@ -16,19 +19,10 @@ type Source struct {
 	// Components, Patches and Labels are added to what lies in the folder.
 	Components              []string
 	IgnoreMissingComponents bool
-	Patches                 []InlinePatch
+	Patches                 []types.Patch
 	Labels                  map[string]string
-}
-
-// InlinePatch is a patch in the tool's own object.
-type InlinePatch struct {
-	// Field is where it stands in that object.
-	Field []string
-	// Patch is a strategic merge patch or a JSON patch, as text.
-	Patch string
-	// Target has the fields of a Kustomize selector: group, version, kind, name, namespace, labelSelector and
-	// annotationSelector. Nil if the patch says itself what it is for.
-	Target map[string]string
+	// PatchesField is where the list of Patches stands in the tool's own object.
+	PatchesField []string
 }
 
 // Patch sets the opt-in label on what it selects, or takes it off.
@@ -82,7 +76,7 @@ func fluxSource(object *Object) Source {
 	s := Source{
 		Settings: spec, Path: spec.Text("path"),
 		Components: spec.Texts("components"), IgnoreMissingComponents: spec.True("ignoreMissingComponents"),
-		Patches: patchesIn(spec.Field("patches"), []string{"spec", "patches"}), Labels: spec.TextMap("commonMetadata", "labels"),
+		Patches: patchesIn(spec, "patches"), PatchesField: []string{"spec", "patches"}, Labels: spec.TextMap("commonMetadata", "labels"),
 	}
 	if s.Path == "" {
 		s.Path = "."
@@ -111,20 +105,21 @@ func argoCDSources(object *Object) []Source {
 			Settings: settings, Path: settings.Text("path"), Recurse: settings.True("directory", "recurse"),
 			Components:              settings.Texts("kustomize", "components"),
 			IgnoreMissingComponents: settings.True("kustomize", "ignoreMissingComponents"),
-			Patches:                 patchesIn(settings.Field("kustomize", "patches"), Under(fields[i], "kustomize", "patches")),
+			Patches:                 patchesIn(settings, "kustomize", "patches"),
+			PatchesField:            Under(fields[i], "kustomize", "patches"),
 			Labels:                  settings.TextMap("kustomize", "commonLabels"),
 		})
 	}
 	return sources
 }
 
-func patchesIn(value any, field []string) []InlinePatch {
-	list, _ := value.([]any)
-	var patches []InlinePatch
-	for i, item := range list {
-		if content, ok := item.(map[string]any); ok {
-			entry := Wrap(content)
-			patches = append(patches, InlinePatch{Field: Under(field, strconv.Itoa(i)), Patch: entry.Text("patch"), Target: entry.TextMap("target")})
+// patchesIn are those in a list of a tool's own object, as Kustomize knows them.
+func patchesIn(o *Object, fields ...string) []types.Patch {
+	var patches []types.Patch
+	for _, entry := range o.Entries(fields...) {
+		var patch types.Patch
+		if raw, err := json.Marshal(entry.Object); err == nil && json.Unmarshal(raw, &patch) == nil {
+			patches = append(patches, patch)
 		}
 	}
 	return patches

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 )
 
@@ -38,8 +40,6 @@ spec:
 	g.Expect(d.Components).To(Equal([]string{"../opt-in"}))
 	g.Expect(d.IgnoreMissingComponents).To(BeTrue())
 	g.Expect(d.Labels).To(Equal(map[string]string{"team": "a"}))
-	g.Expect(d.Patches).To(Equal([]InlinePatch{{
-		Field: []string{"spec", "sources", "1", "kustomize", "patches", "0"}, Patch: "[]",
-		Target: map[string]string{"kind": "CustomResourceDefinition"},
-	}}))
+	g.Expect(d.PatchesField).To(Equal([]string{"spec", "sources", "1", "kustomize", "patches"}))
+	g.Expect(d.Patches).To(Equal([]types.Patch{{Patch: "[]", Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: "CustomResourceDefinition"}}}}}))
 }

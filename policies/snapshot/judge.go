@@ -174,7 +174,7 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 	for _, v := range crd.Versions {
 		situation.CRD.Versions = append(situation.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
 	}
-	situation.Migration = s.standing(crd, ask.Versions, gate)
+	situation.Migration = s.migration(crd, ask.Versions, gate)
 	return situation
 }
 

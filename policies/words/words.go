@@ -1,5 +1,5 @@
-// Package words is what sentences for people have in common: a number and its noun, a few of many names, and a command
-// that can be pasted into a shell.
+// Package words is what sentences for people have in common: a number and its noun, a few of many names, lines that are not
+// too long, and a command that can be pasted into a shell.
 package words
 
 import (
@@ -35,6 +35,20 @@ func Clip(s string, most int) string {
 		return string(characters[:most]) + "…"
 	}
 	return s
+}
+
+// Wrap breaks a text into lines of so many bytes at most; a word that is too long has a line of its own. The first line
+// begins in one way and the rest in another.
+func Wrap(first, rest, text string, width int) string {
+	var lines []string
+	begin, line := first, ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(begin)+len(line)+1+len(word) > width {
+			lines, begin, line = append(lines, begin+line), rest, ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return strings.Join(append(lines, strings.TrimRight(begin+line, " ")), "\n")
 }
 
 var unquoted = regexp.MustCompile(`^[-A-Za-z0-9_./:=,@%+~^]+$`)

@@ -28,6 +28,13 @@ func TestALongTextIsClipped(t *testing.T) {
 	g.Expect(Clip("grünen", 4)).To(Equal("grün…"))
 }
 
+func TestALongTextIsBrokenIntoLines(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Wrap("- ", "  ", "one two three", 9)).To(Equal("- one two\n  three"))
+	g.Expect(Wrap("# ", "# ", "", 9)).To(Equal("#"))
+	g.Expect(Wrap("", "  ", "a unbreakable b", 5)).To(Equal("a\n  unbreakable\n  b"))
+}
+
 func TestAShellReadsWhatIsMeant(t *testing.T) {
 	for word, want := range map[string]string{
 		"git:HEAD~1:config/crd": "git:HEAD~1:config/crd",

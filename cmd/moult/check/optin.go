@@ -75,7 +75,7 @@ Exit codes:
 }
 
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
-	survey := desired.Look(ctx, paths, stdin, o.LabelKey)
+	survey := desired.SurveyOf(ctx, paths, stdin, o.LabelKey)
 	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
 	nothing := len(report.CRDs)+len(report.Findings) == 0
 	if nothing && len(survey.Failed) == 0 {

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/check"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -304,7 +303,7 @@ func TestOptInPrintsWhatWorks(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 				sources := delivery.SourcesOf(parsed.Objects[0])
 				g.Expect(sources).To(HaveLen(1))
-				o.Patches = desired.Patches(sources[0].Patches)
+				o.Patches = sources[0].Patches
 			}
 			g.Expect(o.Patches).To(HaveLen(1))
 			g.Expect(o.Patches[0].Target.Name).To(Equal(`widgets\..*`))

@@ -93,13 +93,13 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 	for _, row := range all {
 		b := row.badge()
 		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), removed(row.crd),
-			b.Symbol+" "+b.Word, sentences(row.standing()), sentences(row.asked()))
+			b.Symbol+" "+b.Word, sentences(row.reasons()), sentences(row.asked()))
 	}
 	return t.String() + t.more("row", o)
 }
 
-// standing is the table's word on what stands in the way.
-func (r row) standing() []string {
+// reasons is the table's word on what stands in the way.
+func (r row) reasons() []string {
 	if !r.delivered || r.in.Verdict != preview.Safe {
 		return r.inTheWay
 	}

@@ -1,20 +1,8 @@
 package output
 
-import "strings"
+import "github.com/moult-dev/moult/policies/words"
 
-const (
-	indent    = "         "
-	textWidth = 100
-)
+const indent = "         "
 
-// Paragraph breaks a sentence into indented lines. A word that is too long has a line of its own.
-func Paragraph(sentence string) string {
-	lines, line := []string{}, ""
-	for _, word := range strings.Fields(sentence) {
-		if line != "" && len(line)+1+len(word) > textWidth-len(indent) {
-			lines, line = append(lines, indent+line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return strings.Join(append(lines, indent+line), "\n")
-}
+// Paragraph breaks a sentence into indented lines.
+func Paragraph(sentence string) string { return words.Wrap(indent, indent, sentence, 100) }

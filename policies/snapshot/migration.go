@@ -13,9 +13,9 @@ import (
 	"github.com/moult-dev/moult/controllers/plan"
 )
 
-// standing is how far the migration of a CRD was, as the controller would know it had it just started and read what an
+// migration is how far the migration of a CRD was, as the controller would know it had it just started and read what an
 // earlier process has left. It is nil if no Moult has said anything about this very generation.
-func (s *Snapshot) standing(crd *CRD, asked []string, gate *Removal) *plan.MigrationStatus {
+func (s *Snapshot) migration(crd *CRD, asked []string, gate *Removal) *plan.MigrationStatus {
 	c := crd.said()
 	if c == nil {
 		return nil
@@ -34,15 +34,15 @@ func (s *Snapshot) standing(crd *CRD, asked []string, gate *Removal) *plan.Migra
 	o.Removal.Versions = slices.DeleteFunc(slices.Sorted(slices.Values(asked)), func(v string) bool { return v == o.StorageVersion })
 	o.Evidence = s.evidence(crd, o, *c, gate)
 	o.Walking = walking(o.Subject, *c)
-	standing := &plan.MigrationStatus{
+	status := &plan.MigrationStatus{
 		Subject: o.Subject, Decision: plan.Decide(o), Evidence: o.Evidence, Walking: o.Walking, Writers: crd.writers(),
 	}
 	if gate != nil && gate.answered() {
 		for _, text := range gate.Failures {
-			standing.FailedObjects = append(standing.FailedObjects, plan.FailedObject{Text: text})
+			status.FailedObjects = append(status.FailedObjects, plan.FailedObject{Text: text})
 		}
 	}
-	return standing
+	return status
 }
 
 // said is our condition, if it speaks of the CRD as it is; else nil.
