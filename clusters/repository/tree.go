@@ -54,7 +54,7 @@ func open(ctx context.Context, spec string) (*Tree, error) {
 		return openRevision(ctx, name, path)
 	}
 	if spec == "" {
-		return nil, errors.New("there is no folder without a name; write . for this one")
+		return nil, errors.New("the path is empty; use . for this folder")
 	}
 	return openFolder(spec)
 }

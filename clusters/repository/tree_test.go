@@ -310,7 +310,7 @@ func TestWhatCannotBeOpenedIsNamedWithWhatToDo(t *testing.T) {
 		"a path outside":                 {"git:main:../x", "../x is outside of the repository"},
 		"a path that starts at the root": {"git:main:/etc", "/etc is outside of the repository"},
 		"a folder that is not there":     {"nowhere", "nowhere: there is no such file or folder; for a revision write git:REVISION:PATH"},
-		"nothing":                        {"", "write . for this one"},
+		"nothing":                        {"", "use . for this folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(dir)

@@ -54,7 +54,7 @@ func (c *comparison) gone(from, to string) string {
 	if c.converts() {
 		return fmt.Sprintf("%s has it and %s does not: the conversion webhook has to carry it", from, to)
 	}
-	return fmt.Sprintf("%s has it and %s does not, and nothing converts: whoever reads an object at %s does not see it, and drops it by writing the object back", from, to, to)
+	return fmt.Sprintf("%s has it and %s does not, and nothing converts: a client that reads an object at %s does not see it, and drops it by writing the object back", from, to, to)
 }
 
 // losses tells what a version that was stored, or that goes, has and the storage version has not. Nothing else looks at
@@ -132,7 +132,7 @@ func divergence(c *comparison) {
 			if other.Name != change.Version && other.Served && c.lacks(other.Name, change.Field) {
 				c.add(Change{
 					Rule: FieldNotInAll, Severity: finding.Warning, Version: change.Version, Against: other.Name, Field: change.Field,
-					Why: fmt.Sprintf("%s has no such field and nothing converts: whoever reads an object at %s and writes it back drops it", other.Name, other.Name),
+					Why: fmt.Sprintf("%s has no such field and nothing converts: a client that reads an object at %s and writes it back drops it", other.Name, other.Name),
 				})
 			}
 		}

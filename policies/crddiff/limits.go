@@ -47,7 +47,7 @@ func limit[T cmp.Ordered](f field, name string, from, to *T, tighter func(a, b T
 	case from == nil, to != nil && tighter(*from, *to):
 		f.add(LimitTightened, judge().field(name, *f.a, *f.b), said(name, from), said(name, to), stricter)
 	default:
-		f.add(LimitLoosened, finding.Info, said(name, from), said(name, to), "clients have to bear it")
+		f.add(LimitLoosened, finding.Info, said(name, from), said(name, to), "clients have to accept it")
 	}
 }
 
@@ -64,6 +64,6 @@ func (f field) exclusive(name string, was, is bool) {
 	case !was && is:
 		f.add(LimitTightened, finding.Error, name+" allowed", name+" not allowed", stricter)
 	case was && !is:
-		f.add(LimitLoosened, finding.Info, name+" not allowed", name+" allowed", "clients have to bear it")
+		f.add(LimitLoosened, finding.Info, name+" not allowed", name+" allowed", "clients have to accept it")
 	}
 }

@@ -68,7 +68,7 @@ func (f field) validations() {
 	}
 	for _, rule := range sortedKeys(from) {
 		if _, ok := to[rule]; !ok {
-			f.add(ValidationRemoved, finding.Info, rule, "", "clients have to bear objects that break it")
+			f.add(ValidationRemoved, finding.Info, rule, "", "clients have to accept objects that break it")
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (f field) combination() {
 	case from == "":
 		f.add(CombinationChanged, finding.Error, "", cut(to), "there was no such rule; "+stricter)
 	case to == "":
-		f.add(CombinationChanged, finding.Info, cut(from), "", "clients have to bear objects that break the old rule")
+		f.add(CombinationChanged, finding.Info, cut(from), "", "clients have to accept objects that break the old rule")
 	default:
 		f.add(CombinationChanged, finding.Warning, cut(from), cut(to), "whether it is stricter cannot be told; if it is, "+stricter)
 	}

@@ -41,7 +41,7 @@ func statusSubresource(was, is *versionOf) []Change {
 			Why: "a status written together with the rest of an object is ignored from now on; controllers have to write it at /status",
 		}}
 	case had && !has:
-		return []Change{{Rule: StatusSubresourceRemoved, Severity: finding.Error, Why: "controllers that write at /status fail, and whoever writes an object writes its status with it"}}
+		return []Change{{Rule: StatusSubresourceRemoved, Severity: finding.Error, Why: "controllers that write at /status fail, and a client that writes an object writes its status with it"}}
 	default:
 		return nil
 	}

@@ -73,7 +73,7 @@ func (f field) required() {
 	for _, name := range missing(was, now) {
 		path := join(f.path, name)
 		if f.before[path].schema == nil || f.after[path].schema != nil { // else it is gone, and told so
-			f.difference.add(Change{Rule: FieldOptional, Severity: finding.Info, Field: path, Why: "clients have to bear that it is not there"})
+			f.difference.add(Change{Rule: FieldOptional, Severity: finding.Info, Field: path, Why: "clients have to work without it"})
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (f field) values() {
 	}
 	if f.a.Nullable != f.b.Nullable {
 		if f.b.Nullable {
-			f.add(NullAllowed, finding.Info, "", "", "clients have to bear null")
+			f.add(NullAllowed, finding.Info, "", "", "clients have to accept null")
 		} else {
 			f.add(NullForbidden, finding.Error, "", "", "null is refused, or replaced by the default if there is one")
 		}
@@ -125,14 +125,14 @@ func (f field) enums() {
 		f.add(EnumAdded, severity, "", list(to), "any other value is refused; "+stricter)
 		return
 	case len(to) == 0:
-		f.add(EnumRemoved, finding.Info, list(from), "", "clients have to bear any value")
+		f.add(EnumRemoved, finding.Info, list(from), "", "clients have to accept any value")
 		return
 	}
 	if len(gone) > 0 {
 		f.add(EnumValuesRemoved, severity, list(gone), "", "manifests that say so are refused; "+stricter)
 	}
 	if len(come) > 0 {
-		f.add(EnumValuesAdded, finding.Info, "", list(come), "clients have to bear a value that they do not know")
+		f.add(EnumValuesAdded, finding.Info, "", list(come), "clients have to accept a value that they do not know")
 	}
 }
 
@@ -165,7 +165,7 @@ func (f field) pattern() {
 	case from == "":
 		f.add(PatternAdded, finding.Error, "", to, stricter)
 	case to == "":
-		f.add(PatternRemoved, finding.Info, from, "", "clients have to bear any text")
+		f.add(PatternRemoved, finding.Info, from, "", "clients have to accept any text")
 	default:
 		f.add(PatternChanged, finding.Warning, from, to, "text that matched may not match any more; "+stricter)
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
@@ -19,7 +20,7 @@ import (
 func migrating(c ClusterState) Result {
 	counts := map[verdict.State]int{}
 	findings := c.all(func(crd ExaminedCRD) []finding.Finding {
-		if crd.Labels[c.LabelKey] != v1alpha1.MigrateLabelValue {
+		if !crds.OptedIn(crd, c.LabelKey) {
 			return nil // labelInGit has said so
 		}
 		v := verdict.Judge(c.situation(crd))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -33,7 +34,7 @@ type Refusal struct {
 // that lets one user alone write. What another policy or a webhook would say is known once it has refused something.
 func statusWrites(c ClusterState) Result {
 	r := Result{Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
-		if crd.Labels[c.LabelKey] != v1alpha1.MigrateLabelValue {
+		if !crds.OptedIn(crd, c.LabelKey) {
 			return nil // Moult does not write to it
 		}
 		return slices.Concat(c.refused(crd), c.lacksPermission(crd), c.keptOut(crd))

@@ -62,7 +62,7 @@ func (r *Report) addManifests(references []manifests.Reference) {
 		}
 		f := finding.Finding{
 			Rule: WrittenAtRemovedVersion, Severity: finding.Warning, CRD: crd, Place: reference.Place,
-			Why:  fmt.Sprintf("%s is still written at %s, which leaves; whoever applies it later fails", reference.Object(), reference.Version),
+			Why:  fmt.Sprintf("%s is still written at %s, which leaves; applying it later fails", reference.Object(), reference.Version),
 			Mend: "`moult rewrite` writes it at the storage version",
 		}
 		if reference.Role == manifests.HealthCheck {

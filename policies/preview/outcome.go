@@ -137,7 +137,7 @@ func (m meaning) said(o outcome) InCluster {
 	case goneSomewhere:
 		return m.says(Unknown, ReasonClusterUnknown, noLongerInGit)
 	case goneUnowned:
-		return m.says(Unknown, ReasonUnseen, "the CRD is no longer there, and nobody says what applies the rest: Helm, and whatever prunes, deletes it with all its objects")
+		return m.says(Unknown, ReasonUnseen, "the CRD is no longer there, and nobody says what applies the rest: Helm, or a tool that prunes, deletes it with all its objects")
 	case left:
 		return m.says(Warned, ReasonGone, noLongerInGit)
 	case unanswered:

@@ -103,7 +103,7 @@ func (d Delivered) refusal(crd string, r refusal.Refusal) finding.Finding {
 	if r.Known {
 		f.Rule, f.Severity = CRDRefusedBefore, finding.Warning
 		f.Why = fmt.Sprintf("the CRD was like this before, and a Kubernetes API server of today refuses it: %s: %s", where(r), r.Said)
-		f.Mend = "see with `kubectl apply --dry-run=server` whether the cluster's API server bears with it"
+		f.Mend = "see with `kubectl apply --dry-run=server` whether the cluster's API server accepts it"
 	}
 	return f
 }

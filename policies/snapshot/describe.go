@@ -20,8 +20,8 @@ func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CR
 	d := CRD{
 		Name: crd.Name, UID: string(crd.UID), Generation: crd.Generation,
 		Deleting:       crd.DeletionTimestamp != nil,
-		OptedIn:        crd.Labels[s.LabelKey] == v1alpha1.MigrateLabelValue,
-		Paused:         crd.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		OptedIn:        crds.OptedIn(crd, s.LabelKey),
+		Paused:         crds.Paused(crd),
 		StoredVersions: slices.Clone(crd.Status.StoredVersions),
 	}
 	if crd.Spec.Conversion != nil {
@@ -115,7 +115,7 @@ func (s *Snapshot) DescribeRemoval(removal *v1alpha1.VersionRemoval) Removal {
 	status := removal.Status
 	d := Removal{
 		Namespace: removal.Namespace, Name: removal.Name, Generation: removal.Generation, Spec: *removal.Spec.DeepCopy(),
-		Paused:             removal.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue,
+		Paused:             crds.Paused(removal),
 		ObservedGeneration: status.ObservedGeneration, Proof: status.Proof.DeepCopy(),
 	}
 	if at := status.LastWriteAt; at != nil {

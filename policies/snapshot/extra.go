@@ -84,7 +84,7 @@ func owned(ask Ask, crd *CRD, asked bool) (warnings []v1alpha1.Blocker) {
 	if crd.Objects == nil {
 		return nil
 	}
-	action := "let whoever still writes do so at " + ask.client(crd)
+	action := "let these clients write at " + ask.client(crd)
 	if !asked {
 		action = "let a VersionRemoval move the entries in managedFields before the version goes, and " + action
 	}

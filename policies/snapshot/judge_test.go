@@ -234,7 +234,7 @@ func TestClientsAreToldToUseAVersionThatStays(t *testing.T) {
 
 // Where a VersionRemoval asks already, or the verdict says that one has to, the warning does not say so again.
 func TestWritersAreWarnedOfAndTheVersionRemovalIsAskedForOnce(t *testing.T) {
-	const still = "let whoever still writes do so at v1"
+	const still = "let these clients write at v1"
 	writing := func(changes ...change) *Snapshot { return with(append(changes, ownedBy("old-tool", time.Hour))...) }
 	migrating := at(v1alpha1.ReasonMigrating, "rewriting")
 	for name, c := range map[string]struct {

@@ -143,5 +143,5 @@ func nothingToDo(r preview.Report) string {
 		return "Nothing has to be done; read the warnings before merging."
 	case preview.Unknown, preview.Blocked:
 	}
-	return fmt.Sprintf("Nobody has said what to do; the verdict is %s.", badgeOfVerdict(r.Verdict).Word)
+	return fmt.Sprintf("No next step is known; the verdict is %s.", badgeOfVerdict(r.Verdict).Word)
 }
