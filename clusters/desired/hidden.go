@@ -54,18 +54,15 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 	}
 	var h hidden
 	spec := func(more ...string) string {
-		return object.Text(append(fields[:len(fields):len(fields)], more...)...)
+		return object.Text(delivery.Under(fields, more...)...)
 	}
 	if f.tree == nil || spec("chart") == "" || spec("sourceRef", "kind") == "HelmRepository" {
 		return h
 	}
 	h.add(folder(f.tree, spec("chart")))
 	h.inputs = f.ignoringFiles()
-	values, _ := object.Field(append(fields[:len(fields):len(fields)], "valuesFiles")...).([]any)
-	for _, file := range values {
-		if file, ok := file.(string); ok {
-			h.add(f.inRoot(strings.TrimPrefix(file, "/")))
-		}
+	for _, file := range object.Texts(delivery.Under(fields, "valuesFiles")...) {
+		h.add(f.inRoot(strings.TrimPrefix(file, "/")))
 	}
 	return h
 }
@@ -76,12 +73,7 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
 func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir string) {
 	f.hiddenOf(u).add(dir)
-	var files []string
-	values, _ := source.Field("helm", "valueFiles").([]any)
-	for _, file := range values {
-		file, _ := file.(string)
-		files = append(files, file)
-	}
+	files := source.Texts("helm", "valueFiles")
 	for _, parameter := range source.Entries("helm", "fileParameters") {
 		files = append(files, parameter.Text("path"))
 	}

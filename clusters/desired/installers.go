@@ -54,9 +54,7 @@ func (f *follower) installed(object *delivery.Object) hidden {
 	}
 	switch {
 	case object.Is("fleet.cattle.io", "GitRepo"):
-		paths, _ := object.Field("spec", "paths").([]any)
-		for _, path := range paths {
-			path, _ := path.(string)
+		for _, path := range object.Texts("spec", "paths") {
 			h.addBelowRoot(f.tree, path)
 		}
 	case object.Is("kappctrl.k14s.io", "App"):

@@ -2,6 +2,7 @@ package crddiff
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -43,15 +44,10 @@ var comparisons = []func(*comparison){identity, label, pruning, conversion, vers
 // last one counts, as when they are applied one after the other.
 func Sets(base, head []*definition, labelKey string) []Diff {
 	before, after := byName(base), byName(head)
-	names := map[string]bool{}
-	for name := range before {
-		names[name] = true
-	}
-	for name := range after {
-		names[name] = true
-	}
+	all := maps.Clone(before)
+	maps.Copy(all, after)
 	var differ []Diff
-	for _, name := range sortedKeys(names) {
+	for _, name := range sortedKeys(all) {
 		if diff := Compare(before[name], after[name], labelKey); len(diff.Changes) > 0 {
 			differ = append(differ, diff)
 		}

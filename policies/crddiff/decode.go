@@ -10,28 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
-
-	crds "github.com/moult-dev/moult/api/crd"
 )
-
-// DecodeAll reads the CRDs among objects and leaves out everything else. Those that are broken are named in the error,
-// all of them; the others are returned all the same.
-func DecodeAll(objects []*unstructured.Unstructured) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var found []*apiextensionsv1.CustomResourceDefinition
-	var broken []error
-	for _, object := range objects {
-		if object == nil || !crds.Is(object.GetAPIVersion(), object.GetKind()) {
-			continue
-		}
-		crd, err := Decode(object)
-		if err != nil {
-			broken = append(broken, err)
-			continue
-		}
-		found = append(found, crd)
-	}
-	return found, errors.Join(broken...)
-}
 
 // Decode reads a CRD. Fields that it does not know are left out, as a newer Kubernetes may know them. The error names
 // the CRD and the field when the API server could make nothing of it: a value of the wrong type, a version without a

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const sane = `apiVersion: apiextensions.k8s.io/v1
@@ -104,13 +103,4 @@ func TestWhatIsLeftOutIsNamed(t *testing.T) {
 	_, undeclared, err = DecodeStrictly(objects(t, []byte(sane))[0])
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(undeclared).To(BeEmpty())
-}
-
-func TestOthersAreReadWhenOneIsBroken(t *testing.T) {
-	g := NewWithT(t)
-	manifest := sane + "\n---\n" + strings.Replace(sane, "storage: true", "storage: false", 1) + "\n---\nkind: ConfigMap\napiVersion: v1\n---\n" +
-		strings.Replace(sane, "extensions.k8s.io/v1", "extensions.k8s.io/v1beta1", 1)
-	crds, err := DecodeAll(append(objects(t, []byte(manifest)), nil, &unstructured.Unstructured{}))
-	g.Expect(crds).To(HaveLen(1))
-	g.Expect(err).To(MatchError(And(ContainSubstring("none of v1alpha1, v1 has storage: true"), ContainSubstring("v1beta1"))))
 }

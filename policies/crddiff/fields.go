@@ -2,6 +2,7 @@ package crddiff
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -58,13 +59,8 @@ func (d *difference) add(c Change) { d.changes = append(d.changes, c) }
 // the field.
 func (d *difference) walk() {
 	told := map[string]bool{}
-	all := map[string]bool{}
-	for path := range d.before {
-		all[path] = true
-	}
-	for path := range d.after {
-		all[path] = true
-	}
+	all := maps.Clone(d.before)
+	maps.Copy(all, d.after)
 	for _, path := range downwards(all) {
 		a, was := d.before[path]
 		b, is := d.after[path]
@@ -84,7 +80,7 @@ func (d *difference) walk() {
 }
 
 // downwards puts each path behind those around it: they are how it begins, but for the object itself.
-func downwards(paths map[string]bool) []string {
+func downwards(paths tree) []string {
 	sorted := sortedKeys(paths)
 	if i := slices.Index(sorted, whole); i > 0 {
 		sorted = slices.Insert(slices.Delete(sorted, i, i+1), 0, whole)

@@ -65,9 +65,13 @@ func read(t *testing.T, file string) []*definition {
 	g := NewWithT(t)
 	content, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())
-	crds, err := DecodeAll(objects(t, content))
-	g.Expect(err).NotTo(HaveOccurred())
-	return crds
+	var all []*definition
+	for _, object := range objects(t, content) {
+		crd, err := Decode(object)
+		g.Expect(err).NotTo(HaveOccurred())
+		all = append(all, crd)
+	}
+	return all
 }
 
 // objects are those of a file with several documents.

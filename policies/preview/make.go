@@ -68,13 +68,7 @@ func (r *Report) add(c crddiff.Diff, at finding.Place, meant InCluster) {
 
 // about are the findings that concern a CRD.
 func about(found []finding.Finding, crd string) []finding.Finding {
-	var mine []finding.Finding
-	for _, f := range found {
-		if f.CRD == crd {
-			mine = append(mine, f)
-		}
-	}
-	return mine
+	return slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { return f.CRD != crd })
 }
 
 // together says once what is found in every cluster.

@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crddiff"
 )
@@ -43,7 +41,7 @@ func fetch(ctx context.Context, module string, r release) (string, error) {
 
 // crdsIn renders some folders of a module and reads the CRDs.
 func crdsIn(dir string, folders []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var objects []*unstructured.Unstructured
+	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, folder := range folders {
 		path := filepath.Join(dir, folder)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -54,18 +52,21 @@ func crdsIn(dir string, folders []string) ([]*apiextensionsv1.CustomResourceDefi
 			return nil, err
 		}
 		for _, object := range rendering.Objects {
-			objects = append(objects, object.Unstructured)
-			if !crd.Is(object.GetAPIVersion(), object.GetKind()) {
+			if !object.IsCRD() {
 				continue
 			}
-			if _, undeclared, _ := crddiff.DecodeStrictly(object.Unstructured); len(undeclared) > 0 { // DecodeAll tells errors
+			crd, undeclared, err := crddiff.DecodeStrictly(object.Unstructured)
+			switch {
+			case err != nil:
+				return nil, err
+			case len(undeclared) > 0:
 				return nil, fmt.Errorf("%s is said to have fields that no CRD has: %v", object.GetName(), undeclared)
 			}
+			crds = append(crds, crd)
 		}
 	}
-	crds, err := crddiff.DecodeAll(objects)
-	if err == nil && len(crds) == 0 {
-		err = fmt.Errorf("%s has no CRDs in %v", dir, folders)
+	if len(crds) == 0 {
+		return nil, fmt.Errorf("%s has no CRDs in %v", dir, folders)
 	}
-	return crds, err
+	return crds, nil
 }

@@ -103,20 +103,9 @@ func Annotations(r preview.Report) string {
 			}
 		}
 		properties = append(properties, "title="+escapeProperty(plain(m.title)))
-		fmt.Fprintf(&out, "::%s %s::%s\n", command(m.severity), strings.Join(properties, ","), escapeMessage(m.said))
+		fmt.Fprintf(&out, "::%s %s::%s\n", badgeOfSeverity(m.severity).GitHub, strings.Join(properties, ","), escapeMessage(m.said))
 	}
 	return out.String()
-}
-
-func command(s finding.Severity) string {
-	switch s {
-	case finding.Error:
-		return "error"
-	case finding.Warning:
-		return "warning"
-	case finding.Info:
-	}
-	return "notice"
 }
 
 // escapeMessage and escapeProperty are what GitHub's runner takes back.

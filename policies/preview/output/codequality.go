@@ -36,7 +36,7 @@ func CodeQuality(r preview.Report) ([]byte, error) {
 	seen := map[string]int{}
 	for _, m := range remarks(r) {
 		place := located(r, m)
-		one := issue{Description: plain(m.said), CheckName: plain(m.title), Severity: gitlab(m.severity)}
+		one := issue{Description: plain(m.said), CheckName: plain(m.title), Severity: badgeOfSeverity(m.severity).GitLab}
 		one.Location.Path, one.Location.Lines.Begin = place.File, max(1, place.Line)
 		// GitLab tells by it what a merge request brings and what it mends. So it is not of the line, since a remark that
 		// moves with its lines is still the same, and not of the text, which tells times and counts.
@@ -69,15 +69,4 @@ func located(r preview.Report, m remark) finding.Place {
 func fingerprint(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
-}
-
-func gitlab(s finding.Severity) string {
-	switch s {
-	case finding.Error:
-		return "critical"
-	case finding.Warning:
-		return "minor"
-	case finding.Info:
-	}
-	return "info"
 }

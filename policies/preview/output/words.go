@@ -20,11 +20,13 @@ type badge struct {
 	Class string
 	// Color is the parameter of a terminal's SGR sequence.
 	Color string
+	// GitHub and GitLab are what pipelines call a severity.
+	GitHub, GitLab string
 }
 
 var (
-	errorBadge   = badge{Symbol: "⛔", Mark: "✕", Word: "error", Class: "blocked", Color: "31"}
-	warningBadge = badge{Symbol: "⚠️", Mark: "!", Word: "warning", Class: "warned", Color: "33"}
+	errorBadge   = badge{Symbol: "⛔", Mark: "✕", Word: "error", Class: "blocked", Color: "31", GitHub: "error", GitLab: "critical"}
+	warningBadge = badge{Symbol: "⚠️", Mark: "!", Word: "warning", Class: "warned", Color: "33", GitHub: "warning", GitLab: "minor"}
 )
 
 func badgeOfVerdict(v preview.Verdict) badge {
@@ -48,7 +50,7 @@ func badgeOfSeverity(s finding.Severity) badge {
 		return warningBadge
 	case finding.Info:
 	}
-	return badge{Symbol: "ℹ️", Mark: "i", Word: "info", Class: "info", Color: "36"}
+	return badge{Symbol: "ℹ️", Mark: "i", Word: "info", Class: "info", Color: "36", GitHub: "notice", GitLab: "info"}
 }
 
 func (b badge) saying(word string) badge {
