@@ -35,7 +35,6 @@ func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", dir, err)
 	}
 	whole := &Rendering{Name: dir}
-	var text bytes.Buffer
 	for _, file := range files {
 		content, err := disk.ReadFile(file)
 		if err != nil {
@@ -53,9 +52,7 @@ func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 		}
 		whole.Objects = append(whole.Objects, read.Objects...)
 		whole.Files = append(whole.Files, file)
-		fmt.Fprintf(&text, "---\n%s\n", content)
 	}
-	whole.yaml = func() ([]byte, error) { return text.Bytes(), nil }
 	return whole, nil
 }
 

@@ -77,20 +77,7 @@ func (f *folder) render(s *schemas) (*Rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := built.AsYaml
-	if s != nil && len(s.taken) > 0 {
-		whole = f.wholeYAML
-	}
-	return &Rendering{Name: f.dir, Objects: objects, Files: files, yaml: whole}, nil
-}
-
-// wholeYAML is what Kustomize prints when it gets all there is.
-func (f *folder) wholeYAML() ([]byte, error) {
-	_, built, err := f.build(false, nil)
-	if err != nil {
-		return nil, err
-	}
-	return built.AsYaml()
+	return &Rendering{Name: f.dir, Objects: objects, Files: files}, nil
 }
 
 // build returns the files that were read, and the objects: with origins, each with an annotation that tells its own.

@@ -96,7 +96,7 @@ func TestADirectoryIsReadAsArgoCDDoes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.Objects[1].Place("data").String()).To(Equal(filepath.Join(dir, "b.yml") + ":5"))
 	g.Expect(read.Files).To(ContainElement(filepath.Join(dir, "a.yaml")))
-	again, err := Stream("again", strings.NewReader(text(g, read)))
+	again, err := Stream("again", strings.NewReader(text(read)))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(names(again)).To(Equal(names(read)))
 

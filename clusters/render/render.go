@@ -25,13 +25,7 @@ type Rendering struct {
 	Objects []*delivery.Object
 	// Files are the absolute paths of all files that were read, sorted; kustomizations and patches among them.
 	Files []string
-
-	yaml func() ([]byte, error)
 }
-
-// YAML is the text that `kustomize build --reorder none` prints for the same folder, which has to be there still, or the
-// stream as it was.
-func (r *Rendering) YAML() ([]byte, error) { return r.yaml() }
 
 // building holds builds apart: Kustomize keeps the schemas it knows in a global variable. ownSchemas says that these are
 // its own: reading them takes longer than most builds, and only a folder with openapi.path or openapi.version adds others.

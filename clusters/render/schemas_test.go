@@ -108,7 +108,7 @@ func expectNoDifference(g *WithT, dir string, o Options) (without bool) {
 			g.Expect(object.Place(fields...)).To(Equal(whole.Objects[i].Place(fields...)))
 		}
 	}
-	g.Expect(text(g, rendering)).To(Equal(text(g, whole)))
+	g.Expect(text(rendering)).To(Equal(text(whole)))
 	return without
 }
 

@@ -20,7 +20,7 @@ func Stream(name string, r io.Reader) (*Rendering, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is neither YAML nor JSON: %w", name, err)
 	}
-	rendering := &Rendering{Name: name, yaml: func() ([]byte, error) { return content, nil }}
+	rendering := &Rendering{Name: name}
 	for _, d := range parsed.documents {
 		object, err := d.object()
 		if err != nil {

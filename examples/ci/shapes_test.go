@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/test/builders"
 )
 
 func parsed(t *testing.T, file string, into any) {
@@ -124,9 +125,7 @@ func TestTheApplicationSetRunsThePreviewOfItsPullRequest(t *testing.T) {
 	made := set.Spec.Template.Spec.Source.Kustomize
 	rendering, err := render.Folder("argocd/preview", render.Options{Patches: made.Patches, NameSuffix: made.NameSuffix})
 	g.Expect(err).NotTo(HaveOccurred())
-	all, err := rendering.YAML()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(all)).To(And(
+	g.Expect(builders.YAML(rendering.Objects)).To(And(
 		ContainSubstring("- name: PULL_REQUEST\n          value: \"7\""), ContainSubstring("- name: HEAD_SHA\n          value: abc"),
 		ContainSubstring("- name: TARGET_BRANCH\n          value: main"), ContainSubstring("serviceAccountName: moult-preview-7"),
 		ContainSubstring("- kind: ServiceAccount\n  name: moult-preview-7\n  namespace: moult-preview"),

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -209,8 +210,7 @@ func TestTwoInstallationsShareNothing(t *testing.T) {
 	for _, object := range second.Objects {
 		g.Expect(first).NotTo(HaveKey(object.GetKind() + " " + object.GetName()))
 	}
-	text, err := second.YAML()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).NotTo(ContainSubstring("moult-system"))
-	g.Expect(string(text)).NotTo(MatchRegexp(`(serviceAccountName|aggregate-to|  name): moult-`), "every name and every reference has the prefix")
+	text := builders.YAML(second.Objects)
+	g.Expect(text).NotTo(ContainSubstring("moult-system"))
+	g.Expect(text).NotTo(MatchRegexp(`(serviceAccountName|aggregate-to|  name): moult-`), "every name and every reference has the prefix")
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/test/builders"
 )
 
 const label = `    moult.dev/migrate: "true"`
@@ -79,9 +80,7 @@ func built(t *testing.T, kustomization string, o render.Options) string {
 	}
 	rendering, err := render.Folder(dir, o)
 	g.Expect(err).NotTo(HaveOccurred())
-	text, err := rendering.YAML()
-	g.Expect(err).NotTo(HaveOccurred())
-	return string(text)
+	return builders.YAML(rendering.Objects)
 }
 
 const plain = "resources: [crds.yaml]\n"

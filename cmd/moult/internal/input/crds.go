@@ -14,7 +14,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -57,7 +56,7 @@ func decoded(rendering *render.Rendering, relative func(file string) string) ([]
 	var found []*apiextensionsv1.CustomResourceDefinition
 	var broken []error
 	for _, object := range rendering.Objects {
-		if !crds.Is(object.GetAPIVersion(), object.GetKind()) {
+		if !object.IsCRD() {
 			continue
 		}
 		crd, err := crddiff.Decode(object.Unstructured)
