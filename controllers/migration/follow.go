@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,25 +14,39 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/follow"
 )
 
-// converts tells whether a CRD has a conversion webhook. Without one, a field has
-// the same path at every version.
+// converts tells whether a CRD has a conversion webhook.
 func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	c := crd.Spec.Conversion
 	return c != nil && c.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// follower finds what owned fields are at another version of a CRD. It reads the
+// follower finds what owned fields are at a CRD's storage version. It is nil where
+// they have the same path at the versions that entries are moved from. It reads the
 // CRD anew, since the cache holds neither schemas nor the webhook's CA bundle.
-func (r *Reconciler) follower(ctx context.Context, name string) (rewrite.Follower, error) {
+func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, from []string) (rewrite.Follower, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return nil, fmt.Errorf("reading the conversion of %s: %w", name, err)
 	}
-	return follow.New(follow.NewTypes(crd), follow.NewWebhook(crd), func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
+	var webhook follow.Converter
+	if converts(crd) {
+		webhook = follow.NewWebhook(crd)
+	} else if !regrouped(crd, storageVersion, from) {
+		return nil, nil
+	}
+	return follow.New(follow.NewTypes(crd), webhook, func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
 		gv, err := schema.ParseGroupVersion(apiVersion)
 		if err != nil || !apihelpers.HasServedCRDVersion(crd, gv.Version) {
 			return nil, err
 		}
 		return r.objects.Whole(ctx, resourceOf(crd).WithVersion(gv.Version), key)
 	}), nil
+}
+
+// regrouped tells whether the storage version divides lists or maps otherwise than
+// one of the versions, so that a field may be owned under another path there.
+func regrouped(crd *apiextensionsv1.CustomResourceDefinition, storageVersion string, from []string) bool {
+	return slices.ContainsFunc(from, func(version string) bool {
+		return !rewrite.SameGroups(schemaAt(crd, version), schemaAt(crd, storageVersion))
+	})
 }

@@ -219,13 +219,14 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
 			return r.schema(ctx, crd.Name, o.StorageVersion)
 		},
+		Converts: converts(crd),
+		Follower: func(ctx context.Context) (rewrite.Follower, error) {
+			return r.follower(ctx, crd.Name, o.StorageVersion, listed(crd, o.Removal.Versions))
+		},
 		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock,
 	}
 	for _, version := range crds.ServedBeside(crd, o.StorageVersion) {
 		walk.Otherwise = append(walk.Otherwise, r.objects.Resource(resourceOf(crd).WithVersion(version)))
-	}
-	if converts(crd) {
-		walk.Follower = func(ctx context.Context) (rewrite.Follower, error) { return r.follower(ctx, crd.Name) }
 	}
 	if sub, err := apihelpers.GetSubresourcesForVersion(crd, o.StorageVersion); err == nil && sub != nil && sub.Status != nil {
 		walk.Status = r.objects.Status(gvr)
@@ -249,10 +250,15 @@ func (r *Reconciler) schema(ctx context.Context, name, version string) (*apiexte
 	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: %w", name, err)
 	}
+	return schemaAt(crd, version), nil
+}
+
+// schemaAt is the schema of a version as it was read; nil if it has none.
+func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.JSONSchemaProps {
 	if validation, err := apihelpers.GetSchemaForVersion(crd, version); err == nil && validation != nil {
-		return validation.OpenAPIV3Schema, nil
+		return validation.OpenAPIV3Schema
 	}
-	return nil, nil
+	return nil
 }
 
 func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {

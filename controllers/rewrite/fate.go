@@ -83,7 +83,7 @@ func (v *visitor) judge(ctx context.Context, o Ownership, version string, known 
 		if at, _ := o.version(entry); at != version || !o.leaving(entry) {
 			continue
 		}
-		fields, err := decode(entry)
+		fields, err := v.toFollow(o, entry)
 		if err != nil {
 			return err
 		}
@@ -104,6 +104,15 @@ func (v *visitor) judge(ctx context.Context, o Ownership, version string, known 
 		}
 	}
 	return nil
+}
+
+// toFollow are the fields of an entry that may not be lost. A field that the storage
+// version has not is gone without a webhook, and needs no owner.
+func (v *visitor) toFollow(o Ownership, entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	if v.Converts {
+		return decode(entry)
+	}
+	return o.owned(entry)
 }
 
 // follow asks the follower, again and again if need be. What cannot be read is lost, or waits.
@@ -131,7 +140,7 @@ func (v *visitor) follow(ctx context.Context, f Follower, from, to string, owned
 // other write would make the API server forget all of them. Only behind a webhook
 // is a field that the schema has not more than a name.
 func (v *visitor) forced(o Ownership, item *metav1.PartialObjectMetadata, why error) (losses []Loss) {
-	if v.Follower == nil {
+	if !v.Converts {
 		return nil
 	}
 	for _, entry := range item.ManagedFields {

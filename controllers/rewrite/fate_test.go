@@ -49,7 +49,7 @@ func guided(by *guide, mode Mode) func(*Walk) {
 	return func(w *Walk) {
 		w.Ownership, w.Mode, w.Clock = leaving(), mode, swiftClock{}
 		w.Ownership.Has = func(p fieldpath.Path) bool { return p.String() != ".spec.size" && p.String() != ".spec.color" }
-		w.Follower = func(context.Context) (Follower, error) { return by, nil }
+		w.Converts, w.Follower = true, func(context.Context) (Follower, error) { return by, nil }
 	}
 }
 

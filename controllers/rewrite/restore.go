@@ -58,7 +58,7 @@ func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObje
 		if err != nil {
 			ownership = v.Ownership // all paths: what cannot be owned, the API server drops
 		}
-		if v.Follower != nil {
+		if follower, err := v.follower(); follower != nil || err != nil {
 			ownership.Leaving = nil // first as they were: what they are elsewhere is another question
 		}
 		if try >= maxRaces {

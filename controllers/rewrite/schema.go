@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -16,14 +18,69 @@ func HasPath(schema *apiextensionsv1.JSONSchemaProps) func(fieldpath.Path) bool 
 			if at == nil || isMeta(element, i == 0 || at.XEmbeddedResource) {
 				return true
 			}
-			next, found := child(at, element)
+			next, found := within(at, element)
 			if !found {
-				return at.XPreserveUnknownFields != nil && *at.XPreserveUnknownFields
+				return false
 			}
 			at = next
 		}
 		return true
 	}
+}
+
+// SameGroups tells whether two schemas divide lists and maps among owners in the
+// same way, so that a field that both have is owned under the same path: the path
+// to an item names the keys of its list, and no path leads into an atomic list or
+// map.
+func SameGroups(a, b *apiextensionsv1.JSONSchemaProps) bool {
+	if a == nil && b == nil {
+		return true
+	}
+	group := groupOf(a)
+	if group != groupOf(b) {
+		return false
+	}
+	if group == atomicMap {
+		return true
+	}
+	children := []fieldpath.PathElement{{FieldName: new(string)}} // what additionalProperties is for
+	for _, s := range []*apiextensionsv1.JSONSchemaProps{a, b} {
+		if s != nil {
+			for name := range s.Properties {
+				children = append(children, fieldpath.PathElement{FieldName: &name})
+			}
+		}
+	}
+	if group != "" {
+		children = append(children, fieldpath.PathElement{Index: new(int)})
+	}
+	for _, element := range children {
+		inA, hasA := within(a, element)
+		inB, hasB := within(b, element)
+		if hasA && hasB && !SameGroups(inA, inB) {
+			return false
+		}
+	}
+	return true
+}
+
+const atomicMap = "atomic map"
+
+// groupOf is how a value is divided: nothing, unless it is said, for an atomic list
+// or a map with fields of their own, which is also what the API server takes values
+// for that have no schema (structured-merge-diff, typed.DeducedParseableType).
+func groupOf(s *apiextensionsv1.JSONSchemaProps) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.XListType != nil && *s.XListType == "map":
+		return "list by " + strings.Join(slices.Sorted(slices.Values(s.XListMapKeys)), ", ")
+	case s.XListType != nil && *s.XListType == "set":
+		return "set"
+	case s.XMapType != nil && *s.XMapType == "atomic":
+		return atomicMap
+	}
+	return ""
 }
 
 // knowing is the Ownership that knows the schema.
@@ -50,6 +107,16 @@ func isMeta(element fieldpath.PathElement, resource bool) bool {
 		return true
 	}
 	return false
+}
+
+// within is child where a nil schema, and one that preserves unknown fields, has
+// everything.
+func within(at *apiextensionsv1.JSONSchemaProps, element fieldpath.PathElement) (*apiextensionsv1.JSONSchemaProps, bool) {
+	if at == nil {
+		return nil, true
+	}
+	next, found := child(at, element)
+	return next, found || at.XPreserveUnknownFields != nil && *at.XPreserveUnknownFields
 }
 
 // child is the schema one element further down; a nil schema that is found

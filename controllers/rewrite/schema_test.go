@@ -82,3 +82,45 @@ func TestHasPath(t *testing.T) {
 		})
 	}
 }
+
+func TestSameGroups(t *testing.T) {
+	yes, set, atomic := true, "set", "atomic"
+	list := func(keys ...string) apiextensionsv1.JSONSchemaProps {
+		kind := "map"
+		item := object(props{"name": {Type: "string"}, "tags": {Type: "array", XListType: &set}})
+		return apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &kind, XListMapKeys: keys, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: item}}
+	}
+	plain := apiextensionsv1.JSONSchemaProps{Type: "array"}
+	of := func(p apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps { return object(props{"a": p}) }
+	deeper := list("name")
+	deeper.Items.Schema.Properties["tags"] = plain
+	for name, c := range map[string]struct {
+		a, b *apiextensionsv1.JSONSchemaProps
+		same bool
+	}{
+		"no schema":                       {nil, nil, true},
+		"a field that only one has":       {object(props{}), of(list("name")), true},
+		"a field that one keeps unknown":  {&apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &yes}, of(list("name")), false},
+		"keys in another order":           {of(list("name", "port")), of(list("port", "name")), true},
+		"another key":                     {of(list("name")), of(list("name", "port")), false},
+		"atomic, said and not":            {of(plain), of(apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &atomic}), true},
+		"atomic and by key":               {of(plain), of(list("name")), false},
+		"a set, and by key":               {of(apiextensionsv1.JSONSchemaProps{Type: "array", XListType: &set}), of(list("name")), false},
+		"in the items of a list":          {of(list("name")), of(deeper), false},
+		"a list without a schema":         {nil, of(plain), true},
+		"a list by key without a schema":  {nil, of(list("name")), false},
+		"an atomic map":                   {of(apiextensionsv1.JSONSchemaProps{Type: "object"}), of(apiextensionsv1.JSONSchemaProps{Type: "object", XMapType: &atomic}), false},
+		"in additional properties":        {object(props{}), object(props{}), true},
+		"in additional properties: a set": {additional(list("name")), additional(plain), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(SameGroups(c.a, c.b)).To(Equal(c.same))
+			g.Expect(SameGroups(c.b, c.a)).To(Equal(c.same))
+		})
+	}
+}
+
+func additional(s apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	return &apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &s}}
+}

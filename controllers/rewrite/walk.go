@@ -55,9 +55,12 @@ type Walk struct {
 	// Schema reads the storage version's schema, when entries have to be moved for
 	// the first time; nil moves them as they are.
 	Schema func(context.Context) (*apiextensionsv1.JSONSchemaProps, error)
-	// Follower finds owned fields at the storage version, where the CRD has a
-	// conversion webhook; it is asked for when entries have to be moved for the
-	// first time. Nil means that fields have the same path at every version.
+	// Converts tells that the CRD has a conversion webhook. Without one, a field has
+	// the same name at every version that has it.
+	Converts bool
+	// Follower finds owned fields at the storage version; it is asked for when
+	// entries have to be moved for the first time. Nil means that fields have the
+	// same path at every version.
 	Follower func(context.Context) (Follower, error)
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.

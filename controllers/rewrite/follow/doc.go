@@ -1,8 +1,9 @@
 // Package follow finds the fields that a field manager owns at one version of a
 // custom resource at another version of it.
 //
-// Where the CRD has no conversion webhook, a field has the same path at every
-// version, and there is nothing to find. Behind a webhook the same path may be
+// Where the CRD has no conversion webhook, a field has the same name at every
+// version. Its path is another one only if a list has other keys there, or a list
+// or map is atomic at one of the versions. Behind a webhook the same path may be
 // another field, and the field may have another path. So an object is compared
 // with itself: a field that has the same path and the same value at both versions
 // is the same field. For any other, the object is converted with and without what

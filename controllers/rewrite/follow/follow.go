@@ -35,9 +35,12 @@ const (
 	// chunkBytes and chunkObjects bound what is sent to the webhook at once.
 	chunkBytes   = 1 << 20
 	chunkObjects = 8
+	// readTries is how often an object is read that others write meanwhile.
+	readTries = 10
 )
 
-// New is a Follower of the objects that the schemas are of.
+// New is a Follower of the objects that the schemas are of. The webhook is nil where
+// the CRD has none.
 func New(types *Types, webhook Converter, read Reader) *Follower {
 	return &Follower{types: types, webhook: webhook, read: read, slots: make(chan struct{}, atATime)}
 }
@@ -82,6 +85,12 @@ func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, t
 	if err != nil {
 		return nil, err
 	}
+	if f.webhook == nil {
+		for _, c := range rest {
+			pair.regroup(c)
+		}
+		return followed, nil
+	}
 	for _, c := range rest {
 		pair.place(c)
 	}
@@ -125,11 +134,7 @@ func isMeta(path fieldpath.Path) bool {
 
 // pair reads an object at both versions. The error is that of reading it.
 func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to string) (*pair, error) {
-	after, size, err := f.object(ctx, key, to)
-	if err != nil {
-		return nil, err
-	}
-	before, _, err := f.object(ctx, key, from)
+	before, after, size, err := f.both(ctx, key, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -138,21 +143,46 @@ func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to 
 	return p, nil
 }
 
-// understand makes views of both. A version that is not served is what the webhook
-// makes of the other.
+// both reads the same state of an object twice. The size is in bytes.
+func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to string) (before, after *unstructured.Unstructured, size int, err error) {
+	for range readTries {
+		if after, size, err = f.object(ctx, key, to); err != nil {
+			return nil, nil, 0, err
+		}
+		if before, _, err = f.object(ctx, key, from); err != nil {
+			return nil, nil, 0, err
+		}
+		if before == nil || before.GetResourceVersion() == after.GetResourceVersion() {
+			return before, after, size, nil
+		}
+	}
+	return nil, nil, 0, fmt.Errorf("%s was written each time between two reads", key)
+}
+
+// understand makes views of both. A version that is not served is what the other is
+// converted to.
 func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstructured.Unstructured) (err error) {
 	if p.after, err = f.types.view(after); err != nil {
 		return err
 	}
 	if before == nil {
-		converted, err := f.webhook.Convert(ctx, []*unstructured.Unstructured{after}, p.from)
-		if err != nil {
+		if before, err = f.converted(ctx, after, p.from); err != nil {
 			return err
 		}
-		before = converted[0]
 	}
 	p.before, err = f.types.view(before)
 	return err
+}
+
+func (f *Follower) converted(ctx context.Context, object *unstructured.Unstructured, apiVersion string) (*unstructured.Unstructured, error) {
+	if f.webhook == nil {
+		return f.types.pruned(object, apiVersion)
+	}
+	converted, err := f.webhook.Convert(ctx, []*unstructured.Unstructured{object}, apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	return converted[0], nil
 }
 
 func (f *Follower) object(ctx context.Context, key types.NamespacedName, apiVersion string) (*unstructured.Unstructured, int, error) {

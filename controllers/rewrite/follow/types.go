@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -14,6 +18,7 @@ import (
 // Types tell the lists that have keys from those that are one value, for the
 // versions of one CRD.
 type Types struct {
+	crd       *apiextensionsv1.CustomResourceDefinition
 	converter managedfields.TypeConverter
 	err       error // why there is none
 }
@@ -21,7 +26,7 @@ type Types struct {
 // NewTypes reads the schemas of a CRD. An error in them is one of every object.
 func NewTypes(crd *apiextensionsv1.CustomResourceDefinition) *Types {
 	converter, err := converterOf(crd)
-	return &Types{converter, err}
+	return &Types{crd, converter, err}
 }
 
 func converterOf(crd *apiextensionsv1.CustomResourceDefinition) (managedfields.TypeConverter, error) {
@@ -82,6 +87,28 @@ func addMeta(s *spec.Schema) {
 	s.SetProperty("metadata", *open)
 	s.SetProperty("apiVersion", *spec.StringProperty())
 	s.SetProperty("kind", *spec.StringProperty())
+}
+
+// pruned is an object at a version of a CRD without a conversion webhook: the API
+// server changes its apiVersion, and drops what that version has not.
+func (t *Types) pruned(object *unstructured.Unstructured, apiVersion string) (*unstructured.Unstructured, error) {
+	pruned := object.DeepCopy()
+	pruned.SetAPIVersion(apiVersion)
+	version := pruned.GroupVersionKind().Version
+	at, err := apihelpers.GetSchemaForVersion(t.crd, version)
+	if err != nil || at == nil || at.OpenAPIV3Schema == nil || t.crd.Spec.PreserveUnknownFields {
+		return pruned, err
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(at.OpenAPIV3Schema, internal, nil); err != nil {
+		return nil, err
+	}
+	schema, err := structural.NewStructural(internal)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s at %s: %w", t.crd.Name, version, err)
+	}
+	pruning.Prune(pruned.Object, schema, true)
+	return pruned, nil
 }
 
 // typed is an object without its metadata.

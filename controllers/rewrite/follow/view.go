@@ -41,6 +41,29 @@ func (v *view) has(path fieldpath.Path) bool {
 	return found
 }
 
+// atomic tells whether the list or map at a path is owned as one.
+func (v *view) atomic(path fieldpath.Path) bool {
+	value, _ := at(v.object.Object, path)
+	switch value := value.(type) {
+	case []any:
+		return len(value) > 0 && below(v.fields, path).Empty()
+	case map[string]any:
+		return len(value) > 0 && below(v.fields, path).Empty()
+	}
+	return false
+}
+
+// from are the fields at a path and below it, whole paths.
+func (v *view) from(path fieldpath.Path) *fieldpath.Set {
+	rest := below(v.fields, path)
+	if rest.Empty() {
+		return fieldpath.NewSet(path)
+	}
+	from := fieldpath.NewSet()
+	rest.Iterate(func(further fieldpath.Path) { from.Insert(append(path.Copy(), further...)) })
+	return from
+}
+
 // paths are the members of a set. Its own iterators cannot be left early.
 func paths(fields *fieldpath.Set) (members []fieldpath.Path) {
 	fields.Iterate(func(path fieldpath.Path) { members = append(members, path.Copy()) })
