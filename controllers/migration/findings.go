@@ -19,11 +19,16 @@ type findings struct {
 	failedBy map[string]int64 // how many, by reason
 	writers  writers
 	losses   []plan.Loss
+	moved    rewrite.Moves // the last check's
 }
 
 // after are the findings once another walk has ended.
-func (f findings) after(outcome plan.Outcome, result rewrite.Result) findings {
+func (f findings) after(outcome plan.Outcome, result rewrite.Result, moved rewrite.Moves) findings {
+	if outcome.Mode != plan.Checking {
+		moved = f.moved
+	}
 	return findings{
+		moved:  moved,
 		failed: failedObjectsOf(result), failedBy: result.FailedBy,
 		writers: f.writers.after(outcome, result), losses: lossesAfter(f.losses, lossesOf(result)),
 	}

@@ -173,3 +173,17 @@ func TestAWebhookThatStampsTheStatusIsNotMet(t *testing.T) {
 	w.eventuallyMigrated(10)
 	w.Expect(w.Writes()).To(BeNumerically("<=", 20), "their creation, and the walk that rewrites")
 }
+
+// No walk reads the status, and within one second the second write finds nothing to change: an object looks stale at
+// each check. Once checks have met their own last write for the third time, it is known to be no sign of that.
+func TestAWebhookThatStampsTheStatusDoesNotKeepTheProofFromEnding(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t).WithStatus(), 20)
+	webhooks.StampingStatus(t, cp.Config, w.GR.WithVersion("v1"), 10*time.Second, "object-00000")
+	opts := w.quick()
+	opts.Settle = 11 * time.Second // so that no stamp lasts from one check to the next
+	w.controller(opts)
+	w.Eventually(w.Reason, 2*soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 20}))
+	w.Expect(w.Condition().Message).To(ContainSubstring("20 of 20 objects, 0 failed"))
+}

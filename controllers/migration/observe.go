@@ -27,7 +27,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
 		o.Evidence = r.states.observe(name, o, plan.Recall(o, r.said(crd)), r.opts.Settle)
-		o.Removal = r.states.removal(name, o.StorageVersion)
+		o.Removal = r.states.removal(name, o, crds.Versions(crd))
 		o.Walking = r.walks.state(name)
 	}
 	return crd, o, nil

@@ -1,12 +1,12 @@
 package migration
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/moult-dev/moult/controllers/plan"
 )
@@ -78,16 +78,22 @@ func (s *StateStore) Withdraw(crd string, asker types.NamespacedName) {
 }
 
 // removal is all that is asked for of a CRD, without what can never be: nobody
-// removes the storage version.
-func (s *StateStore) removal(crd, storageVersion string) plan.Removal {
+// removes the storage version, nor one that the CRD has not. Tenants may ask for
+// any number of those.
+func (s *StateStore) removal(crd string, o plan.Observation, listed []string) plan.Removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.asked[crd]
 	if all == nil {
 		return plan.Removal{}
 	}
-	versions := slices.DeleteFunc(slices.Sorted(maps.Keys(all.versions)), func(v string) bool { return v == storageVersion })
-	return plan.Removal{Versions: versions, Since: all.since, Every: all.every}
+	asked := sets.New(listed...).Insert(o.StoredVersions...).Delete(o.StorageVersion)
+	for version := range asked {
+		if all.versions[version] == 0 {
+			asked.Delete(version)
+		}
+	}
+	return plan.Removal{Versions: sets.List(asked), Since: all.since, Every: all.every}
 }
 
 // Status is how far the migration of a CRD is; false if the migration

@@ -154,6 +154,7 @@ func (w *walks) state(crd string) *plan.Walking {
 func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
 	walk.Turn, walk.WrittenAfter = r.walks.turn, r.states.lookedThrough(crd.Name, crd.UID)
+	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
 }
 
@@ -173,7 +174,7 @@ func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Resu
 	r.metrics.walked(w.crd.Name, w.mode, result, now.Sub(outcome.Started))
 	r.tellOfOwnership(w.crd, outcome, lossesOf(result))
 	r.states.update(w.crd.Name, w.observed.Subject, func(known *state) {
-		known.findings = known.findings.after(outcome, result)
+		known.findings = known.findings.after(outcome, result, w.walk.Moved())
 		known.evidence = known.evidence.After(outcome, now, r.opts.Settle)
 	})
 }

@@ -40,6 +40,7 @@ type visitor struct {
 	races     int  // lost to other clients
 	overtaken bool // written by another client since it was listed
 	unsure    bool // a plain write was sent whose answer never came
+	moves     int  // how many checks in a row, this one too, have stored it again
 
 	held   map[string]bool // entries that have to stay at their version, by keyOf
 	losses []Loss          // what the last move of entries costs their managers
@@ -121,12 +122,18 @@ type answer struct {
 // stale, or if something changes the object at that moment. In the latter case it
 // cannot be told whether it was stale, too.
 func (v *visitor) asked(a answer) {
+	if a.moved {
+		v.moves = v.Moves.of(v.item) + 1
+	}
 	switch {
 	case v.found == Rewritten: // known before
 	case v.overtaken && (!a.moved || v.races > maxRaces):
 		v.found = Overtaken
 	case a.altered:
 		v.found = Altered
+	case a.moved && v.Moves.of(v.item) >= enoughMoves:
+		v.found = Altered
+		v.collector.altered(Alteration{NamespacedName: v.key()})
 	case a.moved:
 		v.found = Rewritten
 		if !v.affects(a.now) {
@@ -165,6 +172,9 @@ func (v *visitor) conclude(a answer) {
 	if v.affects(a.now) {
 		v.item, v.phase = a.now, toRepair
 		return
+	}
+	if v.moves > 0 {
+		v.mover.add(a.now, v.moves)
 	}
 	v.end(v.found)
 }

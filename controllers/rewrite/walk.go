@@ -65,6 +65,8 @@ type Walk struct {
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string
+	// Moves, in a Check, are what the check before it has Moved.
+	Moves Moves
 	// WrittenAfter holds versions at which an earlier walk has left no entry, and
 	// when it began: an entry at one of them was written later, whatever its time
 	// says. No clock but our own is trusted where it need not be.
@@ -85,6 +87,7 @@ type Walk struct {
 	Jitter func(time.Duration) time.Duration
 
 	collector collector
+	mover     mover
 	breaker   breaker
 	noStatus  atomic.Bool               // the status subresource was refused to us
 	known     func() (Ownership, error) // the Ownership, with the schema read once

@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -23,35 +24,54 @@ import (
 const StampAnnotation = "example.com/stamp"
 
 // stamp is a mutating webhook that puts the time on every object that is updated, as coarsely as it is told: two writes
-// within one resolution get the same stamp.
-type stamp struct{ resolution time.Duration }
+// within one resolution get the same stamp. It writes an annotation, or status.phase.
+type stamp struct {
+	resolution time.Duration
+	status     bool
+}
 
 // Stamping registers a stamping webhook for updates of a resource until the end of the test. It returns when the API
 // server calls it, which an object of the resource in the namespace default has to show.
 func Stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, resolution time.Duration, object string) {
 	t.Helper()
+	stamping(t, config, gvr, stamp{resolution: resolution}, object, "*", "*/status")
+}
+
+// StampingStatus registers one that is called for writes to the status only, and changes nothing else.
+func StampingStatus(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, resolution time.Duration, object string) {
+	t.Helper()
+	stamping(t, config, gvr, stamp{resolution, true}, object, "*/status")
+}
+
+func stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, s stamp, object string, resources ...string) {
+	t.Helper()
 	g := gomega.NewWithT(t)
-	server, err := startServer(stamp{resolution})
+	server, err := startServer(s)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	t.Cleanup(func() { _ = server.Close() })
 	registrations := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err = registrations.Create(t.Context(), stampRegistration(server, gvr), metav1.CreateOptions{})
+	_, err = registrations.Create(t.Context(), stampRegistration(server, gvr, resources), metav1.CreateOptions{})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	t.Cleanup(func() {
 		_ = registrations.Delete(context.Background(), gvr.GroupResource().String(), metav1.DeleteOptions{})
 	})
 	objects := dynamic.NewForConfigOrDie(config).Resource(gvr).Namespace(metav1.NamespaceDefault)
 	dryRun := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-	g.Eventually(func() map[string]string {
-		stamped, err := objects.Patch(t.Context(), object, types.MergePatchType, []byte(`{"spec":{"size":1}}`), dryRun)
-		if err != nil {
-			return nil
+	g.Eventually(func() bool {
+		var subresources []string
+		if s.status {
+			subresources = []string{"status"}
 		}
-		return stamped.GetAnnotations()
-	}, patience, "50ms").Should(gomega.HaveKey(StampAnnotation))
+		stamped, err := objects.Patch(t.Context(), object, types.MergePatchType, []byte(`{"spec":{"size":1}}`), dryRun, subresources...)
+		if err != nil {
+			return false
+		}
+		phase, _, _ := unstructured.NestedString(stamped.Object, "status", "phase")
+		return phase != "" || stamped.GetAnnotations()[StampAnnotation] != ""
+	}, patience, "50ms").Should(gomega.BeTrue())
 }
 
-func stampRegistration(s *server, gvr schema.GroupVersionResource) *admissionregistrationv1.MutatingWebhookConfiguration {
+func stampRegistration(s *server, gvr schema.GroupVersionResource, resources []string) *admissionregistrationv1.MutatingWebhookConfiguration {
 	url, fail, none := s.URL(), admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: gvr.GroupResource().String()},
@@ -61,7 +81,7 @@ func stampRegistration(s *server, gvr schema.GroupVersionResource) *admissionreg
 			AdmissionReviewVersions: []string{"v1"}, FailurePolicy: &fail, SideEffects: &none,
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{gvr.Group}, APIVersions: []string{"*"}, Resources: []string{"*", "*/status"}},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{gvr.Group}, APIVersions: []string{"*"}, Resources: resources},
 			}},
 		}},
 	}
@@ -74,14 +94,23 @@ func (s stamp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not an AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	object := metav1.PartialObjectMetadata{}
-	_ = json.Unmarshal(review.Request.Object.Raw, &object)
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, StampAnnotation, time.Now().UTC().Truncate(s.resolution).Format(time.RFC3339Nano))
-	patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": object.Annotations}})
+	patch, _ := json.Marshal([]map[string]any{s.change(review.Request.Object.Raw)})
 	kind := admissionv1.PatchTypeJSONPatch
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: &kind}
 	review.Request = nil
 	if err := json.NewEncoder(w).Encode(review); err != nil {
 		http.Error(w, fmt.Sprint(err), http.StatusInternalServerError)
 	}
+}
+
+// change is a line of a JSON Patch.
+func (s stamp) change(raw []byte) map[string]any {
+	now := time.Now().UTC().Truncate(s.resolution).Format(time.RFC3339Nano)
+	if s.status {
+		return map[string]any{"op": "add", "path": "/status", "value": map[string]any{"phase": now}}
+	}
+	object := metav1.PartialObjectMetadata{}
+	_ = json.Unmarshal(raw, &object)
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, StampAnnotation, now)
+	return map[string]any{"op": "add", "path": "/metadata/annotations", "value": object.Annotations}
 }
