@@ -157,7 +157,7 @@ func TestWithoutUnservedWhatIsWrittenUntilTheRemovalIsMendedAfterIt(t *testing.T
 	g.Ask()
 	g.moult()
 	g.eventually("True SafeToRemove")
-	g.Expect(g.Message()).To(ContainSubstring("only `require: [Unserved]` rules that out"))
+	g.Expect(g.Message()).To(ContainSubstring("with `require: [Unserved]` no client can write at it"))
 	g.Eventually(g.owners, soon, "20ms").Should(HaveEach(HaveKeyWithValue(oldTool, "v1alpha1")), "it goes on writing")
 	leave(g)
 	stop()

@@ -58,6 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	opened, err := r.report(ctx, e)
 	r.measure(ctx, e.removal, started)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has written it since: look anew
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}

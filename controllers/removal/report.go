@@ -7,11 +7,11 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"github.com/fluxcd/pkg/runtime/patch"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
@@ -26,14 +26,15 @@ func (e evaluation) isNews() bool {
 }
 
 // report writes the verdict into the status, if it is a new one, and returns
-// whether the gate has just opened. It is the only writer of the status.
+// whether the gate has just opened. It is the only writer of the status. The error is
+// a conflict if the VersionRemoval is no longer what was looked at: it may be another
+// one of the same name, which asks for other versions.
 func (r *Reconciler) report(ctx context.Context, e evaluation) (opened bool, err error) {
 	if !e.isNews() {
 		return false, nil
 	}
-	patcher := patch.NewSerialPatcher(e.before, r.client)
-	if err := patcher.Patch(ctx, e.removal, patch.WithFieldOwner(v1alpha1.FieldManager),
-		patch.WithOwnedConditions{Conditions: []string{meta.ReadyCondition, meta.ReconcilingCondition, meta.StalledCondition}}); err != nil {
+	answer := client.MergeFromWithOptions(e.before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, e.removal, answer, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return false, fmt.Errorf("writing the status of %s/%s: %w", e.removal.Namespace, e.removal.Name, err)
 	}
 	r.tell(ctx, e.before, e.removal, e.verdict)

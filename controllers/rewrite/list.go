@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // list sends all objects on, a page at a time.
@@ -87,9 +89,18 @@ func (l *lister) goOn(ctx context.Context, err error) error {
 	case errors.Is(err, ErrPageTooLarge), spoilt(err) && l.size.next > 1:
 		l.size.shrink()
 		return ctx.Err()
+	case tookTooLong(err):
+		l.size.slow()
+		return l.backoff.wait(ctx, err)
 	default:
 		return l.backoff.wait(ctx, err)
 	}
+}
+
+// tookTooLong tells whether a list failed that may succeed with fewer objects, which
+// the API server may have to convert one by one.
+func tookTooLong(err error) bool {
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || utilnet.IsTimeout(err)
 }
 
 // atAnyVersion lists at another version if one object that cannot be converted

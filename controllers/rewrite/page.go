@@ -37,6 +37,12 @@ func (p *pageSize) came(page *metav1.PartialObjectMetadataList) {
 // shrink notes a page that could not be had.
 func (p *pageSize) shrink() { p.next = max(1, p.next/4) }
 
+// slow notes a page that took too long. What follows may take as long.
+func (p *pageSize) slow() {
+	p.shrink()
+	p.most = p.next
+}
+
 // strip drops what a walk has no use for, which is nearly all of an object that is
 // large. A check wants to know whether its write changes labels and annotations.
 func (w *Walk) strip(items []metav1.PartialObjectMetadata) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -103,4 +104,27 @@ func TestAPageThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	page, err := readPage(bytes.NewReader(raw), 1)
 	g.Expect(err).NotTo(HaveOccurred(), "one object has to be taken as it is")
 	g.Expect(page.Items).To(HaveLen(40))
+}
+
+// slow is a shelf that answers only short pages in time.
+type slow struct {
+	*shelf
+	most   int64
+	limits []int64
+}
+
+func (s *slow) List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if s.limits = append(s.limits, opts.Limit); opts.Limit > s.most {
+		return nil, status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request did not complete in time")
+	}
+	return s.shelf.List(ctx, opts)
+}
+
+func TestAPageThatTakesTooLongIsAskedForAsShorterOnes(t *testing.T) {
+	g := NewWithT(t)
+	s := &slow{shelf: newShelf(200), most: 60}
+	_, result, err := walkOver(s.shelf, func(w *Walk) { w.Objects, w.PageSize, w.Workers = s, 0, 8 })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.Done()).To(BeEquivalentTo(200))
+	g.Expect(s.limits[:5]).To(Equal([]int64{50, 500, 125, 31, 31}), "no longer page is tried again")
 }

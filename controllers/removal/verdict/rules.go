@@ -209,7 +209,7 @@ func safeToRemove(s Situation) (Verdict, bool) {
 		s.Removal.CRDName, s.CRD.StorageVersion, s.CRD.Generation, list(s.Removal.Versions), at.UTC().Format(time.RFC3339))
 	served := s.served()
 	if len(served) > 0 {
-		message += fmt.Sprintf("; %s is still served, so a write since then may name it again: only `require: [%s]` rules that out", list(served), v1alpha1.Unserved)
+		message += fmt.Sprintf("; %s is still served, so a write since then may name it again: with `require: [%s]` no client can write at it", list(served), v1alpha1.Unserved)
 	}
 	v := ready(v1alpha1.ReasonSafeToRemove, message)
 	v.Proof = &v1alpha1.ProofStatus{

@@ -225,7 +225,7 @@ func TestEachRule(t *testing.T) {
 				says: []string{"every object of widgets.example.com is stored at v1 (proved at generation 3), and no managedFields named v1alpha1 when they were looked through at 2026-01-02T03:04:05Z"}}},
 		"nothing left, but whoever writes at a version that is served may bring it back": {
 			with(served), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove, warnings: []types.GomegaMatcher{servedWarning},
-				says: []string{"looked through at 2026-01-02T03:04:05Z; v1alpha1 is still served", "only `require: [Unserved]` rules that out"}}},
+				says: []string{"looked through at 2026-01-02T03:04:05Z; v1alpha1 is still served", "with `require: [Unserved]` no client can write at it"}}},
 		"nothing left, told after a restart": {
 			with(unsurveyed, remember(v1)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
 		"what was remembered of another generation does not count": {

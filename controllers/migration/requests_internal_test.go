@@ -1,0 +1,29 @@
+package migration
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/controllers/plan"
+)
+
+// Tenants may name any number of versions.
+func TestVersionsThatACRDHasNotAreNotAskedOfIt(t *testing.T) {
+	g := NewWithT(t)
+	s := NewStateStore()
+	o := plan.Observation{StoredVersions: []string{"v1alpha1", "v1"}}
+	o.StorageVersion = "v1"
+	for tenant := range 100 {
+		asked := plan.Removal{Versions: []string{"v1", "v1alpha1", "v1beta1"}}
+		for i := range 32 {
+			asked.Versions = append(asked.Versions, fmt.Sprintf("v%dalpha%d", tenant, i))
+		}
+		s.Ask("widgets.example.com", types.NamespacedName{Namespace: "tenant", Name: fmt.Sprint(tenant)}, asked)
+	}
+	g.Expect(s.removal("widgets.example.com", o, []string{"v1beta1", "v1"}).Versions).To(Equal([]string{"v1alpha1", "v1beta1"}), "one is only stored, one only listed")
+	g.Expect(s.removal("widgets.example.com", o, []string{"v1"}).Versions).To(Equal([]string{"v1alpha1"}))
+	g.Expect(s.removal("gadgets.example.com", o, []string{"v1beta1"}).Versions).To(BeEmpty())
+}
