@@ -181,8 +181,8 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 	return nil
 }
 
-// buildEntry builds as Flux does; a folder that has no kustomization, and files beside its manifests that Flux would not
-// bear, is read as Argo CD does.
+// buildEntry builds as Flux does; an entry point that has no kustomization, and files beside its manifests that Flux does
+// not accept, is read as Argo CD does: without what lies in folders below.
 //
 // A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
 // the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
@@ -197,7 +197,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		}
 		return true
 	}})
-	if err != nil && render.KustomizationIn(dir) == "" {
+	if err != nil && named && render.KustomizationIn(dir) == "" {
 		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root}); plainErr == nil && len(plain.Objects) > 0 {
 			rendering, err = plain, nil
 		}

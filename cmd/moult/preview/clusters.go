@@ -30,27 +30,31 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 			sources = []source{{}}
 		}
 		for _, from := range sources {
-			cluster, err := p.cluster(ctx, s, entry, from, nameOf(entry, from, len(sources)))
+			clusters, err := p.clusters(ctx, s, entry, from, nameOf(entry, from, len(sources)))
 			if err != nil {
 				return in, err
 			}
-			in.Clusters = append(in.Clusters, cluster)
+			in.Clusters = append(in.Clusters, clusters...)
 		}
 	}
 	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
 	return in, err
 }
 
-// cluster is what one cluster gets before and after, and what is known about it.
-func (p *command) cluster(ctx context.Context, s *sides, entry string, from source, name string) (preview.Delivered, error) {
-	d, err := s.delivered(ctx, entry, name)
+// clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.
+func (p *command) clusters(ctx context.Context, s *sides, entry string, from source, name string) ([]preview.Delivered, error) {
+	all, err := s.delivered(ctx, entry, name)
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	if d.Snapshot, d.Source, err = p.read(ctx, from); err != nil {
-		return d, err
+	known, place, err := p.read(ctx, from)
+	if err != nil {
+		return nil, err
 	}
-	return d, p.checkCluster(entry, from, d.Snapshot)
+	for i := range all {
+		all[i].Snapshot, all[i].Source = known, place
+	}
+	return all, p.checkCluster(entry, from, known)
 }
 
 // nameOf is what the report calls a cluster: its entry point, and where several clusters share one, what is known of each.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/preview"
 )
@@ -48,12 +49,15 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Long: `Compare the CRDs of two states of a repository and answer: may a version go, in every
 cluster, and what happens at each wave?
 
-WHERE is a folder, which is built as Flux builds it, a file, git:REV:PATH, or - for what
-Helm or another tool has rendered. With --entry, an entry point such as
-clusters/production is built and the Flux Kustomizations and Argo CD Applications in it
-are followed, as that cluster would; it may be given several times. In a repository with
-entry points it has to be given. Charts and what lies elsewhere cannot be seen: they are
-named, and if they come, go or change, the verdict is unknown.
+WHERE is a folder, a file, git:REV:PATH, or - for what Helm or another tool has rendered;
+by default, the working folder is compared with the commit where its branch has left the
+default branch. With --entry, an entry point such as clusters/production is built and the
+Flux Kustomizations and Argo CD Applications in it are followed, as that cluster would; it
+may be given several times. In a repository with entry points it has to be given. In any
+other, every CRD is compared that lies in a file: one that a kustomization patches as that
+builds it, and one that has several copies once for each way in which they change. Charts
+and what lies elsewhere cannot be seen: they are named, and if they come, go or change, the
+verdict is unknown.
 
 What a cluster stores is not in Git: --snapshot names a file that moult snapshot wrote,
 --context a cluster to ask, read-only. Both may be given several times, as ENTRY=FILE and
@@ -68,7 +72,10 @@ Exit codes:
   4    unknown: a version leaves, and what some cluster stores is not known; or what a
        cluster gets changes, and cannot be seen
   130  interrupted`,
-		Example: f.Example(`  # this branch against main, asking nobody
+		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
+  moult preview
+
+  # this branch against main, asking nobody
   moult preview --base git:origin/main --head . --entry clusters/production
 
   # two clusters, one by a snapshot, one asked; a comment, and a page with all of it
@@ -97,8 +104,8 @@ Exit codes:
 
 func (p *command) bind(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&p.base, "base", "", "the repository before: a folder, a kustomization, a file, git:REV:PATH, or -")
-	f.StringVar(&p.head, "head", "", "the repository after")
+	f.StringVar(&p.base, "base", "", "the repository before: a folder, a kustomization, a file, git:REV:PATH, or -; default: the commit where this branch has left the default branch")
+	f.StringVar(&p.head, "head", "", "the repository after; default: the working folder")
 	f.StringArrayVar(&p.entries, "entry", nil, "a folder that is a cluster's entry point, such as clusters/production; may be given several times")
 	f.StringArrayVar(&p.snapshots, "snapshot", nil, "[ENTRY=]FILE, which moult snapshot wrote; may be given several times")
 	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
@@ -135,6 +142,9 @@ func (p *command) preview(ctx context.Context, stdin io.Reader) (preview.Report,
 	if err != nil {
 		return preview.Report{}, err
 	}
+	if err := p.findSides(); err != nil {
+		return preview.Report{}, err
+	}
 	sides, err := p.open(ctx, stdin)
 	if err != nil {
 		return preview.Report{}, err
@@ -148,12 +158,31 @@ func (p *command) preview(ctx context.Context, stdin io.Reader) (preview.Report,
 	return report, p.write(report, outputs)
 }
 
+// findSides takes the working folder for the head, and for the base the same at the commit where this branch has left the
+// default branch.
+func (p *command) findSides() error {
+	here := p.head == ""
+	if here {
+		p.head = "."
+	}
+	if p.base != "" {
+		return nil
+	}
+	const name = "name what the pull request starts from with --base: a folder, a kustomization, a file, git:REV:PATH, or - for standard input"
+	if !here {
+		return errors.New(name)
+	}
+	base, branch, err := repository.WhereLeft()
+	if err != nil {
+		return fmt.Errorf("%w; or %s", err, name)
+	}
+	p.base = base
+	fmt.Fprintf(p.ErrOut, "--base is %s, where this branch has left %s\n", base, branch)
+	return nil
+}
+
 func (p *command) validate() error {
 	switch {
-	case p.base == "":
-		return errors.New("name what the pull request starts from with --base: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
-	case p.head == "":
-		return errors.New("name what the pull request makes of it with --head: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	case p.base == "-" && p.head == "-":
 		return errors.New("only one of --base and --head can be standard input")
 	case len(p.entries) > 0 && (p.base == "-" || p.head == "-"):

@@ -77,8 +77,6 @@ func TestWhatAPreviewCannotUseIsRefused(t *testing.T) {
 		want string
 	}{
 		"no base":                             {[]string{"--head", head}, "name what the pull request starts from with --base"},
-		"no head":                             {[]string{"--base", base}, "name what the pull request makes of it with --head"},
-		"a repository of several clusters":    {sides, "in a repository with several clusters, name an entry point with --entry"},
 		"an unknown flag":                     {append(sides, "--bogus"), "unknown flag: --bogus; see moult preview --help"},
 		"a flag's value that is none":         {append(sides, "--max-age", "old"), `invalid argument "old"`},
 		"an argument":                         {append(sides, "crds"), `takes no argument, but was given "crds"`},

@@ -13,13 +13,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/moult-dev/moult/clusters/desired"
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // sides are the two states of the repository.
-type sides struct{ base, head side }
+type sides struct {
+	base, head side
+	errOut     io.Writer
+}
 
 // side is a tree or, if that is nil, what standard input held.
 type side struct {
@@ -28,7 +33,7 @@ type side struct {
 }
 
 func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
-	s := &sides{}
+	s := &sides{errOut: p.ErrOut}
 	var err error
 	if s.base, err = openSide(ctx, p.base, stdin); err != nil {
 		return nil, fmt.Errorf("--base: %w", err)
@@ -95,32 +100,116 @@ func (s side) has(entry string) bool {
 	return false
 }
 
-// delivered is what one entry point gets before and after.
-func (s *sides) delivered(ctx context.Context, entry, name string) (preview.Delivered, error) {
-	var base, head preview.Side
+// isFolder tells whether a side is a folder, and not a file or standard input.
+func (s side) isFolder() bool {
+	if s.tree == nil {
+		return false
+	}
+	info, err := os.Stat(s.tree.Dir)
+	return err == nil && info.IsDir()
+}
+
+// isKustomization tells whether a side says itself how it is built.
+func (s side) isKustomization() bool { return render.KustomizationIn(s.tree.Dir) != "" }
+
+// delivered is what one entry point gets before and after. Without one it is all that lies in the repository, which may be
+// several: a CRD need not change alike in each of its copies.
+func (s *sides) delivered(ctx context.Context, entry, name string) ([]preview.Delivered, error) {
+	if !s.base.has(entry) && !s.head.has(entry) {
+		return nil, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
+	}
+	if entry == "" && s.base.isFolder() && s.head.isFolder() {
+		return s.everything(ctx, name)
+	}
+	pair, err := s.both(func(from side) (delivery.Cluster, error) {
+		c, err := from.follow(ctx, entry)
+		if err != nil {
+			err = fmt.Errorf("%w%s", err, nameEntry(entry))
+		}
+		return c, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	pair.Name = name
+	return compare(pair)
+}
+
+// everything is what a repository amounts to without an entry point. One that cannot be applied as it is, as an operator's
+// with all its other files, has its CRDs all the same.
+func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivered, error) {
+	all, err := s.both(func(from side) (delivery.Cluster, error) {
+		found, err := desired.Everywhere(ctx, from.tree)
+		return *found, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	whole, err := s.both(func(from side) (delivery.Cluster, error) { return from.follow(ctx, "") })
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, s.base.isKustomization(), s.head.isKustomization():
+		return nil, fmt.Errorf("%w%s", err, nameEntry(""))
+	default:
+		whole = preview.Pair{}
+	}
+	fmt.Fprintln(s.errOut, lookedAt(all))
+	whole.Name = name
+	return compare(preview.Spread(whole, all)...)
+}
+
+// lookedAt says in a line what of a repository was compared.
+func lookedAt(all preview.Pair) string {
+	var folders []string
+	for _, c := range []delivery.Cluster{all.Head, all.Base} {
+		for _, u := range c.Units {
+			folders = append(folders, u.Name)
+		}
+	}
+	slices.Sort(folders)
+	folders = slices.Compact(folders)
+	in := ""
+	if len(folders) > 0 {
+		in = fmt.Sprintf(", in %s", words.Few(folders, maxFolders))
+	}
+	return fmt.Sprintf("compared: every CRD in the files, %d in --base and %d in --head%s", len(all.Base.CRDs()), len(all.Head.CRDs()), in)
+}
+
+// maxFolders is how many folders are named.
+const maxFolders = 5
+
+// both does the same with the head and the base.
+func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair, err error) {
 	var both errgroup.Group
-	read := func(flag string, from side, to *preview.Side) {
-		both.Go(func() error {
-			c, err := from.follow(ctx, entry)
-			if err != nil {
-				return fmt.Errorf("%s: %w%s", flag, err, nameEntry(entry))
-			}
-			c.Name = name
-			if *to, err = preview.SideOf(c); err != nil {
-				return fmt.Errorf("%s: %w", flag, err)
+	for _, one := range []struct {
+		flag string
+		from side
+		to   *delivery.Cluster
+	}{{"--head", s.head, &p.Head}, {"--base", s.base, &p.Base}} {
+		both.Go(func() (err error) {
+			if *one.to, err = read(one.from); err != nil {
+				return fmt.Errorf("%s: %w", one.flag, err)
 			}
 			return nil
 		})
 	}
-	read("--head", s.head, &head)
-	read("--base", s.base, &base)
-	if err := both.Wait(); err != nil {
-		return preview.Delivered{}, err
+	return p, both.Wait()
+}
+
+func compare(pairs ...preview.Pair) (all []preview.Delivered, err error) {
+	for _, p := range pairs {
+		p.Base.Name, p.Head.Name = p.Name, p.Name
+		base, err := preview.SideOf(p.Base)
+		if err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
+		}
+		head, err := preview.SideOf(p.Head)
+		if err != nil {
+			return nil, fmt.Errorf("--head: %w", err)
+		}
+		all = append(all, preview.Compare(p.Name, base, head))
 	}
-	if !s.base.has(entry) && !s.head.has(entry) {
-		return preview.Delivered{}, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
-	}
-	return preview.Compare(name, base, head), nil
+	return all, nil
 }
 
 // nameEntry is what to do about a build of everything that there is.

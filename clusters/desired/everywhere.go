@@ -1,0 +1,130 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Everywhere are all CRDs in the files of a tree, whoever applies them: a unit for each folder that has some. It is for a
+// tree without an entry point, such as an operator's repository, where nothing says what is applied.
+//
+// A CRD is as the nearest kustomization around its file builds it, if that one does: patches add conversion webhooks, for
+// example. YAML that is no manifest is passed over. A file that mentions CRDs and cannot be read, such as a template of a
+// chart, is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
+func Everywhere(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
+	e := &everywhere{follower: follower{tree: t}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string][]*delivery.Object{}}
+	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case entry.IsDir() && file != t.Dir && (strings.HasPrefix(name, ".") || slices.Contains(notApplied, name)):
+			return filepath.SkipDir
+		case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, filepath.Ext(name)):
+			return nil
+		}
+		return e.file(file)
+	})
+	return e.cluster, err
+}
+
+// notApplied are names of folders whose manifests are a program's own input, or another project's.
+var notApplied = []string{"testdata", "vendor", "node_modules"}
+
+// everywhere is a walk under way.
+type everywhere struct {
+	follower // for the places
+	cluster  *delivery.Cluster
+	built    map[string][]*delivery.Object // by the folder of a kustomization; nil for one that cannot be built
+}
+
+// file adds the CRDs of a file.
+func (e *everywhere) file(name string) error {
+	content, err := render.ReadRegular(name)
+	if err != nil || !declares.Match(content) {
+		return err
+	}
+	read, err := render.Stream(name, bytes.NewReader(content))
+	if err != nil {
+		e.unseen(name, content, e.inTree(err))
+		return nil
+	}
+	for _, object := range placed(read, e.inRepository) {
+		if object.IsCRD() {
+			e.add(filepath.Dir(name), e.asBuilt(object, filepath.Dir(name)))
+		}
+	}
+	return nil
+}
+
+// declares finds what may be a CRD, in YAML, JSON or a template of either.
+var declares = regexp.MustCompile(`kind["']?:\s*["']?(CustomResourceDefinition|List)\b`)
+
+// add puts a CRD into the unit of a folder, the last one as a rule.
+func (e *everywhere) add(dir string, crd *delivery.Object) {
+	name := e.tree.Relative(dir)
+	unit := e.cluster.Unit(name)
+	if unit == nil {
+		unit = &delivery.Unit{Name: name, Dirs: []string{name}}
+		e.cluster.Units = append(e.cluster.Units, unit)
+	}
+	unit.Objects = append(unit.Objects, crd)
+}
+
+// asBuilt is the CRD as the nearest kustomization around its folder has it, or as it is if that does not build it.
+func (e *everywhere) asBuilt(crd *delivery.Object, dir string) *delivery.Object {
+	for ; dir == e.tree.Dir || strings.HasPrefix(dir, e.tree.Dir+string(filepath.Separator)); dir = filepath.Dir(dir) {
+		file := render.KustomizationIn(dir)
+		if file == "" || render.IsComponent(file) {
+			continue
+		}
+		for _, object := range e.build(dir, file) {
+			if object.IsCRD() && object.GetName() == crd.GetName() {
+				return object
+			}
+		}
+	}
+	return crd
+}
+
+// build builds a folder by its kustomization, once. One that cannot be built may have changed a CRD, so it is unseen.
+func (e *everywhere) build(dir, kustomization string) []*delivery.Object {
+	built, known := e.built[dir]
+	if known {
+		return built
+	}
+	rendering, err := render.Folder(dir, render.Options{Root: e.tree.Root})
+	if err == nil {
+		built = placed(rendering, e.inRepository)
+	} else if content, unread := render.ReadRegular(kustomization); unread == nil {
+		e.unseen(kustomization, content, e.inTree(err))
+	}
+	e.built[dir] = built
+	return built
+}
+
+// unseen notes a file that decides about CRDs and cannot be read, or built.
+func (e *everywhere) unseen(file string, content []byte, err error) {
+	name, sum := e.tree.Relative(file), sha256.Sum256(content)
+	by := delivery.Wrap(map[string]any{"kind": "File"})
+	by.SetName(name)
+	by.At = func(...string) finding.Place { return finding.Place{File: name} }
+	why := "it is about CRDs, and fails: " + failureOf(err)
+	if bytes.Contains(content, []byte("{{")) {
+		why = "it is a template that declares CRDs"
+	}
+	e.cluster.Unseen = append(e.cluster.Unseen, delivery.Unseen{Name: name, By: by, Why: why, Fingerprint: hex.EncodeToString(sum[:])})
+}

@@ -1,0 +1,120 @@
+package preview
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+)
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: metadata}\n"
+
+// without is the CRD without v1alpha1.
+var without = strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
+
+// What lies in an operator's repository: manifests of its own, files of tools, and CRDs wherever they are kept.
+func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
+	common := map[string]string{
+		"metadata.yaml": configMap, ".goreleaser.yml": "builds: []\n", "charts/widgets/values.yaml": "replicas: 1\n", "Tiltfile.json": "[]",
+		"broken.yaml": "{{ if }}\n", "internal/testdata/crd.yaml": widgetsCRD,
+	}
+	template := "{{- if .Values.crds }}\n" + widgetsCRD + "{{- end }}\n"
+	for name, c := range map[string]struct {
+		base, head map[string]string
+		code       int
+		says       []string
+	}{
+		"a version leaves, in a folder of plain files": {
+			map[string]string{"config/crd/bases/w.yaml": widgetsCRD}, map[string]string{"config/crd/bases/w.yaml": without},
+			exitUnknown, []string{"widgets.example.com", "v1alpha1", "every CRD in the files, 1 in --base and 1 in --head, in config/crd/bases"}},
+		"in a chart's folder": {
+			map[string]string{"charts/widgets/crds/w.yaml": widgetsCRD}, map[string]string{"charts/widgets/crds/w.yaml": without}, exitUnknown, []string{"v1alpha1"}},
+		"in one of two copies": {
+			map[string]string{"config/crd/w.yaml": widgetsCRD, "deploy/w.yaml": widgetsCRD}, map[string]string{"config/crd/w.yaml": widgetsCRD, "deploy/w.yaml": without},
+			exitUnknown, []string{"deploy"}},
+		"the file is moved, and nothing else": {
+			map[string]string{"config/crd/w.yaml": widgetsCRD}, map[string]string{"deploy/w.yaml": widgetsCRD}, 0, []string{"no CRD changes"}},
+		"the file is moved, and a version leaves": {
+			map[string]string{"config/crd/w.yaml": widgetsCRD}, map[string]string{"deploy/w.yaml": without}, exitUnknown, []string{"v1alpha1"}},
+		"a template changes": {
+			map[string]string{"charts/widgets/templates/w.yaml": template}, map[string]string{"charts/widgets/templates/w.yaml": template + "\n"},
+			exitUnknown, []string{"charts/widgets/templates/w.yaml", "it is a template that declares CRDs"}},
+		"a template stays": {
+			map[string]string{"charts/widgets/templates/w.yaml": template}, map[string]string{"charts/widgets/templates/w.yaml": template, "README.yaml": "x: y\n"}, 0, nil},
+		"a CRD comes that cannot be read": {
+			nil, map[string]string{"crds/w.yaml": strings.Replace(widgetsCRD, "  scope", "   scope", 1)}, exitUnknown, []string{"crds/w.yaml", "it is about CRDs, and fails"}},
+		"only a test's own CRD changes": {
+			map[string]string{"internal/testdata/crd.yaml": widgetsCRD}, map[string]string{"internal/testdata/crd.yaml": without}, 0, nil},
+		"a kustomization has the last word": {
+			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
+			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\npatches:\n- patch: |-\n    - {op: remove, path: /spec/versions/0}\n  target: {kind: CustomResourceDefinition}\n"},
+			exitUnknown, []string{"v1alpha1"}},
+		"a kustomization of it cannot be built any more": {
+			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
+			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml, missing.yaml]\n"},
+			exitUnknown, []string{"config/crd/kustomization.yaml", "missing.yaml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for side, more := range map[string]map[string]string{"base/": c.base, "head/": c.head} {
+				all := maps.Clone(common)
+				maps.Copy(all, more)
+				for file, content := range all {
+					files[side+file] = content
+				}
+			}
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			for _, says := range c.says {
+				g.Expect(strings.Join(strings.Fields(out+errOut), " ")).To(ContainSubstring(says))
+			}
+		})
+	}
+}
+
+// A broken kustomization at the root says what is applied; nothing is guessed in its place.
+func TestARootThatItsOwnKustomizationCannotBuildIsAnError(t *testing.T) {
+	g := clitest.InRepository(t, map[string]string{
+		"base/w.yaml": widgetsCRD, "base/kustomization.yaml": "resources: [w.yaml]\n",
+		"head/w.yaml": widgetsCRD, "head/kustomization.yaml": "resources: [w.yaml, missing.yaml]\n",
+	})
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head")
+	g.Expect(code).To(Equal(exitFailed), out)
+	g.Expect(errOut).To(ContainSubstring("missing.yaml"))
+}
+
+// Without arguments, the working folder is compared with where its branch has left the default branch.
+func TestAPreviewWithoutArguments(t *testing.T) {
+	g := clitest.InRepository(t, map[string]string{"operator/config/crd/w.yaml": widgetsCRD, "operator/metadata.yaml": configMap})
+	git := func(args ...string) {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		out, err := command.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), string(out))
+	}
+	write := func(content string) {
+		g.Expect(os.WriteFile(filepath.FromSlash("operator/config/crd/w.yaml"), []byte(content), 0o600)).To(Succeed())
+	}
+	git("init", "-q", "-b", "main")
+	git("add", ".")
+	git("commit", "-q", "-m", "one")
+	git("checkout", "-q", "-b", "topic")
+	code, out, errOut := previewed(t)
+	g.Expect(code).To(BeZero(), out+errOut)
+	g.Expect(errOut).To(ContainSubstring("where this branch has left main"))
+
+	write(without)
+	for _, dir := range []string{".", "operator"} {
+		t.Chdir(dir)
+		code, out, errOut = previewed(t)
+		g.Expect(code).To(Equal(exitUnknown), out+errOut)
+		g.Expect(out).To(ContainSubstring("v1alpha1"))
+	}
+}

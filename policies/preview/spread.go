@@ -1,0 +1,161 @@
+package preview
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Pair is what somebody gets before and after.
+type Pair struct {
+	Name       string
+	Base, Head delivery.Cluster
+}
+
+// Spread is what a repository without an entry point amounts to. The first Pair is the repository as a whole, with each of
+// its CRDs once. A CRD may lie in it several times, for a chart and for a bundle, and not all copies need change alike:
+// those that change otherwise than the first are further Pairs, by their folder.
+//
+// Whole is what comes of the repository if it is applied as it is, nothing if it cannot be, and all are the CRDs of its
+// files.
+func Spread(whole, all Pair) []Pair {
+	s := &spread{first: whole}
+	base, head := s.readable(&all.Base, &s.first.Base), s.readable(&all.Head, &s.first.Head)
+	var names []string
+	for name := range base {
+		names = append(names, name)
+	}
+	for name := range head {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		s.add(name, pairsOf(base[name], head[name]))
+	}
+	return append([]Pair{s.first}, s.rest...)
+}
+
+type spread struct {
+	first Pair
+	rest  []Pair
+}
+
+// readable are the CRDs of a cluster by name. What is no CRD after all is not seen in another one.
+func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CRD {
+	whole.Unseen = append(slices.Clone(whole.Unseen), all.Unseen...)
+	found := map[string][]delivery.CRD{}
+	for _, crd := range all.CRDs() {
+		if _, _, err := crddiff.DecodeStrictly(crd.Unstructured); err != nil {
+			whole.Unseen = append(whole.Unseen, delivery.Unseen{
+				Name: crd.Place().String(), By: crd.Object, Why: inOneLine(err), Fingerprint: string(contentOf(crd.Object)),
+			})
+			continue
+		}
+		found[crd.GetName()] = append(found[crd.GetName()], crd)
+	}
+	return found
+}
+
+// change is one copy of a CRD before and after, nil where there is none.
+type change struct{ base, head *delivery.CRD }
+
+// folder is where the copy lies.
+func (c change) folder() string {
+	if c.head != nil {
+		return c.head.Unit.Name
+	}
+	return c.base.Unit.Name
+}
+
+// pairsOf puts the copies of a CRD together that are the same file or, of those that are not, in their order: they were
+// moved. What is left over came or went, which says nothing of the CRD as long as there are others.
+func pairsOf(base, head []delivery.CRD) (pairs []change) {
+	fileOf := func(crd delivery.CRD) string { return crd.Unit.Name + " " + crd.Place().File }
+	var moved []delivery.CRD
+	for i := range head {
+		if same := slices.IndexFunc(base, func(b delivery.CRD) bool { return fileOf(b) == fileOf(head[i]) }); same >= 0 {
+			pairs = append(pairs, change{&base[same], &head[i]})
+		} else {
+			moved = append(moved, head[i])
+		}
+	}
+	gone := slices.DeleteFunc(slices.Clone(base), func(b delivery.CRD) bool {
+		return slices.ContainsFunc(pairs, func(c change) bool { return fileOf(*c.base) == fileOf(b) })
+	})
+	for i := range max(len(moved), len(gone)) {
+		switch {
+		case i < len(moved) && i < len(gone):
+			pairs = append(pairs, change{&gone[i], &moved[i]})
+		case len(base) == 0:
+			pairs = append(pairs, change{nil, &moved[i]})
+		case len(head) == 0:
+			pairs = append(pairs, change{&gone[i], nil})
+		}
+	}
+	return pairs
+}
+
+// add takes each change of a CRD once: the first for the whole, unless that has the CRD, and others by their folder.
+func (s *spread) add(name string, pairs []change) {
+	seen := map[[2]string]bool{}
+	base, head := s.first.Base.CRD(name), s.first.Head.CRD(name)
+	whole := base != nil || head != nil
+	if whole {
+		seen[[2]string{contentOf(base), contentOf(head)}] = true
+	}
+	for _, c := range pairs {
+		var key [2]string
+		if c.base != nil {
+			key[0] = contentOf(c.base.Object)
+		}
+		if c.head != nil {
+			key[1] = contentOf(c.head.Object)
+		}
+		switch {
+		case seen[key]:
+		case !whole:
+			whole = true
+			put(&s.first, c)
+		case key[0] != key[1]:
+			put(s.of(c.folder()), c)
+		}
+		seen[key] = true
+	}
+}
+
+// of is the further Pair of a folder.
+func (s *spread) of(folder string) *Pair {
+	i := slices.IndexFunc(s.rest, func(p Pair) bool { return p.Name == folder })
+	if i < 0 {
+		i = len(s.rest)
+		s.rest = append(s.rest, Pair{Name: folder})
+	}
+	return &s.rest[i]
+}
+
+func put(p *Pair, c change) {
+	for crd, cluster := range map[*delivery.CRD]*delivery.Cluster{c.base: &p.Base, c.head: &p.Head} {
+		if crd == nil {
+			continue
+		}
+		unit := cluster.Unit(crd.Unit.Name)
+		if unit == nil {
+			unit = &delivery.Unit{Name: crd.Unit.Name, Dirs: crd.Unit.Dirs}
+			cluster.Units = append(cluster.Units, unit)
+		}
+		unit.Objects = append(unit.Objects, crd.Object)
+	}
+}
+
+// contentOf stands for the spec of a CRD; empty for none.
+func contentOf(crd *delivery.Object) string {
+	if crd == nil {
+		return ""
+	}
+	raw, _ := json.Marshal(crd.Field("spec")) // it was YAML or JSON before
+	sum := sha256.Sum256(raw)
+	return string(sum[:])
+}
