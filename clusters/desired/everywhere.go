@@ -6,10 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -64,10 +67,23 @@ func (e *everywhere) file(name string) error {
 	}
 	for _, object := range placed(read, e.inRepository) {
 		if object.IsCRD() {
+			untemplate(object)
 			e.add(filepath.Dir(name), e.asBuilt(object, filepath.Dir(name)))
 		}
 	}
 	return nil
+}
+
+// untemplate takes off labels and annotations whose values a chart fills in: of a template that is YAML all the same, they
+// are what the API server would refuse.
+func untemplate(crd *delivery.Object) {
+	for _, field := range []string{"labels", "annotations"} {
+		values := crd.TextMap("metadata", field)
+		maps.DeleteFunc(values, func(_, value string) bool { return strings.Contains(value, "{{") })
+		if crd.Field("metadata", field) != nil {
+			_ = unstructured.SetNestedStringMap(crd.Object, values, "metadata", field) // metadata is a map: it has the field
+		}
+	}
 }
 
 // declares finds what may be a CRD, in YAML, JSON or a template of either.
