@@ -18,6 +18,8 @@ import (
 // Flux Kustomizations or Argo CD Applications and that none of these applies, except for itself as flux bootstrap has it.
 // They are relative to what the tree was opened for, which is what Follow takes.
 //
+// Folders that are for reading, such as docs and examples, are passed over, and so are tests.
+//
 // There are none if that is a file, a kustomization, or an entry point itself: then it says what is applied. It is a guess
 // from the files as they lie there, good enough to ask for a name and not to decide by.
 func EntryPoints(t *repository.Tree) ([]string, error) {
@@ -43,6 +45,9 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	return found, nil
 }
 
+// forReading are names of folders from which no cluster gets anything.
+var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
+
 // entryPoints is a search under way. All folders are absolute.
 type entryPoints struct {
 	tree *repository.Tree
@@ -55,7 +60,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && file != e.tree.Dir:
+	case entry.IsDir() && file != e.tree.Dir && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(forReading, entry.Name())):
 		return filepath.SkipDir
 	case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(filepath.ToSlash(file))):
 		return nil

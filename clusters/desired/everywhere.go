@@ -109,7 +109,7 @@ func (e *everywhere) asBuilt(crd *delivery.Object, dir string) *delivery.Object 
 		}
 		for _, object := range e.build(dir, file) {
 			if object.IsCRD() && object.GetName() == crd.GetName() {
-				return object
+				return &delivery.Object{Unstructured: object.Unstructured, At: crd.At} // to find its own places, all would be built again
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CR
 	for _, crd := range all.CRDs() {
 		if _, _, err := crddiff.DecodeStrictly(crd.Unstructured); err != nil {
 			whole.Unseen = append(whole.Unseen, delivery.Unseen{
-				Name: crd.Place().String(), By: crd.Object, Why: inOneLine(err), Fingerprint: string(contentOf(crd.Object)),
+				Name: crd.Place().String(), By: crd.Object, Why: inOneLine(err), Fingerprint: contentOf(crd.Object),
 			})
 			continue
 		}

@@ -22,7 +22,7 @@ var without = strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, st
 func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 	common := map[string]string{
 		"metadata.yaml": configMap, ".goreleaser.yml": "builds: []\n", "charts/widgets/values.yaml": "replicas: 1\n", "Tiltfile.json": "[]",
-		"broken.yaml": "{{ if }}\n", "internal/testdata/crd.yaml": widgetsCRD,
+		"broken.yaml": "{{ if }}\n", "docs/snippets/apps.yaml": appsKustomization, "internal/testdata/crd.yaml": widgetsCRD,
 	}
 	template := "{{- if .Values.crds }}\n" + widgetsCRD + "{{- end }}\n"
 	for name, c := range map[string]struct {
