@@ -61,6 +61,17 @@ func Leaving(before, after *apiextensionsv1.CustomResourceDefinition) []string {
 	return leaving
 }
 
+// StopsServing are the versions that a CRD serves before a change, and lists after it without serving them.
+func StopsServing(before, after *apiextensionsv1.CustomResourceDefinition) []string {
+	if before == nil || after == nil {
+		return nil
+	}
+	return namesOf(after, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		was := Version(before, v.Name)
+		return !v.Served && was != nil && was.Served
+	})
+}
+
 // Has tells whether a CRD lists a version.
 func Has(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
 	return Version(crd, version) != nil

@@ -7,13 +7,14 @@ import (
 	"github.com/moult-dev/moult/policies/manifests"
 )
 
-// Leaving are those that some cluster loses by Git, by the kind of the objects, with what manifests are to become.
+// Leaving are those that some cluster loses by Git, or stops serving, by the kind of the objects, with what manifests are to become.
 // The schemas are not compared for it, which takes longer than all the rest and is done by the preview itself.
 func Leaving(clusters []Delivered) (manifests.Plan, map[manifests.GroupKind][]string) {
 	plan, leaving := manifests.Plan{}, map[manifests.GroupKind][]string{}
 	for _, d := range clusters {
 		for _, crd := range d.Head.CRDs {
-			gone := crds.Leaving(d.Base.crd(crd.Name), crd)
+			was := d.Base.crd(crd.Name)
+			gone := slices.Concat(crds.Leaving(was, crd), crds.StopsServing(was, crd))
 			if len(gone) == 0 {
 				continue
 			}

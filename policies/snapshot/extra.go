@@ -79,6 +79,16 @@ func shut(gate *Removal) []v1alpha1.Blocker {
 	return warn(KindGateShut, fmt.Sprintf("the VersionRemoval %s in the cluster is not Ready; %s", gate.id(), why), "")
 }
 
+// Clients are what is known of clients that use versions of a CRD: who wrote objects at them, and who asks for them. Empty if
+// the cluster does not show the CRD.
+func (s *Snapshot) Clients(ask Ask) []v1alpha1.Blocker {
+	crd := s.CRD(ask.CRD)
+	if crd == nil {
+		return nil
+	}
+	return slices.Concat(owned(ask, crd, true), requested(ask, crd))
+}
+
 // owned: a VersionRemoval moves these entries; without one they break server-side apply, and then are wiped.
 func owned(ask Ask, crd *CRD, asked bool) (warnings []v1alpha1.Blocker) {
 	if crd.Objects == nil {
