@@ -78,8 +78,8 @@ func (s *StateStore) Withdraw(crd string, asker types.NamespacedName) {
 }
 
 // removal is all that is asked for of a CRD, without what can never be: nobody
-// removes the storage version, nor one that the CRD has not. Tenants may ask for
-// any number of those.
+// removes the storage version. What the CRD does not have is one version, however
+// many tenants name.
 func (s *StateStore) removal(crd string, o plan.Observation, listed []string) plan.Removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,13 +87,16 @@ func (s *StateStore) removal(crd string, o plan.Observation, listed []string) pl
 	if all == nil {
 		return plan.Removal{}
 	}
-	asked := sets.New(listed...).Insert(o.StoredVersions...).Delete(o.StorageVersion)
-	for version := range asked {
+	has := sets.New(listed...).Insert(o.StoredVersions...)
+	for version := range has {
 		if all.versions[version] == 0 {
-			asked.Delete(version)
+			has.Delete(version)
 		}
 	}
-	return plan.Removal{Versions: sets.List(asked), Since: all.since, Every: all.every}
+	if len(all.versions) > len(has) {
+		has.Insert(plan.Left)
+	}
+	return plan.Removal{Versions: sets.List(has.Delete(o.StorageVersion)), Since: all.since, Every: all.every}
 }
 
 // Status is how far the migration of a CRD is; false if the migration

@@ -39,13 +39,18 @@ const (
 
 // Removal is what is asked for by those who want to remove versions.
 type Removal struct {
-	// Versions that are to go, sorted. Empty if nobody asks.
+	// Versions that are to go, sorted; Left stands for all that the CRD does not have.
+	// Empty if nobody asks.
 	Versions []string
 	// Since is when they were last asked for: a survey has to be younger.
 	Since time.Time
 	// Every is how often they are looked for again; 0 for once.
 	Every time.Duration
 }
+
+// Left stands for versions that have left a CRD, or were never there. An entry of
+// managedFields at one is moved by any survey.
+const Left = "(left)"
 
 // Walking is a walk in progress.
 type Walking struct {
