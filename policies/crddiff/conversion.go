@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -17,17 +18,13 @@ func conversion(c *comparison) {
 	was, is := webhookOf(c.base), webhookOf(c.head)
 	switch {
 	case from != to && to == apiextensionsv1.WebhookConverter:
-		c.add(Change{
-			Rule: ConversionWebhookAdded, Severity: finding.Warning, From: string(from), To: string(to) + " " + address(is),
-			Why: "while the webhook does not answer, objects stored at another version can be neither read nor written: it has to run before the CRD is applied",
-		})
+		c.tell("", ConversionWebhookAdded, finding.Warning, string(from), string(to)+" "+address(is),
+			"while the webhook does not answer, objects stored at another version can be neither read nor written: it has to run before the CRD is applied")
 	case from != to && from == apiextensionsv1.WebhookConverter:
-		c.add(Change{
-			Rule: ConversionWebhookRemoved, Severity: c.withoutWebhook(), From: string(from) + " " + address(was), To: string(to),
-			Why: "only apiVersion is rewritten from now on, and fields that a version does not have under the same name are dropped",
-		})
+		c.tell("", ConversionWebhookRemoved, c.withoutWebhook(), string(from)+" "+address(was), string(to),
+			"only apiVersion is rewritten from now on, and fields that a version does not have under the same name are dropped")
 	case from != to:
-		c.add(Change{Rule: ConversionWebhookRemoved, Severity: finding.Error, From: string(from), To: string(to), Why: "the API server knows only None and Webhook"})
+		c.tell("", ConversionWebhookRemoved, finding.Error, string(from), string(to), "the API server knows only None and Webhook")
 	case to == apiextensionsv1.WebhookConverter:
 		c.webhook(was, is)
 	}
@@ -43,17 +40,11 @@ func (c *comparison) withoutWebhook() finding.Severity {
 
 // webhook compares two webhooks.
 func (c *comparison) webhook(was, is *apiextensionsv1.WebhookConversion) {
-	if from, to := address(was), address(is); from != to {
-		c.add(Change{
-			Rule: ConversionWebhookMoved, Severity: finding.Warning, From: from, To: to,
-			Why: "while nothing answers at the new address, objects stored at another version can be neither read nor written",
-		})
-	}
-	if !bytes.Equal(authority(was), authority(is)) {
-		c.add(Change{
-			Rule: ConversionCAChanged, Severity: finding.Info, From: size(authority(was)), To: size(authority(is)),
-			Why: "the webhook's certificate has to be signed by the new authority, unless something injects the authority in the cluster",
-		})
+	c.renamed(ConversionWebhookMoved, finding.Warning, address(was), address(is),
+		"while nothing answers at the new address, objects stored at another version can be neither read nor written")
+	if from, to := clientOf(was).CABundle, clientOf(is).CABundle; !bytes.Equal(from, to) {
+		c.tell("", ConversionCAChanged, finding.Info, size(from), size(to),
+			"the webhook's certificate has to be signed by the new authority, unless something injects the authority in the cluster")
 	}
 	from, to := reviews(was), reviews(is)
 	if gone := missing(from, to); len(gone) > 0 {
@@ -61,13 +52,10 @@ func (c *comparison) webhook(was, is *apiextensionsv1.WebhookConversion) {
 		if !slices.Contains(to, "v1") && !slices.Contains(to, "v1beta1") {
 			severity, why = finding.Error, "API servers speak v1 and v1beta1 of ConversionReview, and the webhook takes neither"
 		}
-		c.add(Change{Rule: ReviewVersionsNarrowed, Severity: severity, From: strings.Join(from, ", "), To: strings.Join(to, ", "), Why: why})
+		c.tell("", ReviewVersionsNarrowed, severity, strings.Join(from, ", "), strings.Join(to, ", "), why)
 	}
 	if more := missing(to, from); len(more) > 0 {
-		c.add(Change{
-			Rule: ReviewVersionsWidened, Severity: finding.Info, From: strings.Join(from, ", "), To: strings.Join(to, ", "),
-			Why: "the webhook has to take " + strings.Join(more, ", "),
-		})
+		c.tell("", ReviewVersionsWidened, finding.Info, strings.Join(from, ", "), strings.Join(to, ", "), "the webhook has to take "+strings.Join(more, ", "))
 	}
 }
 
@@ -92,17 +80,11 @@ func address(w *apiextensionsv1.WebhookConversion) string {
 	case client.URL != nil:
 		return *client.URL
 	case client.Service != nil:
-		port := int32(443)
-		if client.Service.Port != nil {
-			port = *client.Service.Port
-		}
-		return fmt.Sprintf("service %s/%s:%d%s", client.Service.Namespace, client.Service.Name, port, text(client.Service.Path))
+		return fmt.Sprintf("service %s/%s:%d%s", client.Service.Namespace, client.Service.Name, ptr.Deref(client.Service.Port, 443), ptr.Deref(client.Service.Path, ""))
 	default:
 		return "nowhere"
 	}
 }
-
-func authority(w *apiextensionsv1.WebhookConversion) []byte { return clientOf(w).CABundle }
 
 func reviews(w *apiextensionsv1.WebhookConversion) []string {
 	if w == nil {

@@ -73,16 +73,14 @@ func newVerdicts(c config.Config) (verdicts, error) {
 // field asks a validation about two states of a field, which it gets copies of: crdify's validations change what they
 // are given. Info means that it has nothing against it.
 func (v verdicts) field(name string, a, b schema) finding.Severity {
-	comparator, ok := v.fields[name]
-	if !ok {
-		return finding.Error
-	}
-	return severityOf(comparator.Compare(&a, &b))
+	return ask(v.fields, name, &a, &b)
 }
 
 // crd asks a validation about two CRDs.
-func (v verdicts) crd(name string, a, b *definition) finding.Severity {
-	comparator, ok := v.crds[name]
+func (v verdicts) crd(name string, a, b *definition) finding.Severity { return ask(v.crds, name, a, b) }
+
+func ask[T validations.Comparable](known map[string]validations.Comparator[T], name string, a, b *T) finding.Severity {
+	comparator, ok := known[name]
 	if !ok {
 		return finding.Error
 	}

@@ -1,6 +1,7 @@
 package crddiff
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +25,7 @@ func Decode(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceD
 // are those that a server-side apply refuses and that strict validation of fields does: what stands in items and in
 // additionalProperties is not among them, since the API server's own types decode that leniently.
 func DecodeStrictly(object *unstructured.Unstructured) (crd *apiextensionsv1.CustomResourceDefinition, undeclared []string, err error) {
-	who := "CustomResourceDefinition " + or(object.GetName(), "without a name")
+	who := "CustomResourceDefinition " + cmp.Or(object.GetName(), "without a name")
 	if version := object.GroupVersionKind().Version; version != "v1" {
 		return nil, nil, fmt.Errorf("%s is written as %s, which no API server since Kubernetes 1.22 reads; write it as apiextensions.k8s.io/v1", who, object.GetAPIVersion())
 	}

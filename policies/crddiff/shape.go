@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -28,11 +29,9 @@ func shapeOf(crd *definition, labelKey string) *Shape {
 		shape.Label = &value
 	}
 	for _, v := range distinct(crd) {
-		version := Version{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated}
-		if v.DeprecationWarning != nil {
-			version.DeprecationWarning = *v.DeprecationWarning
-		}
-		shape.Versions = append(shape.Versions, version)
+		shape.Versions = append(shape.Versions, Version{
+			Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, DeprecationWarning: ptr.Deref(v.DeprecationWarning, ""),
+		})
 		if v.Storage && shape.Storage == "" {
 			shape.Storage = v.Name
 		}

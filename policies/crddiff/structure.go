@@ -2,7 +2,10 @@ package crddiff
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -10,7 +13,7 @@ import (
 // structure: how a field is merged and pruned.
 func (f field) structure() {
 	f.listType()
-	if from, to := or(text(f.a.XMapType), "granular"), or(text(f.b.XMapType), "granular"); from != to {
+	if from, to := ptr.Deref(f.a.XMapType, "granular"), ptr.Deref(f.b.XMapType, "granular"); from != to {
 		f.add(MapTypeChanged, finding.Warning, from, to, "server-side apply merges it in another way, so a manager may overwrite what another one owns")
 	}
 	switch was, is := keepsUnknown(f.a), keepsUnknown(f.b); {
@@ -24,7 +27,7 @@ func (f field) structure() {
 		if f.b.XEmbeddedResource {
 			severity, why = finding.Error, "it has to have apiVersion, kind and metadata as an object of its own would"
 		}
-		f.add(EmbeddedResourceChanged, severity, text(&f.a.XEmbeddedResource), text(&f.b.XEmbeddedResource), why)
+		f.add(EmbeddedResourceChanged, severity, strconv.FormatBool(f.a.XEmbeddedResource), strconv.FormatBool(f.b.XEmbeddedResource), why)
 	}
 }
 
@@ -47,7 +50,7 @@ func (f field) listType() {
 }
 
 func listType(s *schema) string {
-	kind := or(text(s.XListType), "atomic")
+	kind := ptr.Deref(s.XListType, "atomic")
 	if len(s.XListMapKeys) > 0 {
 		kind += " by " + strings.Join(slices.Sorted(slices.Values(s.XListMapKeys)), ", ")
 	}

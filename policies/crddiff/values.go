@@ -138,22 +138,17 @@ func (f field) enums() {
 
 // enumOf is empty when any value is allowed.
 func enumOf(s *schema) []string {
-	var values []string
-	for i := range s.Enum {
-		values = append(values, canonical(&s.Enum[i]))
-	}
-	return values
+	return words.Of(s.Enum, func(value apiextensionsv1.JSON) string { return canonical(&value) })
 }
 
 // list writes values for people: strings without quotation marks, unless that would be empty.
 func list(values []string) string {
-	shown := make([]string, 0, len(values))
-	for _, v := range values {
+	shown := words.Of(values, func(v string) string {
 		if bare := strings.Trim(v, `"`); bare != "" && !strings.ContainsAny(bare, `, "`) {
-			v = bare
+			return bare
 		}
-		shown = append(shown, v)
-	}
+		return v
+	})
 	slices.Sort(shown)
 	return strings.Join(shown, ", ")
 }

@@ -18,10 +18,7 @@ func versions(c *comparison) {
 			c.deprecated(was, v)
 			continue
 		}
-		c.add(Change{
-			Rule: VersionAdded, Severity: finding.Info, Version: v.Name, To: role(v),
-			Why: "clients may use it as soon as every API server has seen the CRD",
-		})
+		c.tell(v.Name, VersionAdded, finding.Info, "", role(v), "clients may use it as soon as every API server has seen the CRD")
 	}
 	for _, name := range c.removed {
 		was, _ := c.from.Version(name)
@@ -64,7 +61,7 @@ func (c *comparison) leaves(v Version) {
 	if v.Served {
 		why += ", and clients and manifests that use it fail afterwards"
 	}
-	c.add(Change{Rule: VersionRemoved, Severity: finding.Warning, Version: v.Name, From: role(v), Why: why})
+	c.tell(v.Name, VersionRemoved, finding.Warning, role(v), "", why)
 }
 
 // flipped: the objects are still stored at the old version, and only a migration changes that.
@@ -88,43 +85,31 @@ func (c *comparison) flipped() {
 	}
 	c.add(flip)
 	if !c.to.Has(from) {
-		c.add(Change{
-			Rule: StorageFlippedAndRemoved, Severity: finding.Error, Version: from, From: from, To: to,
-			Why: fmt.Sprintf("the API server refuses it where objects were ever stored at %s: flip in one commit, wait for the migration, and remove in another", from),
-		})
+		c.tell(from, StorageFlippedAndRemoved, finding.Error, from, to,
+			fmt.Sprintf("the API server refuses it where objects were ever stored at %s: flip in one commit, wait for the migration, and remove in another", from))
 	}
 }
 
 func (c *comparison) served(was, is Version) {
 	switch {
 	case !was.Served && is.Served:
-		c.add(Change{Rule: ServedOn, Severity: finding.Info, Version: is.Name, From: role(was), To: role(is), Why: "clients may use it"})
+		c.tell(is.Name, ServedOn, finding.Info, role(was), role(is), "clients may use it")
 	case was.Served && !is.Served && is.Storage:
-		c.add(Change{
-			Rule: ServedOff, Severity: finding.Error, Version: is.Name, From: role(was), To: role(is),
-			Why: "it is the storage version, and nothing can rewrite objects at a version that is not served",
-		})
+		c.tell(is.Name, ServedOff, finding.Error, role(was), role(is), "it is the storage version, and nothing can rewrite objects at a version that is not served")
 	case was.Served && !is.Served:
-		c.add(Change{
-			Rule: ServedOff, Severity: finding.Warning, Version: is.Name, From: role(was), To: role(is),
-			Why: "clients and manifests that use it fail; objects stored at it can still be read at other versions",
-		})
+		c.tell(is.Name, ServedOff, finding.Warning, role(was), role(is), "clients and manifests that use it fail; objects stored at it can still be read at other versions")
 	}
 }
 
 func (c *comparison) deprecated(was, is Version) {
-	change := Change{Severity: finding.Info, Version: is.Name, From: was.DeprecationWarning, To: is.DeprecationWarning}
-	switch {
+	switch from, to := was.DeprecationWarning, is.DeprecationWarning; {
 	case !was.Deprecated && is.Deprecated:
-		change.Rule, change.Why = VersionDeprecated, "clients that use it are warned; kubectl shows the warning"
+		c.tell(is.Name, VersionDeprecated, finding.Info, from, to, "clients that use it are warned; kubectl shows the warning")
 	case was.Deprecated && !is.Deprecated:
-		change.Rule, change.Why = VersionUndeprecated, "clients that use it are not warned any more"
-	case was.DeprecationWarning != is.DeprecationWarning:
-		change.Rule, change.Why = DeprecationWarningChanged, "clients that use it are told something else"
-	default:
-		return
+		c.tell(is.Name, VersionUndeprecated, finding.Info, from, to, "clients that use it are not warned any more")
+	case from != to:
+		c.tell(is.Name, DeprecationWarningChanged, finding.Info, from, to, "clients that use it are told something else")
 	}
-	c.add(change)
 }
 
 // role says what a version is for.

@@ -5,6 +5,7 @@ package words
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,12 +22,35 @@ func Count[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, Agree(n, noun, noun+"s"))
 }
 
-// Few lists so many names at most, and counts the others, for example "a, b and 3 more".
-func Few(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+// Of is what is to be said of some things, of each by itself.
+func Of[T any](things []T, say func(T) string) (said []string) {
+	for _, thing := range things {
+		said = append(said, say(thing))
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return said
+}
+
+// Distinct keeps the first of each.
+func Distinct(names []string) (once []string) {
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}
+
+// Few lists so many names at most, and counts the others, for example "a, b and 3 more".
+func Few(names []string, most int) string { return few(names, most, ", ", " and") }
+
+// FewClauses is Few for what may have commas in it, for example "a, as it was; b; and 3 more".
+func FewClauses(clauses []string, most int) string { return few(clauses, most, "; ", "; and") }
+
+func few(all []string, most int, between, before string) string {
+	if len(all) <= most {
+		return strings.Join(all, between)
+	}
+	return fmt.Sprintf("%s%s %d more", strings.Join(all[:most], between), before, len(all)-most)
 }
 
 // Clip cuts a text to so many characters, and shows that it did.

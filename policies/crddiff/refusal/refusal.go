@@ -41,9 +41,13 @@ func Of(base, head *apiextensionsv1.CustomResourceDefinition) []Refusal {
 	if len(found) == 0 || base == nil {
 		return found
 	}
-	known := faults(base)
-	for i := range found {
-		found[i].Known = !slices.ContainsFunc(found[i].in(head), func(f fault) bool { return !slices.Contains(known, f) })
+	return marked(found, head, faults(base))
+}
+
+// marked tells which of the refusals the CRD as it was has as well.
+func marked(found []Refusal, head *apiextensionsv1.CustomResourceDefinition, known []fault) []Refusal {
+	for i, r := range found {
+		found[i].Known = !slices.ContainsFunc(r.in(head), func(f fault) bool { return !slices.Contains(known, f) })
 	}
 	return found
 }
@@ -94,19 +98,22 @@ func established(crd *apiextensions.CustomResourceDefinition) *apiextensions.Cus
 func refusals(crd *apiextensionsv1.CustomResourceDefinition, errs field.ErrorList) []Refusal {
 	var found []Refusal
 	for _, err := range errs {
-		if saidElsewhere(err) {
-			continue
+		if !saidElsewhere(err) {
+			found = append(found, refusalAt(crd, err.Field, sentence(err)))
 		}
-		r := Refusal{Path: err.Field, Said: sentence(err)}
-		if i, _, within := index(err.Field); within && i < len(crd.Spec.Versions) {
-			r.Version = crd.Spec.Versions[i].Name
-		}
-		found = append(found, r)
 	}
 	slices.SortFunc(found, func(a, b Refusal) int {
 		return strings.Compare(a.Path+"\x00"+a.Said, b.Path+"\x00"+b.Said)
 	})
 	return slices.Compact(found)
+}
+
+func refusalAt(crd *apiextensionsv1.CustomResourceDefinition, path, said string) Refusal {
+	r := Refusal{Path: path, Said: said}
+	if i, _, within := index(path); within && i < len(crd.Spec.Versions) {
+		r.Version = crd.Spec.Versions[i].Name
+	}
+	return r
 }
 
 // saidElsewhere: GroupChanged, KindChanged, PluralChanged and ScopeChanged of package change, and NameRefused of preview.

@@ -23,20 +23,13 @@ func Undeclared(base, head *apiextensionsv1.CustomResourceDefinition, was, is []
 	for _, r := range undeclared(base, was) {
 		known = append(known, r.in(base)...)
 	}
-	for i, r := range found {
-		found[i].Known = !slices.ContainsFunc(r.in(head), func(f fault) bool { return !slices.Contains(known, f) })
-	}
-	return found
+	return marked(found, head, known)
 }
 
 func undeclared(crd *apiextensionsv1.CustomResourceDefinition, paths []string) []Refusal {
 	var found []Refusal
 	for _, path := range paths {
-		r := Refusal{Path: path, Said: notDeclared}
-		if i, _, within := index(path); within && i < len(crd.Spec.Versions) {
-			r.Version = crd.Spec.Versions[i].Name
-		}
-		found = append(found, r)
+		found = append(found, refusalAt(crd, path, notDeclared))
 	}
 	slices.SortFunc(found, func(a, b Refusal) int { return strings.Compare(a.Path, b.Path) })
 	return found
