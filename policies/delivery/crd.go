@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // CRD is a CustomResourceDefinition as a manifest says it, and the unit that applies it; nil if there is none.
@@ -52,11 +53,7 @@ func (c *Cluster) CRD(name string) *Object {
 
 // Versions are all names in spec.versions, in their order.
 func (c CRD) Versions() []string {
-	var names []string
-	for _, version := range c.Entries("spec", "versions") {
-		names = append(names, fmt.Sprint(version.Field("name")))
-	}
-	return names
+	return words.Of(c.Entries("spec", "versions"), func(version *Object) string { return fmt.Sprint(version.Field("name")) })
 }
 
 // Label is the value of the opt-in label, nil if there is none; a manifest may hold something else than a string.

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -73,15 +74,11 @@ func SourcesOf(object *Object) []Source {
 func fluxSource(object *Object) Source {
 	content, _ := object.Field("spec").(map[string]any)
 	spec := Wrap(content)
-	s := Source{
-		Settings: spec, Path: spec.Text("path"),
+	return Source{
+		Settings: spec, Path: cmp.Or(spec.Text("path"), "."),
 		Components: spec.Texts("components"), IgnoreMissingComponents: spec.True("ignoreMissingComponents"),
 		Patches: patchesIn(spec, "patches"), PatchesField: []string{"spec", "patches"}, Labels: spec.TextMap("commonMetadata", "labels"),
 	}
-	if s.Path == "" {
-		s.Path = "."
-	}
-	return s
 }
 
 func argoCDSources(object *Object) []Source {
@@ -130,10 +127,7 @@ type Reference struct{ Kind, Namespace, Name string }
 
 // ReferenceOf reads a reference. It means an object of the given namespace unless it says otherwise.
 func ReferenceOf(entry *Object, namespace string) Reference {
-	if own := entry.Text("namespace"); own != "" {
-		namespace = own
-	}
-	return Reference{Kind: entry.Text("kind"), Namespace: namespace, Name: entry.Text("name")}
+	return Reference{Kind: entry.Text("kind"), Namespace: cmp.Or(entry.Text("namespace"), namespace), Name: entry.Text("name")}
 }
 
 // SourceRef is what a Kustomization takes its manifests from; empty if it does not say.

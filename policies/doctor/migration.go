@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,11 +53,7 @@ func toMend(object string, v verdict.Verdict) (findings []finding.Finding) {
 		severity = finding.Warning
 	}
 	for _, b := range v.Blockers {
-		mend := b.Action
-		if mend == "" {
-			mend = "wait; it passes by itself"
-		}
-		findings = append(findings, finding.Finding{Severity: severity, Object: object, Why: b.Kind + ": " + b.Message, Mend: mend})
+		findings = append(findings, finding.Finding{Severity: severity, Object: object, Why: b.Kind + ": " + b.Message, Mend: cmp.Or(b.Action, "wait; it passes by itself")})
 	}
 	return findings
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -50,9 +51,7 @@ func (c ClusterState) otherMoults(crd ExaminedCRD) (findings []finding.Finding) 
 		if name != v1alpha1.FieldManager || entry.Manager == c.FieldManager || !crds.Owns(entry, v1alpha1.StorageMigrated) {
 			continue
 		}
-		if label == "" {
-			label = v1alpha1.MigrateLabel
-		}
+		label = cmp.Or(label, v1alpha1.MigrateLabel)
 		findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
 			Why:  fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
 			Mend: fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, c.LabelKey)})

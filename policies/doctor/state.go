@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -107,6 +106,9 @@ func (c ClusterState) all(find func(ExaminedCRD) []finding.Finding) (findings []
 	return findings
 }
 
+// mostNamed is how many objects, Namespaces or the like a finding names.
+const mostNamed = 5
+
 // each is the result of what is found about each CRD by a fact about it, as far as that is known. Evidence is told if nothing
 // is found.
 func each[T any](c ClusterState, evidence string, fact func(ExaminedCRD) Known[T], find func(ExaminedCRD, T) []finding.Finding) Result {
@@ -124,13 +126,4 @@ func each[T any](c ClusterState, evidence string, fact func(ExaminedCRD) Known[T
 		return notRun(strings.Join(r.NotSeen, "; "))
 	}
 	return r
-}
-
-// firstOf lists a few of what is wrong.
-func firstOf(all []string) string {
-	const most = 5
-	if len(all) <= most {
-		return strings.Join(all, "; ")
-	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(all[:most], "; "), len(all)-most)
 }

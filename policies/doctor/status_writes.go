@@ -9,6 +9,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Controller is the user that moult-controller is to the cluster, and what is known of its writes to the status of CRDs. What
@@ -52,22 +53,12 @@ func statusWrites(c ClusterState) Result {
 		note(crd.Writable.Not, "RBAC lets "+c.Controller.User+" write")
 	}
 	note(c.Controller.Guards.Not, "no policy of Moult's keeps it out")
-	r.NotSeen, seen = distinct(r.NotSeen), distinct(seen)
+	r.NotSeen, seen = words.Distinct(r.NotSeen), words.Distinct(seen) // the same holds for many CRDs
 	if len(seen) == 0 {
 		return notRun(strings.Join(r.NotSeen, "; "))
 	}
 	r.Evidence = strings.Join(seen, ", and ")
 	return r
-}
-
-// distinct keeps the first of each: the same holds for many CRDs.
-func distinct(sentences []string) (kept []string) {
-	for _, s := range sentences {
-		if !slices.Contains(kept, s) {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }
 
 // refused is the last refusal, unless a write has gone through since.

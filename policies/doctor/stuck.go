@@ -29,6 +29,6 @@ func (c ClusterState) stuck(crd ExaminedCRD, terminating []Terminating) []findin
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
-		Why:  fmt.Sprintf("%s stuck in deletion: %s", words.Count(len(stuck), "object"), firstOf(stuck)),
+		Why:  fmt.Sprintf("%s stuck in deletion: %s", words.Count(len(stuck), "object"), words.FewClauses(stuck, mostNamed)),
 		Mend: "bring up whatever is to remove the finalizers, and see that it works at " + crds.StorageVersion(crd.CustomResourceDefinition) + ", before an older version goes"}}
 }

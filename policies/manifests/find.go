@@ -10,8 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-
-	"github.com/moult-dev/moult/policies/finding"
 )
 
 // findAll looks at several files at once, since parsing them is what takes the time.
@@ -113,5 +111,3 @@ func split(content []byte) []part {
 	}
 	return append(parts, part{content: content[lines.starts[from]:], above: from})
 }
-
-func placeAt(file string, line int) finding.Place { return finding.Place{File: file, Line: line} }

@@ -1,8 +1,8 @@
 package manifests
 
 import (
-	"regexp"
-
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -13,8 +13,13 @@ func (v *visitor) target(entry, node *yaml.Node, at around) {
 		return
 	}
 	patch, _ := field(entry, "patch")
+	selected := types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Group: scalar(node, "group"), Kind: scalar(node, "kind")}}}
+	selector, err := types.NewSelectorRegex(&selected)
+	if err != nil {
+		return // Kustomize refuses it
+	}
 	for _, gk := range v.kinds {
-		if !fits(scalar(node, "group"), gk.Group) || !fits(scalar(node, "kind"), gk.Kind) || !v.wants(gk, written.Value) {
+		if !selector.MatchGvk(resid.Gvk{Group: gk.Group, Kind: gk.Kind}) || !v.wants(gk, written.Value) {
 			continue
 		}
 		v.add(match{text: at.text, scalar: written, patch: patch, Reference: Reference{
@@ -23,12 +28,4 @@ func (v *visitor) target(entry, node *yaml.Node, at around) {
 		}}, shared || at.shared || node.Anchor != "", around{text: at.text, role: PatchTarget})
 		return
 	}
-}
-
-func fits(pattern, word string) bool {
-	if pattern == "" || pattern == word {
-		return true
-	}
-	whole, err := regexp.Compile("^(?:" + pattern + ")$")
-	return err == nil && whole.MatchString(word)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // isTemplate tells what only looks like YAML, because a template engine comes first.
@@ -40,7 +42,7 @@ func (v *visitor) template(p part) {
 			gk := GroupKind{group, kindNear(lines, i, len(found[1]))}
 			if v.wants(gk, version) {
 				v.found = append(v.found, match{Reference: Reference{
-					Place: placeAt(v.file, p.above+document.above+i+1), GroupKind: gk, Version: version, Role: Template, Name: nameBelow(lines, i), Why: why,
+					Place: finding.Place{File: v.file, Line: p.above + document.above + i + 1}, GroupKind: gk, Version: version, Role: Template, Name: nameBelow(lines, i), Why: why,
 				}})
 			}
 		}

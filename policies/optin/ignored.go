@@ -8,12 +8,16 @@ import (
 	"strconv"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
 const crdIgnoreKey = "resource.customizations.ignoreDifferences.apiextensions.k8s.io_CustomResourceDefinition"
+
+var crdKind = resid.Gvk{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // differencesIgnored: what a tool is told not to compare, it does not apply. A CRD's status, its CA bundle or its printer
 // columns may well be ignored; the label and the versions may not.
@@ -66,14 +70,16 @@ func (c check) ignored() []ignored {
 		content, _ := item.(map[string]any)
 		entry, field := delivery.Wrap(content), c.setting(setting, strconv.Itoa(i))
 		if c.unit.Tool == delivery.Flux {
-			if target := entry.TextMap("target"); matchesExpression(target["group"], "apiextensions.k8s.io") && matchesExpression(target["kind"], "CustomResourceDefinition") {
+			target := entry.TextMap("target")
+			selected := types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Group: target["group"], Kind: target["kind"]}, Name: target["name"]}}
+			if selector, err := types.NewSelectorRegex(&selected); err == nil && selector.MatchGvk(crdKind) {
 				found = append(found, ignored{field: field, pointers: entry.Texts("paths"), matches: func(crd delivery.CRD) bool {
-					return matchesExpression(target["name"], crd.GetName())
+					return selector.MatchName(crd.GetName())
 				}})
 			}
 			continue
 		}
-		if matchesGlob(entry.Text("group"), "apiextensions.k8s.io") && matchesGlob(entry.Text("kind"), "CustomResourceDefinition") {
+		if matchesGlob(entry.Text("group"), crdKind.Group) && matchesGlob(entry.Text("kind"), crdKind.Kind) {
 			found = append(found, ignoredFields(entry, field, func(crd delivery.CRD) bool {
 				name := entry.Field("name")
 				return name == nil || name == "" || name == crd.GetName()
@@ -162,13 +168,4 @@ func jqPath(expression string) []string {
 func matchesGlob(pattern, text string) bool {
 	ok, err := path.Match(pattern, text)
 	return err == nil && ok
-}
-
-// matchesExpression is how Kustomize and Flux compare: an anchored regular expression, and nothing matches everything.
-func matchesExpression(pattern, text string) bool {
-	if pattern == "" {
-		return true
-	}
-	expression, err := regexp.Compile("^(?:" + pattern + ")$")
-	return err == nil && expression.MatchString(text)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Notes are what is to be said about a release. It is what -o json prints.
@@ -163,29 +164,27 @@ func standing(crd crddiff.Diff, name string) string {
 	if !stays {
 		return "gone"
 	}
-	var words []string
+	var says []string
 	if !crd.Base.Has(name) {
-		words = append(words, "new")
+		says = append(says, "new")
 	}
 	if is.Storage {
-		words = append(words, "storage version")
+		says = append(says, "storage version")
 	}
 	if !is.Served {
-		words = append(words, "not served")
+		says = append(says, "not served")
 	}
 	if is.Deprecated {
-		words = append(words, "deprecated")
+		says = append(says, "deprecated")
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(says, ", ")
 }
 
 // names are those of all versions: those that stay, the newest first, and then those that go.
 func names(crd crddiff.Diff) []string {
 	var stay []string
 	if crd.Head != nil {
-		for _, v := range crd.Head.Versions {
-			stay = append(stay, v.Name)
-		}
+		stay = words.Of(crd.Head.Versions, func(v crddiff.Version) string { return v.Name })
 	}
 	gone := slices.Clone(crd.Removed)
 	newest := func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) }

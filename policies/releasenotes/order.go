@@ -57,10 +57,7 @@ func find(crd crddiff.Diff, rule crddiff.Rule) (crddiff.Change, bool) {
 
 // list writes names for people, with a word before the last one.
 func list(names []string, word string) string {
-	shown := make([]string, len(names))
-	for i, name := range names {
-		shown[i] = code(name)
-	}
+	shown := words.Of(names, code)
 	if len(shown) < 2 {
 		return strings.Join(shown, "")
 	}

@@ -1,6 +1,10 @@
 package rollout
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/moult-dev/moult/policies/words"
+)
 
 // findCycles cuts what waits for itself, so that the rest can be put in order.
 func (o *order) findCycles() {
@@ -32,13 +36,7 @@ func (o *order) cut(n *node, path []*node, done map[*node]bool) {
 
 // unitsOf are the names of the units on a path, each once.
 func unitsOf(path []*node) []string {
-	var names []string
-	for _, n := range path {
-		if !slices.Contains(names, n.unit.Name) {
-			names = append(names, n.unit.Name)
-		}
-	}
-	return names
+	return words.Distinct(words.Of(path, func(n *node) string { return n.unit.Name }))
 }
 
 // number gives each node the length of the longest way to it, so that those with the same number may be applied at the

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"github.com/moult-dev/moult/policies/delivery"
@@ -16,15 +17,9 @@ func checks(u *delivery.Unit, gate *delivery.Object) bool {
 	if u.Tool != delivery.Flux || u.By == nil {
 		return false
 	}
-	if waitsForAll(u) {
-		return true
-	}
-	for _, check := range u.By.Entries("spec", "healthChecks") {
-		if check.Text("kind") == gate.GetKind() && check.Text("name") == gate.GetName() && check.Text("namespace") == gate.GetNamespace() {
-			return true
-		}
-	}
-	return false
+	return waitsForAll(u) || slices.ContainsFunc(u.By.Entries("spec", "healthChecks"), func(check *delivery.Object) bool {
+		return check.Text("kind") == gate.GetKind() && check.Text("name") == gate.GetName() && check.Text("namespace") == gate.GetNamespace()
+	})
 }
 
 // timeout is how long a Kustomization waits for what it has applied: spec.timeout, or else its interval. 0 if neither

@@ -36,7 +36,7 @@ func inputsChanged(s *situation) []finding.Finding {
 		first := units[name][0]
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, Place: first.By.Place("spec"),
-			Why:  fmt.Sprintf("%s changes, and decides what arrives of %s, which this preview does not follow", name, someOf(units[name])),
+			Why:  fmt.Sprintf("%s changes, and decides what arrives of %s, which this preview does not follow", name, words.Few(words.Of(units[name], func(u *delivery.Unit) string { return u.Name }), 3)),
 			Mend: "see to it that all that is applied still arrives, or change it by a pull request of its own",
 		})
 	}
@@ -50,13 +50,4 @@ func (s *situation) unitBefore(u *delivery.Unit) *delivery.Unit {
 		return was
 	}
 	return s.base.Units[0]
-}
-
-// someOf are the names of a few units, and how many more there are.
-func someOf(units []*delivery.Unit) string {
-	var names []string
-	for _, u := range units {
-		names = append(names, u.Name)
-	}
-	return words.Few(names, 3)
 }

@@ -48,10 +48,7 @@ func slotsOf(o *delivery.Object) []slot {
 	if err != nil {
 		wave, _ = strconv.Atoi(o.Annotation("helm.sh/hook-weight"))
 	}
-	hooks := o.Annotation(hookAnnotation)
-	if hooks == "" {
-		hooks = o.Annotation("helm.sh/hook")
-	}
+	hooks := cmp.Or(o.Annotation(hookAnnotation), o.Annotation("helm.sh/hook"))
 	var slots []slot
 	known := hooks == ""
 	for hook := range strings.SplitSeq(hooks, ",") {

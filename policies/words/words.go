@@ -23,7 +23,7 @@ func Count[N int | int64](n N, noun string) string {
 }
 
 // Of is what is to be said of some things, of each by itself.
-func Of[T any](things []T, say func(T) string) (said []string) {
+func Of[T, S any](things []T, say func(T) S) (said []S) {
 	for _, thing := range things {
 		said = append(said, say(thing))
 	}
