@@ -1,11 +1,11 @@
 package preview
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // conclude takes the worst there is for the verdict, and says it.
@@ -47,11 +47,8 @@ func (r *Report) sentence() string {
 			decided = append(decided, crd.subject(first)+inClusters(where)+": "+first.Sentence)
 		}
 	}
-	switch {
-	case len(decided) == 1:
-		return decided[0]
-	case len(decided) > 1:
-		return fmt.Sprintf("%s; and %d more", decided[0], len(decided)-1)
+	if len(decided) > 0 {
+		return words.FewClauses(decided, 1)
 	}
 	for _, f := range r.Findings {
 		if verdictOfFinding(f) == r.Verdict {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -19,15 +20,11 @@ func (s Side) gateFor(change crddiff.Diff) *v1alpha1.VersionRemovalSpec {
 	for _, object := range s.Cluster.Objects() {
 		var gate v1alpha1.VersionRemoval
 		if object.IsGate() && runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &gate) == nil &&
-			gate.Spec.CRDName == change.Name && holdsAll(gate.Spec.Versions, change.Removed) {
+			gate.Spec.CRDName == change.Name && sets.New(gate.Spec.Versions...).HasAll(change.Removed...) {
 			return &gate.Spec
 		}
 	}
 	return nil
-}
-
-func holdsAll(versions, some []string) bool {
-	return !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(versions, v) })
 }
 
 // waiting says what to do about what clears by itself.
@@ -65,7 +62,9 @@ func (m meaning) repair(in InCluster) InCluster {
 }
 
 // asked tells whether a VersionRemoval of the pull request names all that the cluster loses.
-func (m meaning) asked() bool { return m.gate != nil && holdsAll(m.gate.Versions, m.leaving) }
+func (m meaning) asked() bool {
+	return m.gate != nil && sets.New(m.gate.Versions...).HasAll(m.leaving...)
+}
 
 // gated tells whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.
 func (m meaning) gated() bool { return m.asked() && finding.Worst(m.found) != finding.Error }

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,10 +143,7 @@ func (m meaning) said(o outcome) InCluster {
 		return m.says(Warned, ReasonGone, noLongerInGit)
 	case unanswered:
 		in := m.answered(Unknown)
-		in.State, in.Sentence = "", m.answer.Why
-		if in.Reason == "" {
-			in.Reason = ReasonClusterUnknown
-		}
+		in.State, in.Sentence, in.Reason = "", m.answer.Why, cmp.Or(in.Reason, ReasonClusterUnknown)
 		return in
 	case ownershipUnasked:
 		return m.repair(m.answered(m.ifGated()))

@@ -62,24 +62,10 @@ func verdictRemarks(r preview.Report) []remark {
 		}
 		all = append(all, remark{
 			severity: severity, place: row.crd.Place, said: said, crd: row.crd.Name, cluster: row.in.Cluster, same: string(row.in.Verdict),
-			title: fmt.Sprintf("%s %s in %s", row.crd.Name, predicate(row.in.Verdict), row.cluster()),
+			title: fmt.Sprintf("%s %s in %s", row.crd.Name, row.badge().Predicate, row.cluster()),
 		})
 	}
 	return all
-}
-
-// predicate is what a title says of a CRD in a cluster.
-func predicate(v preview.Verdict) string {
-	switch v {
-	case preview.Safe:
-		return "is safe"
-	case preview.Warned:
-		return "has warnings"
-	case preview.Blocked:
-		return "is blocked"
-	case preview.Unknown:
-	}
-	return "is not known to be safe"
 }
 
 func manifestRemark(m preview.Manifest) remark {

@@ -1,11 +1,13 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // versionGroup is what changes in one version, in one version held against another, or in the CRD as a whole.
@@ -51,20 +53,13 @@ func (g versionGroup) More() string {
 }
 
 func severitiesOfChanges(changes []crddiff.Change) []finding.Severity {
-	severities := make([]finding.Severity, len(changes))
-	for i, c := range changes {
-		severities[i] = c.Severity
-	}
-	return severities
+	return words.Of(changes, func(c crddiff.Change) finding.Severity { return c.Severity })
 }
 
 // Title is the version, and which one it is held against.
 func (g versionGroup) Title() string {
-	title, against := plain(g.version), plain(g.against)
-	if title == "" {
-		title = "all versions"
-	}
-	if against != "" {
+	title := cmp.Or(plain(g.version), "all versions")
+	if against := plain(g.against); against != "" {
 		title += ", held against " + against
 	}
 	return title

@@ -3,7 +3,6 @@ package output
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -45,11 +44,7 @@ func CodeQuality(r preview.Report) ([]byte, error) {
 		seen[words]++
 		issues = append(issues, one)
 	}
-	content, err := json.MarshalIndent(issues, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("write the preview of %s and %s as a code quality report: %w", r.Base, r.Head, err)
-	}
-	return append(content, '\n'), nil
+	return indented(r, issues, "a code quality report")
 }
 
 func located(r preview.Report, m remark) finding.Place {

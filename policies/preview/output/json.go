@@ -14,10 +14,12 @@ import (
 var Schema []byte
 
 // JSON is the whole report, as Schema describes it.
-func JSON(r preview.Report) ([]byte, error) {
-	content, err := json.MarshalIndent(r, "", "  ")
+func JSON(r preview.Report) ([]byte, error) { return indented(r, r, "JSON") }
+
+func indented(r preview.Report, document any, format string) ([]byte, error) {
+	content, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the preview of %s and %s as JSON: %w", r.Base, r.Head, err)
+		return nil, fmt.Errorf("write the preview of %s and %s as %s: %w", r.Base, r.Head, format, err)
 	}
 	return append(content, '\n'), nil
 }

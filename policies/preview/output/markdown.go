@@ -1,11 +1,13 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // MarkdownOptions are what a comment needs to know beyond the Report.
@@ -58,11 +60,7 @@ func Markdown(r preview.Report, o MarkdownOptions) string {
 // Marker is the first line of the comment of that name.
 func Marker(name string) string {
 	name = notInMarker.ReplaceAllString(clip(plain(name), nameWidth), "-")
-	name = severalDashes.ReplaceAllString(name, "-")
-	if name == "" {
-		name = "default"
-	}
-	return "<!-- moult preview: " + name + " -->"
+	return "<!-- moult preview: " + cmp.Or(severalDashes.ReplaceAllString(name, "-"), "default") + " -->"
 }
 
 // notInMarker is what might be read as something else, and severalDashes what might end the comment.
@@ -92,7 +90,7 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 	t := newTable(tableBytes, "CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why"), "What to do")
 	for _, row := range all {
 		b := row.badge()
-		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), removed(row.crd),
+		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), cmp.Or(codes(row.crd.Removed, 6), "–"),
 			b.Symbol+" "+b.Word, sentences(row.reasons()), sentences(row.asked()))
 	}
 	return t.String() + t.more("row", o)
@@ -100,10 +98,7 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 
 // reasons is the table's word on what stands in the way.
 func (r row) reasons() []string {
-	if !r.delivered || r.in.Verdict != preview.Safe {
-		return r.inTheWay
-	}
-	if len(r.inTheWay) == 0 {
+	if r.delivered && r.in.Verdict == preview.Safe && len(r.inTheWay) == 0 {
 		return []string{"nothing"}
 	}
 	return r.inTheWay
@@ -117,28 +112,9 @@ func (r row) asked() []string {
 	return r.toDo
 }
 
-func removed(crd preview.ChangedCRD) string {
-	if len(crd.Removed) == 0 {
-		return "–"
-	}
-	return codes(crd.Removed, 6)
-}
-
 // sentences are at most three, in one cell.
 func sentences(said []string) string {
-	if len(said) == 0 {
-		return "–"
-	}
-	const most = 3
-	shown := make([]string, 0, most)
-	for _, s := range said[:min(most, len(said))] {
-		shown = append(shown, text(s, sentenceWidth))
-	}
-	joined := strings.Join(shown, "; ")
-	if beyond := len(said) - most; beyond > 0 {
-		joined += fmt.Sprintf("; and %d more", beyond)
-	}
-	return joined
+	return cmp.Or(words.FewClauses(words.Of(said, func(s string) string { return text(s, sentenceWidth) }), 3), "–")
 }
 
 func nextSteps(r preview.Report, o MarkdownOptions) string {

@@ -97,11 +97,7 @@ func fit(s string, most int, escaped func(string) string) string {
 
 // codes are names in code spans.
 func codes(names []string, most int) string {
-	spans := make([]string, len(names))
-	for i, n := range names {
-		spans[i] = span(n, nameWidth)
-	}
-	return words.Few(spans, most)
+	return words.Few(words.Of(names, func(name string) string { return span(name, nameWidth) }), most)
 }
 
 // htmlCode is a name inside of a <summary>, where there is no Markdown.

@@ -50,7 +50,7 @@ func (o MarkdownOptions) findings(r preview.Report) []section {
 	for _, f := range r.Findings {
 		b := badgeOfSeverity(f.Severity)
 		line := fmt.Sprintf("- %s %s **%s**", b.Symbol, b.Word, text(f.Rule, nameWidth))
-		if whose := (task{crds: appendNew(nil, f.CRD), clusters: appendNew(nil, f.Cluster)}).Whose(); whose != "" {
+		if whose := whoseFinding(f); whose != "" {
 			line += " (" + text(whose, nameWidth) + ")"
 		}
 		if f.Place.File != "" {
@@ -194,10 +194,7 @@ func (o MarkdownOptions) leftOut(dropped []section) string {
 	if len(dropped) == 0 {
 		return ""
 	}
-	titles := make([]string, len(dropped))
-	for i, s := range dropped {
-		titles[i] = s.title
-	}
+	titles := words.Of(dropped, func(s section) string { return s.title })
 	said := "\nLeft out, as a comment may not be longer: " + words.Few(titles, 4) + "."
 	if full := o.full(); full != "" {
 		said += " All of it is in " + full + "."

@@ -1,6 +1,10 @@
 package output
 
-import "github.com/moult-dev/moult/policies/crddiff"
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/moult-dev/moult/policies/crddiff"
+)
 
 // pair is something before and after. Same tells that it has not changed.
 type pair struct {
@@ -24,11 +28,7 @@ func shapeOf(s *crddiff.Shape) [5]string {
 	if s == nil {
 		return [5]string{}
 	}
-	label := ""
-	if s.Label != nil {
-		label = *s.Label
-	}
-	return [5]string{plain(s.Group), plain(s.Scope), plain(s.Storage), plain(s.Conversion), plain(label)}
+	return [5]string{plain(s.Group), plain(s.Scope), plain(s.Storage), plain(s.Conversion), plain(ptr.Deref(s.Label, ""))}
 }
 
 // versionPairs are all versions: those that there were, then those that come.

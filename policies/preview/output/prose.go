@@ -3,6 +3,8 @@ package output
 import (
 	"regexp"
 	"strings"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // prose is a sentence in which names and commands stand in backquotes.
@@ -35,9 +37,5 @@ func proseOf(s string) prose {
 }
 
 func prosesOf(said []string) []prose {
-	var all []prose
-	for _, s := range said {
-		all = append(all, proseOf(s))
-	}
-	return all
+	return words.Of(said, proseOf)
 }

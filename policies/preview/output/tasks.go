@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,11 +56,7 @@ func (l *list) mend(r preview.Report, severity finding.Severity) {
 		if f.Severity != severity {
 			continue
 		}
-		what := f.Mend
-		if what == "" {
-			what = "look at this: " + f.Why
-		}
-		l.add(what, f.CRD, f.Cluster, f.Place)
+		l.add(cmp.Or(f.Mend, "look at this: "+f.Why), f.CRD, f.Cluster, f.Place)
 	}
 }
 
@@ -123,6 +120,11 @@ func (t task) Whose() string {
 		parts = append(parts, "in "+words.Few(t.clusters, 5))
 	}
 	return strings.Join(parts, " ")
+}
+
+// whoseFinding is the same of a finding.
+func whoseFinding(f finding.Finding) string {
+	return task{crds: appendNew(nil, plain(f.CRD)), clusters: appendNew(nil, plain(f.Cluster))}.Whose()
 }
 
 // mostPlaces are as many as are shown of a task.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -45,18 +46,13 @@ func (t *terminal) table(r preview.Report) {
 	cells := [][]cell{{{"CRD", "1"}, {"CLUSTER", "1"}, {"REMOVED", "1"}, {"STORED", "1"}, {"OBJECTS", "1"}, {"VERDICT", "1"}}}
 	for _, row := range all {
 		b := row.badge()
-		stored, counted := "-", "-"
-		if len(row.in.StoredVersions) > 0 {
-			stored = versions(row.in.StoredVersions)
-		}
+		counted := "-"
 		if row.in.Objects != nil {
 			counted = grouped(*row.in.Objects)
 		}
-		removed := "-"
-		if len(row.crd.Removed) > 0 {
-			removed = versions(row.crd.Removed)
-		}
-		cells = append(cells, []cell{{row.crd.Name, ""}, {row.cluster(), ""}, {removed, ""}, {stored, ""}, {counted, ""}, {b.Word, b.Color}})
+		cells = append(cells, []cell{
+			{row.crd.Name, ""}, {row.cluster(), ""}, {cmp.Or(few(row.crd.Removed), "-"), ""}, {cmp.Or(few(row.in.StoredVersions), "-"), ""}, {counted, ""}, {b.Word, b.Color},
+		})
 	}
 	t.line("")
 	t.grid(cells)
@@ -104,10 +100,7 @@ func (t *terminal) changes(r preview.Report) {
 }
 
 func orDash(s string) string {
-	if s = plain(s); s == "" {
-		return "-"
-	}
-	return clip(s, valueWidth)
+	return clip(cmp.Or(plain(s), "-"), valueWidth)
 }
 
 func (t *terminal) rollout(r preview.Report, c preview.Cluster) {
@@ -153,7 +146,7 @@ func (t *terminal) findings(r preview.Report) {
 	for _, f := range r.Findings {
 		b := badgeOfSeverity(f.Severity)
 		about := f.Rule
-		if whose := (task{crds: appendNew(nil, plain(f.CRD)), clusters: appendNew(nil, plain(f.Cluster))}).Whose(); whose != "" {
+		if whose := whoseFinding(f); whose != "" {
 			about += ": " + whose
 		}
 		if f.Place.File != "" {

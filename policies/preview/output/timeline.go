@@ -169,11 +169,7 @@ func (s step) Title() string {
 
 // Waits says what a step waits for besides its place in the order.
 func (s step) Waits() string {
-	names := make([]string, len(s.After))
-	for i, name := range s.After {
-		names[i] = plain(name)
-	}
-	return words.Few(names, 5)
+	return words.Few(words.Of(s.After, plain), 5)
 }
 
 // Label says what kind of thing happens, about what happens to the object that is named between the two.
@@ -188,16 +184,6 @@ func (i item) Label() string {
 	case rollout.Changed:
 	}
 	return "Change"
-}
-
-// Class is the role in CSS.
-func (i item) Class() string {
-	switch i.Role {
-	case rollout.Gate, rollout.Removal, rollout.Flip:
-		return string(i.Role)
-	case rollout.Changed:
-	}
-	return string(rollout.Changed)
 }
 
 // About says what happens to the object.
@@ -268,15 +254,11 @@ func (i item) fails() string {
 
 // versions lists versions, or says that there is none.
 func versions(names []string) string {
-	if len(names) == 0 {
-		return "no version"
-	}
-	cleaned := make([]string, len(names))
-	for i, name := range names {
-		cleaned[i] = plain(name)
-	}
-	return words.Few(cleaned, 6)
+	return cmp.Or(few(names), "no version")
 }
+
+// few are some names, and how many more there are; empty if there is none.
+func few(names []string) string { return words.Few(words.Of(names, plain), 6) }
 
 // OtherObjects counts what a step applies besides its items; empty if there is nothing.
 func (s step) OtherObjects() string {

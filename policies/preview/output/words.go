@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 // colour is ours to choose.
 type badge struct {
 	Symbol, Mark, Word string
+	// Predicate is what a title says of a CRD with the verdict.
+	Predicate string
 	// Class is the same in CSS.
 	Class string
 	// Color is the parameter of a terminal's SGR sequence.
@@ -32,14 +35,14 @@ var (
 func badgeOfVerdict(v preview.Verdict) badge {
 	switch v {
 	case preview.Safe:
-		return badge{Symbol: "✅", Mark: "✓", Word: "safe", Class: "safe", Color: "32"}
+		return badge{Symbol: "✅", Mark: "✓", Word: "safe", Predicate: "is safe", Class: "safe", Color: "32"}
 	case preview.Warned:
-		return warningBadge.saying("warnings")
+		return warningBadge.saying("warnings", "has warnings")
 	case preview.Blocked:
-		return errorBadge.saying("blocked")
+		return errorBadge.saying("blocked", "is blocked")
 	case preview.Unknown:
 	}
-	return badge{Symbol: "❔", Mark: "?", Word: "unknown", Class: "unknown", Color: "35"} // what nobody understands is not safe
+	return badge{Symbol: "❔", Mark: "?", Word: "unknown", Predicate: "is not known to be safe", Class: "unknown", Color: "35"} // what nobody understands is not safe
 }
 
 func badgeOfSeverity(s finding.Severity) badge {
@@ -53,8 +56,8 @@ func badgeOfSeverity(s finding.Severity) badge {
 	return badge{Symbol: "ℹ️", Mark: "i", Word: "info", Class: "info", Color: "36", GitHub: "notice", GitLab: "info"}
 }
 
-func (b badge) saying(word string) badge {
-	b.Word = word
+func (b badge) saying(word, predicate string) badge {
+	b.Word, b.Predicate = word, predicate
 	return b
 }
 
@@ -152,19 +155,12 @@ func tally(severities []finding.Severity) string {
 }
 
 func severitiesOf(findings []finding.Finding) []finding.Severity {
-	severities := make([]finding.Severity, len(findings))
-	for i, f := range findings {
-		severities[i] = f.Severity
-	}
-	return severities
+	return words.Of(findings, func(f finding.Finding) finding.Severity { return f.Severity })
 }
 
 // clusterName is how a cluster is called; there is one without a name when no entry point was given.
 func clusterName(name string) string {
-	if name = plain(name); name == "" {
-		return "(no cluster named)"
-	}
-	return name
+	return cmp.Or(plain(name), "(no cluster named)")
 }
 
 // scope says what was looked at and counts all that is shown, for example
