@@ -7,6 +7,7 @@ import (
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -60,10 +61,30 @@ func Connect(cfg *rest.Config) (*Cluster, error) {
 	return c, nil
 }
 
-// pages lists all of something, a page of so many at a time. A list that has expired goes on from the token in the error:
+// page is one of a list.
+type page interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
+// each lists all that a query asks for, as pages does, and hands it over one by one.
+func each[P page, T runtime.Object](ctx context.Context, c *Cluster, query metav1.ListOptions, restart func(), list func(context.Context, metav1.ListOptions) (P, error), take func(T) error) error {
+	return c.pages(ctx, query, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		found, err := list(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		return found.GetContinue(), meta.EachListItem(found, func(object runtime.Object) error {
+			item, _ := object.(T) // a list of T holds nothing else
+			return take(item)
+		})
+	})
+}
+
+// pages lists all that a query asks for, a page of so many at a time. A list that has expired goes on from the token in the error:
 // what was written since then is seen as it is now, or was seen. Without a token it starts anew, after restart.
-func (c *Cluster) pages(ctx context.Context, size int64, restart func(), list func(context.Context, metav1.ListOptions) (next string, err error)) error {
-	opts := metav1.ListOptions{Limit: size}
+func (c *Cluster) pages(ctx context.Context, query metav1.ListOptions, restart func(), list func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	opts := query
 	for renewals, restarts := 0, 0; ; {
 		var next string
 		err := c.patiently(ctx, func(ctx context.Context) (err error) {

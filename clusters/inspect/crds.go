@@ -20,22 +20,15 @@ func (c *Cluster) ListCRDs(ctx context.Context, selector string) iter.Seq2[*apie
 	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
 		enough := errors.New("the reader has enough")
 		seen := map[string]bool{} // a list may start anew
-		err := c.pages(ctx, crdsPerPage, func() {}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-			opts.LabelSelector = selector
-			page, err := c.crds.List(ctx, opts)
-			if err != nil {
-				return "", err
+		query := metav1.ListOptions{Limit: crdsPerPage, LabelSelector: selector}
+		err := each(ctx, c, query, func() {}, c.crds.List, func(crd *apiextensionsv1.CustomResourceDefinition) error {
+			if seen[crd.Name] {
+				return nil
 			}
-			for i := range page.Items {
-				crd := &page.Items[i]
-				if seen[crd.Name] {
-					continue
-				}
-				if seen[crd.Name] = true; !yield(crd, nil) {
-					return "", enough
-				}
+			if seen[crd.Name] = true; !yield(crd, nil) {
+				return enough
 			}
-			return page.Continue, nil
+			return nil
 		})
 		if err != nil && !errors.Is(err, enough) {
 			yield(nil, err)
@@ -81,17 +74,11 @@ func (c *Cluster) GetCRD(ctx context.Context, name string) (crd *apiextensionsv1
 
 // CRDNames are those of the CRDs that a label selector selects. It reads metadata only.
 func (c *Cluster) CRDNames(ctx context.Context, selector string) (names []string, err error) {
-	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	err = c.pages(ctx, defaultPageSize, func() { names = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		opts.LabelSelector = selector
-		page, err := c.objects.Resource(crds).List(ctx, opts)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			names = append(names, page.Items[i].Name)
-		}
-		return page.Continue, nil
+	crds := c.objects.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	query := metav1.ListOptions{Limit: defaultPageSize, LabelSelector: selector}
+	err = each(ctx, c, query, func() { names = nil }, crds.List, func(crd *metav1.PartialObjectMetadata) error {
+		names = append(names, crd.Name)
+		return nil
 	})
 	return names, err
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/doctor"
@@ -79,13 +80,7 @@ func (c *Cluster) version() (known doctor.Known[string]) {
 
 // aggregated are the served versions of a CRD for which another API server answers.
 func (c *Cluster) aggregated(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (known doctor.Known[[]doctor.Aggregated]) {
-	var served []string
-	for _, v := range crd.Spec.Versions {
-		if v.Served {
-			served = append(served, v.Name)
-		}
-	}
-	routes, err := c.objects.Routes(ctx, crd.Spec.Group, served...)
+	routes, err := c.objects.Routes(ctx, crd.Spec.Group, crds.ServedBeside(crd, "")...)
 	if err != nil {
 		known.Not = unread(err, "the APIServices of "+crd.Name, "get on apiservices in apiregistration.k8s.io")
 		return known
@@ -109,19 +104,12 @@ func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomReso
 	restart := func() { terminating.Value, in.Value = nil, map[string]int{} }
 	restart()
 	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: versions[0], Resource: crd.Spec.Names.Plural}
-	err := c.pages(ctx, defaultPageSize, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := c.objects.Resource(resource).List(ctx, opts)
-		if err != nil {
-			return "", err
+	err := each(ctx, c, metav1.ListOptions{Limit: defaultPageSize}, restart, c.objects.Resource(resource).List, func(o *metav1.PartialObjectMetadata) error {
+		in.Value[o.Namespace]++
+		if o.DeletionTimestamp != nil {
+			terminating.Value = append(terminating.Value, doctor.Terminating{Name: nameOf(o), Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
 		}
-		for i := range page.Items {
-			o := &page.Items[i]
-			in.Value[o.Namespace]++
-			if o.DeletionTimestamp != nil {
-				terminating.Value = append(terminating.Value, doctor.Terminating{Name: nameOf(o), Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
-			}
-		}
-		return page.Continue, nil
+		return nil
 	})
 	if err != nil {
 		terminating.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
@@ -135,15 +123,9 @@ func (c *Cluster) namespaces(ctx context.Context, seen doctor.Known[[]string]) d
 	if seen.Not != "" {
 		return seen
 	}
-	err := c.pages(ctx, defaultPageSize, func() {}, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := c.core.CoreV1().Namespaces().List(ctx, opts)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			seen.Value = append(seen.Value, page.Items[i].Name)
-		}
-		return page.Continue, nil
+	err := each(ctx, c, metav1.ListOptions{Limit: defaultPageSize}, func() {}, c.core.CoreV1().Namespaces().List, func(ns *corev1.Namespace) error {
+		seen.Value = append(seen.Value, ns.Name)
+		return nil
 	})
 	if err != nil {
 		seen.Not = unread(err, "Namespaces", "list on namespaces")
@@ -158,10 +140,7 @@ func (c *Cluster) gates(ctx context.Context, names []string) (known doctor.Known
 		return known
 	}
 	found, err := c.removals(ctx, defaultPageSize, names)
-	for _, removal := range found {
-		known.Value = append(known.Value, *removal)
-	}
-	if err != nil {
+	if known.Value = found; err != nil {
 		known.Not = unread(err, "VersionRemovals", "list on versionremovals in "+group)
 	}
 	return known
@@ -176,15 +155,10 @@ func (c *Cluster) migrations(ctx context.Context) (all []doctor.Known[[]doctor.M
 		}
 		known := doctor.Known[[]doctor.Migration]{}
 		resource := schema.GroupVersionResource{Group: group, Version: version, Resource: "storageversionmigrations"}
-		err := c.pages(ctx, defaultPageSize, func() { known.Value = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-			page, err := c.dynamic.Resource(resource).List(ctx, opts)
-			if err != nil {
-				return "", err
-			}
-			for i := range page.Items {
-				known.Value = append(known.Value, migrationOf(group, &page.Items[i]))
-			}
-			return page.GetContinue(), nil
+		query, restart := metav1.ListOptions{Limit: defaultPageSize}, func() { known.Value = nil }
+		err := each(ctx, c, query, restart, c.dynamic.Resource(resource).List, func(object *unstructured.Unstructured) error {
+			known.Value = append(known.Value, migrationOf(group, object))
+			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			known.Not = unread(err, "StorageVersionMigrations of "+group, "list on storageversionmigrations in "+group)

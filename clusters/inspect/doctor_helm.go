@@ -40,24 +40,18 @@ func (c *Cluster) releases(ctx context.Context, namespaces []string) (known doct
 
 func (c *Cluster) releasesIn(ctx context.Context, namespace string) (releases []doctor.Release, broken []string, err error) {
 	restart := func() { releases, broken = nil, nil }
-	err = c.pages(ctx, secretsPerPage, restart, func(asking context.Context, opts metav1.ListOptions) (string, error) {
-		opts.FieldSelector = "type=" + helmSecret
-		page, err := c.core.CoreV1().Secrets(namespace).List(asking, opts)
-		if err != nil {
-			return "", err
+	query := metav1.ListOptions{Limit: secretsPerPage, FieldSelector: "type=" + helmSecret}
+	err = each(ctx, c, query, restart, c.core.CoreV1().Secrets(namespace).List, func(secret *corev1.Secret) error {
+		release, err := releaseIn(ctx, secret) // which may take longer than one request may
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			broken = append(broken, err.Error())
+		default:
+			releases = append(releases, release)
 		}
-		for i := range page.Items {
-			release, err := releaseIn(ctx, &page.Items[i]) // which may take longer than one request may
-			switch {
-			case ctx.Err() != nil:
-				return "", ctx.Err()
-			case err != nil:
-				broken = append(broken, err.Error())
-			default:
-				releases = append(releases, release)
-			}
-		}
-		return page.Continue, nil
+		return nil
 	})
 	return releases, broken, err
 }

@@ -42,17 +42,11 @@ func (c *Cluster) readController(ctx context.Context, e Examination, p *doctor.C
 // refusals are the controller's Events about writes that were refused. Events on what has no namespace are in default, and
 // the API server keeps them for an hour.
 func (c *Cluster) refusals(ctx context.Context) (known doctor.Known[[]doctor.Refusal]) {
-	err := c.pages(ctx, defaultPageSize, func() { known.Value = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		opts.FieldSelector = "involvedObject.kind=CustomResourceDefinition,reason=" + v1alpha1.EventStatusRefused
-		page, err := c.core.CoreV1().Events(metav1.NamespaceDefault).List(ctx, opts)
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			event := &page.Items[i]
-			known.Value = append(known.Value, doctor.Refusal{CRD: event.InvolvedObject.Name, Last: lastSeen(event), Note: event.Message})
-		}
-		return page.Continue, nil
+	query := metav1.ListOptions{Limit: defaultPageSize, FieldSelector: "involvedObject.kind=CustomResourceDefinition,reason=" + v1alpha1.EventStatusRefused}
+	events := c.core.CoreV1().Events(metav1.NamespaceDefault)
+	err := each(ctx, c, query, func() { known.Value = nil }, events.List, func(event *corev1.Event) error {
+		known.Value = append(known.Value, doctor.Refusal{CRD: event.InvolvedObject.Name, Last: lastSeen(event), Note: event.Message})
+		return nil
 	})
 	if err != nil {
 		known.Not = unread(err, "Events on CRDs", "list on events in namespace "+metav1.NamespaceDefault)
@@ -95,23 +89,15 @@ func (c *Cluster) guards(ctx context.Context, labelKey string) (known doctor.Kno
 		policies []admissionv1.ValidatingAdmissionPolicy
 		bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	)
-	api := c.core.AdmissionregistrationV1()
-	err := c.pages(ctx, defaultPageSize, func() { policies = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := api.ValidatingAdmissionPolicies().List(ctx, opts)
-		if err != nil {
-			return "", err
-		}
-		policies = append(policies, page.Items...)
-		return page.Continue, nil
+	api, query := c.core.AdmissionregistrationV1(), metav1.ListOptions{Limit: defaultPageSize}
+	err := each(ctx, c, query, func() { policies = nil }, api.ValidatingAdmissionPolicies().List, func(policy *admissionv1.ValidatingAdmissionPolicy) error {
+		policies = append(policies, *policy)
+		return nil
 	})
 	if err == nil {
-		err = c.pages(ctx, defaultPageSize, func() { bindings = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-			page, err := api.ValidatingAdmissionPolicyBindings().List(ctx, opts)
-			if err != nil {
-				return "", err
-			}
-			bindings = append(bindings, page.Items...)
-			return page.Continue, nil
+		err = each(ctx, c, query, func() { bindings = nil }, api.ValidatingAdmissionPolicyBindings().List, func(binding *admissionv1.ValidatingAdmissionPolicyBinding) error {
+			bindings = append(bindings, *binding)
+			return nil
 		})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -99,14 +98,11 @@ func sample(line string) (labels map[string]string, value float64, err error) {
 			for _, pair := range metric.GetLabel() {
 				labels[pair.GetName()] = pair.GetValue()
 			}
-			value = valueOf(metric)
+			value = metric.GetUntyped().GetValue() // its type is in a line that was not read
 		}
 	}
 	return labels, value, nil
 }
-
-// valueOf is the value of a sample whose type is in a line that was not read.
-func valueOf(metric *dto.Metric) float64 { return metric.GetUntyped().GetValue() }
 
 // note adds a sample to what is known of a version.
 func note(versions map[string]*snapshot.Requests, name string, labels map[string]string, value float64) {

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/moult-dev/moult/policies/snapshot"
 )
@@ -43,7 +44,7 @@ func (t *taker) takeObjects(ctx context.Context, crd seen) *snapshot.Objects {
 
 // walk counts all objects, a page at a time.
 func (t *taker) walk(ctx context.Context, resource schema.GroupVersionResource, count *count) error {
-	return t.pages(ctx, t.opts.PageSize, count.reset, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+	return t.pages(ctx, metav1.ListOptions{Limit: t.opts.PageSize}, count.reset, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
 		page, err := t.objects.Resource(resource).List(ctx, opts)
 		if err != nil {
 			return "", err
@@ -68,9 +69,4 @@ func stuckExample(item *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("%s since %s", nameOf(item), item.DeletionTimestamp.UTC().Format(time.RFC3339))
 }
 
-func nameOf(item *metav1.PartialObjectMetadata) string {
-	if item.Namespace == "" {
-		return item.Name
-	}
-	return item.Namespace + "/" + item.Name
-}
+func nameOf(item *metav1.PartialObjectMetadata) string { return cache.MetaObjectToName(item).String() }

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+
 	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -38,20 +40,12 @@ type Progress struct {
 const defaultPageSize = 500
 
 func (o Options) withDefaults() Options {
-	if o.LabelKey == "" {
-		o.LabelKey = v1alpha1.MigrateLabel
-	}
-	if o.FieldManager == "" {
-		o.FieldManager = v1alpha1.FieldManagerOf(v1alpha1.FieldManager, o.LabelKey)
-	}
-	if o.PageSize == 0 {
-		o.PageSize = defaultPageSize
-	}
+	o.LabelKey = cmp.Or(o.LabelKey, v1alpha1.MigrateLabel)
+	o.FieldManager = cmp.Or(o.FieldManager, v1alpha1.FieldManagerOf(v1alpha1.FieldManager, o.LabelKey))
+	o.PageSize = cmp.Or(o.PageSize, defaultPageSize)
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	if o.Tell == nil {
 		o.Tell = func(Progress) {}
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
 	}
 	return o
 }

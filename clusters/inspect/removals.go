@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -13,23 +14,17 @@ import (
 )
 
 // removals reads the VersionRemovals of the named CRDs, or all.
-func (c *Cluster) removals(ctx context.Context, size int64, names []string) (found []*v1alpha1.VersionRemoval, err error) {
-	resource := v1alpha1.GroupVersion.WithResource("versionremovals")
-	err = c.pages(ctx, size, func() { found = nil }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := c.dynamic.Resource(resource).List(ctx, opts)
-		if err != nil {
-			return "", err
+func (c *Cluster) removals(ctx context.Context, size int64, names []string) (found []v1alpha1.VersionRemoval, err error) {
+	resource := c.dynamic.Resource(v1alpha1.GroupVersion.WithResource("versionremovals"))
+	err = each(ctx, c, metav1.ListOptions{Limit: size}, func() { found = nil }, resource.List, func(object *unstructured.Unstructured) error {
+		var removal v1alpha1.VersionRemoval
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &removal); err != nil {
+			return err
 		}
-		for i := range page.Items {
-			removal := &v1alpha1.VersionRemoval{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(page.Items[i].Object, removal); err != nil {
-				return "", err
-			}
-			if len(names) == 0 || slices.Contains(names, removal.Spec.CRDName) {
-				found = append(found, removal)
-			}
+		if len(names) == 0 || slices.Contains(names, removal.Spec.CRDName) {
+			found = append(found, removal)
 		}
-		return page.GetContinue(), nil
+		return nil
 	})
 	return found, err
 }
@@ -37,8 +32,8 @@ func (c *Cluster) removals(ctx context.Context, size int64, names []string) (fou
 // takeRemovals reads the VersionRemovals. Where Moult is not installed there are none.
 func (t *taker) takeRemovals(ctx context.Context) {
 	found, err := t.removals(ctx, t.opts.PageSize, t.Named)
-	for _, removal := range found {
-		t.Removals = append(t.Removals, t.DescribeRemoval(removal))
+	for i := range found {
+		t.Removals = append(t.Removals, t.DescribeRemoval(&found[i]))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.miss(snapshot.Removals, "", "VersionRemovals", allow(v1alpha1.GroupVersion.Group, "versionremovals", "list"), err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -81,10 +80,6 @@ func (t *taker) missCRDs(what snapshot.What, crd, words, verb string, err error)
 	if !answered(err) || apierrors.IsUnauthorized(err) {
 		return err
 	}
-	t.miss(what, crd, words, crdRule(verb), err)
+	t.miss(what, crd, words, allow(apiextensionsv1.GroupName, "customresourcedefinitions", verb), err)
 	return nil
-}
-
-func crdRule(verb string) rbacv1.PolicyRule {
-	return allow(apiextensionsv1.GroupName, "customresourcedefinitions", verb)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // CRD is what one CustomResourceDefinition showed, without its schemas.
@@ -128,13 +129,7 @@ func (c *CRD) StorageVersion() string { return c.storage().Name }
 
 // AllVersions are those that objects may be stored at, then the others that the CRD lists.
 func (c *CRD) AllVersions() []string {
-	all := slices.Clone(c.StoredVersions)
-	for _, v := range c.Versions {
-		if !slices.Contains(all, v.Name) {
-			all = append(all, v.Name)
-		}
-	}
-	return all
+	return words.Distinct(slices.Concat(c.StoredVersions, words.Of(c.Versions, func(v Version) string { return v.Name })))
 }
 
 // subject is what a proof about this CRD has to be about.
@@ -144,12 +139,7 @@ func (c *CRD) subject() plan.Subject {
 
 // condition finds a condition by its type; nil if there is none.
 func (c *CRD) condition(conditionType string) *Condition {
-	for i := range c.Conditions {
-		if c.Conditions[i].Type == conditionType {
-			return &c.Conditions[i]
-		}
-	}
-	return nil
+	return find(c.Conditions, func(c *Condition) bool { return c.Type == conditionType })
 }
 
 func (c *CRD) isTrue(conditionType string) bool {

@@ -66,23 +66,14 @@ func (s *Snapshot) describeLabel(crd *apiextensionsv1.CustomResourceDefinition) 
 		}
 		d.Managers = append(d.Managers, Manager{
 			Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: entry.Time,
-			OwnsLabel:       owns(entry, "labels", s.LabelKey),
-			OwnsLastApplied: owns(entry, "annotations", lastApplied),
+			OwnsLabel:       crds.OwnsField(entry, "metadata", "labels", s.LabelKey),
+			OwnsLastApplied: crds.OwnsField(entry, "metadata", "annotations", lastApplied),
 		})
 	}
 	return d
 }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// owns tells whether an entry owns one label or annotation.
-func owns(entry metav1.ManagedFieldsEntry, where, key string) bool {
-	fields := fieldpath.NewSet()
-	if entry.FieldsV1 == nil || fields.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
-		return false
-	}
-	return fields.Has(fieldpath.MakePathOrDie("metadata", where, key))
-}
 
 // metadata is the part of the CRD's metadata that tells who owns the opt-in label.
 func (c *CRD) metadata(labelKey string) *metav1.ObjectMeta {

@@ -109,11 +109,7 @@ func owned(ask Ask, crd *CRD, asked bool) (warnings []v1alpha1.Blocker) {
 				who = append(who, fmt.Sprintf("%s, last %s at %s", w.words(), w.example(), w.Last.UTC().Format(time.RFC3339)))
 			}
 		}
-		const most = 5
-		if len(who) > most {
-			who = append(who[:most], fmt.Sprintf("and %d more", len(who)-most))
-		}
-		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", words.Count(n, "object"), crd.Name, words.Agree(n, "was", "were"), version, strings.Join(who, "; ")), action)...)
+		warnings = append(warnings, warn(KindOwned, fmt.Sprintf("%s of %s %s last written at %s by %s", words.Count(n, "object"), crd.Name, words.Agree(n, "was", "were"), version, words.FewClauses(who, 5)), action)...)
 	}
 	return warnings
 }
@@ -163,11 +159,8 @@ func (r Requests) total() (n int64) {
 
 // verbs are "3 GET, 1 LIST".
 func (r Requests) verbs() string {
-	var counted []string
-	for _, verb := range slices.Sorted(maps.Keys(r.Counts)) {
-		counted = append(counted, fmt.Sprintf("%d %s", r.Counts[verb], verb))
-	}
-	return strings.Join(counted, ", ")
+	verbs := slices.Sorted(maps.Keys(r.Counts))
+	return strings.Join(words.Of(verbs, func(verb string) string { return fmt.Sprintf("%d %s", r.Counts[verb], verb) }), ", ")
 }
 
 func stuck(ask Ask, crd *CRD) []v1alpha1.Blocker {
@@ -181,16 +174,6 @@ func stuck(ask Ask, crd *CRD) []v1alpha1.Blocker {
 	}
 	return warn(KindStuck, fmt.Sprintf("%s of %s %s stuck in deletion%s", words.Count(s.Count, "object"), crd.Name, words.Agree(s.Count, "is", "are"), named),
 		fmt.Sprintf("bring up whatever is to remove their finalizers, and see that it works at %s", ask.client(crd)))
-}
-
-// unseen is what was not read and might have mattered for a CRD.
-func (s *Snapshot) unseen(crd *CRD) (sentences []string) {
-	for _, n := range s.NotRead {
-		if n.What == Removals || n.What == APIServerMetrics || n.CRD == crd.Name {
-			sentences = append(sentences, n.Why)
-		}
-	}
-	return sentences
 }
 
 func warn(kind, message, action string) []v1alpha1.Blocker {

@@ -60,8 +60,6 @@ type Answer struct {
 	Gate *Gate
 	// Extra are warnings that no VersionRemoval shows.
 	Extra []v1alpha1.Blocker
-	// Unseen is what might have mattered and was not read, in sentences without a full stop.
-	Unseen []string
 }
 
 // Gate is a VersionRemoval in the cluster and what it says.
@@ -69,8 +67,6 @@ type Gate struct {
 	// Name is namespace/name.
 	Name  string
 	Ready bool
-	// Reason and Message are the condition's; empty as long as nobody has answered the VersionRemoval as it is.
-	Reason, Message string
 }
 
 // Safe tells whether the versions can be removed now and nothing breaks.
@@ -93,7 +89,7 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	situation := s.situation(ask, crd, gate)
 	a := Answer{
 		Verdict: verdict.Judge(situation), Known: true, StoredVersions: crd.StoredVersions, Proved: proved(situation),
-		Gate: describe(gate), Unseen: s.unseen(crd),
+		Gate: describe(gate),
 	}
 	if crd.Objects != nil {
 		count := crd.Objects.Count
@@ -198,11 +194,7 @@ func describe(gate *Removal) *Gate {
 	if gate == nil {
 		return nil
 	}
-	g := &Gate{Name: gate.id(), Ready: gate.ready()}
-	if gate.answered() {
-		g.Reason, g.Message = gate.Ready.Reason, gate.Ready.Message
-	}
-	return g
+	return &Gate{Name: gate.id(), Ready: gate.ready()}
 }
 
 func earlier(a, b time.Time) time.Time {

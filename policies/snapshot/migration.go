@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // migration is how far the migration of a CRD was, as the controller would know it had it just started and read what an
@@ -116,14 +118,13 @@ func sentence(c Condition) string {
 }
 
 // writers are the field managers as the controller names them.
-func (c *CRD) writers() (all []plan.Writer) {
+func (c *CRD) writers() []plan.Writer {
 	if c.Objects == nil {
 		return nil
 	}
-	for _, w := range c.Objects.Writers {
-		all = append(all, plan.Writer{Manager: w.words(), Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.example()})
-	}
-	return all
+	return words.Of(c.Objects.Writers, func(w Writer) plan.Writer {
+		return plan.Writer{Manager: w.words(), Version: w.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.example()}
+	})
 }
 
 // words are "kubectl (Update)" or "widget-operator (Update of status)".
@@ -135,8 +136,5 @@ func (w Writer) words() string {
 }
 
 func (w Writer) example() string {
-	if w.Example == "" {
-		return "an object"
-	}
-	return w.Example
+	return cmp.Or(w.Example, "an object")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -21,10 +22,7 @@ func Read(content []byte) (*Snapshot, error) {
 	if documents(content) > 1 {
 		return nil, errors.New("the file holds more than one document; give one ClusterSnapshot a file of its own")
 	}
-	head := struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}{}
+	var head metav1.TypeMeta
 	if err := yaml.Unmarshal(content, &head); err != nil {
 		return nil, fmt.Errorf("the file is neither YAML nor JSON, or it was cut: %w", err)
 	}

@@ -1,10 +1,10 @@
 package snapshot
 
 import (
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
@@ -39,7 +39,7 @@ func (r *Removal) ready() bool {
 
 // asksFor tells whether all of the versions are among those that are to go.
 func (r *Removal) asksFor(crd string, versions []string) bool {
-	return r.Spec.CRDName == crd && !slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(r.Spec.Versions, v) })
+	return r.Spec.CRDName == crd && sets.New(r.Spec.Versions...).HasAll(versions...)
 }
 
 // gate is the VersionRemoval that holds the removal of these versions back: one that names just them before one that

@@ -81,19 +81,19 @@ type NotRead struct {
 
 // notRead finds what says that something is not known; nil if nothing does.
 func (s *Snapshot) notRead(what What, crd string) *NotRead {
-	for i := range s.NotRead {
-		if s.NotRead[i].What == what && s.NotRead[i].CRD == crd {
-			return &s.NotRead[i]
-		}
-	}
-	return nil
+	return find(s.NotRead, func(n *NotRead) bool { return n.What == what && n.CRD == crd })
 }
 
 // CRD finds a CRD by its name; nil if it is not in the snapshot.
 func (s *Snapshot) CRD(name string) *CRD {
-	for i := range s.CRDs {
-		if s.CRDs[i].Name == name {
-			return &s.CRDs[i]
+	return find(s.CRDs, func(c *CRD) bool { return c.Name == name })
+}
+
+// find is the first that is wanted, nil if none is.
+func find[T any](all []T, wanted func(*T) bool) *T {
+	for i := range all {
+		if wanted(&all[i]) {
+			return &all[i]
 		}
 	}
 	return nil
