@@ -11,7 +11,6 @@ import (
 // argoCD fills a unit with what Argo CD would apply.
 func (f *follower) argoCD(u *delivery.Unit) {
 	by := u.By
-	u.Prune = by.True("spec", "syncPolicy", "automated", "prune")
 	u.Suspended = strings.EqualFold(by.GetAnnotations()["argocd.argoproj.io/skip-reconcile"], "true")
 	if len(u.Sources) == 0 {
 		u.Unseen = "it has no source"

@@ -8,7 +8,7 @@ import (
 // flux fills a unit with what kustomize-controller would apply.
 func (f *follower) flux(u *delivery.Unit) {
 	by, d := u.By, u.Sources[0]
-	u.Prune, u.Suspended = by.True("spec", "prune"), by.True("spec", "suspend")
+	u.Suspended = by.True("spec", "suspend")
 	for _, dependency := range by.Entries("spec", "dependsOn") {
 		u.DependsOn = append(u.DependsOn, delivery.ReferenceOf(dependency, u.By.GetNamespace()).String())
 	}

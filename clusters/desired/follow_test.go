@@ -179,7 +179,6 @@ func TestAUnitSaysHowItIsApplied(t *testing.T) {
 	g.Expect(a.Parent).To(Equal(entry))
 	g.Expect(e.Parent).To(Equal(d))
 	g.Expect(a.DependsOn).To(Equal([]string{"flux-system/b", "other/c"}))
-	g.Expect([]bool{a.Prune, b.Prune, d.Prune, e.Prune}).To(Equal([]bool{true, false, true, false}))
 	g.Expect([]bool{a.Suspended, b.Suspended, d.Suspended, e.Suspended}).To(Equal([]bool{false, true, true, false}))
 	g.Expect(a.Dirs).To(Equal([]string{"a"}))
 	g.Expect(a.By.At("spec", "prune").String()).To(Equal("entry/a.yaml:4"))

@@ -1,9 +1,8 @@
 package desired
 
 import (
+	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -11,40 +10,27 @@ import (
 // installers are the kinds, beside those that are followed, whose controllers install what is not in the manifest and may
 // hold CRDs. A HelmRelease that skips a chart's crds/ (spec.install.crds, spec.upgrade.crds) is no exception, as many
 // charts have CRDs among their templates.
-var installers = map[schema.GroupKind]bool{
-	{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}:                      true,
-	{Group: "source.extensions.fluxcd.io", Kind: "ArtifactGenerator"}:           true,
-	{Group: "fluxcd.controlplane.io", Kind: "FluxInstance"}:                     true, // the Flux Operator's
-	{Group: "fluxcd.controlplane.io", Kind: "ResourceSet"}:                      true,
-	{Group: "fluxcd.controlplane.io", Kind: "ResourceSetInputProvider"}:         true,
-	{Group: "helm.cattle.io", Kind: "HelmChart"}:                                true, // of K3s and RKE2
-	{Group: "helm.cattle.io", Kind: "HelmChartConfig"}:                          true,
-	{Group: "fleet.cattle.io", Kind: "GitRepo"}:                                 true, // Rancher's Fleet
-	{Group: "fleet.cattle.io", Kind: "HelmOp"}:                                  true,
-	{Group: "fleet.cattle.io", Kind: "Bundle"}:                                  true,
-	{Group: "operators.coreos.com", Kind: "Subscription"}:                       true, // of the Operator Lifecycle Manager
-	{Group: "operators.coreos.com", Kind: "CatalogSource"}:                      true,
-	{Group: "operators.coreos.com", Kind: "ClusterServiceVersion"}:              true,
-	{Group: "olm.operatorframework.io", Kind: "ClusterExtension"}:               true,
-	{Group: "olm.operatorframework.io", Kind: "ClusterCatalog"}:                 true,
-	{Group: "pkg.crossplane.io", Kind: "Provider"}:                              true,
-	{Group: "pkg.crossplane.io", Kind: "Configuration"}:                         true,
-	{Group: "pkg.crossplane.io", Kind: "Function"}:                              true,
-	{Group: "apiextensions.crossplane.io", Kind: "CompositeResourceDefinition"}: true, // becomes a CRD
-	{Group: "packaging.carvel.dev", Kind: "PackageInstall"}:                     true,
-	{Group: "packaging.carvel.dev", Kind: "PackageRepository"}:                  true,
-	{Group: "kappctrl.k14s.io", Kind: "App"}:                                    true,
-	{Group: "operator.cluster.x-k8s.io", Kind: "CoreProvider"}:                  true, // of Cluster API's operator
-	{Group: "operator.cluster.x-k8s.io", Kind: "BootstrapProvider"}:             true,
-	{Group: "operator.cluster.x-k8s.io", Kind: "ControlPlaneProvider"}:          true,
-	{Group: "operator.cluster.x-k8s.io", Kind: "InfrastructureProvider"}:        true,
-	{Group: "operator.cluster.x-k8s.io", Kind: "AddonProvider"}:                 true,
-	{Group: "operator.cluster.x-k8s.io", Kind: "IPAMProvider"}:                  true,
-	{Group: "operator.cluster.x-k8s.io", Kind: "RuntimeExtensionProvider"}:      true,
-	{Group: "addons.cluster.x-k8s.io", Kind: "HelmChartProxy"}:                  true,
+var installers = map[string][]string{
+	"helm.toolkit.fluxcd.io":      {"HelmRelease"},
+	"source.extensions.fluxcd.io": {"ArtifactGenerator"},
+	"fluxcd.controlplane.io":      {"FluxInstance", "ResourceSet", "ResourceSetInputProvider"}, // the Flux Operator's
+	"helm.cattle.io":              {"HelmChart", "HelmChartConfig"},                            // of K3s and RKE2
+	"fleet.cattle.io":             {"GitRepo", "HelmOp", "Bundle"},                             // Rancher's Fleet
+	"operators.coreos.com":        {"Subscription", "CatalogSource", "ClusterServiceVersion"},  // of the Operator Lifecycle Manager
+	"olm.operatorframework.io":    {"ClusterExtension", "ClusterCatalog"},
+	"pkg.crossplane.io":           {"Provider", "Configuration", "Function"},
+	"apiextensions.crossplane.io": {"CompositeResourceDefinition"}, // becomes a CRD
+	"packaging.carvel.dev":        {"PackageInstall", "PackageRepository"},
+	"kappctrl.k14s.io":            {"App"},
+	"operator.cluster.x-k8s.io": { // of Cluster API's operator
+		"CoreProvider", "BootstrapProvider", "ControlPlaneProvider", "InfrastructureProvider", "AddonProvider", "IPAMProvider", "RuntimeExtensionProvider",
+	},
+	"addons.cluster.x-k8s.io": {"HelmChartProxy"},
 }
 
-func installs(object *delivery.Object) bool { return installers[object.GroupVersionKind().GroupKind()] }
+func installs(object *delivery.Object) bool {
+	return slices.Contains(installers[object.GroupVersionKind().Group], object.GetKind())
+}
 
 // installed is what of this repository decides about what an object installs.
 func (f *follower) installed(object *delivery.Object) hidden {

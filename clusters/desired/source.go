@@ -72,7 +72,3 @@ func normalURL(url string) string {
 	}
 	return url
 }
-
-func noSuchFolder(path string) string {
-	return fmt.Sprintf("there is no folder %s in this repository", path)
-}

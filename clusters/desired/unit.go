@@ -2,6 +2,7 @@ package desired
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,7 @@ func (f *follower) folders(u *delivery.Unit) {
 func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (*render.Rendering, error)) {
 	dir := f.folder(path)
 	if dir == "" {
-		u.Unseen = noSuchFolder(path)
+		u.Unseen = fmt.Sprintf("there is no folder %s in this repository", path)
 		return
 	}
 	rendering, err := build(dir)

@@ -15,6 +15,14 @@ import (
 // crdsPerPage bounds memory: a CRD can be megabytes, nearly all of it schemas.
 const crdsPerPage = 20
 
+// ReadCRDs reads the named CRDs, or without names those that a label selector selects.
+func (c *Cluster) ReadCRDs(ctx context.Context, names []string, selector string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
+	if len(names) > 0 {
+		return c.GetCRDs(ctx, names)
+	}
+	return c.ListCRDs(ctx, selector)
+}
+
 // ListCRDs reads the CRDs that a label selector selects, a page at a time.
 func (c *Cluster) ListCRDs(ctx context.Context, selector string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
 	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {

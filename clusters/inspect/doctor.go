@@ -36,13 +36,9 @@ type Examination struct {
 // them. What else may not be read, or cannot be, is told as such.
 func (c *Cluster) Examine(ctx context.Context, e Examination) (doctor.ClusterState, error) {
 	p := doctor.ClusterState{Now: c.clock.Now(), LabelKey: e.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, e.LabelKey)}
-	found := c.ListCRDs(ctx, e.LabelKey+"="+v1alpha1.MigrateLabelValue)
-	if len(e.CRDs) > 0 {
-		found = c.GetCRDs(ctx, e.CRDs)
-	}
 	p.Namespaces = c.namespaces(ctx, p.Namespaces) // and once more behind the objects: each may come and go
 	var incomplete error
-	for crd, err := range found {
+	for crd, err := range c.ReadCRDs(ctx, e.CRDs, e.LabelKey+"="+v1alpha1.MigrateLabelValue) {
 		if err != nil {
 			incomplete = err
 			break

@@ -22,8 +22,6 @@ type Tree struct {
 	Root string
 	// Dir is what is to be built: Root, or a folder or file in it.
 	Dir string
-	// Revision is the full hash of the commit; empty for what was on disk already.
-	Revision string
 	// Notes are what a person should know about the tree, for example which submodules it lacks, each in a sentence
 	// without a full stop.
 	Notes []string

@@ -43,11 +43,8 @@ func DecodeStrictly(object *unstructured.Unstructured) (crd *apiextensionsv1.Cus
 }
 
 func into(content, target any) error {
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, target)
+	_, err := strictlyInto(content, target)
+	return err
 }
 
 // strictlyInto is into that returns the paths of the fields that the target does not have.

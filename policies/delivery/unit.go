@@ -48,8 +48,6 @@ type Unit struct {
 	Objects []*Object
 	// DependsOn are the names of units that have to be ready before, with Flux.
 	DependsOn []string
-	// Prune: what vanishes from the unit is deleted from the cluster.
-	Prune bool
 	// Suspended: the tool does not look at the unit for now.
 	Suspended bool
 	// Pinned is the tag or commit that the unit is taken from, whatever is merged; empty if it follows a branch.

@@ -61,7 +61,7 @@ Exit codes:
 			if err := output.CheckFormat(m.format); err != nil {
 				return err
 			}
-			return m.run(cli.Distinct(paths))
+			return m.run(words.Distinct(paths))
 		},
 	}
 	output.AddFlag(c, &m.format)

@@ -67,7 +67,7 @@ Exit codes:
 			if err := output.CheckFormat(o.format); err != nil {
 				return err
 			}
-			return o.run(c.Context(), cli.Distinct(paths), c.InOrStdin())
+			return o.run(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}
 	output.AddFlag(c, &o.format)

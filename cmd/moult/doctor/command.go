@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // command is what a person wants to be looked at.
@@ -72,7 +73,7 @@ Exit codes:
   # the errors alone, for a program
   moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), cli.Distinct(names)) },
+		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+inspect.ControllerUser+", if that ServiceAccount is there)")
 	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -18,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 type command struct {
@@ -91,7 +93,7 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
 			}
 			return f.Selector()
 		}),
-		RunE: func(c *cobra.Command, names []string) error { return m.run(c.Context(), cli.Distinct(names)) },
+		RunE: func(c *cobra.Command, names []string) error { return m.run(c.Context(), words.Distinct(names)) },
 	}
 	m.bind(c)
 	return c
@@ -103,8 +105,7 @@ func (m *command) bind(c *cobra.Command) {
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
-	c.Flags().StringVarP(&m.output, "output", "o", "", "json or yaml")
-	output.Complete(c, "json", "yaml")
+	output.AddFlag(c, &m.output)
 }
 
 func (m *command) validate() error {
@@ -141,7 +142,7 @@ func (m *command) run(ctx context.Context, names []string) error {
 		display.Close()
 	}
 	if m.output != "" {
-		if err := output.Print(m.Out, m.output, documentOf(results)); err != nil {
+		if err := output.Print(m.Out, m.output, document{Migrated: !slices.ContainsFunc(results, func(r migrated) bool { return !r.Migrated }), CRDs: results}); err != nil {
 			return err
 		}
 	}
@@ -194,12 +195,4 @@ func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o 
 	}
 	result.Migrated = err == nil
 	return result, explain(name, err, "; the same command goes on from there")
-}
-
-func documentOf(results []migrated) document {
-	d := document{Migrated: true, CRDs: results}
-	for _, r := range results {
-		d.Migrated = d.Migrated && r.Migrated
-	}
-	return d
 }

@@ -2,6 +2,7 @@ package optin
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,10 +108,7 @@ func (o *command) plan(file string) (plan, error) {
 	var p plan
 	component, reference := optincomponent.Component, optincomponent.Remote+o.ref
 	if o.ref == "" {
-		folder := o.folder
-		if folder == "" {
-			folder = filepath.Join(dir, vendorFolder)
-		}
+		folder := cmp.Or(o.folder, filepath.Join(dir, vendorFolder))
 		if reference, err = reach(dir, folder); err != nil {
 			return plan{}, err
 		}
@@ -123,10 +121,14 @@ func (o *command) plan(file string) (plan, error) {
 		return plan{}, fmt.Errorf("%s: %w", file, err)
 	}
 	p.changes = append(p.changes, change{file: file, old: old, new: restore(edited)})
-	var listed types.Kustomization
-	err = yaml.Unmarshal(component, &listed)
-	p.patches = listed.Patches
+	p.patches, err = patchesOf(component)
 	return p, err
+}
+
+func patchesOf(component []byte) ([]types.Patch, error) {
+	var listed types.Kustomization
+	err := yaml.Unmarshal(component, &listed)
+	return listed.Patches, err
 }
 
 // reach is a folder's path from another one, as a kustomization writes it.

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/api/v1alpha1"
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
 	"github.com/moult-dev/moult/clusters/render"
@@ -104,11 +101,11 @@ func (o *command) chosen(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var listed types.Kustomization
-	if err := yaml.Unmarshal(component, &listed); err != nil {
+	patches, err := patchesOf(component)
+	if err != nil {
 		return nil, err
 	}
-	rendering, err := render.Folder(dir, render.Options{Patches: listed.Patches})
+	rendering, err := render.Folder(dir, render.Options{Patches: patches})
 	if err != nil {
 		return nil, err
 	}

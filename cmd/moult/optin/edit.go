@@ -13,6 +13,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // kustomization is a kustomization file that can be changed without disturbing it.
@@ -41,11 +42,7 @@ func (k kustomization) components() []string {
 	if err != nil {
 		return nil
 	}
-	var components []string
-	for _, component := range list {
-		components = append(components, component.YNode().Value)
-	}
-	return components
+	return words.Of(list, func(component *yaml.RNode) string { return component.YNode().Value })
 }
 
 // setsLabel tells whether a patch of its own sets the opt-in label.

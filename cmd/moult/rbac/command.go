@@ -2,6 +2,7 @@
 package rbac
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 const (
@@ -65,7 +67,7 @@ Exit codes:
 		Args:    cli.SomePaths,
 		PreRunE: func(*cobra.Command, []string) error { return r.check() },
 		RunE: func(c *cobra.Command, paths []string) error {
-			return r.print(c.Context(), cli.Distinct(paths), c.InOrStdin())
+			return r.print(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}
 	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects")
@@ -81,9 +83,7 @@ func (r *command) check() error {
 	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {
 		return fmt.Errorf("--aggregate-to %q cannot be a label's value; write it like %s", r.aggregateTo, aggregateDefault)
 	}
-	if r.name == "" {
-		r.name = r.aggregateTo + "-objects"
-	}
+	r.name = cmp.Or(r.name, r.aggregateTo+"-objects")
 	if problems := content.IsPathSegmentName(r.name); len(problems) > 0 {
 		return fmt.Errorf("--name %q cannot be a ClusterRole's name: %s", r.name, strings.Join(problems, "; "))
 	}

@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 )
@@ -23,11 +25,11 @@ import (
 func (r *command) built(ctx context.Context, paths []string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	found := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, path := range paths {
-		crds, err := input.AnyCRDs(ctx, path, stdin)
+		built, err := input.AnyCRDs(ctx, path, stdin)
 		if err != nil {
 			return nil, err
 		}
-		for _, crd := range crds {
+		for _, crd := range built {
 			label := crd.Labels[r.LabelKey]
 			if label == v1alpha1.MigrateLabelExcluded || r.optedIn && label != v1alpha1.MigrateLabelValue {
 				continue
@@ -85,9 +87,9 @@ func (r *command) noCRD() string {
 // role grants what a walk does: it lists, it looks again at objects that a write left in doubt, and it writes to the
 // status where there is one, because that costs the API server less and passes by most admission webhooks, and to the
 // object itself where there is none or managedFields have to be moved.
-func (r *command) role(crds []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
+func (r *command) role(all []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
 	objects, statuses := map[string][]string{}, map[string][]string{}
-	for _, crd := range crds {
+	for _, crd := range all {
 		group, plural := crd.Spec.Group, crd.Spec.Names.Plural
 		objects[group] = append(objects[group], plural)
 		if hasStatus(crd) {
@@ -113,7 +115,6 @@ func rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
 
 // hasStatus tells whether the storage version has a status subresource.
 func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return v.Storage && v.Subresources != nil && v.Subresources.Status != nil
-	})
+	resources, err := apihelpers.GetSubresourcesForVersion(crd, crds.StorageVersion(crd))
+	return err == nil && resources != nil && resources.Status != nil
 }

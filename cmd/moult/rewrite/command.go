@@ -14,10 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/manifests"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // command converts manifests in files to the storage versions of their CRDs.
@@ -74,7 +76,7 @@ Exit codes:
   helm template widgets ./chart --include-crds | moult rewrite apps --crds -`),
 		Args: cli.SomePaths,
 		RunE: func(c *cobra.Command, paths []string) error {
-			return r.run(c.Context(), cli.Distinct(paths), c.InOrStdin())
+			return r.run(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}
 	c.Flags().StringVar(&r.crdsAt, "crds", "", "where the CRDs are: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
@@ -89,11 +91,11 @@ func (r *command) run(ctx context.Context, paths []string, stdin io.Reader) erro
 	if err := output.CheckFormat(r.output); err != nil {
 		return err
 	}
-	crds, err := r.chosenCRDs(ctx, stdin)
+	chosen, err := r.chosenCRDs(ctx, stdin)
 	if err != nil {
 		return err
 	}
-	plan, err := r.plan(crds)
+	plan, err := r.plan(chosen)
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func (r *command) run(ctx context.Context, paths []string, stdin io.Reader) erro
 		fmt.Fprintln(r.ErrOut, note)
 	}
 	results := manifests.Rewrite(tree.Files, plan)
-	if err := r.checkUnknown(crds, results); err != nil {
+	if err := r.checkUnknown(chosen, results); err != nil {
 		return err
 	}
 	report, failed := rewritten{DryRun: r.dryRun, Changed: []manifests.Reference{}, Left: []manifests.Reference{}, Kept: plan.Kept(tree.Files)}, []error{}
@@ -128,53 +130,47 @@ func (r *command) chosenCRDs(ctx context.Context, stdin io.Reader) ([]*apiextens
 	if r.crdsAt == "" {
 		return nil, errors.New("name the place of the CRDs with --crds: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	}
-	crds, err := input.CRDs(ctx, r.crdsAt, stdin)
+	found, err := input.CRDs(ctx, r.crdsAt, stdin)
 	if err != nil {
 		return nil, fmt.Errorf("--crds: %w", err)
 	}
-	return input.Chosen(crds, r.names, r.crdsAt)
+	return input.Chosen(found, r.names, r.crdsAt)
 }
 
 // plan is made of the CRDs.
-func (r *command) plan(crds []*apiextensionsv1.CustomResourceDefinition) (manifests.Plan, error) {
+func (r *command) plan(all []*apiextensionsv1.CustomResourceDefinition) (manifests.Plan, error) {
 	plan := manifests.Plan{}
-	for _, crd := range crds {
+	for _, crd := range all {
 		target, err := manifests.TargetOf(crd, r.from...)
 		if err != nil {
 			return nil, err
 		}
 		plan[target.Kind()] = target
 	}
-	return plan, r.checkFrom(crds)
+	return plan, r.checkFrom(all)
 }
 
 // checkFrom refuses a version that nothing can leave.
-func (r *command) checkFrom(crds []*apiextensionsv1.CustomResourceDefinition) error {
-	for _, crd := range crds {
-		for _, v := range crd.Spec.Versions {
-			for _, from := range r.from {
-				if len(crds) == 1 && v.Storage && v.Name == from {
-					return fmt.Errorf("%s stores at %s, so nothing can be converted from it; look at --from and --crds", crd.Name, from)
-				}
-			}
-		}
+func (r *command) checkFrom(all []*apiextensionsv1.CustomResourceDefinition) error {
+	if len(all) != 1 {
+		return nil
+	}
+	if storage := crds.StorageVersion(all[0]); slices.Contains(r.from, storage) {
+		return fmt.Errorf("%s stores at %s, so nothing can be converted from it; look at --from and --crds", all[0].Name, storage)
 	}
 	return nil
 }
 
 // checkUnknown refuses a version that is misspelt, before anything is written: no CRD has it, and no manifest either, which
 // would leave a version that is gone without being asked to.
-func (r *command) checkUnknown(crds []*apiextensionsv1.CustomResourceDefinition, results []manifests.Result) error {
+func (r *command) checkUnknown(all []*apiextensionsv1.CustomResourceDefinition, results []manifests.Result) error {
 	for _, from := range r.from {
 		known := slices.ContainsFunc(results, func(result manifests.Result) bool {
 			return slices.ContainsFunc(result.References, func(h manifests.Reference) bool { return h.Version == from })
 		})
 		var there []string
-		for _, crd := range crds {
-			versions := make([]string, len(crd.Spec.Versions))
-			for i, v := range crd.Spec.Versions {
-				versions[i] = v.Name
-			}
+		for _, crd := range all {
+			versions := crds.Versions(crd)
 			known = known || slices.Contains(versions, from)
 			there = append(there, crd.Name+" has "+strings.Join(versions, ", "))
 		}

@@ -71,15 +71,12 @@ func keptLines(kept []manifests.Reference) []string {
 	}
 	var lines []string
 	for _, version := range slices.Sorted(maps.Keys(at)) {
-		what, verb, them := "manifest", "is", "it"
+		what, many := "manifest", len(at[version])
 		if slices.ContainsFunc(at[version], func(h manifests.Reference) bool { return h.Role != manifests.Object }) {
 			what = "place"
 		}
-		if len(at[version]) > 1 {
-			verb, them = "are", "them"
-		}
 		lines = append(lines, fmt.Sprintf("%s %s at %s, which is served and not deprecated: --from %s converts %s, too",
-			words.Count(len(at[version]), what), verb, version, version, them))
+			words.Count(many, what), words.Agree(many, "is", "are"), version, version, words.Agree(many, "it", "them")))
 	}
 	return lines
 }

@@ -2,6 +2,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // command is what a person wants to be kept of a cluster.
@@ -56,7 +58,7 @@ Exit codes:
   moult snapshot --context production --no-objects
   moult snapshot --context production --no-names`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), cli.Distinct(names)) },
+		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVarP(&s.file, "file", "f", "", "file to write; default: standard output")
 	c.Flags().StringVarP(&s.output, "output", "o", "", "yaml or json; default: json for a file that ends in .json, else yaml")
@@ -114,12 +116,8 @@ func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	cluster := s.cluster
-	if cluster == "" {
-		cluster = s.ContextName
-	}
 	taken, err := inspect.Take(ctx, cfg, inspect.Options{
-		Cluster: cluster, CRDs: names, LabelKey: s.LabelKey,
+		Cluster: cmp.Or(s.cluster, s.ContextName), CRDs: names, LabelKey: s.LabelKey,
 		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames, Tell: progress.NewObjects(s.ErrOut).Tell,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 type command struct {
@@ -61,7 +63,7 @@ the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
   # may v1alpha1 be removed? in a pipeline
   moult status widgets.example.com >/dev/null && echo yes`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), cli.Distinct(names)) },
+		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVarP(&s.output, "output", "o", "", "json, yaml or wide")
 	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "redraw until all are migrated or Ctrl-C")
@@ -104,7 +106,7 @@ func (s *command) validate() error {
 func (s *command) rows(ctx context.Context, cluster *inspect.Cluster, names []string) ([]row, error) {
 	rows := []row{}
 	s.warnings = nil
-	for crd, err := range s.CRDs(ctx, cluster, names) {
+	for crd, err := range cluster.ReadCRDs(ctx, names, s.Selector()) {
 		if err != nil {
 			return rows, cli.ReadError(err)
 		}
@@ -141,8 +143,9 @@ func (s *command) verdict(rows []row) error {
 	case allMigrated(rows):
 		return nil
 	}
-	if outsiders := notOptedIn(rows); len(outsiders) > 0 {
-		return cli.NotDone{Sentence: fmt.Sprintf("not opted in: %s; %s", strings.Join(outsiders, ", "), s.howToOptIn(outsiders[0]))}
+	if outsiders := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.OptedIn }); len(outsiders) > 0 {
+		names := words.Of(outsiders, func(r row) string { return r.Name })
+		return cli.NotDone{Sentence: fmt.Sprintf("not opted in: %s; %s", strings.Join(names, ", "), s.howToOptIn(names[0]))}
 	}
 	return cli.NotDone{} // the table says it all
 }
@@ -150,14 +153,4 @@ func (s *command) verdict(rows []row) error {
 // howToOptIn says how a CRD gets the label.
 func (s *command) howToOptIn(crd string) string {
 	return fmt.Sprintf("add the label %s: \"true\" to a CRD's manifest in Git, or try it with `kubectl label crd %s %s`", s.LabelKey, crd, s.Selector())
-}
-
-func notOptedIn(rows []row) []string {
-	var names []string
-	for _, r := range rows {
-		if !r.OptedIn {
-			names = append(names, r.Name)
-		}
-	}
-	return names
 }

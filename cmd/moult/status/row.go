@@ -30,11 +30,9 @@ type row struct {
 // rowOf reads a CRD. The opt-in label is labelKey.
 func rowOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) row {
 	r := row{
-		Name:           crd.Name,
-		OptedIn:        crd.Labels[labelKey] == v1alpha1.MigrateLabelValue,
-		StoredVersions: crd.Status.StoredVersions,
+		Name: crd.Name, OptedIn: crds.OptedIn(crd, labelKey),
+		StorageVersion: crds.StorageVersion(crd), StoredVersions: crd.Status.StoredVersions,
 	}
-	r.StorageVersion = crds.StorageVersion(crd)
 	if c := apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated); c != nil {
 		r.Reason, r.Message = c.Reason, c.Message
 		r.Outdated = !v1alpha1.SpeaksOf(c.Message, crd.Generation)

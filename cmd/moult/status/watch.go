@@ -13,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // watched is what status --watch knows of the CRDs it looks at.
@@ -41,7 +42,7 @@ func (s *command) follow(ctx context.Context, cluster *inspect.Cluster, names []
 	}
 	watching, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	w := &watched{labelKey: s.LabelKey, byName: len(names) > 0, end: end, rows: map[string]row{}, display: progress.New(s.Out, rowNames(rows))}
+	w := &watched{labelKey: s.LabelKey, byName: len(names) > 0, end: end, rows: map[string]row{}, display: progress.New(s.Out, words.Of(rows, func(r row) string { return r.Name }))}
 	for _, r := range rows {
 		w.rows[r.Name] = r
 		w.display.Show(r.Name, r.state())
@@ -97,12 +98,4 @@ func (r row) state() progress.State {
 		s.Note = r.Message
 	}
 	return s
-}
-
-func rowNames(rows []row) []string {
-	names := make([]string, len(rows))
-	for i, r := range rows {
-		names[i] = r.Name
-	}
-	return names
 }

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -73,20 +74,10 @@ func (t *terminal) paragraph(prefix, lead, said string) {
 
 // visible counts the characters that are not part of a colour.
 func visible(s string) int {
-	n := 0
-	for s != "" {
-		if rest, ok := strings.CutPrefix(s, "\x1b["); ok {
-			if _, after, ok := strings.Cut(rest, "m"); ok {
-				s = after
-				continue
-			}
-		}
-		_, size := utf8.DecodeRuneInString(s)
-		s = s[size:]
-		n++
-	}
-	return n
+	return utf8.RuneCountInString(painted.ReplaceAllString(s, ""))
 }
+
+var painted = regexp.MustCompile("\x1b\\[[^m]*m")
 
 // grid prints columns. A line that is too long for the terminal is left to it.
 func (t *terminal) grid(rows [][]cell) {

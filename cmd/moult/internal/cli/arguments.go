@@ -2,9 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // OnlySubcommands makes a command do nothing by itself: what is no subcommand is an error, and so is nothing at all.
@@ -27,13 +30,8 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 }
 
 func subcommands(c *cobra.Command) []string {
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	return names
+	available := slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
+	return words.Of(available, (*cobra.Command).Name)
 }
 
 // NoArguments refuses whatever is not a flag.
@@ -50,17 +48,4 @@ func SomePaths(c *cobra.Command, paths []string) error {
 		return fmt.Errorf("name at least one PATH; see %s --help", c.CommandPath())
 	}
 	return nil
-}
-
-// Distinct drops repeated names and keeps the order.
-func Distinct(names []string) []string {
-	seen := map[string]bool{}
-	var once []string
-	for _, name := range names {
-		if !seen[name] {
-			once = append(once, name)
-		}
-		seen[name] = true
-	}
-	return once
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -59,14 +57,6 @@ func (f *Factory) Cluster() (*inspect.Cluster, error) {
 // Selector selects the opted-in CRDs.
 func (f *Factory) Selector() string { return f.LabelKey + "=" + v1alpha1.MigrateLabelValue }
 
-// CRDs reads the named CRDs, or without names the opted-in ones.
-func (f *Factory) CRDs(ctx context.Context, cluster *inspect.Cluster, names []string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
-	if len(names) > 0 {
-		return cluster.GetCRDs(ctx, names)
-	}
-	return cluster.ListCRDs(ctx, f.Selector())
-}
-
 // ReadError says what to do about CRDs that cannot be read.
 func ReadError(err error) error {
 	switch {
@@ -77,8 +67,6 @@ func ReadError(err error) error {
 	case errors.As(err, new(apierrors.APIStatus)), errors.As(err, new(*inspect.NoSuchCRD)), errors.Is(err, context.Canceled):
 		return err
 	default:
-		return noAnswer(err)
+		return start.NoAnswer("--kubeconfig and --context", err)
 	}
 }
-
-func noAnswer(err error) error { return start.NoAnswer("--kubeconfig and --context", err) }

@@ -139,12 +139,10 @@ func (t *FileSet) Left(plan manifests.Plan) []manifests.Reference {
 	return hits
 }
 
+// holds tells whether a folder is around something; both are paths without symbolic links.
 func holds(root, target string) bool {
-	within, err := filepath.EvalSymlinks(root)
+	within, err := filepath.Abs(root)
 	if err != nil {
-		return false
-	}
-	if within, err = filepath.Abs(within); err != nil {
 		return false
 	}
 	if target, err = filepath.Abs(target); err != nil {

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,10 @@ func WriteFile(path string, content []byte) error {
 	mode := os.FileMode(0o644) // to be committed, or handed to a pipeline
 	if info, err := os.Stat(path); err == nil {
 		if !info.Mode().IsRegular() {
-			return writeInto(path, content)
+			if err := os.WriteFile(path, content, 0); err != nil {
+				return CannotWrite(path, err)
+			}
+			return nil
 		}
 		mode = info.Mode().Perm()
 	}
@@ -28,32 +32,12 @@ func WriteFile(path string, content []byte) error {
 		return CannotWrite(path, err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	if _, err = f.Write(content); err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	_, err = f.Write(content)
+	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
 		err = os.Chmod(f.Name(), mode)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return CannotWrite(path, err)
-	}
-	return nil
-}
-
-func writeInto(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return CannotWrite(path, err)
-	}
-	_, err = f.Write(content)
-	if closed := f.Close(); err == nil {
-		err = closed
 	}
 	if err != nil {
 		return CannotWrite(path, err)
