@@ -10,8 +10,10 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
+	fielderrors "k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/policies/words"
@@ -173,4 +175,20 @@ func said(value any) string {
 		return "something else"
 	}
 	return string(raw)
+}
+
+// refusals are what the API server would refuse of an object at a version, in its own words and sorted. Rules in CEL are
+// left to it: it refuses what breaks them aloud. A patch is not held to what it does not say.
+func (v *version) refusals(object map[string]any, patch bool) []string {
+	if v == nil || v.schema == nil {
+		return nil
+	}
+	var refusals []string
+	for _, err := range validation.ValidateCustomResource(nil, defaulted(object, v.schema), v.validator) {
+		if !patch || err.Type == fielderrors.ErrorTypeTypeInvalid || err.Type == fielderrors.ErrorTypeNotSupported {
+			refusals = append(refusals, err.Error())
+		}
+	}
+	slices.Sort(refusals)
+	return refusals
 }

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,4 +87,44 @@ func (t *Target) Kind() GroupKind { return t.kind }
 // leaves tells whether manifests are to leave a version.
 func (t *Target) leaves(version string) bool {
 	return version != t.To && (slices.Contains(t.leave, version) || t.versions[version] == nil)
+}
+
+// Kept are the places that stay at a version which is not the storage version, because it is served and not deprecated. A
+// Target that is made with the version in from converts them.
+func (p Plan) Kept(files []File) []Reference {
+	versions := map[string]bool{}
+	for _, t := range p {
+		for version := range t.versions {
+			if t.keeps(version) {
+				versions[version] = true
+			}
+		}
+	}
+	candidates := slices.DeleteFunc(slices.Clone(files), func(f File) bool {
+		for version := range versions {
+			if bytes.Contains(f.Content, []byte(version)) {
+				return false
+			}
+		}
+		return true // it is spared the parser
+	})
+	kept := []Reference{}
+	for _, matches := range p.find(candidates, files, p.keeps) {
+		for _, m := range matches {
+			kept = append(kept, m.Reference)
+		}
+	}
+	return kept
+}
+
+// keeps tells whether manifests of a kind stay at a version that is not the storage version.
+func (p Plan) keeps(gk GroupKind, version string) bool {
+	t := p[gk]
+	return t != nil && t.keeps(version)
+}
+
+// keeps tells whether manifests stay at a version although it is not the storage version: it is served and not deprecated,
+// and nobody has asked for it to be left.
+func (t *Target) keeps(version string) bool {
+	return version != t.To && t.versions[version] != nil && !t.leaves(version)
 }

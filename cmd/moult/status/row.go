@@ -1,7 +1,11 @@
 package status
 
 import (
+	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -60,4 +64,23 @@ func (r row) condition() string {
 
 func allMigrated(rows []row) bool {
 	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r row) bool { return !r.Migrated })
+}
+
+// printTable prints a line per CRD. Wide adds the condition's message.
+func printTable(out io.Writer, rows []row, wide bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	header := "CRD\tSTORAGE\tSTORED\tCONDITION\tDONE/TOTAL\tRATE\tETA"
+	if wide {
+		header += "\tMESSAGE"
+	}
+	fmt.Fprintln(w, header)
+	for _, r := range rows {
+		counts, rate, eta := r.Progress.Cells()
+		line := strings.Join([]string{r.Name, r.StorageVersion, strings.Join(r.StoredVersions, ","), r.condition(), counts, rate, eta}, "\t")
+		if wide {
+			line += "\t" + r.Message
+		}
+		fmt.Fprintln(w, line)
+	}
+	return w.Flush()
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // formats are the values of -o that print a document.
@@ -53,3 +55,8 @@ func AddFlag(c *cobra.Command, format *string) {
 func Complete(c *cobra.Command, formats ...cobra.Completion) {
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
+
+const indent = "         "
+
+// Paragraph breaks a sentence into indented lines.
+func Paragraph(sentence string) string { return words.Wrap(indent, indent, sentence, 100) }
