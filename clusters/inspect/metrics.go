@@ -64,8 +64,7 @@ func (t *taker) readMetrics(stream io.Reader) error {
 		}
 		if name == startTime {
 			seconds, part := math.Modf(value)
-			since := time.Unix(int64(seconds), int64(part*float64(time.Second))).UTC().Truncate(time.Second)
-			m.Since = &since
+			m.Since = new(time.Unix(int64(seconds), int64(part*float64(time.Second))).UTC().Truncate(time.Second))
 			continue
 		}
 		if versions, ours := byResource[labels["resource"]+"."+labels["group"]]; ours {

@@ -66,16 +66,12 @@ func (c ClusterState) migrations(crd ExaminedCRD) (findings []finding.Finding) {
 				continue
 			}
 			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
-				Why:  fmt.Sprintf("%s is at work on the CRD, too: its StorageVersionMigration %s (%s) has not ended", migratorOf(m.API), m.Name, m.API),
+				Why:  fmt.Sprintf("%s is at work on the CRD, too: its StorageVersionMigration %s (%s) has not ended", migratorNames[m.API], m.Name, m.API),
 				Mend: "wait until it has ended, or delete it"})
 		}
 	}
 	return findings
 }
 
-func migratorOf(api string) string {
-	if api == KSVM {
-		return "kube-storage-version-migrator"
-	}
-	return "Kubernetes' own migrator"
-}
+// migratorNames are what people call them.
+var migratorNames = map[string]string{InTree: "Kubernetes' own migrator", KSVM: "kube-storage-version-migrator"}

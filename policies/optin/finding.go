@@ -95,7 +95,10 @@ func (c check) findings() []Found {
 		for _, f := range r.find(c) {
 			f.Rule = r.name
 			if f.Severity == "" {
-				f.Severity = c.severity()
+				f.Severity = finding.Error
+				if c.unseen {
+					f.Severity = finding.Warning
+				}
 			}
 			findings = append(findings, f)
 		}
@@ -107,13 +110,6 @@ func (c check) findings() []Found {
 func (c check) concerns(crd delivery.CRD) bool {
 	asked := c.About == nil || c.About(crd.GetName())
 	return asked && !crd.Excluded(c.LabelKey) && (len(crd.Versions()) > 1 || crd.OptedIn(c.LabelKey))
-}
-
-func (c check) severity() finding.Severity {
-	if c.unseen {
-		return finding.Warning
-	}
-	return finding.Error
 }
 
 // touches tells whether the settings of the tool's object matter: it applies a CRD that is concerned, or nobody knows what.

@@ -41,8 +41,7 @@ func Make(in Input) Report {
 func (d Delivered) cluster(roll rollout.Rollout) Cluster {
 	c := Cluster{Name: d.Name, Source: d.Source}
 	if d.Snapshot != nil {
-		taken := d.Snapshot.TakenAt
-		c.TakenAt = &taken
+		c.TakenAt = new(d.Snapshot.TakenAt)
 	}
 	if d.Head.Cluster.Applied() {
 		c.Rollout = &roll

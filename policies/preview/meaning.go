@@ -50,8 +50,7 @@ func meaningOf(in Input, to Delivered, change crddiff.Diff, found []finding.Find
 func (m meaning) ask(in Input) snapshot.Ask {
 	ask := snapshot.Ask{CRD: m.change.Name, Versions: m.leaving, LabelKey: in.LabelKey, MaxAge: in.MaxAge}
 	if m.change.Head != nil {
-		labelled := m.change.Head.OptedIn()
-		ask.Storage, ask.HeadLabel = m.change.Head.Storage, &labelled
+		ask.Storage, ask.HeadLabel = m.change.Head.Storage, new(m.change.Head.OptedIn())
 	}
 	if m.gate != nil {
 		ask.Terms = &snapshot.Terms{Require: m.gate.Require, QuietPeriod: m.gate.QuietPeriod.Duration}

@@ -42,11 +42,15 @@ func (s *situation) guards() []guard {
 	return found
 }
 
+// guardsOf are those that hold just so well.
+func guardsOf(e enforcement) func(*situation) []guard {
+	return func(s *situation) []guard {
+		return slices.DeleteFunc(s.guards(), func(g guard) bool { return g.enforcement != e })
+	}
+}
+
 // gateNotEarlier: in one wave CRDs come before their objects, and in one Kustomization nothing is waited for.
 func gateNotEarlier(_ *situation, g guard) *finding.Finding {
-	if g.enforcement != notEarlier {
-		return nil
-	}
 	f := &finding.Finding{Severity: finding.Error, CRD: g.crd.Name, Place: g.gate.object.Place()}
 	f.Why, f.Mend = g.placing()
 	if g.gate.unit.Tool == "" && !inWaves(g.gate.unit) {
@@ -80,9 +84,6 @@ func (g guard) placing() (why, mend string) {
 
 // gateNotWaitedFor: a Kustomization is ready when it is applied, unless it is told to look at what it has applied.
 func gateNotWaitedFor(_ *situation, g guard) *finding.Finding {
-	if g.enforcement != notWaitedFor {
-		return nil
-	}
 	from := g.gate.unit
 	return &finding.Finding{
 		Severity: finding.Error, CRD: g.crd.Name, Place: from.By.Place("spec"),
@@ -93,9 +94,6 @@ func gateNotWaitedFor(_ *situation, g guard) *finding.Finding {
 
 // gateAtOtherCommit: only Kustomizations of one source wait for one another at the same commit.
 func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
-	if g.enforcement != atOtherCommit {
-		return nil
-	}
 	to := g.crd.node.unit
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("spec", "dependsOn"),
@@ -107,9 +105,6 @@ func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
 // applicationHealthUnknown: Argo CD does not wait for an Application in an app of apps unless argocd-cm has a health
 // check for it.
 func applicationHealthUnknown(_ *situation, g guard) *finding.Finding {
-	if g.enforcement != ifHealthIsKnown {
-		return nil
-	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.unit.By.Place("metadata", "annotations", waveAnnotation),
 		Why:  fmt.Sprintf("%s is applied after %s, with VersionRemoval %s, but Argo CD waits for an Application only if argocd-cm has a health check for it, and none is in this repository", g.crd.node.unit.Name, g.gate.unit.Name, g.gate.name()),

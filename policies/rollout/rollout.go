@@ -66,8 +66,7 @@ func (s *situation) steps() []Step {
 	for _, n := range s.order.nodes {
 		step := Step{Order: n.order, Tool: n.unit.Tool, Unit: n.unit.Name, After: slices.Clone(n.unit.DependsOn)}
 		if inWaves(n.unit) {
-			wave := n.slot.wave
-			step.Wave = &wave
+			step.Wave = new(n.slot.wave)
 			if phase := phases[n.slot.phase]; phase != inSync && len(n.objects) > 0 {
 				step.Phase = phase
 			}

@@ -129,19 +129,20 @@ func sourceMoved(s *situation) []finding.Finding {
 		if u.By == nil || was == nil || was.By == nil || isUnseen(s.base, was) && isUnseen(s.head, u) {
 			continue
 		}
-		for _, fields := range whereFrom {
-			if !reflect.DeepEqual(was.By.Field(fields...), u.By.Field(fields...)) {
-				findings = append(findings, moved(u, u.By, fields))
-			}
+		findings = append(findings, movedFields(u, was.By, u.By, whereFrom)...)
+		// Sources are often made by hand, and one that is called otherwise is found above.
+		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil {
+			findings = append(findings, movedFields(u, before, after, ofASource)...)
 		}
-		before, after := sourceOf(s.base, was), sourceOf(s.head, u)
-		if before == nil || after == nil {
-			continue // sources are often made by hand, and one that is called otherwise is found above
-		}
-		for _, fields := range ofASource {
-			if !reflect.DeepEqual(before.Field(fields...), after.Field(fields...)) {
-				findings = append(findings, moved(u, after, fields))
-			}
+	}
+	return findings
+}
+
+// movedFields are the fields that are not as they were.
+func movedFields(u *delivery.Unit, before, after *delivery.Object, all [][]string) (findings []finding.Finding) {
+	for _, fields := range all {
+		if !reflect.DeepEqual(before.Field(fields...), after.Field(fields...)) {
+			findings = append(findings, moved(u, after, fields))
 		}
 	}
 	return findings

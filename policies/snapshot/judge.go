@@ -11,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Ask is what a pull request wants.
@@ -92,8 +93,7 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 		Gate: describe(gate),
 	}
 	if crd.Objects != nil {
-		count := crd.Objects.Count
-		a.Objects = &count
+		a.Objects = new(crd.Objects.Count)
 	}
 	switch {
 	case situation.StillHolds(a.Verdict) && gate.ready():
@@ -153,7 +153,7 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 			situation.Remembered = gate.Proof
 		}
 		if gate.LastWriteAt != nil {
-			situation.LastWrite = earlier(*gate.LastWriteAt, s.TakenAt)
+			situation.LastWrite = slices.MinFunc([]time.Time{*gate.LastWriteAt, s.TakenAt}, time.Time.Compare)
 		}
 	}
 	if ask.Terms != nil {
@@ -167,9 +167,7 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 		InScope:     gate == nil || !gate.answered() || gate.Ready.Reason != v1alpha1.ReasonOutOfScope,
 		LabelOrigin: labelorigin.Of(crd.metadata(s.LabelKey), s.LabelKey),
 	}
-	for _, v := range crd.Versions {
-		situation.CRD.Versions = append(situation.CRD.Versions, verdict.Version{Name: v.Name, Served: v.Served})
-	}
+	situation.CRD.Versions = words.Of(crd.Versions, func(v Version) verdict.Version { return verdict.Version{Name: v.Name, Served: v.Served} })
 	situation.Migration = s.migration(crd, ask.Versions, gate)
 	return situation
 }
@@ -195,11 +193,4 @@ func describe(gate *Removal) *Gate {
 		return nil
 	}
 	return &Gate{Name: gate.id(), Ready: gate.ready()}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -87,15 +87,10 @@ func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error 
 	if err := o.print(report); err != nil {
 		return err
 	}
-	return o.TellAll(append(survey.Failed, verdict(report)))
-}
-
-// verdict is the error that decides the exit code.
-func verdict(report optin.Report) error {
-	if report.OK {
-		return nil
+	if !report.OK {
+		survey.Failed = append(survey.Failed, cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to mend; what and where is above, and --help says what the words mean"})
 	}
-	return cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to mend; what and where is above, and --help says what the words mean"}
+	return o.TellAll(survey.Failed)
 }
 
 func (o *optIn) print(report optin.Report) error {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
@@ -65,7 +66,10 @@ func (o *command) add(path string) error {
 	for _, c := range p.changes {
 		fmt.Fprintf(o.Out, "wrote %s\n", c.file)
 	}
-	o.tellLabelled(labelled, others)
+	fmt.Fprintf(o.Out, "labelled: %s\n", strings.Join(labelled, ", "))
+	if len(others) > 0 {
+		fmt.Fprintf(o.Out, "not labelled: %s\n", strings.Join(others, ", "))
+	}
 	return nil
 }
 
@@ -159,7 +163,7 @@ func (o *command) vendor(folder string) ([]byte, []change, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if k, err := parseKustomization(file, has); err != nil || !render.IsComponent(file) || !k.setsLabel(folder, o.LabelKey) {
+	if k, err := parseKustomization(file, has); err != nil || !render.IsComponent(file) || !desired.SetsLabel(k.node, folder, o.LabelKey) {
 		return nil, nil, fmt.Errorf("%s is there already and is not a Component that sets the label %s; name another folder with --folder", file, o.LabelKey)
 	}
 	if !o.selection.everything() && !bytes.Equal(has, want) {
@@ -192,11 +196,4 @@ func (o *command) foresee(dir string, patches []types.Patch) (labelled, others [
 		}
 	}
 	return labelled, others, nil
-}
-
-func (o *command) tellLabelled(labelled, others []string) {
-	fmt.Fprintf(o.Out, "labelled: %s\n", strings.Join(labelled, ", "))
-	if len(others) > 0 {
-		fmt.Fprintf(o.Out, "not labelled: %s\n", strings.Join(others, ", "))
-	}
 }

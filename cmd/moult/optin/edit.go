@@ -45,14 +45,9 @@ func (k kustomization) components() []string {
 	return words.Of(list, func(component *yaml.RNode) string { return component.YNode().Value })
 }
 
-// setsLabel tells whether a patch of its own sets the opt-in label.
-func (k kustomization) setsLabel(dir, labelKey string) bool {
-	return desired.SetsLabel(k.node, dir, labelKey)
-}
-
 // optsIn tells whether it, or a component that it lists, sets the opt-in label already.
 func (k kustomization) optsIn(dir, labelKey string) bool {
-	return k.setsLabel(dir, labelKey) || slices.ContainsFunc(k.components(), func(component string) bool {
+	return desired.SetsLabel(k.node, dir, labelKey) || slices.ContainsFunc(k.components(), func(component string) bool {
 		if strings.Contains(component, "/clusters/components/opt-in") {
 			return true // the one in Moult's repository
 		}
@@ -62,7 +57,7 @@ func (k kustomization) optsIn(dir, labelKey string) bool {
 			return false
 		}
 		listed, err := parseKustomization(component, content)
-		return err == nil && listed.setsLabel(folder, labelKey)
+		return err == nil && desired.SetsLabel(listed.node, folder, labelKey)
 	})
 }
 

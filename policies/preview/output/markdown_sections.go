@@ -153,7 +153,7 @@ func (o MarkdownOptions) stored(r preview.Report) []section {
 		}
 		seen++
 		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), codes(row.in.StoredVersions, 6),
-			objects(row.in), yesNo(row.in.Proved), text(gate(row.in), nameWidth))
+			objects(row.in), map[bool]string{true: "yes", false: "no"}[row.in.Proved], text(gate(row.in), nameWidth))
 	}
 	if seen == 0 {
 		return nil
@@ -166,13 +166,6 @@ func objects(in preview.InCluster) string {
 		return "not known"
 	}
 	return grouped(*in.Objects)
-}
-
-func yesNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
 }
 
 // gate is the VersionRemoval that is in the cluster already.

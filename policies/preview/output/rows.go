@@ -8,6 +8,7 @@ import (
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // row is what one CRD's change means in one cluster.
@@ -145,16 +146,11 @@ func known(r preview.Report, cluster string) bool {
 
 // columns are the names of all clusters: those that were given, and those that only a CRD names.
 func columns(r preview.Report) []string {
-	var names []string
-	for _, c := range r.Clusters {
-		names = appendOnce(names, c.Name)
-	}
+	names := words.Of(r.Clusters, func(c preview.Cluster) string { return c.Name })
 	for _, crd := range r.CRDs {
-		for _, in := range crd.Clusters {
-			names = appendOnce(names, in.Cluster)
-		}
+		names = append(names, words.Of(crd.Clusters, func(in preview.InCluster) string { return in.Cluster })...)
 	}
-	return names
+	return words.Distinct(names)
 }
 
 // appendNew appends a sentence unless it is empty or there already.

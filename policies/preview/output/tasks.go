@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/words"
@@ -25,10 +26,11 @@ func tasks(r preview.Report) []task {
 	everywhere := rows(r)
 	all.mend(r, finding.Error)
 	all.rewrite(r)
-	all.unblock(everywhere)
+	all.act(everywhere, func(in preview.InCluster) []v1alpha1.Blocker { return in.Blockers })
+	all.wait(everywhere)
 	all.learn(r, everywhere)
 	all.mend(r, finding.Warning)
-	all.heed(everywhere)
+	all.act(everywhere, func(in preview.InCluster) []v1alpha1.Blocker { return in.Warnings })
 	return all.tasks
 }
 
@@ -80,12 +82,16 @@ func foundAt(r preview.Report, place finding.Place) bool {
 	return place.File != "" && slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Place == place })
 }
 
-func (l *list) unblock(everywhere []row) {
+// act is what blockers or warnings ask of people.
+func (l *list) act(everywhere []row, of func(preview.InCluster) []v1alpha1.Blocker) {
 	for _, row := range everywhere {
-		for _, what := range actions(row.in.Blockers) {
+		for _, what := range actions(of(row.in)) {
 			l.add(what, row.crd.Name, row.in.Cluster)
 		}
 	}
+}
+
+func (l *list) wait(everywhere []row) {
 	for _, row := range everywhere {
 		if row.in.Verdict == preview.Blocked && slices.Equal(row.toDo, []string{waitForIt}) {
 			l.add(waitForIt, row.crd.Name, row.in.Cluster)
@@ -98,14 +104,6 @@ func (l *list) learn(r preview.Report, everywhere []row) {
 	for _, row := range everywhere {
 		if row.in.Verdict == preview.Unknown && row.delivered && !known(r, row.in.Cluster) {
 			l.add(lookAtIt, row.crd.Name, row.in.Cluster)
-		}
-	}
-}
-
-func (l *list) heed(everywhere []row) {
-	for _, row := range everywhere {
-		for _, what := range actions(row.in.Warnings) {
-			l.add(what, row.crd.Name, row.in.Cluster)
 		}
 	}
 }

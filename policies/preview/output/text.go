@@ -118,7 +118,7 @@ func (t *terminal) rollout(r preview.Report, c preview.Cluster) {
 			for _, i := range s.Items {
 				t.paragraph(indent, "", i.Label()+" "+i.Name+" "+i.About())
 				if waits := i.Waits(); waits != "" {
-					t.paragraph(indent, t.paint(i.Hold.color(), "→"), waits)
+					t.paragraph(indent, t.paint(holdColors[i.Hold], "→"), waits)
 				}
 			}
 			if s.Others > 0 {
@@ -128,18 +128,7 @@ func (t *terminal) rollout(r preview.Report, c preview.Cluster) {
 	}
 }
 
-func (h hold) color() string {
-	switch h {
-	case free, unsure:
-		return "33"
-	case shut, failing:
-		return "31"
-	case opening:
-		return "32"
-	case notHeld:
-	}
-	return ""
-}
+var holdColors = map[hold]string{free: "33", unsure: "33", shut: "31", failing: "31", opening: "32"}
 
 func (t *terminal) findings(r preview.Report) {
 	t.heading("FINDINGS")

@@ -174,16 +174,7 @@ func (s step) Waits() string {
 
 // Label says what kind of thing happens, about what happens to the object that is named between the two.
 func (i item) Label() string {
-	switch i.Role {
-	case rollout.Gate:
-		return "Gate"
-	case rollout.Removal:
-		return "Removal"
-	case rollout.Flip:
-		return "Flip"
-	case rollout.Changed:
-	}
-	return "Change"
+	return map[rollout.Role]string{rollout.Gate: "Gate", rollout.Removal: "Removal", rollout.Flip: "Flip", rollout.Changed: "Change"}[i.Role]
 }
 
 // About says what happens to the object.

@@ -167,10 +167,10 @@ func clusterName(name string) string {
 // "2 changed CRDs, seen from 3 clusters; changes: 2 warnings; all else: 1 error". All else are the findings and what stands
 // in the way in clusters.
 func scope(r preview.Report) string {
-	if len(r.CRDs) == 0 && len(r.Findings) == 0 {
-		return "no CRD changes"
-	}
 	said := "no CRD changes"
+	if len(r.CRDs) == 0 && len(r.Findings) == 0 {
+		return said
+	}
 	if len(r.CRDs) > 0 {
 		said = count(len(r.CRDs), "changed CRD")
 	}
