@@ -1,6 +1,7 @@
 package words
 
 import (
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -20,6 +21,15 @@ func TestOfManyNamesAFewAreListed(t *testing.T) {
 	g.Expect(Few(nil, 2)).To(BeEmpty())
 	g.Expect(Few([]string{"a", "b"}, 2)).To(Equal("a, b"))
 	g.Expect(Few([]string{"a", "b", "c", "d"}, 2)).To(Equal("a, b and 2 more"))
+	g.Expect(FewClauses([]string{"a, as it was", "b"}, 2)).To(Equal("a, as it was; b"))
+	g.Expect(FewClauses([]string{"a, as it was", "b", "c"}, 2)).To(Equal("a, as it was; b; and 1 more"))
+}
+
+func TestWhatIsSaidOfSomeThingsKeepsTheirOrder(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(Of([]int{2, 1, 2}, strconv.Itoa)).To(Equal([]string{"2", "1", "2"}))
+	g.Expect(Of(nil, strconv.Itoa)).To(BeNil())
+	g.Expect(Distinct([]string{"2", "1", "2"})).To(Equal([]string{"2", "1"}))
 }
 
 func TestALongTextIsClipped(t *testing.T) {
