@@ -3,6 +3,7 @@ package preview
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -24,13 +25,7 @@ type Pair struct {
 func Spread(whole, all Pair) []Pair {
 	s := &spread{first: whole}
 	base, head := s.readable(&all.Base, &s.first.Base), s.readable(&all.Head, &s.first.Head)
-	var names []string
-	for name := range base {
-		names = append(names, name)
-	}
-	for name := range head {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(base)), maps.Keys(head))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		s.add(name, pairsOf(base[name], head[name]))
