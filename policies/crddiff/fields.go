@@ -113,9 +113,16 @@ func (d *difference) removed(path string, a node) {
 			removal.Severity, removal.Why = finding.Warning, "objects keep it, as an entry of a map with other rules"
 		}
 	}
+	if inStatus(path) && removal.Severity == finding.Error {
+		removal.Severity = finding.Warning
+		removal.Why = "the API server drops it from every object; its controller writes the status anew, and clients that read the field no longer find it"
+	}
 	removal.Why += more(d.gone[path], "goes", "go")
 	d.add(removal)
 }
+
+// inStatus tells whether a field is in what a controller can find out again, by the conventions of the API.
+func inStatus(path string) bool { return path == "status" || strings.HasPrefix(path, "status.") }
 
 // more says how much a change of a field brings with it.
 func more(count int, one, many string) string {

@@ -3,6 +3,7 @@ package crddiff
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -54,6 +55,9 @@ func limit[T cmp.Ordered](f field, name string, from, to *T, tighter func(a, b T
 func said[T any](name string, limit *T) string {
 	if limit == nil {
 		return ""
+	}
+	if number, ok := any(*limit).(float64); ok {
+		return name + " " + strconv.FormatFloat(number, 'f', -1, 64)
 	}
 	return fmt.Sprintf("%s %v", name, *limit)
 }

@@ -17,6 +17,10 @@ func (f field) structure() {
 		f.add(MapTypeChanged, finding.Warning, from, to, "server-side apply merges it in another way, so a manager may overwrite what another one owns")
 	}
 	switch was, is := keepsUnknown(f.a), keepsUnknown(f.b); {
+	case was && !is && f.hasNone():
+		f.add(UnknownFieldsPruned, finding.Info, "", "", "it has no fields that could be dropped")
+	case was && !is && f.keepsEntries():
+		f.add(UnknownFieldsPruned, finding.Info, "", "", "every field is kept as an entry of the map; values of another type are refused")
 	case was && !is:
 		f.add(UnknownFieldsPruned, finding.Error, "", "", "what the schema does not name is dropped from every object when it is read, and for good when it is written")
 	case !was && is:
@@ -29,6 +33,19 @@ func (f field) structure() {
 		}
 		f.add(EmbeddedResourceChanged, severity, strconv.FormatBool(f.a.XEmbeddedResource), strconv.FormatBool(f.b.XEmbeddedResource), why)
 	}
+}
+
+// hasNone tells whether a value has no fields, before and after.
+func (f field) hasNone() bool { return isScalar(f.a) && isScalar(f.b) }
+
+func isScalar(s *schema) bool {
+	return s.XIntOrString || slices.Contains([]string{"string", "integer", "number", "boolean"}, s.Type)
+}
+
+// keepsEntries tells whether it is a map whose values have nothing that could be dropped.
+func (f field) keepsEntries() bool {
+	values, isMap := f.after[each(f.path, "{*}")]
+	return isMap && (isScalar(values.schema) || keepsUnknown(values.schema))
 }
 
 func keepsUnknown(s *schema) bool {

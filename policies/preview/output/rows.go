@@ -109,7 +109,11 @@ func (r row) severities(found []finding.Finding) []finding.Severity {
 }
 
 func toDo(r preview.Report, crd preview.ChangedCRD, in preview.InCluster) []string {
-	said := actions(slices.Concat(in.Blockers, in.Warnings))
+	var said []string
+	if in.Reason == preview.ReasonClusterUnknown && !known(r, in.Cluster) {
+		said = []string{lookAtIt} // all else comes after it
+	}
+	said = append(said, actions(slices.Concat(in.Blockers, in.Warnings))...)
 	for _, f := range r.Findings {
 		if f.Severity != finding.Info && f.CRD == crd.Name && (f.Cluster == in.Cluster || f.Cluster == "") {
 			said = appendNew(said, plain(f.Mend))
