@@ -62,7 +62,7 @@ func (r *Report) safely() string {
 	var removals []string
 	for _, crd := range r.CRDs {
 		if len(crd.Removed) > 0 {
-			removals = append(removals, strings.Join(crd.Removed, ", ")+" from "+crd.Name)
+			removals = append(removals, strings.Join(crd.Removed, ", ")+" of "+crd.Name)
 		}
 	}
 	switch {
@@ -71,7 +71,7 @@ func (r *Report) safely() string {
 	case len(removals) == 0:
 		return "no version leaves, and nothing that is stored is lost"
 	default:
-		return "removing " + strings.Join(slices.Compact(removals), " and ") + " breaks nothing"
+		return "no object is stored at " + strings.Join(slices.Compact(removals), " or ")
 	}
 }
 

@@ -38,7 +38,7 @@ func nothing() preview.Report {
 
 func safe() preview.Report {
 	r := nothing()
-	r.Sentence = "removing v1alpha1 from widgets.example.com breaks nothing in any cluster"
+	r.Sentence = "no object is stored at v1alpha1 of widgets.example.com"
 	r.Clusters = []preview.Cluster{
 		cluster("clusters/production", "snapshot production.json", argoCD(-1, 0)),
 		cluster("clusters/staging", "context staging", flux()),
