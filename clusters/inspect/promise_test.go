@@ -167,8 +167,8 @@ func TestWithoutMoultACleanListIsNotBelieved(t *testing.T) {
 	w := newWorld(t)
 	w.install(w.widgets().OptedIn(), 12)
 	w.Flip("v1")
-	w.Expect(words(w.judge(w.take(cp.Config)))).To(HavePrefix("unknown: nobody has proved"))
+	w.Expect(words(w.judge(w.take(cp.Config)))).To(HavePrefix("unknown: it is not proved"))
 	w.Expect(running.Client(t, cp.Config).Status().Patch(t.Context(), w.Live(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"storedVersions":["v1"]}}`)))).To(Succeed())
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 12}))
-	w.Expect(words(w.judge(w.take(cp.Config)))).To(HavePrefix("unknown: nobody has proved"))
+	w.Expect(words(w.judge(w.take(cp.Config)))).To(HavePrefix("unknown: it is not proved"))
 }

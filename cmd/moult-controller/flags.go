@@ -33,7 +33,7 @@ type flags struct {
 	version         bool
 }
 
-// errUsage is the error of a command line that cannot be meant; it has said what to do.
+// errUsage is the error of a wrong command line; it has said what to do.
 var errUsage = errors.New("see moult-controller --help")
 
 const usage = `moult-controller rewrites every stored object of CustomResourceDefinitions labelled
@@ -45,7 +45,7 @@ Usage:
   moult-controller [flags]
 
 The cluster is that of $KUBECONFIG, or the one this runs in. Exit codes: 0 after a
-signal, 1 if it cannot go on, 2 if the flags cannot be meant.
+signal, 1 if it cannot go on, 2 if the flags are wrong.
 
 Flags:
 %s`

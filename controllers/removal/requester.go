@@ -62,7 +62,7 @@ func (r *requester) wake(ctx context.Context, removal *v1alpha1.VersionRemoval) 
 	select {
 	case r.opened <- removal.DeepCopy():
 	default:
-		ctrl.LoggerFrom(ctx).Info("too many gates open at once, nobody is asked to reconcile", "removal", client.ObjectKeyFromObject(removal))
+		ctrl.LoggerFrom(ctx).Info("too many gates open at once; no tool was asked to reconcile", "removal", client.ObjectKeyFromObject(removal))
 	}
 }
 

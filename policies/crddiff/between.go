@@ -54,7 +54,7 @@ func (c *comparison) gone(from, to string) string {
 	if c.converts() {
 		return fmt.Sprintf("%s has it and %s does not: the conversion webhook has to carry it", from, to)
 	}
-	return fmt.Sprintf("%s has it and %s does not, and nothing converts: a client that reads an object at %s does not see it, and drops it by writing the object back", from, to, to)
+	return fmt.Sprintf("%s has it, %s does not, and nothing converts: a client that reads an object at %s does not see the field, and drops it when it writes the object", from, to, to)
 }
 
 // losses tells what a version that was stored, or that goes, has and the storage version has not. Nothing else looks at

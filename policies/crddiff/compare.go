@@ -25,7 +25,7 @@ func Compare(base, head *definition, labelKey string) Diff {
 		diff.Name, diff.Kind = base.Name, base.Spec.Names.Kind
 		c.add(Change{
 			Rule: CRDRemoved, Severity: finding.Warning,
-			Why: "nothing updates it any more; if somebody or a tool that prunes deletes it, all its objects are deleted with it",
+			Why: "nothing updates it any more; deleting it, for example by a tool that prunes, deletes all its objects",
 		})
 	default:
 		diff.Name, diff.Kind = head.Name, head.Spec.Names.Kind

@@ -148,7 +148,7 @@ func plainly(some []schema) []schema {
 func (f field) rest() {
 	from, to := leftover(f.a), leftover(f.b)
 	if from != to {
-		f.add(SchemaChanged, finding.Warning, cut(from), cut(to), "what it does to objects cannot be told; apiextensions.k8s.io/v1 does not allow most of what has no name here")
+		f.add(SchemaChanged, finding.Warning, cut(from), cut(to), "its effect on objects is not known; apiextensions.k8s.io/v1 allows few fields that this comparison does not know")
 	}
 }
 

@@ -357,7 +357,7 @@ func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
 			g.Expect(r.Outcome != Passed || r.Evidence != "").To(BeTrue(), string(r.ID))
 		}
 	}
-	g.Expect(Examine(unknown).Checks[0].Evidence).To(Equal("nothing says that the label is only on the live objects, nor that it is in Git"))
+	g.Expect(Examine(unknown).Checks[0].Evidence).To(Equal("the CRDs do not show whether the label is in Git"))
 }
 
 func TestAnOldKubernetesIsToldWithAllThatItLacks(t *testing.T) {

@@ -40,7 +40,7 @@ func labelInGit(c ClusterState) Result {
 		}
 		return []finding.Finding{f}
 	})}
-	r.Evidence = "nothing says that the label is only on the live objects, nor that it is in Git"
+	r.Evidence = "the CRDs do not show whether the label is in Git"
 	if len(from) > 0 {
 		r.Evidence = fmt.Sprintf("the label is in what is applied by %s", strings.Join(slices.Sorted(maps.Keys(from)), ", "))
 	}

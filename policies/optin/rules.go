@@ -88,7 +88,7 @@ func reachesNothing(c check) []Found {
 		if patch.Reached > 0 && !patch.TakesOff {
 			continue
 		}
-		why := fmt.Sprintf("a patch sets the label %s on CRDs, and the build of %s has none that it matches", c.LabelKey, c.unit.Build())
+		why := fmt.Sprintf("a patch for the label %s matches no CRD in the build of %s", c.LabelKey, c.unit.Build())
 		mend := "correct its target, list it where the CRDs are built, or remove it"
 		if patch.Reached > 0 {
 			why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())

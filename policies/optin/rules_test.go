@@ -146,7 +146,7 @@ func TestAPatchThatTakesTheLabelOffSaysSo(t *testing.T) {
 	off, missed := delivery.Patch{File: "a.yaml", TakesOff: true, Reached: 1}, delivery.Patch{File: "b.yaml", TakesOff: true}
 	g.Expect(Check(&delivery.Unit{Patches: []delivery.Patch{off, missed}}, Question{LabelKey: key})).To(ConsistOf(
 		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Mend", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
-		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "b.yaml"), HaveField("Why", ContainSubstring("has none that it matches"))),
+		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "b.yaml"), HaveField("Why", ContainSubstring("matches no CRD"))),
 	))
 }
 

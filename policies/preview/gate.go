@@ -32,9 +32,9 @@ func (m meaning) waiting(in InCluster) InCluster {
 	if len(in.Blockers) > 0 {
 		return in
 	}
-	action := "wait: Moult is at it; then take another snapshot"
+	action := "wait: the migration is running; then take another snapshot"
 	if m.gated() {
-		action = "wait: Moult is at it; merged now, the VersionRemoval holds the removal back until it is done"
+		action = "wait: the migration is running. If merged now, the VersionRemoval holds the removal until the migration is done"
 	}
 	in.Blockers = []v1alpha1.Blocker{{Kind: in.Reason, Message: in.Sentence, Action: action}}
 	return in
@@ -55,7 +55,7 @@ func (m meaning) repair(in InCluster) InCluster {
 	case m.sound():
 		action = "merge: the VersionRemoval has the entries moved first, then the version goes"
 	case m.asked():
-		action = "let the CRD wait for the VersionRemoval of this pull request: Moult moves the entries when that asks, and the version may go after that"
+		action = "make the CRD wait for the VersionRemoval of this pull request; Moult then moves the entries, and the version may go afterwards"
 	}
 	in.Blockers = []v1alpha1.Blocker{{Kind: in.Reason, Message: in.Sentence, Action: action}}
 	return in

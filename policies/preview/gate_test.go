@@ -76,7 +76,7 @@ func TestManagedFieldsAreMovedOnlyWhereAVersionRemovalAsks(t *testing.T) {
 	const (
 		merge = "merge: the VersionRemoval has the entries moved first, then the version goes"
 		add   = "add a VersionRemoval for v1alpha1 of widgets.example.com: Moult moves the entries when one asks"
-		mend  = "let the CRD wait for the VersionRemoval of this pull request: Moult moves the entries when that asks, and the version may go after that"
+		mend  = "make the CRD wait for the VersionRemoval of this pull request; Moult then moves the entries, and the version may go afterwards"
 		none  = "Moult moves such entries when a VersionRemoval asks for it, and none is seen in the cluster"
 	)
 	for name, c := range map[string]struct {
@@ -98,9 +98,9 @@ func TestManagedFieldsAreMovedOnlyWhereAVersionRemovalAsks(t *testing.T) {
 		"nobody has looked": {unread, crds(crd("v1")), preview.Blocked, preview.ReasonOwnershipNotRepaired,
 			"every object is stored at v1, but nobody has looked whether managedFields name v1alpha1; " + none, add},
 		"a VersionRemoval in the cluster asks": {asked(owned()), crds(crd("v1")), preview.Blocked, v1alpha1.ReasonRepairingOwnership,
-			"looking for managedFields that still name v1alpha1 and moving them", "wait: Moult is at it; then take another snapshot"},
+			"looking for managedFields that still name v1alpha1 and moving them", "wait: the migration is running; then take another snapshot"},
 		"one in the cluster asks, and the gate is sound": {asked(owned()), behind(true, false, "v1alpha1"), preview.Warned, v1alpha1.ReasonRepairingOwnership,
-			"and moving them", "wait: Moult is at it; merged now, the VersionRemoval holds the removal back until it is done"},
+			"and moving them", "wait: the migration is running. If merged now, the VersionRemoval holds the removal until the migration is done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

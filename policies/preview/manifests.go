@@ -82,7 +82,7 @@ func mendManifest(conversion string) string {
 	if conversion == "None" {
 		return "`moult rewrite` writes it at the storage version"
 	}
-	return "write it at the storage version; what has to change in it only the conversion webhook knows"
+	return "write it at the storage version by hand, because a webhook converts it; `kubectl get -o yaml` shows the converted object"
 }
 
 // addManifests lists what the files of the repository still say, and warns of what no finding names already.

@@ -129,16 +129,16 @@ func (m meaning) said(o outcome) InCluster {
 	case adopted:
 		return m.says(Warned, ReasonAdopted, "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known")
 	case maybeAdopted:
-		return m.says(Unknown, ReasonClusterUnknown, "the CRD is new in Git, and whether the cluster has it already, with other versions, is not in the snapshot: take one that knows of it")
+		return m.says(Unknown, ReasonClusterUnknown, "the CRD is new in Git, and the snapshot does not show whether the cluster has it already; take a snapshot that includes it")
 	case clusterUnknown:
 		return m.says(Unknown, ReasonClusterUnknown, "what the cluster stores is not known: give the preview a snapshot of it, or its context")
 	case goneFromSight:
 		i := slices.IndexFunc(m.to.Head.Cluster.Units, (*delivery.Unit).Incomplete)
-		return m.says(Unknown, ReasonUnseen, fmt.Sprintf("the CRD is no longer in what can be seen, and what %s applies is not all in this repository, or cannot be built", m.to.Head.Cluster.Units[i].Name))
+		return m.says(Unknown, ReasonUnseen, fmt.Sprintf("the CRD is no longer among the manifests, but %s also applies manifests that are not in this repository or cannot be built", m.to.Head.Cluster.Units[i].Name))
 	case goneSomewhere:
 		return m.says(Unknown, ReasonClusterUnknown, noLongerInGit)
 	case goneUnowned:
-		return m.says(Unknown, ReasonUnseen, "the CRD is no longer there, and nobody says what applies the rest: Helm, or a tool that prunes, deletes it with all its objects")
+		return m.says(Unknown, ReasonUnseen, "the CRD is no longer in the manifests, and it is not known which tool applies them; Helm, or a tool that prunes, deletes the CRD with all its objects")
 	case left:
 		return m.says(Warned, ReasonGone, noLongerInGit)
 	case unanswered:

@@ -87,7 +87,7 @@ func (d Delivered) refusals(crd *apiextensionsv1.CustomResourceDefinition, refus
 		}
 		if beyond := n - mostRefusals; beyond > 0 {
 			last := found[len(found)-1]
-			last.Why = fmt.Sprintf("the API server has %d more objections to the CRD; those that are told are the first", beyond)
+			last.Why = fmt.Sprintf("the API server has %d more objections to the CRD; only the first are listed", beyond)
 			found = append(found, last)
 		}
 	}
@@ -102,7 +102,7 @@ func (d Delivered) refusal(crd string, r refusal.Refusal) finding.Finding {
 	}
 	if r.Known {
 		f.Rule, f.Severity = CRDRefusedBefore, finding.Warning
-		f.Why = fmt.Sprintf("the CRD was like this before, and a Kubernetes API server of today refuses it: %s: %s", where(r), r.Said)
+		f.Why = fmt.Sprintf("the CRD had this fault before the pull request, and a current API server refuses it: %s: %s", where(r), r.Said)
 		f.Mend = "see with `kubectl apply --dry-run=server` whether the cluster's API server accepts it"
 	}
 	return f

@@ -54,12 +54,12 @@ func TestWhatTheAPIServerRefusesIsNeverSafe(t *testing.T) {
 		"more than anybody reads": {d: preview.Delivered{Base: crds(crd("v1")), Head: crds(faulty(30, "v1"))}, want: preview.Blocked, refused: 11, severity: finding.Error, rule: preview.CRDRefused,
 			why: "the API server has 20 more objections to the CRD"},
 		"a CRD that was so before": {d: preview.Delivered{Base: crds(faulty(1, "v1")), Head: crds(annotated(faulty(1, "v1"), "team", "blue"))}, want: preview.Warned, refused: 1, severity: finding.Warning, rule: preview.CRDRefusedBefore,
-			why: "the CRD was like this before, and a Kubernetes API server of today refuses it: `spec.validation"},
+			why: "the CRD had this fault before the pull request, and a current API server refuses it: `spec.validation"},
 		"a CRD that does not change": {d: preview.Delivered{Base: crds(faulty(1, "v1")), Head: crds(faulty(1, "v1"))}, want: preview.Safe},
 		"nothing but a field that no CRD has": {d: preview.Delivered{Base: crds(crd("v1")), Head: undeclared("spec.versions[0].storag", crd("v1"))}, want: preview.Blocked, refused: 1, severity: finding.Error, rule: preview.CRDRefused,
 			why: "the API server refuses the CRD: `spec.versions[0].storag` (v1): field not declared in schema"},
 		"a field that no CRD has, as before": {d: preview.Delivered{Base: undeclared("spec.foo", crd("v1")), Head: undeclared("spec.foo", annotated(crd("v1"), "team", "blue"))}, want: preview.Warned, refused: 1, severity: finding.Warning, rule: preview.CRDRefusedBefore,
-			why: "the CRD was like this before, and a Kubernetes API server of today refuses it: `spec.foo`: field not declared in schema"},
+			why: "the CRD had this fault before the pull request, and a current API server refuses it: `spec.foo`: field not declared in schema"},
 		"nothing but a finalizer, which is none": {d: preview.Delivered{Base: crds(crd("v1")), Head: crds(func() *apiextensionsv1.CustomResourceDefinition {
 			c := crd("v1")
 			c.Finalizers = []string{"foo bar"}

@@ -73,12 +73,12 @@ func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 		f := finding.Finding{
 			Rule: BaseNotBuilt, Severity: finding.Warning, Cluster: d.Name,
 			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
-			Mend: "see to what it holds yourself, or repair it with a pull request of its own first",
+			Mend: "check its content yourself, or repair it first in a pull request of its own",
 		}
 		if still := failsAlike(unit, d.Head.Cluster); still != nil {
 			f.Rule = NeitherBuilt
 			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
-			f.Mend = "render it where it can be built, and give the preview that on standard input"
+			f.Mend = "render it where it can be built, and pass the result to the preview on standard input"
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool {
 				return f.Rule == delivery.BuildFailed && f.Why == still.WhyNotBuilt()
 			})

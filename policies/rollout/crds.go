@@ -67,7 +67,7 @@ func labelDropped(s *situation, crd changedCRD) *finding.Finding {
 	}
 	if len(s.gatesOn(crd.Name)) > 0 {
 		f.Severity = finding.Error
-		f.Why += "; its VersionRemoval then stalls, and what waits for it, the label's return included, waits for ever"
+		f.Why += "; its VersionRemoval then stalls, and everything that waits for it waits for ever, including a commit that puts the label back"
 	}
 	return f
 }

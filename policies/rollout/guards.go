@@ -98,7 +98,7 @@ func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("spec", "dependsOn"),
 		Why:  fmt.Sprintf("%s may apply this commit while %s is still Ready at the one before, without VersionRemoval %s: %s", to.Name, g.gate.unit.Name, g.gate.name(), g.why),
-		Mend: "let both be of the same source, without readyExpr",
+		Mend: "give both the same source, and remove readyExpr",
 	}
 }
 
@@ -120,7 +120,7 @@ func gateUnchanged(s *situation, g guard) *finding.Finding {
 	}
 	f := &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.object.Place("spec"),
-		Why:  fmt.Sprintf("VersionRemoval %s is as it was before this commit, and a sync that applies only what differs does not wait for it", g.gate.name()),
+		Why:  fmt.Sprintf("this commit does not change VersionRemoval %s, and a sync that applies only differences does not wait for it", g.gate.name()),
 		Mend: "change its spec in the commit that removes the version, or make another one under a new name",
 	}
 	if syncOption(g.gate.unit, "ApplyOutOfSyncOnly=true") {

@@ -20,7 +20,7 @@ func serverSideDiffStops(s *situation, crd changedCRD) *finding.Finding {
 	if !crd.Base.OptedIn() {
 		return &finding.Finding{
 			Severity: finding.Error, CRD: crd.Name, Place: place,
-			Why:  fmt.Sprintf("with ServerSideDiff=true (%s) nothing of this commit is applied while %s is a stored version, the opt-in label neither: it stays so forever", by, list(crd.Removed)),
+			Why:  fmt.Sprintf("with ServerSideDiff=true (%s) nothing of this commit is applied while %s is a stored version. The opt-in label is not applied either, so this never ends", by, list(crd.Removed)),
 			Mend: "opt the CRD in with a commit of its own, before this one",
 		}
 	}
@@ -93,7 +93,7 @@ func retriesOldCommit(_ *situation, g guard) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Info, CRD: g.crd.Name, Place: by.Place("spec", "syncPolicy", "retry"),
-		Why:  fmt.Sprintf("if the sync of %s fails, Argo CD tries this very commit again, and the one that repairs it comes after the last retry", g.gate.unit.Name),
+		Why:  fmt.Sprintf("if the sync of %s fails, Argo CD retries this commit; a commit that repairs it is applied only after the last retry", g.gate.unit.Name),
 		Mend: "set spec.syncPolicy.retry.refresh: true",
 	}
 }
@@ -110,7 +110,7 @@ func timeoutTooShort(_ *situation, g guard) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: u.By.Place("spec", field),
-		Why:  fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s), which takes 90 seconds after the storage version has changed and then as long as the objects take; until then it fails again and again", u.Name, length, g.gate.name(), field),
+		Why:  fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s). The VersionRemoval takes 90 seconds after the change of the storage version, plus the time for the objects; until then %s fails repeatedly", u.Name, length, g.gate.name(), field, u.Name),
 		Mend: "set spec.timeout to 10m or more, and spec.retryInterval to what you would wait after that",
 	}
 }

@@ -45,7 +45,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	}
 	for _, u := range s.base.Unseen {
 		if _, there := after[u.Name]; !there {
-			add(u, unitBy(s.head, u), "is not there any more, or can be seen from now on, and what CRDs it has brought is not known")
+			add(u, unitBy(s.head, u), "is gone, or can be seen from now on; it is not known which CRDs it brought")
 		}
 	}
 	return append(findings, inputsChanged(s)...)
@@ -153,7 +153,7 @@ func moved(u *delivery.Unit, by *delivery.Object, fields []string) finding.Findi
 		Severity: finding.Warning, Place: by.Place(fields...),
 		Why: fmt.Sprintf("%s takes what it applies from another place or revision, or applies it to another cluster, than before (%s of %s %s), and this preview looks at this repository only",
 			u.Name, strings.Join(fields, "."), by.GetKind(), by.GetName()),
-		Mend: "see to it that what is there is what is here, or change it by a pull request of its own",
+		Mend: "check that the new place has the same content, or make this change in a pull request of its own",
 	}
 }
 
@@ -198,8 +198,8 @@ func inputsChanged(s *situation) []finding.Finding {
 		first := units[name][0]
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, Place: first.By.Place("spec"),
-			Why:  fmt.Sprintf("%s changes, and decides what arrives of %s, which this preview does not follow", name, words.Few(words.Of(units[name], func(u *delivery.Unit) string { return u.Name }), 3)),
-			Mend: "see to it that all that is applied still arrives, or change it by a pull request of its own",
+			Why:  fmt.Sprintf("%s changes; it decides which manifests of %s are applied, and this preview cannot see that", name, words.Few(words.Of(units[name], func(u *delivery.Unit) string { return u.Name }), 3)),
+			Mend: "check that the same manifests are still applied, or make this change in a pull request of its own",
 		})
 	}
 	return findings

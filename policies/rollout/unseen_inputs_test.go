@@ -17,12 +17,12 @@ func TestWhatDecidesAboutUnitsUnseenLeavesItUnknown(t *testing.T) {
 		why              string
 	}{
 		"the same":      {base: map[string]string{ignored: "a"}, head: map[string]string{ignored: "a"}, units: []string{crds}},
-		"it comes":      {head: map[string]string{ignored: "a"}, units: []string{crds}, why: ignored + " changes, and decides what arrives of flux-system/crds"},
-		"it goes":       {base: map[string]string{ignored: "a"}, units: []string{crds}, why: ignored + " changes, and decides"},
-		"it changes":    {base: map[string]string{ignored: "a"}, head: map[string]string{ignored: "b"}, units: []string{crds}, why: ignored + " changes, and decides"},
-		"for all units": {head: map[string]string{ignored: "a"}, units: []string{"entry", "flux-system/gates", crds}, why: "of entry, flux-system/gates, flux-system/crds, which"},
+		"it comes":      {head: map[string]string{ignored: "a"}, units: []string{crds}, why: ignored + " changes; it decides which manifests of flux-system/crds are applied"},
+		"it goes":       {base: map[string]string{ignored: "a"}, units: []string{crds}, why: ignored + " changes; it decides"},
+		"it changes":    {base: map[string]string{ignored: "a"}, head: map[string]string{ignored: "b"}, units: []string{crds}, why: ignored + " changes; it decides"},
+		"for all units": {head: map[string]string{ignored: "a"}, units: []string{"entry", "flux-system/gates", crds}, why: "of entry, flux-system/gates, flux-system/crds are applied"},
 		"both unseen":   {edits: elsewhere, headEdits: elsewhere, base: map[string]string{ignored: "a"}, head: map[string]string{ignored: "b"}, units: []string{crds}},
-		"a new entry":   {edits: []string{"=== entry", "=== git:main"}, headEdits: []string{"=== entry", "=== ."}, head: map[string]string{ignored: "a"}, units: []string{"git:main", "."}, why: "of ., which"},
+		"a new entry":   {edits: []string{"=== entry", "=== git:main"}, headEdits: []string{"=== entry", "=== ."}, head: map[string]string{ignored: "a"}, units: []string{"git:main", "."}, why: "of . are applied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -100,7 +100,7 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 		a.Verdict = remembered(situation, gate)
 	case situation.Migration == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
 		a.Known = false
-		a.Why = fmt.Sprintf("nobody has proved at which version the objects of %s are stored, and nothing in the snapshot shows that Moult runs in this cluster; install it, or migrate once with `moult migrate %[1]s`, and take the snapshot again", crd.Name)
+		a.Why = fmt.Sprintf("it is not proved at which version the objects of %s are stored, and the snapshot shows no Moult in this cluster; install Moult, or run `moult migrate %[1]s` once, and take the snapshot again", crd.Name)
 	case a.Rule == verdict.OwnershipNotRepaired:
 		a.RepairOnly = situation.Migration.Evidence.Survey.Failure == nil
 	}

@@ -93,8 +93,8 @@ func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
 		ask      Ask
 		why      string
 	}{
-		"no Moult, and a clean list":              {with(silent), ask, "install it, or migrate once with `moult migrate widgets.example.com`"},
-		"the condition is another Moult's":        {with(crd(func(c *CRD) { c.Conditions[1].Ours = false })), ask, "nobody has proved"},
+		"no Moult, and a clean list":              {with(silent), ask, "install Moult, or run `moult migrate widgets.example.com` once"},
+		"the condition is another Moult's":        {with(crd(func(c *CRD) { c.Conditions[1].Ours = false })), ask, "it is not proved"},
 		"the snapshot is of other CRDs":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{"gadgets.example.com"} }), ask, "taken of other CRDs (gadgets.example.com)"},
 		"CRDs could not be listed":                {with(unread(CRDs, "", "it takes list on customresourcedefinitions")), ask, "it takes list on customresourcedefinitions"},
 		"the CRD could not be read":               {with(unread(OneCRD, widgets, "it takes get")), ask, "whether the cluster has widgets.example.com is not known: it takes get"},

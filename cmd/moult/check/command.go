@@ -16,7 +16,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
   opt-in   CRDs carry the opt-in label when they leave Git, and keep it
   markers  Go types of storage versions carry the marker that makes the label
-  argocd   Argo CD has been told about VersionRemovals; Flux knows by itself
+  argocd   Argo CD has the health check for VersionRemovals; Flux needs none
 
 Exit codes: 0 in place, 1 not in place, 2 the question could not be answered.`,
 	}

@@ -72,7 +72,7 @@ func contradicts(file, dir string, flags, chosen, labelled []string) error {
 		return cli.NotDone{Sentence: fmt.Sprintf("%s builds no CRD that %s matches, so nothing was written; %s sets the label already, on %s",
 			dir, strings.Join(flags, " and "), file, strings.Join(labelled, ", "))}
 	case len(without) > 0:
-		return cli.NotDone{Sentence: fmt.Sprintf("%s sets the label already, by a choice of its own, so %s was not applied and nothing was written; %s does not carry the label; change that choice, or take it out and run this again",
+		return cli.NotDone{Sentence: fmt.Sprintf("%s already sets the label on CRDs that it chooses itself, so %s was not applied and nothing was written; %s does not carry the label. Change that choice, or remove it and run this again",
 			file, strings.Join(flags, " and "), strings.Join(without, ", "))}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (o *command) arguments(c *cobra.Command, args []string) error {
 	case o.print != "" && !slices.Contains(snippets, o.print):
 		return fmt.Errorf("--print %s is none of %s", o.print, strings.Join(snippets, ", "))
 	case o.print != "" && (len(args) > 0 || o.dryRun || o.folder != "" || o.ref != ""):
-		return errors.New("--print writes nothing, so it takes no PATH and neither --dry-run, --folder nor --ref")
+		return errors.New("--print cannot be combined with PATH, --dry-run, --folder or --ref, because it writes nothing")
 	case o.print == "" && len(args) != 1:
 		return fmt.Errorf("name one PATH, the folder of a kustomization, or print with --print; see %s --help", c.CommandPath())
 	case o.ref != "" && (o.folder != "" || !o.selection.everything()):

@@ -271,7 +271,7 @@ func TestOptInRefuses(t *testing.T) {
 		"a reference and a choice":     {[]string{"crds", "--ref", "v1", "--crds", "x"}, "--ref refers to the Component as it is"},
 		"a pattern that is none":       {[]string{"crds", "--crds", "("}, "--crds is no regular expression"},
 		"an unknown snippet":           {[]string{"--print", "helm"}, "--print helm is none of patch, component, argocd, flux"},
-		"printing somewhere":           {[]string{"crds", "--print", "flux"}, "--print writes nothing"},
+		"printing somewhere":           {[]string{"crds", "--print", "flux"}, "--print cannot be combined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -33,7 +33,7 @@ func (p *command) askForEntries(s *sides) error {
 		return nil
 	}
 	slices.Sort(found)
-	return fmt.Errorf("what Flux or Argo CD applies begins in %s, and a cluster gets what its entry point leads to, not all that lies here; run `%s`, or give --entry . to take all of it for one cluster",
+	return fmt.Errorf("this folder has entry points of clusters: %s; run `%s`, or use --entry . to take the whole folder for one cluster",
 		strings.Join(found, ", "), p.commandWith(found))
 }
 

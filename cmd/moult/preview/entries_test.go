@@ -29,7 +29,7 @@ func TestAWholeRepositoryIsNoCluster(t *testing.T) {
 		want  string
 	}{
 		"several clusters": {all, []string{"--base", ".", "--head", "."},
-			"begins in clusters/production, clusters/staging, and a cluster gets what its entry point leads to, not all that lies here; run `moult preview --base . --head . --entry clusters/production --entry clusters/staging`, or give --entry ."},
+			"has entry points of clusters: clusters/production, clusters/staging; run `moult preview --base . --head . --entry clusters/production --entry clusters/staging`, or use --entry ."},
 		"with all that was asked for": {all, []string{"--base", ".", "--head", ".", "--snapshot", "staging.yaml", "--snapshot", "prod.yaml", "-o", "markdown=my comment.md", "--fail-on", "warning"},
 			"--entry clusters/staging --snapshot staging=staging.yaml --snapshot ENTRY=prod.yaml --output 'markdown=my comment.md' --fail-on warning`"},
 		"one cluster": {one, []string{"--base", "crds", "--head", "."}, "run `moult preview --base crds --head . --entry clusters/only`"},
@@ -65,7 +65,7 @@ func TestWhatCannotBeSeenIsUnknownOnlyWhereItChanges(t *testing.T) {
 		"a chart as it was":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("1.0.0")}, exitSafe, "NotFollowed"},
 		"a chart of a version": {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("2.0.0")}, exitUnknown, "HelmRelease widgets/widgets changes"},
 		"a new chart":          {map[string]string{}, map[string]string{"h.yaml": release("1.0.0")}, exitUnknown, "HelmRelease widgets/widgets is new"},
-		"a chart that goes":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{}, exitUnknown, "HelmRelease widgets/widgets is not there any more"},
+		"a chart that goes":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{}, exitUnknown, "HelmRelease widgets/widgets is gone, or can be seen from now on"},
 		"a chart in Git":       {map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: b"}, map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: c"}, exitUnknown, "HelmRelease widgets/widgets changes"},
 	} {
 		t.Run(name, func(t *testing.T) {

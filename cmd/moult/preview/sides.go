@@ -56,7 +56,7 @@ func openSide(ctx context.Context, where string, stdin io.Reader) (side, error) 
 	if where == "-" {
 		read, err := desired.Stream("standard input", stdin)
 		if err == nil && !slices.ContainsFunc(read.Units, func(u *delivery.Unit) bool { return len(u.Objects) > 0 }) {
-			err = errors.New("standard input holds no manifest, as if all were to be deleted; if it comes from a program, that has failed, and if there is to be none, name an empty folder")
+			err = errors.New("standard input holds no manifest, which would delete everything; check whether the program that writes it has failed. To preview a deletion of everything, name an empty folder")
 		}
 		return side{stream: read}, err
 	}

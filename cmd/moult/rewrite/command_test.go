@@ -106,7 +106,8 @@ func TestRewriteStaysInsideOfWhatItIsGiven(t *testing.T) {
 	g.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	g.Expect(got.Out).To(Equal(`inside/oak.yaml:2: Widget rose: v1alpha1 -> v1
 outside/rose.yaml:2: Widget rose stays at v1alpha1
-         it lies outside of what was named, and inside/folder leads to it; name it, too
+         it is outside of the given paths (inside/folder is a symbolic link to it); add it to the
+         paths
 1 place changed, 1 left for a person
 `))
 	g.Expect(clitest.Read(g, "outside/rose.yaml")).To(Equal(clitest.Rose))

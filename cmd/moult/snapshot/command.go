@@ -106,7 +106,7 @@ func (s *command) validate() error {
 	case len(contexts) > 0:
 		return fmt.Errorf("name the cluster with --context; the kubeconfig has %s", strings.Join(contexts, ", "))
 	case s.cluster == "":
-		return fmt.Errorf("name the cluster with --context; or with --cluster where there is no kubeconfig, because this runs in the cluster")
+		return fmt.Errorf("name the cluster with --context, or with --cluster when running inside it without a kubeconfig")
 	default:
 		return nil
 	}

@@ -48,7 +48,7 @@ func IsImpersonationRefused(err error) bool {
 
 // ImpersonationError is what to do about that.
 func ImpersonationError(err error) error {
-	return fmt.Errorf("%w; acting as somebody else (--as, or `as` in the kubeconfig) needs the verb impersonate on just that user, service account or group: "+
+	return fmt.Errorf("%w; acting as another user (--as, or `as` in the kubeconfig) needs the verb impersonate on that user, service account or group: "+
 		"have it granted, or ask without --as", err)
 }
 

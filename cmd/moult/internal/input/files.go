@@ -131,7 +131,7 @@ func (t *FileSet) Left(plan manifests.Plan) []manifests.Reference {
 	for _, result := range manifests.Rewrite(t.outside, plan) {
 		for _, hit := range result.References {
 			if hit.Why == "" {
-				hit.Why = fmt.Sprintf("it lies outside of what was named, and %s leads to it; name it, too", t.links[result.Name])
+				hit.Why = fmt.Sprintf("it is outside of the given paths (%s is a symbolic link to it); add it to the paths", t.links[result.Name])
 			}
 			hits = append(hits, hit)
 		}
