@@ -27,7 +27,7 @@ import (
 // example. YAML that is no manifest is passed over. A file that mentions CRDs and cannot be read, such as a template of a
 // chart, is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
 func Everywhere(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
-	e := &everywhere{follower: follower{tree: t}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string][]*delivery.Object{}}
+	e := &everywhere{follower: follower{tree: t}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{}}
 	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
@@ -51,7 +51,7 @@ var notApplied = []string{"testdata", "vendor", "node_modules"}
 type everywhere struct {
 	follower // for the places
 	cluster  *delivery.Cluster
-	built    map[string][]*delivery.Object // by the folder of a kustomization; nil for one that cannot be built
+	built    map[string]*render.Rendering // by the folder of a kustomization; nil for one that cannot be built
 }
 
 // file adds the CRDs of a file.
@@ -68,7 +68,7 @@ func (e *everywhere) file(name string) error {
 	for _, object := range placed(read, e.inRepository) {
 		if object.IsCRD() {
 			untemplate(object)
-			e.add(filepath.Dir(name), e.asBuilt(object, filepath.Dir(name)))
+			e.add(filepath.Dir(name), e.asBuilt(object, name))
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func untemplate(crd *delivery.Object) {
 }
 
 // declares finds what may be a CRD, in YAML, JSON or a template of either.
-var declares = regexp.MustCompile(`kind["']?:\s*["']?(CustomResourceDefinition|List)\b`)
+var declares = regexp.MustCompile(`kind["']?:\s*["']?(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
 
 // add puts a CRD into the unit of a folder, the last one as a rule.
 func (e *everywhere) add(dir string, crd *delivery.Object) {
@@ -100,14 +100,19 @@ func (e *everywhere) add(dir string, crd *delivery.Object) {
 	unit.Objects = append(unit.Objects, crd)
 }
 
-// asBuilt is the CRD as the nearest kustomization around its folder has it, or as it is if that does not build it.
-func (e *everywhere) asBuilt(crd *delivery.Object, dir string) *delivery.Object {
-	for ; dir == e.tree.Dir || strings.HasPrefix(dir, e.tree.Dir+string(filepath.Separator)); dir = filepath.Dir(dir) {
+// asBuilt is the CRD of a file as the nearest kustomization around it has it that is made of the file, or as it is if there
+// is none. Another file in that build may have a CRD of the same name, for another channel for example.
+func (e *everywhere) asBuilt(crd *delivery.Object, name string) *delivery.Object {
+	for dir := filepath.Dir(name); dir == e.tree.Dir || strings.HasPrefix(dir, e.tree.Dir+string(filepath.Separator)); dir = filepath.Dir(dir) {
 		file := render.KustomizationIn(dir)
 		if file == "" || render.IsComponent(file) {
 			continue
 		}
-		for _, object := range e.build(dir, file) {
+		built := e.build(dir, file)
+		if built == nil || !slices.Contains(built.Files, name) {
+			continue
+		}
+		for _, object := range built.Objects {
 			if object.IsCRD() && object.GetName() == crd.GetName() {
 				return &delivery.Object{Unstructured: object.Unstructured, At: crd.At} // to find its own places, all would be built again
 			}
@@ -117,16 +122,17 @@ func (e *everywhere) asBuilt(crd *delivery.Object, dir string) *delivery.Object 
 }
 
 // build builds a folder by its kustomization, once. One that cannot be built may have changed a CRD, so it is unseen.
-func (e *everywhere) build(dir, kustomization string) []*delivery.Object {
+func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 	built, known := e.built[dir]
 	if known {
 		return built
 	}
-	rendering, err := render.Folder(dir, render.Options{Root: e.tree.Root})
-	if err == nil {
-		built = placed(rendering, e.inRepository)
-	} else if content, unread := render.ReadRegular(kustomization); unread == nil {
-		e.unseen(kustomization, content, e.inTree(err))
+	built, err := render.Folder(dir, render.Options{Root: e.tree.Root})
+	if err != nil {
+		built = nil
+		if content, unread := render.ReadRegular(kustomization); unread == nil {
+			e.unseen(kustomization, content, e.inTree(err))
+		}
 	}
 	e.built[dir] = built
 	return built

@@ -66,7 +66,8 @@ func (c change) folder() string {
 }
 
 // pairsOf puts the copies of a CRD together that are the same file or, of those that are not, in their order: they were
-// moved. What is left over came or went, which says nothing of the CRD as long as there are others.
+// moved. Of what is left over, a copy that came is held against the last one that was there, such as the bundle of the
+// release before. One that went says nothing of the CRD as long as there are others.
 func pairsOf(base, head []delivery.CRD) (pairs []change) {
 	fileOf := func(crd delivery.CRD) string { return crd.Unit.Name + " " + crd.Place().File }
 	var moved []delivery.CRD
@@ -84,7 +85,9 @@ func pairsOf(base, head []delivery.CRD) (pairs []change) {
 		switch {
 		case i < len(moved) && i < len(gone):
 			pairs = append(pairs, change{&gone[i], &moved[i]})
-		case len(base) == 0:
+		case i < len(moved) && len(base) > 0:
+			pairs = append(pairs, change{&base[len(base)-1], &moved[i]})
+		case i < len(moved):
 			pairs = append(pairs, change{nil, &moved[i]})
 		case len(head) == 0:
 			pairs = append(pairs, change{&gone[i], nil})

@@ -58,6 +58,17 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\npatches:\n- patch: |-\n    - {op: remove, path: /spec/versions/0}\n  target: {kind: CustomResourceDefinition}\n"},
 			exitUnknown, []string{"v1alpha1"}},
+		"a kustomization is made of another file of that CRD": {
+			map[string]string{"crd/standard/w.yaml": widgetsCRD, "crd/experimental/w.yaml": widgetsCRD, "crd/kustomization.yaml": "resources: [standard/w.yaml]\n"},
+			map[string]string{"crd/standard/w.yaml": widgetsCRD, "crd/experimental/w.yaml": without, "crd/kustomization.yaml": "resources: [standard/w.yaml]\n"},
+			exitUnknown, []string{"crd/experimental"}},
+		"a bundle comes beside the one of the release before": {
+			map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD}, map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD, "bundle/0.2.0/w.yaml": without},
+			exitUnknown, []string{"bundle/0.2.0", "v1alpha1"}},
+		"a copy comes that is like the others": {
+			map[string]string{"config/w.yaml": widgetsCRD}, map[string]string{"config/w.yaml": widgetsCRD, "chart/crds/w.yaml": widgetsCRD}, 0, []string{"no CRD changes"}},
+		"CRDs in a list": {
+			map[string]string{"w.yaml": listed(widgetsCRD)}, map[string]string{"w.yaml": listed(without)}, exitUnknown, []string{"v1alpha1"}},
 		"a kustomization of it cannot be built any more": {
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml, missing.yaml]\n"},
@@ -81,6 +92,11 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// listed is a list of one CRD.
+func listed(crd string) string {
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinitionList\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(crd), "\n", "\n  ") + "\n"
 }
 
 // templated is a CRD with a label that a chart fills in.
