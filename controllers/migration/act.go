@@ -93,6 +93,7 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 		return nil, err
 	}
 	crd.ResourceVersion = trimmed.ResourceVersion
+	r.states.wrote(crd.Name, trimmed.ResourceVersion)
 	r.metrics.proved(crd.Name, r.states.age(crd.Name, o.Now))
 	r.event(crd, v1alpha1.EventTrimmed, "storedVersions trimmed from %v to [%s]: every object is proved to be stored at %s",
 		o.StoredVersions, o.StorageVersion, o.StorageVersion)

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -44,7 +45,31 @@ func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	return crd, nil
+	return r.caughtUp(ctx, crd)
+}
+
+// errBehind: the cache does not know yet what this process has written itself.
+var errBehind = errors.New("the cache is behind this process' own writes")
+
+// caughtUp is a CRD that is not older than the last write of this process. If the
+// cache has none, either it will soon, or etcd was restored: that the API server
+// knows, and then all that is known is of a past that is gone. A write that names
+// the resourceVersion of a CRD from a cache that is behind would be accepted by an
+// etcd that was restored to that very state.
+func (r *Reconciler) caughtUp(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if !r.states.isBefore(crd.Name, crd.ResourceVersion) {
+		return crd, nil
+	}
+	now := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, now); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !r.states.isBefore(now.Name, now.ResourceVersion) {
+		return nil, errBehind
+	}
+	r.walks.stop(now.Name)
+	r.states.restart(now.Name)
+	return now, nil
 }
 
 // describe is the part of an observation that the CRD itself tells.

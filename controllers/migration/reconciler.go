@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -105,7 +106,7 @@ const staleRetry = 200 * time.Millisecond
 // does next.
 func (r *Reconciler) result(d plan.Decision, err error) (ctrl.Result, error) {
 	switch {
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), errors.Is(err, errBehind):
 		return ctrl.Result{RequeueAfter: staleRetry}, nil // what was observed is no longer true
 	case err != nil:
 		return ctrl.Result{}, err

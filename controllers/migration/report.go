@@ -110,8 +110,12 @@ func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.Cu
 	if err != nil {
 		return err
 	}
-	err = r.live.Status().Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body),
+	written := metadataOf(crd.Name)
+	err = r.live.Status().Patch(ctx, written, client.RawPatch(types.ApplyPatchType, body),
 		client.FieldOwner(r.opts.FieldManager), client.ForceOwnership)
+	if err == nil {
+		r.states.wrote(crd.Name, written.ResourceVersion)
+	}
 	if err := ignoreGone(err); err != nil {
 		return fmt.Errorf("writing condition %s: %w", v1alpha1.StorageMigrated, err)
 	}

@@ -34,6 +34,8 @@ type state struct {
 	reason      string              // the last reason that was written
 	reasonAt    time.Time           // when it was written last
 
+	wroteRV string // the CRD's resourceVersion after the last write of this process
+
 	status *plan.MigrationStatus // nil if none is known yet
 	told   *plan.MigrationStatus // as those who wait were last told of; nil if they were not
 }
@@ -86,6 +88,24 @@ func (s *StateStore) update(crd string, subject plan.Subject, change func(*state
 		}
 	})
 	return now
+}
+
+// wrote notes the resourceVersion that a write of this process has brought about.
+func (s *StateStore) wrote(crd, resourceVersion string) {
+	s.with(crd, func(known *state) { known.wroteRV = resourceVersion })
+}
+
+// isBefore tells whether a CRD, as somebody has it, is older than a write of this process.
+func (s *StateStore) isBefore(crd, resourceVersion string) (before bool) {
+	s.with(crd, func(known *state) { before = plan.Older(resourceVersion, known.wroteRV) })
+	return before
+}
+
+// restart drops what is known about a CRD, since it is of a past that is gone.
+func (s *StateStore) restart(crd string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.states, crd)
 }
 
 // forget drops a CRD, and returns who had set its opt-in label.

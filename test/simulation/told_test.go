@@ -69,3 +69,26 @@ func refutes(t *testing.T, story Schedule, migrator Migrator, claim string) {
 	with := Play(t, story, Migrator{Settle: settle})
 	g.Expect(with.Refuted+with.Unfinished).To(BeEmpty(), tell(story, with))
 }
+
+// The same where etcd is restored to the very resourceVersion that the cache still has, so that a write which names it is
+// accepted: the process is known to have written to the CRD since.
+func TestARestoreToWhatTheCacheStillHasIsNoticed(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	story := Schedule{
+		Objects: 1, Servers: []Server{{}}, Seed: 0xa2,
+		Routes: []Route{{Hold: 300 * ms, Report: 1400 * ms, Expires: true}, {Hold: 7 * s, Report: 1800 * ms, Age: 400 * ms, Expires: true}},
+		Processes: []Process{
+			{From: 10 * s, For: 294700 * ms, Sight: 30 * s, Skew: -32 * time.Hour}, {From: 305700 * ms, Sight: 100 * ms, Skew: -time.Hour},
+		},
+		Events: []Event{
+			{Kind: Update, Object: "c", Hold: 100 * ms},
+			{At: 100 * ms, Kind: Update, Object: "b", Hold: 9800 * ms},
+			{At: 700 * ms, Kind: Flip, Version: "v1"},
+			{At: 3900 * ms, Kind: Flip, Version: "v1beta1"},
+			{At: 5800 * ms, Kind: Orphan, For: 194100 * ms},
+			{At: 275400 * ms, Kind: Restore, Back: 62400 * ms},
+		},
+	}
+	r := Play(t, story, Migrator{Settle: settle})
+	NewWithT(t).Expect(r.Refuted+r.Unfinished).To(BeEmpty(), tell(story, r))
+}
