@@ -16,7 +16,8 @@ type Route struct {
 	// Service, as namespace/name, leads to the aggregated API server that answers; it is empty if the API server
 	// answers by itself.
 	Service string
-	// Revision is another one whenever the APIService has been written; empty if there is none.
+	// Revision is another one whenever the APIService has been written. It is empty if there is none, or if it is so
+	// new that it has no status yet, which is written to it in a moment.
 	Revision string
 }
 
@@ -57,11 +58,16 @@ func (c *Client) route(ctx context.Context, name string) (Route, error) {
 		Spec     struct {
 			Service *struct{ Namespace, Name string } `json:"service"`
 		} `json:"spec"`
+		Status struct {
+			Conditions []struct{} `json:"conditions"`
+		} `json:"status"`
 	}
 	if err := json.Unmarshal(body, &found); err != nil {
 		return route, fmt.Errorf("reading APIService %s: %w", name, err)
 	}
-	route.Revision = string(found.Metadata.UID) + "/" + found.Metadata.ResourceVersion
+	if len(found.Status.Conditions) > 0 {
+		route.Revision = string(found.Metadata.UID) + "/" + found.Metadata.ResourceVersion
+	}
 	if s := found.Spec.Service; s != nil {
 		route.Service = s.Namespace + "/" + s.Name
 	}

@@ -46,7 +46,7 @@ func TestARestoreOfEtcdIsNoticed(t *testing.T) {
 			ClaimsNeedNoGuard, Process{From: time.Second, Sight: 20 * time.Second}, []Event{
 				{At: 100 * time.Millisecond, Kind: Flip, Version: "v1"},
 				{At: 200 * time.Millisecond, Kind: Trick},
-				{At: 125 * time.Second, Kind: Restore, Back: 124 * time.Second, Bumped: true},
+				{At: 250 * time.Second, Kind: Restore, Back: 249 * time.Second, Bumped: true},
 			}, "the condition promised"},
 	} {
 		t.Run(name, func(t *testing.T) {
