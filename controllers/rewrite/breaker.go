@@ -90,24 +90,31 @@ func (w *Walk) judgeConversion(ctx context.Context, key types.NamespacedName, er
 }
 
 // unusable reads objects at several versions, at least one of which each is not
-// stored at, so that the API server has to call the conversion webhook. It returns
-// nil as soon as one object could be read at all of them, or if too few could be
-// asked about; otherwise what was said of the last one.
+// stored at, so that the API server has to call the conversion webhook: all at once,
+// because it waits 30 s for one that hangs. It returns nil as soon as one object
+// could be read at all of them, or if too few could be asked about; otherwise what
+// was said of the last one.
 func unusable(ctx context.Context, at []Objects, keys []types.NamespacedName) error {
-	failed, last := 0, error(nil)
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	answers := make(chan error, len(keys))
 	for _, key := range keys {
-		err := readable(ctx, at, key)
+		go func() { answers <- readable(ctx, at, key) }()
+	}
+	failed, last := 0, error(nil)
+	for range keys {
+		err := <-answers
 		if err == nil {
 			return nil
 		}
 		switch c, _ := classify(err); c {
 		case absent:
 		case unconverted:
-			failed, last = failed+1, fmt.Errorf("reading %s: %w", key, err)
+			failed, last = failed+1, err
 		case rejected:
 			return nil
 		case conflict, busy, flaky, forbidden, noRoute:
-			return fmt.Errorf("reading %s: %w", key, err)
+			return err
 		}
 	}
 	if failed < fewest {
@@ -116,11 +123,11 @@ func unusable(ctx context.Context, at []Objects, keys []types.NamespacedName) er
 	return last
 }
 
-// readable reads an object at all versions.
+// readable reads an object at all versions; the error names it.
 func readable(ctx context.Context, at []Objects, key types.NamespacedName) error {
 	for _, objects := range at {
 		if _, err := objects.Get(ctx, key); err != nil {
-			return err
+			return fmt.Errorf("reading %s: %w", key, err)
 		}
 	}
 	return nil

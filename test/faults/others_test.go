@@ -46,6 +46,9 @@ func crdDeleted(w *world) {
 		w.until("nothing is held back where nothing is", func() bool { return w.verdict() == "True "+v1alpha1.ReasonNothingStored })
 	}
 	w.install(w.crd("widgets"))
+	if !w.late {
+		w.until("the gate is shut again", func() bool { return !strings.HasPrefix(w.verdict(), "True ") })
+	}
 	w.create("widgets", w.namespace, w.widgets)
 	w.remember()
 	w.judge.Flips(w.settle)
