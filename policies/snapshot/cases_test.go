@@ -66,6 +66,8 @@ func silent(s *Snapshot) { s.CRDs[0].Conditions = s.CRDs[0].Conditions[:1] }
 
 func unlabelled(s *Snapshot) { s.CRDs[0].OptedIn, s.CRDs[0].Label = false, nil }
 
+func empty(s *Snapshot) { s.CRDs[0].Objects = &Objects{} }
+
 func stored(versions ...string) change {
 	return func(s *Snapshot) { s.CRDs[0].StoredVersions = versions }
 }

@@ -114,6 +114,14 @@ type Requests struct {
 	Watches int64 `json:"watches,omitempty"`
 }
 
+// clean tells whether neither storedVersions nor the managedFields of an object name one of these versions, and all
+// objects were looked at.
+func (c *CRD) clean(versions []string) bool {
+	return c.Objects != nil && len(c.StoredVersions) > 0 && !slices.ContainsFunc(versions, func(v string) bool {
+		return slices.Contains(c.StoredVersions, v) || c.Objects.OwnedAt[v] > 0
+	})
+}
+
 // storage is the version that new objects are stored at.
 func (c *CRD) storage() (v Version) {
 	for _, v := range c.Versions {

@@ -101,12 +101,28 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	case situation.Migration == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
 		a.Known = false
 		a.Why = fmt.Sprintf("it is not proved at which version the objects of %s are stored, and the snapshot shows no Moult in this cluster; install Moult, or run `moult migrate %[1]s` once, and take the snapshot again", crd.Name)
+	case a.Reason == v1alpha1.ReasonNotOptedIn && gate == nil && ask.Terms == nil && crd.clean(ask.Versions):
+		a.withoutMoult(crd, ask)
 	case a.Rule == verdict.OwnershipNotRepaired:
 		a.RepairOnly = situation.Migration.Evidence.Survey.Failure == nil
 	}
 	a.Extra = s.extra(ask, crd, gate, now, a.RepairOnly)
 	return a
 }
+
+// withoutMoult answers for a CRD that nobody has opted in, and that nothing waits for: the API server accepts the removal.
+// What is left to know is whether objects are stored at the versions. If there are none at all, none are.
+func (a *Answer) withoutMoult(crd *CRD, ask Ask) {
+	if *a.Objects == 0 {
+		a.Verdict = verdict.Verdict{State: verdict.Ready, Reason: v1alpha1.ReasonNothingStored, Message: crd.Name + " has no objects, and storedVersions is " + list(crd.StoredVersions)}
+		return
+	}
+	a.Known = false
+	a.Why = fmt.Sprintf("the API server accepts it, because storedVersions of %s is %s; but nothing proves that no object is stored at %s, since somebody may have edited the list: add the opt-in label, or run `moult migrate %[1]s` once, and take the snapshot again",
+		crd.Name, list(crd.StoredVersions), strings.Join(ask.Versions, " or "))
+}
+
+func list(versions []string) string { return "[" + strings.Join(versions, ", ") + "]" }
 
 // client is the version that clients are told to use: one that stays.
 func (ask Ask) client(crd *CRD) string {
