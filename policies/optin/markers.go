@@ -11,6 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 const (
@@ -22,13 +23,14 @@ const (
 // has to carry the marker that puts the opt-in label on the CRD, with the value "true", or "false" for a CRD that is left
 // out on purpose. It returns the names of all such types, and a finding for each that carries neither.
 //
-// The other versions' types are not asked: they leave the repository when their version does, and their markers with
-// them.
-func Markers(file string, source []byte, labelKey string) (types []string, findings []finding.Finding, err error) {
+// A type that is the only version, as single tells of a name, needs none: there is nothing to migrate yet, as notLabelled
+// has it of CRDs. The other versions' types are not asked: they leave the repository when their version does, and their
+// markers with them.
+func Markers(file string, source []byte, labelKey string, single func(name string) bool) (types []string, findings []finding.Finding, err error) {
 	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, file, source, parser.ParseComments|parser.SkipObjectResolution)
+	parsed, err := parse(files, file, source)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read as Go: %w", file, err)
+		return nil, nil, err
 	}
 	for _, t := range typesIn(parsed) {
 		if !slices.Contains(t.markers, storageMarker) {
@@ -36,7 +38,7 @@ func Markers(file string, source []byte, labelKey string) (types []string, findi
 		}
 		name := parsed.Name.Name + "." + t.name.Name
 		types = append(types, name)
-		if why := notMarked(t.markers, labelKey); why != "" {
+		if why := notMarked(t.markers, labelKey); why != "" && (!single(t.name.Name) || labels(t.markers, labelKey)) {
 			findings = append(findings, finding.Finding{
 				Rule: NoMarker, Severity: finding.Error, Place: finding.Place{File: file, Line: files.Position(t.name.Pos()).Line},
 				Why: fmt.Sprintf("%s is the storage version's type, and %s", name, why),
@@ -46,6 +48,23 @@ func Markers(file string, source []byte, labelKey string) (types []string, findi
 		}
 	}
 	return types, findings, nil
+}
+
+func parse(files *token.FileSet, file string, source []byte) (*ast.File, error) {
+	parsed, err := parser.ParseFile(files, file, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read as Go: %w", file, err)
+	}
+	return parsed, nil
+}
+
+// TypeNames are the names of the types in one file, without its package.
+func TypeNames(file string, source []byte) ([]string, error) {
+	parsed, err := parse(token.NewFileSet(), file, source)
+	if err != nil {
+		return nil, err
+	}
+	return words.Of(typesIn(parsed), func(t goType) string { return t.name.Name }), nil
 }
 
 // goType is a type with the lines that begin with a plus in the comments above it.
@@ -119,6 +138,16 @@ func notMarked(markers []string, labelKey string) string {
 		}
 	}
 	return fmt.Sprintf("no marker puts the label %s on its CRD", labelKey)
+}
+
+// labels tells whether a marker names the opt-in label, whatever its value.
+func labels(markers []string, labelKey string) bool {
+	return slices.ContainsFunc(markers, func(marker string) bool {
+		return slices.ContainsFunc(labelsIn(marker), func(label string) bool {
+			key, _, _ := strings.Cut(label, "=")
+			return key == labelKey
+		})
+	})
 }
 
 var (

@@ -36,7 +36,7 @@ func TestMarkersAreAskedOfTheStorageVersionsType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			types, findings, err := Markers("api/v1/widget.go", []byte(head+c.source), "moult.dev/migrate")
+			types, findings, err := Markers("api/v1/widget.go", []byte(head+c.source), "moult.dev/migrate", severalVersions)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(types).To(Equal(c.types))
 			if c.want == "" {
@@ -53,13 +53,36 @@ func TestMarkersAreAskedOfTheStorageVersionsType(t *testing.T) {
 
 func TestAMarkersFindingNamesTheLine(t *testing.T) {
 	g := NewWithT(t)
-	_, findings, err := Markers("x.go", []byte("package v1\n\n// +kubebuilder:storageversion\ntype Widget struct{}\n"), "moult.dev/migrate")
+	_, findings, err := Markers("x.go", []byte("package v1\n\n// +kubebuilder:storageversion\ntype Widget struct{}\n"), "moult.dev/migrate", severalVersions)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(findings).To(ConsistOf(HaveField("Place.Line", 4)))
 }
 
 func TestWhatIsNoGoIsAnError(t *testing.T) {
 	g := NewWithT(t)
-	_, _, err := Markers("x.go", []byte("no Go"), "moult.dev/migrate")
+	_, _, err := Markers("x.go", []byte("no Go"), "moult.dev/migrate", severalVersions)
 	g.Expect(err).To(MatchError(ContainSubstring("x.go cannot be read as Go")))
+}
+
+func severalVersions(string) bool { return false }
+
+func TestATypeOfOneVersionNeedsNoMarker(t *testing.T) {
+	for name, c := range map[string]struct {
+		marker string
+		found  int
+	}{
+		"none":               {"", 0},
+		"the right one":      {"// +kubebuilder:metadata:labels=\"moult.dev/migrate=true\"\n", 0},
+		"another value":      {"// +kubebuilder:metadata:labels=\"moult.dev/migrate=yes\"\n", 1},
+		"that of other ends": {"// +kubebuilder:metadata:labels=\"team=a\"\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			types, findings, err := Markers("x.go", []byte("package v1\n\n// +kubebuilder:storageversion\n"+c.marker+"type Widget struct{}\n"), "moult.dev/migrate",
+				func(name string) bool { return name == "Widget" })
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(types).To(ConsistOf("v1.Widget"))
+			g.Expect(findings).To(HaveLen(c.found))
+		})
+	}
 }

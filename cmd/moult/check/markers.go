@@ -46,7 +46,9 @@ its CRD,
 
 or the same with ` + v1alpha1.MigrateLabelExcluded + `, which says that the CRD is left out on purpose. A PATH is
 a Go file, a folder, or a folder and everything below it (./api/...); tests and
-folders that Go leaves out are left out here, too.
+folders that Go leaves out are left out here, too. A type that lies in no other
+of these folders, nor in one beside its own, is the only version of its CRD: it
+needs no marker, as "moult check opt-in" needs no label on such a CRD.
 
 Exit codes:
   0    every such type carries one of the two
@@ -70,15 +72,18 @@ Exit codes:
 
 func (m *markers) run(paths []string) error {
 	report := markersReport{OK: true, Types: []string{}, Findings: []optin.Found{}}
+	var files []string
 	for _, path := range paths {
-		files, err := goFiles(path)
+		found, err := goFiles(path)
 		if err != nil {
 			return err
 		}
-		for _, file := range files {
-			if err := report.read(file, m.LabelKey); err != nil {
-				return err
-			}
+		files = append(files, found...)
+	}
+	versions := foldersOfTypes(files)
+	for _, file := range files {
+		if err := report.read(file, m.LabelKey, versions.single); err != nil {
+			return err
 		}
 	}
 	if len(report.Types) == 0 {
@@ -98,12 +103,12 @@ func (m *markers) run(paths []string) error {
 	return nil
 }
 
-func (r *markersReport) read(file, labelKey string) error {
+func (r *markersReport) read(file, labelKey string, single func(string) bool) error {
 	source, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	types, findings, err := optin.Markers(file, source, labelKey)
+	types, findings, err := optin.Markers(file, source, labelKey, single)
 	if err != nil {
 		return err
 	}
@@ -114,6 +119,47 @@ func (r *markersReport) read(file, labelKey string) error {
 	}
 	return nil
 }
+
+// folders are those that types lie in, by the types' names: a folder for each version.
+type folders map[string]map[string]bool
+
+// foldersOfTypes looks into some files and into the folders beside theirs, where the other versions lie as a rule. A file that
+// is no Go is passed over; who was asked to look at it says so.
+func foldersOfTypes(files []string) folders {
+	found, beside := folders{}, map[string]bool{}
+	for _, file := range files {
+		found.add(file)
+		if around := filepath.Join(filepath.Dir(file), ".."); !beside[around] {
+			beside[around] = true
+			others, _ := filepath.Glob(filepath.Join(around, "*", "*.go")) // fails only for a bad pattern
+			for _, other := range others {
+				found.add(other)
+			}
+		}
+	}
+	return found
+}
+
+func (f folders) add(file string) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return
+	}
+	names, _ := optin.TypeNames(file, source)
+	for _, name := range names {
+		if f[name] == nil {
+			f[name] = map[string]bool{}
+		}
+		f[name][dir] = true
+	}
+}
+
+// single tells whether types of a name are the only version there is.
+func (f folders) single(name string) bool { return len(f[name]) < 2 }
 
 // goFiles are those of a folder, or with /... of all below it that Go would look at.
 func goFiles(path string) ([]string, error) {

@@ -22,6 +22,9 @@ func TestCheckMarkers(t *testing.T) {
 		"api/v1alpha1/widget.go":        "package v1alpha1\n\ntype Widget struct{}\n",
 		"api/v1alpha1/testdata/x.go":    "package x\n\n// +kubebuilder:storageversion\ntype X struct{}\n",
 		"other/v1/gadget.go":            "package v1\n\n// +kubebuilder:storageversion\ntype Gadget struct{}\n",
+		"other/v1alpha1/gadget.go":      "package v1alpha1\n\ntype Gadget struct{}\n",
+		"other/v1alpha1/broken.go":      "no Go\n",
+		"single/v1/thing.go":            "package v1\n\n// +kubebuilder:storageversion\ntype Thing struct{}\n",
 		"broken/x.go":                   "no Go\n",
 		"empty/README.md":               "nothing\n",
 		"other/vendor/example.com/x.go": "package x\n\n// +kubebuilder:storageversion\ntype X struct{}\n",
@@ -35,8 +38,9 @@ func TestCheckMarkers(t *testing.T) {
 		out, says string
 	}{
 		"all are marked":         {[]string{"./api/..."}, cli.ExitDone, "1 Go type marked +kubebuilder:storageversion, 0 without the opt-in marker\n", ""},
-		"one is not":             {[]string{"./api/...", "./other/..."}, cli.ExitNotDone, "error: NoMarker  other/v1/gadget.go:4\n  v1.Gadget is the storage version's type, and no marker", "1 type without the opt-in marker"},
+		"one is not":             {[]string{"./api/...", "./other/v1/..."}, cli.ExitNotDone, "error: NoMarker  other/v1/gadget.go:4\n  v1.Gadget is the storage version's type, and no marker", "1 type without the opt-in marker"},
 		"a file":                 {[]string{"other/v1/gadget.go"}, cli.ExitNotDone, "NoMarker  other/v1/gadget.go:4", "1 type without"},
+		"the only version":       {[]string{"single/v1"}, cli.ExitDone, "1 Go type marked +kubebuilder:storageversion, 0 without", ""},
 		"a folder":               {[]string{"api/v1"}, cli.ExitDone, "1 Go type marked", ""},
 		"another label":          {[]string{"api/v1", "--label-key", "x.example.com/migrate"}, cli.ExitNotDone, "no marker puts the label x.example.com/migrate", ""},
 		"no storage version":     {[]string{"api/v1alpha1"}, cli.ExitError, "", "no type there is marked +kubebuilder:storageversion"},
@@ -55,7 +59,7 @@ func TestCheckMarkers(t *testing.T) {
 			g.Expect(got.ErrOut).To(ContainSubstring(c.says))
 		})
 	}
-	got := moult.Run(t, "check", "markers", "./other/...", "-o", "json")
+	got := moult.Run(t, "check", "markers", "./other/v1", "-o", "json")
 	g.Expect(got.Code).To(Equal(cli.ExitNotDone))
 	var report markersReport
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
