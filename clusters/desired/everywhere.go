@@ -17,7 +17,6 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
-	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Everywhere are all CRDs in the files of a tree, whoever applies them: a unit for each folder that has some. It is for a
@@ -141,12 +140,9 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 // unseen notes a file that decides about CRDs and cannot be read, or built.
 func (e *everywhere) unseen(file string, content []byte, err error) {
 	name, sum := e.tree.Relative(file), sha256.Sum256(content)
-	by := delivery.Wrap(map[string]any{"kind": "File"})
-	by.SetName(name)
-	by.At = func(...string) finding.Place { return finding.Place{File: name} }
 	why := "it is about CRDs, and fails: " + failureOf(err)
 	if bytes.Contains(content, []byte("{{")) {
 		why = "it is a template that declares CRDs"
 	}
-	e.cluster.Unseen = append(e.cluster.Unseen, delivery.Unseen{Name: name, By: by, Why: why, Fingerprint: hex.EncodeToString(sum[:])})
+	e.cluster.Unseen = append(e.cluster.Unseen, delivery.Unseen{Name: name, By: standIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:])})
 }

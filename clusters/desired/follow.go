@@ -202,6 +202,9 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 			rendering, err = plain, nil
 		}
 	}
+	if err != nil && f.hide(unit, dir, err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

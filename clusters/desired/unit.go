@@ -56,12 +56,25 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 		return
 	}
 	rendering, err := build(dir)
-	if err != nil {
+	if err != nil && !f.hide(u, dir, err) {
 		u.Err = f.inTree(err)
+	}
+	if err != nil {
 		return
 	}
 	u.Dirs = append(u.Dirs, f.tree.Relative(dir))
 	u.Objects = append(u.Objects, f.objects(u, rendering)...)
+}
+
+// hide makes a unit unseen that may well be built where its tool runs, and tells whether it is one.
+func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
+	why := render.OnlyHere(err)
+	if why == "" || f.survey != nil {
+		return false
+	}
+	u.Unseen = why
+	f.hiddenOf(u).files = append(f.hiddenOf(u).files, render.Local(dir, f.tree.Root)...)
+	return true
 }
 
 // folder finds a path that is applied; empty if there is no such folder.

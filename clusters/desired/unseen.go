@@ -12,10 +12,10 @@ import (
 func (f *follower) findUnseen() {
 	f.findSubmodules()
 	for _, u := range f.cluster.Units {
-		if u.Unseen != "" && u.By != nil {
+		if u.Unseen != "" {
 			h := f.hiddenOf(u)
 			h.inputs = u.Inputs
-			f.unseen(delivery.Unseen{Name: u.By.GetKind() + " " + u.Name, By: u.By, Why: u.Unseen}, u.Parent, *h)
+			f.unseen(f.unseenUnit(u), u.Parent, *h)
 		}
 		for _, object := range u.Objects {
 			switch {
@@ -28,6 +28,22 @@ func (f *follower) findUnseen() {
 	}
 }
 
+// unseenUnit is a unit as something that is not seen; of an entry point that nobody here applies, it is the folder.
+func (f *follower) unseenUnit(u *delivery.Unit) delivery.Unseen {
+	if u.By != nil {
+		return delivery.Unseen{Name: u.By.GetKind() + " " + u.Name, By: u.By, Why: u.Unseen}
+	}
+	return delivery.Unseen{Name: "the entry point", By: standIn("Folder", "entry", ""), Why: u.Unseen}
+}
+
+// standIn is an object for what is none, a file for example.
+func standIn(kind, name, file string) *delivery.Object {
+	object := delivery.Wrap(map[string]any{"kind": kind})
+	object.At = func(...string) finding.Place { return finding.Place{File: file} }
+	object.SetName(name)
+	return object
+}
+
 // findSubmodules names the submodules of the repository. Whether Flux and Argo CD fetch them is a setting of theirs, and a
 // file of one may be built into any unit.
 func (f *follower) findSubmodules() {
@@ -35,10 +51,7 @@ func (f *follower) findSubmodules() {
 		return
 	}
 	for _, path := range slices.Sorted(maps.Keys(f.tree.Submodules)) {
-		by := delivery.Wrap(map[string]any{"kind": "Submodule"})
-		by.At = func(...string) finding.Place { return finding.Place{File: ".gitmodules"} }
-		by.SetName(path)
-		f.unseen(delivery.Unseen{Name: "submodule " + path, By: by, Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
+		f.unseen(delivery.Unseen{Name: "submodule " + path, By: standIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
 	}
 }
 

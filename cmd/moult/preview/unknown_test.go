@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -94,3 +95,48 @@ spec:
   prune: false
   sourceRef: {kind: GitRepository, name: flux-system}
 `
+
+// What is built of another repository, or by what only its tool has, may be built there.
+func TestWhatCanBeBuiltElsewhereIsUnknownIfItChanges(t *testing.T) {
+	const local = "resources: [crd.yaml]\n"
+	remote := func(more string) string {
+		return "resources: [crd.yaml, \"file:///nowhere/at/all.git" + more + "\", ../shared]\n"
+	}
+	const chart = "resources: [crd.yaml, ../shared]\nhelmCharts: [{name: x, repo: https://charts.example.com, version: 1.2.3}]\n"
+	const plugin = "resources: [crd.yaml]\ngenerators: [generator.yaml]\n"
+	for name, c := range map[string]struct {
+		base, head map[string]string
+		code       int
+		says       string
+	}{
+		"the same remote base":                 {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote("")}, exitSafe, "could not be fetched"},
+		"a remote base that is bumped":         {map[string]string{"kustomization.yaml": remote("?ref=v1")}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, exitUnknown, "its remote base file:///nowhere/at/all.git (v2) could not be fetched"},
+		"a remote base that comes":             {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, exitUnknown, "v2) could not be fetched"},
+		"a remote base that goes":              {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": local}, exitUnknown, "could not be fetched"},
+		"a file beside it":                     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, exitUnknown, "changes"},
+		"a folder that it is built of":         {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/more.yaml": "{}\n"}, exitUnknown, "changes"},
+		"a folder that it is not built of":     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../other/more.yaml": "{}\n"}, exitSafe, ""},
+		"the same chart":                       {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": chart}, exitSafe, "it takes Helm to build it"},
+		"a chart that is bumped":               {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": strings.Replace(chart, "1.2.3", "1.3.0", 1)}, exitUnknown, "it takes Helm to build it"},
+		"a plug-in":                            {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin}, exitSafe, "it takes a plug-in to build it"},
+		"a plug-in whose settings change":      {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin, "generator.yaml": generator + "more: x\n"}, exitUnknown, "it takes a plug-in to build it"},
+		"a remote base, and a manifest breaks": {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, exitBlocked, "missing.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for side, its := range map[string]map[string]string{"base": c.base, "head": c.head} {
+				files[side+"/clusters/production/apps.yaml"], files[side+"/apps/crd.yaml"] = appsKustomization, widgetsCRD
+				files[side+"/shared/kustomization.yaml"], files[side+"/apps/generator.yaml"] = "namespace: x\n", generator
+				for file, content := range its {
+					files[path.Join(side, "apps", file)] = content
+				}
+			}
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+const generator = "apiVersion: example.com/v1\nkind: Generator\nmetadata: {name: x}\n"

@@ -1,0 +1,34 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// OnlyHere says why a build may well succeed where its tool runs, and fails here; empty if it fails there, too. A remote base
+// takes a network and maybe credentials; of what Argo CD and Flux can be told to run, charts and plug-ins, nothing runs here.
+// https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
+func OnlyHere(err error) string {
+	var git *exec.ExitError
+	var noGit *exec.Error
+	text := err.Error()
+	switch fetched := fetching.FindStringSubmatch(text); {
+	case fetched != nil && !strings.Contains(text, "couldn't find remote ref"): // then the repository has answered
+		return fmt.Sprintf("its remote base %s (%s) could not be fetched", fetched[1], fetched[2])
+	case fetched == nil && (errors.As(err, &git) || errors.As(err, &noGit)):
+		return "a remote base of it could not be fetched"
+	case strings.Contains(text, "must specify --enable-helm"):
+		return "it takes Helm to build it"
+	case types.IsErrOnlyBuiltinPluginsAllowed(err):
+		return "it takes a plug-in to build it"
+	}
+	return ""
+}
+
+// fetching is what Kustomize runs for a remote base, as its errors have it, those about timeouts among them.
+var fetching = regexp.MustCompile(`git fetch --depth=1 (\S+) ([^\s']+)`)
