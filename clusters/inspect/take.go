@@ -42,7 +42,6 @@ func Take(ctx context.Context, cfg *rest.Config, opts Options) (*snapshot.Snapsh
 		return nil, err
 	}
 	t.takeRemovals(ctx)
-	t.takeMetrics(ctx)
 	t.sort()
 	return t.Snapshot, ctx.Err()
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
-// takeCRDs reads the CRDs, and the objects of those that matter.
+// takeCRDs reads the CRDs, and the objects of those that matter. The metrics are read in between, so that they do not count
+// the lists of this very snapshot.
 func (t *taker) takeCRDs(ctx context.Context) error {
 	read := t.listed
 	if len(t.Named) > 0 {
@@ -20,12 +21,14 @@ func (t *taker) takeCRDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, crd := range found {
+		t.CRDs = append(t.CRDs, crd.CRD)
+	}
+	t.takeMetrics(ctx)
 	for i := range found {
-		crd := found[i].CRD
 		if found[i].worthALook(t.Named) {
-			crd.Objects = t.takeObjects(ctx, found[i])
+			t.CRDs[i].Objects = t.takeObjects(ctx, found[i])
 		}
-		t.CRDs = append(t.CRDs, crd)
 	}
 	return ctx.Err()
 }

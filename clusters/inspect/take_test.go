@@ -126,6 +126,16 @@ func TestRequestsAndWatchesAtAVersionShow(t *testing.T) {
 	w.Expect(kinds).To(ContainElements(snapshot.KindWatched, snapshot.KindRequested))
 }
 
+func TestASnapshotDoesNotCountItsOwnLists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install(w.widgets().Storage("v1alpha1"), 3)
+	without := w.take(cp.Config, func(o *Options) { o.NoObjects = true })
+	with := w.take(cp.Config)
+	w.Expect(with.CRDs[0].Objects).To(HaveField("Count", int64(3)))
+	w.Expect(with.CRDs[0].Requests).To(Equal(without.CRDs[0].Requests))
+}
+
 // Memory does not grow with the number of objects, and nothing is written.
 func TestObjectsAreReadByTheirMetadataAPageAtATime(t *testing.T) {
 	t.Parallel()

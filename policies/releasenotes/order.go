@@ -26,8 +26,11 @@ func order(crd crddiff.Diff) []string {
 	if _, ok := find(crd, crddiff.ConversionWebhookRemoved); ok {
 		say("The conversion webhook has to run until the CRD is applied.")
 	}
-	removed, flipped := crd.Removed, crd.Flips()
-	if flipped {
+	removed, before := crd.Removed, crd.Base.Storage
+	switch {
+	case crd.Flips() && slices.Contains(removed, before):
+		say("This release stores objects at %s and has no %s any more, so nothing can be rewritten on the way. First apply a CRD that has both and stores at %[1]s, and migrate; `moult bridge` writes one.", code(crd.Head.Storage), code(before))
+	case crd.Flips():
 		say("This release stores objects at %s. Do not skip it: what is stored at %s has to be rewritten while the CRD has both versions.", code(crd.Head.Storage), code(crd.Base.Storage))
 	}
 	if len(removed) > 0 {

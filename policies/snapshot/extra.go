@@ -134,13 +134,20 @@ func requested(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
 	return warnings
 }
 
-// maybeOurs: Moult's checks are patches at the storage version, which may have been this one when the API server counted
-// them, and the metric does not tell clients apart.
+// maybeOurs: Moult's checks are patches at the storage version, and snapshots lists at it. It may have been this one when
+// the API server counted them, and the metric does not tell clients apart.
 func (r Requests) maybeOurs() string {
-	if r.Counts["PATCH"] == 0 {
+	var ours []string
+	if r.Counts["PATCH"] > 0 {
+		ours = append(ours, "a PATCH may be Moult's own check")
+	}
+	if r.Counts["LIST"] > 0 {
+		ours = append(ours, "a LIST may be of an earlier snapshot")
+	}
+	if len(ours) == 0 {
 		return ""
 	}
-	return "; a PATCH may be Moult's own check, from when it was the storage version"
+	return "; " + strings.Join(ours, " and ") + ", from when it was the storage version"
 }
 
 func watches(r Requests, crd *CRD) string {

@@ -175,7 +175,7 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 		"a gate that nobody has answered":  {with(gated("", "", func(r *Removal) { r.Ready, r.ObservedGeneration = nil, -1 })), func(*Ask) {}, []string{KindGateShut}, "nobody has answered it"},
 		"requests at the version": {with(crd(func(c *CRD) {
 			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"LIST": 1, "GET": 3}}}
-		})), func(*Ask) {}, []string{KindRequested}, "4 requests of widgets.example.com at v1alpha1 (3 GET, 1 LIST)"},
+		})), func(*Ask) {}, []string{KindRequested}, "4 requests of widgets.example.com at v1alpha1 (3 GET, 1 LIST) since it was started; a LIST may be of an earlier snapshot, from when it was the storage version"},
 		"requests that Moult itself may have made": {with(crd(func(c *CRD) {
 			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"PATCH": 7}}}
 		})), func(*Ask) {}, []string{KindRequested}, "since it was started; a PATCH may be Moult's own check, from when it was the storage version"},
