@@ -22,15 +22,13 @@ import (
 // However harmless what can be seen is, the verdict is unknown then.
 func LeavesUnknown(rule string) bool { return rule == UnseenChanged || rule == SourceMoved }
 
-const renderIt = "render both sides, with `helm template --include-crds` for example, and give them to the preview with --base FILE --head FILE"
-
 // unseenChanged: what the cluster gets changes, and nobody sees how.
 func unseenChanged(s *situation) []finding.Finding {
 	before, after := fingerprints(s.base.Unseen), fingerprints(s.head.Unseen)
 	var findings []finding.Finding
 	add := func(u delivery.Unseen, by *delivery.Object, why string) {
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Mend: renderIt,
+			Severity: finding.Warning, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Mend: seeing(u.By),
 		})
 	}
 	for _, u := range s.head.Unseen {
