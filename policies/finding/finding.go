@@ -57,7 +57,8 @@ type Finding struct {
 	// Rule is a name that stays the same from release to release, for example GateNotEarlier or helm-keep.
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// Object is what of a cluster it is about, for example the name of a CRD; empty if it is about a repository.
+	// Object is what of a cluster it is about, for example the name of a CRD, or what cannot be seen, for example HelmRelease
+	// apps/x; empty if there is no such thing.
 	Object string `json:"object,omitempty"`
 	// CRD is the CustomResourceDefinition concerned, empty if there is no single one.
 	CRD string `json:"crd,omitempty"`
@@ -67,6 +68,8 @@ type Finding struct {
 	// Why says what would happen, or what was seen, Mend what to do, each in a sentence without a full stop. Mend may be empty.
 	Why  string `json:"why"`
 	Mend string `json:"mend,omitempty"`
+	// Acknowledged is why a person has said that it does not matter, and until when; empty if nobody has.
+	Acknowledged string `json:"acknowledged,omitempty"`
 }
 
 // Worst is the gravest severity among findings, empty if there is none.

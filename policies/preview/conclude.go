@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +29,9 @@ func (r *Report) conclude() {
 
 // sentence names what decided: the CRDs in the clusters, or else the first finding.
 func (r *Report) sentence() string {
+	if n := int64(r.acknowledged()); r.Verdict == Safe && n > 0 {
+		return fmt.Sprintf("nothing that is known breaks, and %s %s acknowledged", words.Count(n, "unknown thing"), words.Agree(n, "is", "are"))
+	}
 	if r.Verdict == Safe {
 		return r.safely()
 	}
@@ -56,6 +60,23 @@ func (r *Report) sentence() string {
 		}
 	}
 	return string(r.Verdict)
+}
+
+// acknowledged counts what is not known and counts as safe, because a person says so.
+func (r *Report) acknowledged() (n int) {
+	for _, f := range r.Findings {
+		if f.Acknowledged != "" {
+			n++
+		}
+	}
+	for _, crd := range r.CRDs {
+		for _, in := range crd.Clusters {
+			if in.Reason == ReasonAcknowledged {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (r *Report) safely() string {

@@ -26,6 +26,8 @@ type Input struct {
 	Manifests []manifests.Reference
 	// Findings are those of the caller.
 	Findings []finding.Finding
+	// Acknowledgements are the head's.
+	Acknowledgements Acknowledgements
 }
 
 // Delivered is what one cluster gets from the repository, and what is known about it.

@@ -24,6 +24,7 @@ func Make(in Input) Report {
 		changes := crddiff.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)
 		roll := rollout.Of(d.Base.Cluster, d.Head.Cluster, changes, in.LabelKey)
 		found := slices.Concat(d.Findings, roll.Findings, leftBehind(d, changes), shutOut(d, changes), namesRefused(d), known.refused(d))
+		found = in.acknowledge(found)
 		r.Findings = append(r.Findings, found...)
 		r.Clusters = append(r.Clusters, d.cluster(roll))
 		for _, c := range changes {

@@ -26,10 +26,13 @@ type meaning struct {
 	leaving []string
 	// answer is what the gate would say; empty without a snapshot.
 	answer snapshot.Answer
+	// acknowledged is what a person says of the CRD where the cluster is not known; nil if nobody does.
+	acknowledged *Acknowledgement
 }
 
 func meaningOf(in Input, to Delivered, change crddiff.Diff, found []finding.Finding) meaning {
-	m := meaning{to: to, change: change, found: found, gate: to.Head.gateFor(change), leaving: change.Removed}
+	m := meaning{to: to, change: change, found: found, gate: to.Head.gateFor(change), leaving: change.Removed,
+		acknowledged: in.Acknowledgements.of(in.Now, change.Name)}
 	if to.Snapshot == nil {
 		return m
 	}
@@ -62,6 +65,9 @@ func (m meaning) ask(in Input) snapshot.Ask {
 // found about the roll-out.
 func (m meaning) inCluster() InCluster {
 	in := m.said(m.outcome())
+	if in.Verdict == Unknown && m.acknowledged != nil {
+		in.Verdict, in.Reason, in.Sentence = Safe, ReasonAcknowledged, fmt.Sprintf("%s; acknowledged: %s", in.Sentence, m.acknowledged.says())
+	}
 	if m.change.Head != nil && m.lacksCRD() {
 		in.Sentence = "the cluster does not have the CRD yet"
 		return m.withFindings(in)

@@ -27,6 +27,8 @@ const (
 	// ReasonOwnershipNotRepaired: all that is left is managedFields that name the version, and no VersionRemoval in the
 	// cluster asks for them to be moved, so nobody does.
 	ReasonOwnershipNotRepaired = verdict.OwnershipNotRepaired
+	// ReasonAcknowledged: it is not known, and a person has said that it does not matter.
+	ReasonAcknowledged = "Acknowledged"
 	// ReasonUnseen: the CRD vanishes from what can be seen, and not all can be seen.
 	ReasonUnseen = "CRDUnseen"
 )

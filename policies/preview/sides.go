@@ -71,7 +71,7 @@ func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{
-			Rule: BaseNotBuilt, Severity: finding.Warning, Cluster: d.Name,
+			Rule: BaseNotBuilt, Severity: finding.Warning, Object: unit.Name, Cluster: d.Name,
 			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
 			Mend: "check its content yourself, or repair it first in a pull request of its own",
 		}

@@ -65,6 +65,9 @@ var mends = map[crddiff.Rule]string{
 
 // verdictOfFinding is what a finding does to the verdict: what cannot be seen and changes is not known, whatever it may be.
 func verdictOfFinding(f finding.Finding) Verdict {
+	if f.Acknowledged != "" {
+		return Safe
+	}
 	if rollout.LeavesUnknown(f.Rule) || f.Rule == BaseNotBuilt || f.Rule == NeitherBuilt {
 		return Unknown
 	}

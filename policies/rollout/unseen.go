@@ -28,7 +28,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	var findings []finding.Finding
 	add := func(u delivery.Unseen, by *delivery.Object, why string) {
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Mend: seeing(u.By),
+			Severity: finding.Warning, Object: u.Name, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Mend: seeing(u.By),
 		})
 	}
 	for _, u := range s.head.Unseen {
@@ -148,7 +148,7 @@ func movedFields(u *delivery.Unit, before, after *delivery.Object, all [][]strin
 
 func moved(u *delivery.Unit, by *delivery.Object, fields []string) finding.Finding {
 	return finding.Finding{
-		Severity: finding.Warning, Place: by.Place(fields...),
+		Severity: finding.Warning, Object: u.By.GetKind() + " " + u.Name, Place: by.Place(fields...),
 		Why: fmt.Sprintf("%s takes what it applies from another place or revision, or applies it to another cluster, than before (%s of %s %s), and this preview looks at this repository only",
 			u.Name, strings.Join(fields, "."), by.GetKind(), by.GetName()),
 		Mend: "check that the new place has the same content, or make this change in a pull request of its own",
@@ -195,7 +195,7 @@ func inputsChanged(s *situation) []finding.Finding {
 	for _, name := range slices.Sorted(maps.Keys(units)) {
 		first := units[name][0]
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Place: first.By.Place("spec"),
+			Severity: finding.Warning, Object: name, Place: first.By.Place("spec"),
 			Why:  fmt.Sprintf("%s changes; it decides which manifests of %s are applied, and this preview cannot see that", name, words.Few(words.Of(units[name], func(u *delivery.Unit) string { return u.Name }), 3)),
 			Mend: "check that the same manifests are still applied, or make this change in a pull request of its own",
 		})

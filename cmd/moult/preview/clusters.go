@@ -2,9 +2,13 @@ package preview
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"time"
 
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/preview"
@@ -13,6 +17,10 @@ import (
 // input gathers everything the report is made of.
 func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 	in := preview.Input{Base: p.base, Head: p.head, LabelKey: p.LabelKey, Now: time.Now(), MaxAge: p.maxAge}
+	var err error
+	if in.Acknowledgements, err = s.head.acknowledgements(in.Now); err != nil {
+		return in, err
+	}
 	byEntry, err := p.sources()
 	if err != nil {
 		return in, err
@@ -41,9 +49,28 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 	return in, err
 }
 
+// acknowledgements are those of a side's repository; none without a file.
+func (s side) acknowledgements(now time.Time) (preview.Acknowledgements, error) {
+	if s.tree == nil {
+		return nil, nil
+	}
+	content, err := render.ReadRegular(filepath.Join(s.tree.Root, preview.AcknowledgementsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--head: %w", err)
+	}
+	return preview.ReadAcknowledgements(content, now)
+}
+
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.
 func (p *command) clusters(ctx context.Context, s *sides, entry string, from source, name string) ([]preview.Delivered, error) {
-	all, err := s.delivered(ctx, entry, name)
+	more, err := p.rendered(entry)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.delivered(ctx, entry, name, more)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,8 @@ type command struct {
 	*cli.Factory
 	base, head string
 	entries    []string
+	also       []string
+	alsoBase   []string
 	snapshots  []string
 	contexts   []string
 	outputs    []string
@@ -64,14 +66,20 @@ What a cluster stores is not in Git: --snapshot names a file that moult snapshot
 ENTRY=CONTEXT if there are several entry points; the last part of an entry point's path
 will do. A cluster about which nothing is known is never called safe.
 
+--also and --also-base name what else the cluster gets after and before the pull request,
+rendered by Helm or whatever else, so that it is judged together with the repository.
+
 Exit codes:
-  0    safe, or warnings without --fail-on warning
+  0    safe, or nothing that --fail-on names
   1    the preview failed: wrong arguments, a build failed, a broken CRD, no cluster
   2    warnings, with --fail-on warning
   3    blocked: some cluster would refuse it, or lose something
   4    unknown: a version leaves, and what some cluster stores is not known; or what a
        cluster gets changes, and cannot be seen
-  130  interrupted`,
+  130  interrupted
+
+What is unknown can be acknowledged in the repository, in ` + preview.AcknowledgementsFile + ` at its root: what, why, and until
+when. Then it is told, and does not count.`,
 		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
   moult preview
 
@@ -83,6 +91,10 @@ Exit codes:
       --entry clusters/production --snapshot production=snapshots/production.yaml \
       --entry clusters/staging --context staging=kind-staging \
       -o markdown=comment.md -o html=preview.html
+
+  # a chart, rendered before and after, beside the manifests of the repository
+  moult preview --base git:origin/main --head . --entry clusters/production \
+      --also-base before.yaml --also after.yaml
 
   # what Helm renders
   helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
@@ -107,15 +119,17 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringVar(&p.base, "base", "", "the repository before: a folder, a kustomization, a file, git:REV:PATH, or -; default: the commit where this branch has left the default branch")
 	f.StringVar(&p.head, "head", "", "the repository after; default: the working folder")
 	f.StringArrayVar(&p.entries, "entry", nil, "a folder that is a cluster's entry point, such as clusters/production; may be given several times")
+	f.StringArrayVar(&p.also, "also", nil, "[ENTRY=]FILE of manifests that are rendered elsewhere and that the cluster gets, too, after the pull request; may be given several times")
+	f.StringArrayVar(&p.alsoBase, "also-base", nil, "[ENTRY=]FILE, the same before the pull request")
 	f.StringArrayVar(&p.snapshots, "snapshot", nil, "[ENTRY=]FILE, which moult snapshot wrote; may be given several times")
 	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "FORMAT or FORMAT=FILE, where FORMAT is text, markdown, json, html, annotations (GitHub) or codequality (GitLab); may be given several times; default: text")
-	f.StringVar(&p.failOn, "fail-on", "", "warning: end with 2 if there are warnings")
+	f.StringVar(&p.failOn, "fail-on", "unknown", "the mildest verdict that does not end with 0: blocked, unknown or warning")
 	f.StringVar(&p.marker, "marker", "", "name that tells this preview's comment from others on the same pull request")
 	f.StringVar(&p.artifact, "artifact", "", "address or name of the whole report, for the comment")
 	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}")
 	f.DurationVar(&p.maxAge, "max-age", 24*time.Hour, "how old a snapshot may be without a warning; 0 for any age")
-	for flag, values := range map[string][]cobra.Completion{"fail-on": {"warning"}, "output": formatNames()} {
+	for flag, values := range map[string][]cobra.Completion{"fail-on": {"blocked", "unknown", "warning"}, "output": formatNames()} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 	_ = c.RegisterFlagCompletionFunc("context", p.CompleteContexts)
@@ -186,24 +200,30 @@ func (p *command) validate() error {
 	switch {
 	case p.base == "-" && p.head == "-":
 		return errors.New("only one of --base and --head can be standard input")
+	case len(p.entries) == 0 && len(p.also)+len(p.alsoBase) > 0:
+		return errors.New("--also is about what a cluster gets beside its entry point; name that with --entry")
 	case len(p.entries) > 0 && (p.base == "-" || p.head == "-"):
 		return errors.New("--entry needs the files of the repository, and standard input has none; leave one of them out")
-	case p.failOn != "" && p.failOn != "warning":
-		return fmt.Errorf("--fail-on %s is not known; there is warning", p.failOn)
+	case failing[p.failOn] == "":
+		return fmt.Errorf("--fail-on %s is not known; there are blocked, unknown and warning", p.failOn)
 	case p.maxAge < 0:
 		return fmt.Errorf("--max-age %s is below 0; 0 is for any age", p.maxAge)
 	}
 	return nil
 }
 
+// failing are the mildest verdicts that fail, by what --fail-on calls them.
+var failing = map[string]preview.Verdict{"blocked": preview.Blocked, "unknown": preview.Unknown, "warning": preview.Warned}
+
 // ending is the exit code of a verdict.
 func (p *command) ending(v preview.Verdict) error {
+	if v.Weight() < failing[p.failOn].Weight() {
+		return nil
+	}
 	switch v {
 	case preview.Safe:
 	case preview.Warned:
-		if p.failOn == "warning" {
-			return cli.Ended{Code: exitWarned}
-		}
+		return cli.Ended{Code: exitWarned}
 	case preview.Blocked:
 		return cli.Ended{Code: exitBlocked}
 	case preview.Unknown:

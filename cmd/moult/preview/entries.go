@@ -46,7 +46,7 @@ func (p *command) commandWith(entries []string) string {
 	for _, flag := range []struct {
 		name   string
 		values []string
-	}{{"--snapshot", p.snapshots}, {"--context", p.contexts}} {
+	}{{"--snapshot", p.snapshots}, {"--context", p.contexts}} { // --also does not go without --entry
 		for _, value := range flag.values {
 			line = append(line, flag.name, labelled(value, entries))
 		}
@@ -54,7 +54,7 @@ func (p *command) commandWith(entries []string) string {
 	for _, output := range p.outputs {
 		line = append(line, "--output", output)
 	}
-	if p.failOn != "" {
+	if p.failOn != "unknown" {
 		line = append(line, "--fail-on", p.failOn)
 	}
 	for i, word := range line {

@@ -114,7 +114,9 @@ func (s side) isKustomization() bool { return render.KustomizationIn(s.tree.Dir)
 
 // delivered is what one entry point gets before and after. Without one it is all that lies in the repository, which may be
 // several: a CRD need not change alike in each of its copies.
-func (s *sides) delivered(ctx context.Context, entry, name string) ([]preview.Delivered, error) {
+//
+// What the cluster gets beside it is given by more.
+func (s *sides) delivered(ctx context.Context, entry, name string, more preview.Pair) ([]preview.Delivered, error) {
 	if !s.base.has(entry) && !s.head.has(entry) {
 		return nil, fmt.Errorf("--entry %s: neither --base nor --head has such a folder", entry)
 	}
@@ -131,6 +133,8 @@ func (s *sides) delivered(ctx context.Context, entry, name string) ([]preview.De
 	if err != nil {
 		return nil, err
 	}
+	beside(&pair.Base, more.Base)
+	beside(&pair.Head, more.Head)
 	pair.Name = name
 	return compare(pair)
 }

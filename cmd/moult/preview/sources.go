@@ -15,35 +15,36 @@ import (
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
-// source is where something is known about a cluster: a snapshot's file, or a context of the kubeconfig. The zero value is
-// none.
+// source is where something about a cluster comes from: a snapshot's file, a context of the kubeconfig, or a file of
+// manifests. The zero value is none.
 type source struct {
-	entry     string // as the user wrote it; empty if there was none
-	place     string
-	isContext bool
+	flag  string
+	entry string // as the user wrote it; empty if there was none
+	place string
 }
 
-func (s source) flag() string {
-	if s.isContext {
-		return "--context"
+func (s source) isContext() bool { return s.flag == "--context" }
+
+// sourceOf finds the entry point that a flag's value is for.
+func (p *command) sourceOf(flag, text string) (s source, entry string, err error) {
+	s = source{flag: flag, place: text}
+	if named, place, isNamed := strings.Cut(text, "="); isNamed && p.isEntry(named) {
+		s.entry, s.place = named, place
 	}
-	return "--snapshot"
+	entry, err = p.entryOf(s, text)
+	return s, entry, err
 }
 
 // sources finds the entry point that each --snapshot and --context is for.
 func (p *command) sources() (map[string][]source, error) {
 	byEntry, files := map[string][]source{}, map[string]string{}
-	add := func(texts []string, isContext bool) error {
+	add := func(flag string, texts []string) error {
 		for _, text := range texts {
-			s := source{place: text, isContext: isContext}
-			if entry, place, named := strings.Cut(text, "="); named && p.isEntry(entry) {
-				s.entry, s.place = entry, place
-			}
-			entry, err := p.entryOf(s, text)
+			s, entry, err := p.sourceOf(flag, text)
 			if err != nil {
 				return err
 			}
-			if other, twice := files[s.place]; twice && !isContext && other != entry {
+			if other, twice := files[s.place]; twice && !s.isContext() && other != entry {
 				return fmt.Errorf("--snapshot %s is given for %s and for %s; one file is of one cluster", s.place, other, entry)
 			}
 			files[s.place] = entry
@@ -51,10 +52,10 @@ func (p *command) sources() (map[string][]source, error) {
 		}
 		return nil
 	}
-	if err := add(p.snapshots, false); err != nil {
+	if err := add("--snapshot", p.snapshots); err != nil {
 		return nil, err
 	}
-	return byEntry, add(p.contexts, true)
+	return byEntry, add("--context", p.contexts)
 }
 
 // isEntry tells whether a name stands for an entry point: its path, or the last part of that.
@@ -76,24 +77,24 @@ func (p *command) entryOf(s source, text string) (string, error) {
 	label, place, isLabelled := strings.Cut(text, "=")
 	switch {
 	case len(p.entries) == 0 && isLabelled && !p.isThere(s):
-		return "", fmt.Errorf("%s %s is for the entry point %s, and there is no --entry; name it with --entry, or write %[1]s %[4]s", s.flag(), text, label, place)
+		return "", fmt.Errorf("%s %s is for the entry point %s, and there is no --entry; name it with --entry, or write %[1]s %[4]s", s.flag, text, label, place)
 	case len(p.entries) == 0:
 		return "", nil
 	case len(meant) == 1:
 		return meant[0], nil
 	case len(meant) > 1:
-		return "", fmt.Errorf("%s %s could be for %s; write the whole path", s.flag(), text, strings.Join(meant, " or "))
+		return "", fmt.Errorf("%s %s could be for %s; write the whole path", s.flag, text, strings.Join(meant, " or "))
 	case len(p.entries) == 1 && !strings.Contains(text, "="):
 		return p.entries[0], nil
 	case isLabelled:
-		return "", fmt.Errorf("%s %s: there is no entry point %s among %s; correct the name, or add it with --entry", s.flag(), text, label, strings.Join(p.entries, ", "))
+		return "", fmt.Errorf("%s %s: there is no entry point %s among %s; correct the name, or add it with --entry", s.flag, text, label, strings.Join(p.entries, ", "))
 	}
-	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", s.flag(), text, path.Base(p.entries[0]), s.place)
+	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", s.flag, text, path.Base(p.entries[0]), s.place)
 }
 
 // isThere tells whether a text with an equals sign in it is the name of a file or of a context.
 func (p *command) isThere(s source) bool {
-	if s.isContext {
+	if s.isContext() {
 		return slices.Contains(p.Contexts(), s.place)
 	}
 	_, err := os.Stat(s.place)
@@ -105,7 +106,7 @@ func (p *command) read(ctx context.Context, s source) (known *snapshot.Snapshot,
 	switch {
 	case s.place == "":
 		return nil, "", nil
-	case s.isContext:
+	case s.isContext():
 		known, err = p.ask(ctx, s.place)
 		if err != nil {
 			return nil, "", fmt.Errorf("--context %s: %w", s.place, err)
@@ -141,7 +142,7 @@ func (p *command) ask(ctx context.Context, contextName string) (*snapshot.Snapsh
 
 // checkCluster refuses a snapshot that says itself that it is of another entry point's cluster.
 func (p *command) checkCluster(entry string, from source, s *snapshot.Snapshot) error {
-	if s == nil || entry == "" || from.isContext {
+	if s == nil || entry == "" || from.isContext() {
 		return nil
 	}
 	for _, other := range p.entries {

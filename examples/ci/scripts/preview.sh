@@ -18,7 +18,7 @@
 #   ENTRIES    list of entry points, such as clusters/production
 #   SNAPSHOTS  list of NAME=FILE that `moult snapshot` wrote
 #   CONTEXTS   list of NAME=CONTEXT of the kubeconfig, for clusters that can be asked
-#   FAIL_ON    warning, to end with 2 when there are any
+#   FAIL_ON    the mildest verdict that fails: blocked, unknown (default) or warning
 #   NAME       tells this preview from others on the same pull request
 #   MAX_AGE    how old a snapshot may be without a warning, default 24h; 0 for any age
 #   LINKS      where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}
