@@ -100,7 +100,7 @@ func (r *Report) safely() string {
 // the CRD.
 func (c ChangedCRD) subject(decided InCluster) string {
 	names := func(version string) bool {
-		return strings.HasPrefix(decided.Sentence, version+" ") || strings.HasPrefix(decided.Sentence, version+":")
+		return strings.HasPrefix(decided.Sentence, version+" ") || strings.HasPrefix(decided.Sentence, version+":") || strings.HasPrefix(decided.Sentence, refusedFor)
 	}
 	ofAChange := slices.ContainsFunc(c.Changes, func(one crddiff.Change) bool { return string(one.Rule) == decided.Reason })
 	if len(c.Removed) == 0 || ofAChange || slices.ContainsFunc(c.Removed, names) {

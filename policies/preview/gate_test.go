@@ -128,7 +128,7 @@ func TestTheVersionIsNotSaidTwice(t *testing.T) {
 		want     string
 	}{
 		"the sentence is about what leaves":    {crds(crd("v1")), nil, "v1alpha1 of widgets.example.com in one: what the cluster stores is not known"},
-		"the sentence names it":                {crds(crd("v1")), stored([]string{"v1alpha1"}, "v1", "v1alpha1"), "widgets.example.com in one: v1alpha1 is still the storage version"},
+		"the sentence names it":                {crds(crd("v1")), stored([]string{"v1alpha1"}, "v1", "v1alpha1"), "widgets.example.com in one: the API server refuses it, because storedVersions names v1alpha1; v1alpha1 is still the storage version"},
 		"the sentence is about another change": {crds(lost), served, "widgets.example.com in one: v1 spec.size: "},
 	} {
 		t.Run(name, func(t *testing.T) {

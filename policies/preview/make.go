@@ -35,6 +35,7 @@ func Make(in Input) Report {
 	slices.SortStableFunc(r.CRDs, func(a, b ChangedCRD) int { return strings.Compare(a.Name, b.Name) })
 	r.addManifests(in.Manifests)
 	r.Findings = together(r.Findings, len(in.Clusters))
+	r.soften()
 	r.conclude()
 	return r
 }
@@ -64,6 +65,23 @@ func (r *Report) add(c crddiff.Diff, at finding.Place, meant InCluster) {
 		}
 	}
 	r.CRDs = append(r.CRDs, ChangedCRD{Diff: c, Place: at, Clusters: []InCluster{meant}})
+}
+
+// soften makes warnings of errors in CRDs that are not blocked anywhere: what only asks more of new objects, or would lose
+// something where there is nothing to lose.
+func (r *Report) soften() {
+	for i := range r.CRDs {
+		crd := &r.CRDs[i]
+		if slices.ContainsFunc(crd.Clusters, func(in InCluster) bool { return worse(in.Verdict, Warned) }) || len(crd.Clusters) == 0 {
+			continue
+		}
+		crd.Changes = slices.Clone(crd.Changes)
+		for j := range crd.Changes {
+			if crd.Changes[j].Severity == finding.Error {
+				crd.Changes[j].Severity = finding.Warning
+			}
+		}
+	}
 }
 
 // about are the findings that concern a CRD.

@@ -183,7 +183,22 @@ func (m meaning) says(v Verdict, reason, sentence string) InCluster {
 func (m meaning) answered(v Verdict) InCluster {
 	in := m.says(v, m.answer.Reason, strings.TrimPrefix(m.answer.Message, m.change.Name+": "))
 	in.State, in.Blockers, in.Warnings = m.answer.State, m.answer.Blockers, slices.Concat(m.answer.Warnings, m.answer.Extra)
+	if still := m.refused(); v == Blocked && len(still) > 0 {
+		in.Sentence = fmt.Sprintf("%s%s; %s", refusedFor, strings.Join(still, ", "), in.Sentence)
+	}
 	return in
+}
+
+// refusedFor begins the plain fact about a removal, before who has to do what.
+const refusedFor = "the API server refuses it, because storedVersions names "
+
+// refused are the versions for which the API server would refuse the CRD now; none where a VersionRemoval holds it back.
+// https://github.com/kubernetes/kubernetes/blob/v1.34.0/staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go (validateCustomResourceDefinitionStoredVersions)
+func (m meaning) refused() []string {
+	if m.gated() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(m.leaving), func(version string) bool { return !slices.Contains(m.answer.StoredVersions, version) })
 }
 
 // butFor puts what keeps it from being safe before what the gate says, which would be that it is safe. A snapshot that is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/policies/preview"
@@ -82,16 +83,27 @@ func revision(s string) string {
 	return span(s, nameWidth)
 }
 
+// verdictTable has a row for all CRDs of which the same is to be said, and a column for clusters that have names. What to do
+// stands below it, once.
 func verdictTable(r preview.Report, o MarkdownOptions) string {
-	all := rows(r)
+	all := rowsTogether(r)
 	if len(all) == 0 {
 		return ""
 	}
-	t := newTable(tableBytes, "CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why"), "What to do")
-	for _, row := range all {
-		b := row.badge()
-		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), cmp.Or(codes(row.crd.Removed, 6), "–"),
-			b.Symbol+" "+b.Word, sentences(row.reasons()), sentences(row.asked()))
+	headings := []string{"CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why")}
+	named := slices.ContainsFunc(all, func(g group[row]) bool { return !g.one.delivered || g.one.in.Cluster != "" })
+	if !named {
+		headings = slices.Delete(headings, 1, 2)
+	}
+	t := newTable(tableBytes, headings...)
+	for _, g := range all {
+		b := g.one.badge()
+		cells := []string{g.names(func(name string) string { return span(name, nameWidth) }), text(g.one.cluster(), nameWidth),
+			cmp.Or(codes(g.one.crd.Removed, 6), "–"), b.Symbol + " " + b.Word, sentences(g.one.reasons())}
+		if !named {
+			cells = slices.Delete(cells, 1, 2)
+		}
+		t.add(cells...)
 	}
 	return t.String() + t.more("row", o)
 }
@@ -102,14 +114,6 @@ func (r row) reasons() []string {
 		return []string{"nothing"}
 	}
 	return r.inTheWay
-}
-
-// asked is the table's word on what to do.
-func (r row) asked() []string {
-	if len(r.toDo) == 0 && r.delivered {
-		return []string{"nothing"}
-	}
-	return r.toDo
 }
 
 // sentences are at most three, in one cell.

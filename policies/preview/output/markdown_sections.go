@@ -47,14 +47,14 @@ func (o MarkdownOptions) findings(r preview.Report) []section {
 		return nil
 	}
 	said := newItems(sectionBytes)
-	for _, f := range r.Findings {
-		b := badgeOfSeverity(f.Severity)
+	for _, g := range findingsTogether(r.Findings) {
+		f, b := g.one, badgeOfSeverity(g.one.Severity)
 		line := fmt.Sprintf("- %s %s **%s**", b.Symbol, b.Word, text(f.Rule, nameWidth))
-		if whose := whoseFinding(f); whose != "" {
-			line += " (" + text(whose, nameWidth) + ")"
+		if whose := whose(g); whose != "" {
+			line += " (" + text(whose, sentenceWidth) + ")"
 		}
-		if f.Place.File != "" {
-			line += " at " + o.place(f.Place)
+		if len(g.places) > 0 {
+			line += " at " + g.at(o.place)
 		}
 		line += ": " + text(f.Why, sentenceWidth) + "."
 		if mend := plain(f.Mend); mend != "" {

@@ -120,11 +120,6 @@ func (t task) Whose() string {
 	return strings.Join(parts, " ")
 }
 
-// whoseFinding is the same of a finding.
-func whoseFinding(f finding.Finding) string {
-	return task{crds: appendNew(nil, plain(f.CRD)), clusters: appendNew(nil, plain(f.Cluster))}.Whose()
-}
-
 // mostPlaces are as many as are shown of a task.
 const mostPlaces = 5
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 )
 
@@ -61,17 +62,15 @@ func (t *terminal) table(r preview.Report) {
 // reasons are below the table, since a table has no room for sentences.
 func (t *terminal) reasons(r preview.Report) {
 	t.heading(strings.ToUpper(reasonsHeading(r, "What to read before merging")))
-	for _, row := range rows(r) {
+	for _, g := range rowsTogether(r) {
+		row := g.one
 		if row.in.Verdict == preview.Safe {
 			continue
 		}
 		b := row.badge()
-		t.line(t.lead(b) + " " + plain(row.crd.Name) + "  " + row.cluster())
+		t.line(t.lead(b) + " " + g.names(func(name string) string { return name }) + "  " + row.cluster())
 		for _, said := range row.inTheWay {
 			t.paragraph(indent, "", said)
-		}
-		for _, what := range row.toDo {
-			t.paragraph(indent, "do:", what)
 		}
 	}
 }
@@ -132,14 +131,14 @@ var holdColors = map[hold]string{free: "33", unsure: "33", shut: "31", failing: 
 
 func (t *terminal) findings(r preview.Report) {
 	t.heading("FINDINGS")
-	for _, f := range r.Findings {
-		b := badgeOfSeverity(f.Severity)
+	for _, g := range findingsTogether(r.Findings) {
+		f, b := g.one, badgeOfSeverity(g.one.Severity)
 		about := f.Rule
-		if whose := whoseFinding(f); whose != "" {
+		if whose := whose(g); whose != "" {
 			about += ": " + whose
 		}
-		if f.Place.File != "" {
-			about += " at " + f.Place.String()
+		if len(g.places) > 0 {
+			about += " at " + g.at(finding.Place.String)
 		}
 		t.paragraph("", t.lead(b), about)
 		t.paragraph(indent, "", f.Why)
