@@ -44,7 +44,7 @@ func openRevision(ctx context.Context, name, path string) (*Tree, error) {
 			return nil, notInRevision(files, name, commit, inside)
 		}
 	}
-	written := &Tree{}
+	written := &Tree{Links: linksOf(repository, commit.Hash)}
 	if err := written.checkOut(ctx, repository, files); err != nil {
 		return nil, errors.Join(missingObject(repository, name, err), written.Close())
 	}

@@ -29,6 +29,10 @@ type Tree struct {
 	// repositories, and may be missing here.
 	Submodules map[string]string
 
+	// Links is where the files of a revision can be read, with {file} and {line} in it, as far as the remote tells; empty
+	// otherwise.
+	Links string
+
 	temporary string
 }
 

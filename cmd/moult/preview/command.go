@@ -127,7 +127,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringVar(&p.failOn, "fail-on", "unknown", "the mildest verdict that does not end with 0: blocked, unknown or warning")
 	f.StringVar(&p.marker, "marker", "", "name that tells this preview's comment from others on the same pull request")
 	f.StringVar(&p.artifact, "artifact", "", "address or name of the whole report, for the comment")
-	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}")
+	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}; default: at the remote origin, if --head is a revision and the forge is known")
 	f.DurationVar(&p.maxAge, "max-age", 24*time.Hour, "how old a snapshot may be without a warning; 0 for any age")
 	for flag, values := range map[string][]cobra.Completion{"fail-on": {"blocked", "unknown", "warning"}, "output": formatNames()} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -168,6 +168,9 @@ func (p *command) preview(ctx context.Context, stdin io.Reader) (preview.Report,
 	input, err := p.input(ctx, sides)
 	if err != nil {
 		return preview.Report{}, err
+	}
+	if p.links == "" && sides.head.tree != nil {
+		p.links = sides.head.tree.Links
 	}
 	report := preview.Make(input)
 	return report, p.write(report, outputs)

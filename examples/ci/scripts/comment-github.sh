@@ -71,6 +71,13 @@ while [ -z "$id" ]; do
 	page=$((page + 1))
 done
 
+# Where there is nothing to say, only a comment from before is put right.
+if [ -z "$id" ] && [ "$(sed -n 2p "$file")" = "<!-- moult preview has nothing to say -->" ]; then
+	sed -n 3p "$file" | sed 's/^#* *//' >>"${GITHUB_STEP_SUMMARY:-/dev/stdout}"
+	echo "no comment: nothing that matters changes"
+	exit 0
+fi
+
 if [ -n "$id" ]; then
 	ask PATCH "$repository/issues/comments/$id" --data-binary @"$work/comment"
 else

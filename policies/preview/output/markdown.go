@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -42,7 +43,7 @@ const (
 // details to unfold. Its first line, a comment, is Marker, by which it is found again to be updated. If it gets too long,
 // details are left out, the least important first, and the comment says which.
 func Markdown(r preview.Report, o MarkdownOptions) string {
-	head := Marker(o.Name) + "\n" + headline(r) + "\n" + verdictTable(r, o) + "\n" + nextSteps(r, o)
+	head := Marker(o.Name) + "\n" + quietly(r) + headline(r) + "\n" + verdictTable(r, o) + "\n" + nextSteps(r, o)
 	foot := o.footer(r)
 	left := CommentLimit - len(head) - len(foot) - leftOutBytes - 1
 	all := o.sections(r)
@@ -62,6 +63,17 @@ func Markdown(r preview.Report, o MarkdownOptions) string {
 func Marker(name string) string {
 	name = notInMarker.ReplaceAllString(clip(plain(name), nameWidth), "-")
 	return "<!-- moult preview: " + cmp.Or(severalDashes.ReplaceAllString(name, "-"), "default") + " -->"
+}
+
+// Quiet is the second line of a comment that nobody has to be shown: no CRD changes, and nothing else is to be read.
+const Quiet = "<!-- moult preview has nothing to say -->"
+
+func quietly(r preview.Report) string {
+	read := slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Severity != finding.Info })
+	if len(r.CRDs) > 0 || r.Verdict != preview.Safe || read || len(r.Manifests) > 0 {
+		return ""
+	}
+	return Quiet + "\n"
 }
 
 // notInMarker is what might be read as something else, and severalDashes what might end the comment.

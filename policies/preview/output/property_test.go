@@ -108,7 +108,7 @@ var (
 	ruled  = regexp.MustCompile(`^\|(?:---\|){4,5}$`)
 	anyTag = regexp.MustCompile(`<[^>]*>`)
 	// ours are all the tags that a comment may hold; links in angle brackets are ours, too.
-	ours = regexp.MustCompile(`^<(?:/?details|/?summary|/?code|/?sub|/?span|br|https?://[^ ]*|!-- moult preview: [A-Za-z0-9._/ -]* --)>$`)
+	ours = regexp.MustCompile(`^<(?:/?details|/?summary|/?code|/?sub|/?span|br|https?://[^ ]*|!-- moult preview(?:: [A-Za-z0-9._/ -]*| has nothing to say) --)>$`)
 )
 
 // Whatever a report holds, its comment can be posted, found again and read.

@@ -53,12 +53,28 @@ const (
 	unsure  hold = "unsure"
 )
 
-// timeline is a cluster's rollout, in order.
+// affected are the steps in which something matters, and those that they wait for; a cluster may have hundreds of others.
+func affected(all []rollout.Step) (steps []rollout.Step) {
+	var names []string
+	for _, s := range all {
+		if len(s.Items) > 0 {
+			names = append(append(names, s.Unit), s.After...)
+		}
+	}
+	for _, s := range all {
+		if len(s.Items) > 0 || slices.Contains(names, s.Unit) {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// timeline is a cluster's rollout as far as it is affected, in order.
 func timeline(r preview.Report, c preview.Cluster) []wave {
 	if c.Rollout == nil {
 		return nil
 	}
-	steps := slices.Clone(c.Rollout.Steps)
+	steps := affected(c.Rollout.Steps)
 	slices.SortStableFunc(steps, func(a, b rollout.Step) int { return cmp.Compare(a.Order, b.Order) })
 	var waves []wave
 	for _, s := range steps {

@@ -1,0 +1,49 @@
+package repository
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// forges are what addresses of files look like, by a part of the host's name; %s is the commit.
+var forges = []struct{ host, address string }{
+	{"github", "/blob/%s/{file}#L{line}"},
+	{"gitlab", "/-/blob/%s/{file}#L{line}"},
+	{"bitbucket.org", "/src/%s/{file}#lines-{line}"},
+	{"codeberg.org", "/src/commit/%s/{file}#L{line}"},
+	{"gitea", "/src/commit/%s/{file}#L{line}"},
+	{"forgejo", "/src/commit/%s/{file}#L{line}"},
+}
+
+// linksOf is where the files of a commit can be read, with {file} and {line} in it: at what the remote origin is called. Empty
+// if there is no such remote, or if it is none of the forges that are known.
+func linksOf(repository *git.Repository, commit plumbing.Hash) string {
+	origin, err := repository.Remote("origin")
+	if err != nil || len(origin.Config().URLs) == 0 {
+		return ""
+	}
+	host, path := remote(origin.Config().URLs[0])
+	for _, forge := range forges {
+		if strings.Contains(host, forge.host) && path != "" {
+			return "https://" + host + "/" + path + strings.Replace(forge.address, "%s", commit.String(), 1)
+		}
+	}
+	return ""
+}
+
+// likeSCP is git@host:path.
+var likeSCP = regexp.MustCompile(`^(?:[^@/:]+@)?([^@/:]+):([^:]+)$`)
+
+// remote takes an address apart, without whatever credentials are in it.
+func remote(address string) (host, path string) {
+	if found := likeSCP.FindStringSubmatch(address); found != nil && !strings.Contains(address, "://") {
+		host, path = found[1], found[2]
+	} else if parsed, err := url.Parse(address); err == nil {
+		host, path = parsed.Hostname(), parsed.EscapedPath()
+	}
+	return host, strings.Trim(strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git"), "/")
+}
