@@ -52,7 +52,10 @@ func TestTheActionUsesTheScripts(t *testing.T) {
 	parsed(t, "github/action.yml", &action)
 	g.Expect(action.Runs.Using).To(Equal("composite"))
 	steps := action.Runs.Steps
-	g.Expect(steps).To(HaveLen(4))
+	g.Expect(steps).To(HaveLen(5))
+	g.Expect(settings(t, "install.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[0].Env))))
+	g.Expect(steps[0].Run).To(ContainSubstring("$GITHUB_PATH"))
+	steps = steps[1:]
 	g.Expect(settings(t, "preview.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[0].Env))), "the script reads what the step sets")
 	g.Expect(settings(t, "comment-github.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[2].Env))))
 	for _, script := range []string{steps[0].Run, steps[2].Run} {
