@@ -48,8 +48,12 @@ func (c *comparison) webhook(was, is *apiextensionsv1.WebhookConversion) {
 	}
 	from, to := reviews(was), reviews(is)
 	if gone := missing(from, to); len(gone) > 0 {
-		severity, why := finding.Warning, "the webhook takes "+strings.Join(to, ", ")+" alone"
-		if !slices.Contains(to, "v1") && !slices.Contains(to, "v1beta1") {
+		severity, why := finding.Info, "the webhook is only sent ConversionReview v1, which API servers speak since Kubernetes 1.16"
+		switch {
+		case slices.Contains(to, "v1"):
+		case slices.Contains(to, "v1beta1"):
+			severity, why = finding.Warning, "the webhook is only sent ConversionReview v1beta1, which a later Kubernetes may no longer speak"
+		default:
 			severity, why = finding.Error, "API servers speak v1 and v1beta1 of ConversionReview, and the webhook takes neither"
 		}
 		c.tell("", ReviewVersionsNarrowed, severity, strings.Join(from, ", "), strings.Join(to, ", "), why)
