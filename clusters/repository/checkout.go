@@ -9,14 +9,18 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// checkOut writes all files of a revision below a new temporary folder, which is Root from then on.
-func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *object.Tree) error {
+// checkOut writes the files of a revision below a new temporary folder, which is Root from then on: all that may be read,
+// or what was named alone if that is a file which leads nowhere else.
+func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *object.Tree, inside string, named *object.TreeEntry) error {
 	dir, err := os.MkdirTemp("", "moult-tree-")
 	if err != nil {
 		return err
@@ -32,8 +36,19 @@ func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *
 	}
 	defer func() { _ = root.Close() }()
 	c := &checkout{tree: t, repository: repository, root: root}
-	if err := c.walk(ctx, files); err != nil {
+	if err := c.find(ctx, files, inside, named); err != nil {
 		return err
+	}
+	if err := c.fetch(ctx); err != nil {
+		return err
+	}
+	for _, f := range c.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.write(f); err != nil {
+			return fmt.Errorf("%s cannot be written: %w", f.name, err)
+		}
 	}
 	return c.link()
 }
@@ -43,65 +58,94 @@ type checkout struct {
 	tree       *Tree
 	repository *git.Repository
 	root       *os.Root
-	links      []object.File
+	// files are what is to be written, and links come at the end, so that nothing is written through one.
+	files []entry
+	links []entry
 }
 
-// walk writes files, and leaves links for the end, so that none is written through.
-func (c *checkout) walk(ctx context.Context, files *object.Tree) error {
+// entry is a file or a link of a tree.
+type entry struct {
+	name string
+	object.TreeEntry
+}
+
+// find finds what is to be written.
+func (c *checkout) find(ctx context.Context, files *object.Tree, inside string, named *object.TreeEntry) error {
+	if alone, err := c.standsAlone(ctx, inside, named); err != nil || alone {
+		c.files = append(c.files, entry{inside, *named})
+		return errors.Join(err, c.walk(ctx, files, func(name string) bool { return name == settingsFile }))
+	}
+	return c.walk(ctx, files, func(string) bool { return true })
+}
+
+// settingsFile is read at the root of a repository, whatever was named.
+const settingsFile = ".moult.yaml"
+
+// walk finds the files that are wanted, in all folders.
+func (c *checkout) walk(ctx context.Context, files *object.Tree, wanted func(name string) bool) error {
 	walker := object.NewTreeWalker(files, true, nil)
 	defer walker.Close()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name, entry, err := walker.Next()
+		name, found, err := walker.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.take(name, entry); err != nil {
+		if !wanted(name) {
+			continue
+		}
+		if err := c.take(entry{name, found}); err != nil {
 			return fmt.Errorf("%s cannot be written: %w", name, err)
 		}
 	}
 }
 
 // take handles one entry of a tree.
-func (c *checkout) take(name string, entry object.TreeEntry) error {
-	switch entry.Mode { //nolint:exhaustive // all others are files
+func (c *checkout) take(e entry) error {
+	switch e.Mode { //nolint:exhaustive // all others are files
 	case filemode.Dir:
-		return c.root.MkdirAll(name, 0o700)
+		return c.root.MkdirAll(e.name, 0o700)
 	case filemode.Submodule:
-		c.tree.addSubmodule(name, entry.Hash.String())
-		c.tree.Notes = append(c.tree.Notes, name+" is a submodule, whose content is in another repository and was left out")
-		return nil
+		c.tree.addSubmodule(e.name, e.Hash.String())
+		c.tree.Notes = append(c.tree.Notes, e.name+" is a submodule, whose content is in another repository and was left out")
+	case filemode.Symlink:
+		c.links = append(c.links, e)
+	default:
+		c.files = append(c.files, e)
 	}
-	blob, err := c.repository.BlobObject(entry.Hash)
-	if err != nil {
-		return err
-	}
-	if entry.Mode == filemode.Symlink {
-		c.links = append(c.links, *object.NewFile(name, entry.Mode, blob))
-		return nil
-	}
-	return c.write(name, entry.Mode, blob)
+	return nil
 }
 
-func (c *checkout) write(name string, mode filemode.FileMode, blob *object.Blob) error {
-	if err := c.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+// fetch fetches what a partial clone lacks of what is to be read.
+func (c *checkout) fetch(ctx context.Context) error {
+	var blobs []plumbing.Hash
+	for _, e := range slices.Concat(c.files, c.links) {
+		if !isProgram(e.name) {
+			blobs = append(blobs, e.Hash)
+		}
+	}
+	return fetchMissing(ctx, c.repository, blobs)
+}
+
+func (c *checkout) write(e entry) error {
+	if err := c.root.MkdirAll(path.Dir(e.name), 0o700); err != nil {
 		return err
 	}
 	permissions := fs.FileMode(0o600)
-	if mode == filemode.Executable {
+	if e.Mode == filemode.Executable {
 		permissions = 0o700
 	}
-	content, err := blob.Reader()
+	content, err := c.content(e)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = content.Close() }()
-	file, err := c.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
+	file, err := c.root.OpenFile(e.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
 	if err != nil {
 		return err
 	}
@@ -109,26 +153,42 @@ func (c *checkout) write(name string, mode filemode.FileMode, blob *object.Blob)
 	return errors.Join(err, file.Close())
 }
 
+// content is that of a file. What is no manifest and no data is not read: its hash stands for it.
+func (c *checkout) content(e entry) (io.ReadCloser, error) {
+	if isProgram(e.name) {
+		return io.NopCloser(strings.NewReader("blob " + e.Hash.String() + "\n")), nil
+	}
+	blob, err := c.repository.BlobObject(e.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return blob.Reader()
+}
+
 // link makes symbolic links, and takes those away again that lead out of the tree, be it through others. One that leads
 // nowhere stays, as with Git.
 func (c *checkout) link() error {
-	for _, file := range c.links {
-		target, err := file.Contents()
+	for _, link := range c.links {
+		blob, err := c.repository.BlobObject(link.Hash)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(c.root.MkdirAll(path.Dir(file.Name), 0o700), c.root.Symlink(target, file.Name)); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", file.Name, err)
-		}
-	}
-	for _, file := range c.links {
-		if _, err := c.root.Stat(file.Name); err == nil || errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := c.root.Remove(file.Name); err != nil {
+		target, err := object.NewFile(link.name, link.Mode, blob).Contents()
+		if err != nil {
 			return err
 		}
-		c.tree.Notes = append(c.tree.Notes, file.Name+" is a symbolic link out of the repository and was left out")
+		if err := errors.Join(c.root.MkdirAll(path.Dir(link.name), 0o700), c.root.Symlink(target, link.name)); err != nil {
+			return fmt.Errorf("%s cannot be written: %w", link.name, err)
+		}
+	}
+	for _, link := range c.links {
+		if _, err := c.root.Stat(link.name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := c.root.Remove(link.name); err != nil {
+			return err
+		}
+		c.tree.Notes = append(c.tree.Notes, link.name+" is a symbolic link out of the repository and was left out")
 	}
 	return nil
 }

@@ -39,13 +39,14 @@ func openRevision(ctx context.Context, name, path string) (*Tree, error) {
 	if err != nil {
 		return nil, missingObject(repository, name, err)
 	}
+	var named *object.TreeEntry
 	if inside != "." {
-		if _, err := files.FindEntry(inside); err != nil {
+		if named, err = files.FindEntry(inside); err != nil {
 			return nil, notInRevision(files, name, commit, inside)
 		}
 	}
 	written := &Tree{Links: linksOf(repository, commit.Hash)}
-	if err := written.checkOut(ctx, repository, files); err != nil {
+	if err := written.checkOut(ctx, repository, files, inside, named); err != nil {
 		return nil, errors.Join(missingObject(repository, name, err), written.Close())
 	}
 	written.Dir = filepath.Join(written.Root, filepath.FromSlash(inside))
@@ -67,7 +68,7 @@ func repositoryAround(dir string) (*git.Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Git repository around %s cannot be read: %w", dir, err)
 	}
-	return repository, nil
+	return withAlternates(repository)
 }
 
 // commitOf finds a revision as Git does.
@@ -112,7 +113,7 @@ func missingObject(repository *git.Repository, name string, err error) error {
 	if isShallow(repository) {
 		return unknownRevision(repository, name)
 	}
-	return fmt.Errorf("a part of revision %s is not in this clone (%w); a partial clone lacks files until they are asked for: clone without --filter, or run `git checkout %s` once elsewhere", name, err, name)
+	return fmt.Errorf("a part of revision %s is not in this clone (%w); a partial clone lacks files until they are asked for: clone without --filter, or let Git reach the remote", name, err)
 }
 
 func isShallow(repository *git.Repository) bool {

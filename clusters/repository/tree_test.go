@@ -176,14 +176,56 @@ func TestAShallowCloneSaysHowToFetchTheRest(t *testing.T) {
 	}
 }
 
-func TestAPartialCloneSaysWhatItLacks(t *testing.T) {
+// Git fetches what a partial clone lacks when it is needed, and so do we.
+func TestAPartialCloneFetchesWhatIsNeeded(t *testing.T) {
 	g := NewWithT(t)
 	dir, clone := newRepository(t), filepath.Join(t.TempDir(), "clone")
 	git(t, dir, "config", "uploadpack.allowFilter", "true")
+	git(t, dir, "config", "uploadpack.allowAnySHA1InWant", "true")
 	git(t, dir, "clone", "-q", "--no-checkout", "--filter=blob:none", "file://"+dir, clone)
 	t.Chdir(clone)
-	_, err := repository.Open(t.Context(), "git:v1")
-	g.Expect(err).To(MatchError(ContainSubstring("a partial clone lacks files")))
+	g.Expect(read(t, filepath.Join(open(t, "git:v1").Root, "base/x.yaml"))).To(Equal("one"))
+
+	g.Expect(os.Rename(dir, dir+".away")).To(Succeed())
+	_, err := repository.Open(t.Context(), "git:main")
+	g.Expect(err).To(MatchError(And(ContainSubstring("a partial clone lacks files"), ContainSubstring("could not be fetched from origin"))))
+}
+
+func TestACloneThatSharesItsObjectsHasThem(t *testing.T) {
+	for _, how := range [][]string{{"--shared"}, {"--reference", "."}} {
+		dir, clone := newRepository(t), filepath.Join(t.TempDir(), "clone")
+		git(t, dir, append(append([]string{"clone", "-q"}, how...), "file://"+dir, clone)...)
+		if how[0] == "--shared" {
+			NewWithT(t).Expect(os.RemoveAll(clone)).To(Succeed())
+			git(t, dir, "clone", "-q", "--shared", dir, clone)
+		}
+		t.Chdir(clone)
+		NewWithT(t).Expect(read(t, open(t, "git:v1:base/x.yaml").Dir)).To(Equal("one"), how[0])
+	}
+}
+
+// Nothing is read but what may matter: of a file of CRDs nothing else, and of programs' text nothing.
+func TestOnlyWhatMayMatterIsRead(t *testing.T) {
+	g := NewWithT(t)
+	dir := newRepository(t)
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  kind: x\n"
+	const follows = "---\nkind: Kustomization\n"
+	write(t, dir, map[string]string{
+		"crds/all.yaml": crd + "---\n" + crd, "crds/more.yaml": crd + follows, "crds/flow.yaml": crd + "---\n{kind: Kustomization}\n", "crds/kustomization.yaml": "kind: CustomResourceDefinition\n",
+		"main.go": "package main\n", ".moult.yaml": "acknowledge: []\n",
+	})
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-q", "-m", "more")
+	t.Chdir(dir)
+	alone := open(t, "git:HEAD:crds/all.yaml")
+	g.Expect(read(t, alone.Dir)).To(Equal(crd + "---\n" + crd))
+	g.Expect(read(t, filepath.Join(alone.Root, ".moult.yaml"))).NotTo(BeEmpty())
+	g.Expect(filepath.Join(alone.Root, "base")).NotTo(BeAnExistingFile())
+	for _, whole := range []string{"crds/more.yaml", "crds/flow.yaml", "crds/kustomization.yaml", "crds", ""} {
+		g.Expect(filepath.Join(open(t, "git:HEAD:"+whole).Root, "base")).To(BeADirectory(), whole)
+	}
+	written := read(t, filepath.Join(open(t, "git:HEAD").Root, "main.go"))
+	g.Expect(written).To(Equal("blob " + git(t, dir, "rev-parse", "HEAD:main.go") + "\n"))
 }
 
 func TestABareRepositoryHasRevisions(t *testing.T) {
