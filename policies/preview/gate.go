@@ -80,7 +80,7 @@ func (m meaning) ifGated() Verdict {
 // unsound are the rules by which a VersionRemoval does not hold the removal back, or may not.
 var unsound = []string{
 	rollout.GateLacksVersion, rollout.GateCannotOpen, rollout.GateNotEarlier, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit,
-	rollout.ApplicationHealthUnknown, rollout.GateUnchanged,
+	rollout.ApplicationHealthUnknown, rollout.GateUnchanged, rollout.GateNotHeldByParent, rollout.GateMayBeMissed,
 }
 
 // sound is gated without even a doubt that the VersionRemoval comes first and is waited for.

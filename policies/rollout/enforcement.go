@@ -10,8 +10,12 @@ const (
 	notEarlier enforcement = iota
 	// notWaitedFor: it comes after the gate's unit, which is ready without the gate.
 	notWaitedFor
+	// notHeldByParent: its unit's parent waits for the gate, and the unit follows its source by itself.
+	notHeldByParent
 	// ifHealthIsKnown: it is held only if Argo CD knows when an Application is healthy.
 	ifHealthIsKnown
+	// ifNoticed: it is held only if Argo CD notices in time that what was healthy before the commit is not any more.
+	ifNoticed
 	// atOtherCommit: it waits for the gate, but perhaps as it was at an earlier commit.
 	atOtherCommit
 	// enforced: it waits until the gate is open.
@@ -43,8 +47,12 @@ func (e edge) enforces(from *node, gate *delivery.Object, first, applicationHeal
 		return notEarlier
 	case first && !e.watches(from, gate):
 		return notWaitedFor
+	case e.kind == held && e.release == onItsOwn:
+		return notHeldByParent
 	case e.kind == childHealth && !applicationHealth:
 		return ifHealthIsKnown
+	case e.kind == held && e.release == repointed:
+		return ifNoticed
 	case e.unlocked != "":
 		return atOtherCommit
 	}

@@ -92,6 +92,34 @@ func gateNotWaitedFor(_ *situation, g guard) *finding.Finding {
 	}
 }
 
+// gateNotHeldByParent: what waits for a parent is the parent's own sync. A Kustomization or an Application that exists
+// follows its source whatever becomes of that.
+func gateNotHeldByParent(_ *situation, g guard) *finding.Finding {
+	to := g.crd.node.unit
+	f := &finding.Finding{
+		Severity: finding.Error, CRD: g.crd.Name, Place: to.By.Place("metadata", "name"),
+		Why: fmt.Sprintf("%s takes the commit by itself, and only its parent %s waits for VersionRemoval %s, in %s: a parent holds what it applies only until that is created",
+			to.Name, to.Parent.Name, g.gate.name(), g.gate.unit.Name),
+		Mend: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
+	}
+	if to.Tool == delivery.Flux {
+		f.Mend = "list " + g.gate.unit.Name + " under dependsOn of " + to.Name
+	}
+	return f
+}
+
+// gateMayBeMissed: an Application whose manifest changes is as healthy as it was until Argo CD has compared it again, and a
+// wave is over after two seconds (ARGOCD_SYNC_WAVE_DELAY) if all in it is healthy.
+func gateMayBeMissed(_ *situation, g guard) *finding.Finding {
+	to := g.crd.node.unit
+	return &finding.Finding{
+		Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("metadata", "name"),
+		Why: fmt.Sprintf("%s is in a later sync wave of %s than %s, with VersionRemoval %s, but that counts as healthy until Argo CD has compared it with the new commit: if this takes longer than the pause after a wave (2 s), nothing is waited for",
+			to.Name, to.Parent.Name, g.gate.unit.Name, g.gate.name()),
+		Mend: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
+	}
+}
+
 // gateAtOtherCommit: only Kustomizations of one source wait for one another at the same commit.
 func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
 	to := g.crd.node.unit

@@ -49,7 +49,7 @@ type changedCRD struct {
 }
 
 func observe(base, head delivery.Cluster, changes []crddiff.Diff, labelKey string) *situation {
-	s := &situation{base: &base, head: &head, changes: map[string]crddiff.Diff{}, labelKey: labelKey, order: orderOf(&head)}
+	s := &situation{base: &base, head: &head, changes: map[string]crddiff.Diff{}, labelKey: labelKey, order: orderOf(&base, &head)}
 	for _, c := range changes {
 		s.changes[c.Name] = c
 	}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/delivery"
@@ -23,6 +24,33 @@ type edge struct {
 	kind edgeKind
 	// unlocked is why the edge does not mean the same commit, empty if it does.
 	unlocked string
+	// release is what an edge of the kind held means to the later unit.
+	release release
+}
+
+// release tells what brings a commit to a unit that another one holds. The set is closed.
+type release int
+
+const (
+	// created: the unit comes with the commit, so nothing of it is applied before its parent's turn.
+	created release = iota
+	// repointed: the unit is pinned to a revision, and its own manifest changes in the commit.
+	repointed
+	// onItsOwn: the unit follows its source by itself, whatever its parent waits for.
+	onItsOwn
+)
+
+// releaseOf compares a unit with what it was before the commit.
+// https://github.com/argoproj/argo-cd/issues/8778; test/e2e/argocd plays it with Argo CD.
+func releaseOf(base *delivery.Cluster, u *delivery.Unit) release {
+	was := base.Unit(u.Name)
+	switch {
+	case was == nil || was.By == nil:
+		return created
+	case was.Pinned == "" || reflect.DeepEqual(was.By.Field("spec"), u.By.Field("spec")):
+		return onItsOwn
+	}
+	return repointed
 }
 
 // edgeKind says what the later node waits for. The set is closed.
@@ -53,13 +81,14 @@ type missing struct {
 	name string
 }
 
-func orderOf(c *delivery.Cluster) *order {
+// orderOf puts a cluster in order that was another one before the commit.
+func orderOf(base, c *delivery.Cluster) *order {
 	o := &order{first: map[string]*node{}}
 	for i := range c.Units {
 		o.addUnit(c.Units[i])
 	}
 	for i := range c.Units {
-		o.connect(c, c.Units[i])
+		o.connect(base, c, c.Units[i])
 	}
 	o.findCycles()
 	o.number()
@@ -106,7 +135,7 @@ func (o *order) of(name string) []*node {
 }
 
 // connect adds what a unit waits for.
-func (o *order) connect(c *delivery.Cluster, u *delivery.Unit) {
+func (o *order) connect(base, c *delivery.Cluster, u *delivery.Unit) {
 	for _, name := range u.DependsOn {
 		on := c.Unit(name)
 		if on == nil {
@@ -132,7 +161,7 @@ func (o *order) connect(c *delivery.Cluster, u *delivery.Unit) {
 		if !slices.ContainsFunc(n.objects, func(object *delivery.Object) bool { return object.Same(u.By) }) {
 			continue
 		}
-		n.edges = append(n.edges, edge{to: o.first[u.Name], kind: held})
+		n.edges = append(n.edges, edge{to: o.first[u.Name], kind: held, release: releaseOf(base, u)})
 		if i+1 < len(around) {
 			last := o.of(u.Name)
 			from := last[len(last)-1]
@@ -210,7 +239,7 @@ func unitsOf(path []*node) []string {
 }
 
 // number gives each node the length of the longest way to it, so that those with the same number may be applied at the
-// same time.
+// same time. What its unit's parent waits for is no part of the way to a unit that goes on its own.
 func (o *order) number() {
 	for _, n := range o.nodes {
 		n.order = 1
@@ -219,7 +248,8 @@ func (o *order) number() {
 		changed = false
 		for _, n := range o.nodes {
 			for _, e := range n.edges {
-				if e.to.order <= n.order {
+				waits := n != o.first[n.unit.Name] || len(n.unit.DependsOn) > 0
+				if e.to.order <= n.order && !(waits && e.kind == held && e.release == onItsOwn) {
 					e.to.order, changed = n.order+1, true
 				}
 			}

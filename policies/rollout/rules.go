@@ -20,6 +20,10 @@ const (
 	GateNotEarlier = "GateNotEarlier"
 	// GateNotWaitedFor: the CRD comes later, but the VersionRemoval's Kustomization is ready without it.
 	GateNotWaitedFor = "GateNotWaitedFor"
+	// GateNotHeldByParent: the CRD's unit follows its source by itself, and only its parent waits for the VersionRemoval.
+	GateNotHeldByParent = "GateNotHeldByParent"
+	// GateMayBeMissed: Argo CD may go on before it has noticed that the VersionRemoval's Application is not healthy.
+	GateMayBeMissed = "GateMayBeMissed"
 	// GateAtOtherCommit: the dependency may be ready at a commit that does not hold the VersionRemoval yet.
 	GateAtOtherCommit = "GateAtOtherCommit"
 	// ApplicationHealthUnknown: the order of Applications holds only if Argo CD is told when an Application is healthy.
@@ -89,6 +93,8 @@ var rules = []rule{
 	{GateForNothing, each((*situation).newGates, gateForNothing)},
 	{GateNotEarlier, each(guardsOf(notEarlier), gateNotEarlier)},
 	{GateNotWaitedFor, each(guardsOf(notWaitedFor), gateNotWaitedFor)},
+	{GateNotHeldByParent, each(guardsOf(notHeldByParent), gateNotHeldByParent)},
+	{GateMayBeMissed, each(guardsOf(ifNoticed), gateMayBeMissed)},
 	{GateAtOtherCommit, each(guardsOf(atOtherCommit), gateAtOtherCommit)},
 	{ApplicationHealthUnknown, each(guardsOf(ifHealthIsKnown), applicationHealthUnknown)},
 	{GateUnchanged, each((*situation).guards, gateUnchanged)},

@@ -103,9 +103,13 @@ func TestStepsAreInTheOrderInWhichTheyAreApplied(t *testing.T) {
 		"an object that is skipped": {world: "Argo CD", head: []string{`sync-wave: "-1"`, `hook: Skip`}, want: []string{
 			"1 entry, 3 others", "2 argocd/widgets wave 0, removal widgets.example.com v1alpha1",
 		}},
-		"an app of apps": {world: "app of apps", want: []string{
+		"an app of apps": {world: "app of apps", base: newInApps, want: []string{
 			"1 entry, 3 others", "2 argocd/all wave 1, 1 others", "3 argocd/gates wave -1, gate widgets/gone v1alpha1",
 			"4 argocd/all wave 2, 1 others", "5 argocd/crds wave 0, removal widgets.example.com v1alpha1",
+		}},
+		"an app of apps whose apps are there already": {world: "app of apps", want: []string{
+			"1 argocd/crds wave 0, removal widgets.example.com v1alpha1", "1 entry, 3 others", "2 argocd/all wave 1, 1 others",
+			"3 argocd/gates wave -1, gate widgets/gone v1alpha1", "4 argocd/all wave 2, 1 others",
 		}},
 		"a flip": {world: "Flux", base: storesOld, head: flipOnly, want: []string{
 			"1 entry, 2 others", "2 flux-system/gates", "3 flux-system/crds, flip widgets.example.com",

@@ -241,6 +241,7 @@ func wire(c *delivery.Cluster, u *delivery.Unit) {
 				continue
 			}
 			u.By, u.Parent, u.Sources, u.Tool = object, around, delivery.SourcesOf(object), delivery.ToolOf(object)
+			u.Pinned = object.Text("spec", "source", "targetRevision")
 			for _, entry := range object.Entries("spec", "dependsOn") {
 				u.DependsOn = append(u.DependsOn, delivery.ReferenceOf(entry, u.By.GetNamespace()).String())
 			}

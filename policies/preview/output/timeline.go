@@ -116,7 +116,7 @@ func held(r preview.Report, c preview.Cluster, order int, i rollout.Item) item {
 }
 
 // unenforced are the rules by which a gate that stands in the right place does not hold, or may not.
-var unenforced = []string{rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
+var unenforced = []string{rollout.GateNotHeldByParent, rollout.GateMayBeMissed, rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
 
 // notEnforced is why a gate does not hold a removal, in the words of the gravest finding about it.
 func notEnforced(r preview.Report, cluster, crd, gate string) (why string, severity finding.Severity) {

@@ -30,8 +30,13 @@ return health
 // start runs one Argo CD per test and prints the ends of its logs when the test fails.
 func start(t *testing.T, settings map[string]string) *argocd.ArgoCD {
 	t.Helper()
+	return startWith(t, argocd.Options{Settings: settings})
+}
+
+func startWith(t *testing.T, options argocd.Options) *argocd.ArgoCD {
+	t.Helper()
 	began := time.Now()
-	argo, err := argocd.Start(t.Context(), controlPlane.Config, argocd.Options{Settings: settings})
+	argo, err := argocd.Start(t.Context(), controlPlane.Config, options)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Logf("Argo CD started in %.1fs", time.Since(began).Seconds())
 	t.Cleanup(func() {
