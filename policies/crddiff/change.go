@@ -1,8 +1,6 @@
 package crddiff
 
 import (
-	"slices"
-
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -19,19 +17,8 @@ type Diff struct {
 	// Removed are the versions that leave spec.versions, in the order of the base. A CRD that is added or removed as a whole
 	// has none.
 	Removed []string `json:"removed,omitempty"`
-}
-
-// Unserved are the versions that were served and stay without being so.
-func (d Diff) Unserved() (versions []string) {
-	if d.Base == nil || d.Head == nil {
-		return nil
-	}
-	for _, is := range d.Head.Versions {
-		if !is.Served && slices.ContainsFunc(d.Base.Versions, func(was Version) bool { return was.Name == is.Name && was.Served }) {
-			versions = append(versions, is.Name)
-		}
-	}
-	return versions
+	// Unserved are the versions that were served and stay without being so.
+	Unserved []string `json:"unserved,omitempty"`
 }
 
 // Flips tells whether the storage version changes.

@@ -14,7 +14,7 @@ import (
 func Compare(base, head *definition, labelKey string) Diff {
 	c := &comparison{base: base, head: head, trees: map[string]tree{}}
 	c.from, c.to, c.removed = shapeOf(base, labelKey), shapeOf(head, labelKey), crds.Leaving(base, head)
-	diff := Diff{Base: c.from, Head: c.to, Removed: c.removed}
+	diff := Diff{Base: c.from, Head: c.to, Removed: c.removed, Unserved: crds.StopsServing(base, head)}
 	switch {
 	case base == nil && head == nil:
 		return diff

@@ -30,7 +30,7 @@ const (
 func leftBehind(d Delivered, changes []crddiff.Diff) []finding.Finding {
 	var found []finding.Finding
 	for _, c := range changes {
-		unserved := c.Unserved()
+		unserved := c.Unserved
 		if len(c.Removed)+len(unserved) == 0 {
 			continue
 		}
@@ -64,7 +64,7 @@ func shutOut(d Delivered, changes []crddiff.Diff) []finding.Finding {
 	}
 	var found []finding.Finding
 	for _, c := range changes {
-		unserved := c.Unserved()
+		unserved := c.Unserved
 		if len(unserved) == 0 {
 			continue
 		}
@@ -119,7 +119,7 @@ func isApplied(rule string) bool {
 // fateOf is what becomes of a version, after "which".
 func (r *Report) fateOf(crd, version string) string {
 	i := slices.IndexFunc(r.CRDs, func(c ChangedCRD) bool { return c.Name == crd })
-	if i >= 0 && slices.Contains(r.CRDs[i].Unserved(), version) {
+	if i >= 0 && slices.Contains(r.CRDs[i].Unserved, version) {
 		return "is no longer served"
 	}
 	return "leaves"
