@@ -249,7 +249,10 @@ func (o *order) number() {
 		for _, n := range o.nodes {
 			for _, e := range n.edges {
 				waits := n != o.first[n.unit.Name] || len(n.unit.DependsOn) > 0
-				if e.to.order <= n.order && !(waits && e.kind == held && e.release == onItsOwn) {
+				if waits && e.kind == held && e.release == onItsOwn {
+					continue
+				}
+				if e.to.order <= n.order {
 					e.to.order, changed = n.order+1, true
 				}
 			}
