@@ -43,6 +43,9 @@ func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CR
 	whole.Unseen = append(slices.Clone(whole.Unseen), all.Unseen...)
 	found := map[string][]delivery.CRD{}
 	for _, crd := range all.CRDs() {
+		if isPatch(crd) {
+			continue
+		}
 		if _, _, err := crddiff.DecodeStrictly(crd.Unstructured); err != nil {
 			whole.Unseen = append(whole.Unseen, delivery.Unseen{
 				Name: crd.Place().String(), By: crd.Object, Why: inOneLine(err), Fingerprint: contentOf(crd.Object),
@@ -52,6 +55,12 @@ func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CR
 		found[crd.GetName()] = append(found[crd.GetName()], crd)
 	}
 	return found
+}
+
+// isPatch tells whether a manifest has nothing that makes a CRD, as the patches have that lie beside a kustomization: what
+// they patch is compared as the kustomization builds it.
+func isPatch(crd delivery.CRD) bool {
+	return !slices.ContainsFunc([]string{"group", "names", "versions"}, func(field string) bool { return crd.Field("spec", field) != nil })
 }
 
 // change is one copy of a CRD before and after, nil where there is none.
@@ -65,35 +74,46 @@ func (c change) folder() string {
 	return c.base.Unit.Name
 }
 
-// pairsOf puts the copies of a CRD together that are the same file or, of those that are not, in their order: they were
-// moved. Of what is left over, a copy that came is held against the last one that was there, such as the bundle of the
-// release before. One that went says nothing of the CRD as long as there are others.
+// pairsOf puts the copies of a CRD together that are the same file, then those that are alike, and then, of those that are
+// neither, one after the other: they were moved. Of what is left over, a copy that came is held against the last one that
+// was there, such as the bundle of the release before. One that went says nothing of the CRD as long as there are others.
 func pairsOf(base, head []delivery.CRD) (pairs []change) {
 	fileOf := func(crd delivery.CRD) string { return crd.Unit.Name + " " + crd.Place().File }
-	var moved []delivery.CRD
-	for i := range head {
-		if same := slices.IndexFunc(base, func(b delivery.CRD) bool { return fileOf(b) == fileOf(head[i]) }); same >= 0 {
-			pairs = append(pairs, change{&base[same], &head[i]})
-		} else {
-			moved = append(moved, head[i])
-		}
+	gone, came := pointers(base), pointers(head)
+	for _, same := range []func(b, h *delivery.CRD) bool{
+		func(b, h *delivery.CRD) bool { return fileOf(*b) == fileOf(*h) },
+		func(b, h *delivery.CRD) bool { return contentOf(b.Object) == contentOf(h.Object) },
+		func(_, _ *delivery.CRD) bool { return true },
+	} {
+		came = slices.DeleteFunc(came, func(h *delivery.CRD) bool {
+			i := slices.IndexFunc(gone, func(b *delivery.CRD) bool { return same(b, h) })
+			if i >= 0 {
+				pairs, gone = append(pairs, change{gone[i], h}), slices.Delete(gone, i, i+1)
+			}
+			return i >= 0
+		})
 	}
-	gone := slices.DeleteFunc(slices.Clone(base), func(b delivery.CRD) bool {
-		return slices.ContainsFunc(pairs, func(c change) bool { return fileOf(*c.base) == fileOf(b) })
-	})
-	for i := range max(len(moved), len(gone)) {
-		switch {
-		case i < len(moved) && i < len(gone):
-			pairs = append(pairs, change{&gone[i], &moved[i]})
-		case i < len(moved) && len(base) > 0:
-			pairs = append(pairs, change{&base[len(base)-1], &moved[i]})
-		case i < len(moved):
-			pairs = append(pairs, change{nil, &moved[i]})
-		case len(head) == 0:
-			pairs = append(pairs, change{&gone[i], nil})
+	for _, h := range came {
+		var before *delivery.CRD
+		if len(base) > 0 {
+			before = &base[len(base)-1]
+		}
+		pairs = append(pairs, change{before, h})
+	}
+	if len(head) == 0 {
+		for _, b := range gone {
+			pairs = append(pairs, change{b, nil})
 		}
 	}
 	return pairs
+}
+
+func pointers(crds []delivery.CRD) []*delivery.CRD {
+	found := make([]*delivery.CRD, len(crds))
+	for i := range crds {
+		found[i] = &crds[i]
+	}
+	return found
 }
 
 // add takes each change of a CRD once: the first for the whole, unless that has the CRD, and others by their folder.
