@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/moult-dev/moult/policies/delivery"
@@ -23,9 +25,36 @@ func optinFindings(s *situation) []finding.Finding {
 				if s.changes[f.CRD].Base.OptedIn() {
 					continue // labelDropped says it
 				}
-				f.Severity = finding.Warning // nothing breaks by it; a gate that it keeps shut is GateCannotOpen
+				f.Severity = finding.Info // nothing breaks by it; a gate that it keeps shut is GateCannotOpen
+				if s.leavesStored(f.CRD) {
+					f.Severity = finding.Warning
+				}
 			}
 			findings = append(findings, f.Finding)
+		}
+	}
+	return append(findings, forcedFromNowOn(s, q)...)
+}
+
+// forcedFromNowOn finds units that are told to delete and make anew what the API server refuses, while their CRDs stay as
+// they are: nothing is lost by that now, but with the next change that is refused.
+func forcedFromNowOn(s *situation, q optin.Question) []finding.Finding {
+	q.About = func(crd string) bool {
+		_, changes := s.changes[crd]
+		return !changes
+	}
+	var findings []finding.Finding
+	for _, u := range s.head.Units {
+		before := s.base.Unit(u.Name)
+		if u.By == nil || before == nil || !s.unitChanges(u) {
+			continue
+		}
+		had := optin.Check(before, q)
+		for _, f := range optin.Check(u, q) {
+			if f.Rule == optin.Recreated && !slices.ContainsFunc(had, func(h optin.Found) bool { return h.Rule == f.Rule }) {
+				f.Severity = finding.Warning
+				findings = append(findings, f.Finding)
+			}
 		}
 	}
 	return findings
@@ -35,4 +64,11 @@ func optinFindings(s *situation) []finding.Finding {
 func (s *situation) unitChanges(u *delivery.Unit) bool {
 	before := s.base.Unit(u.Name)
 	return before == nil || before.By == nil || u.By == nil || !equality.Semantic.DeepEqual(before.By.Object, u.By.Object)
+}
+
+// leavesStored tells whether the pull request makes a version of a CRD one at which objects are only stored from now on: it
+// flips the storage version, or takes a version out.
+func (s *situation) leavesStored(crd string) bool {
+	c := s.changes[crd]
+	return len(c.Removed) > 0 || c.Base != nil && c.Head != nil && c.Base.Storage != c.Head.Storage
 }
