@@ -48,6 +48,14 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 // forReading are names of folders from which no cluster gets anything.
 var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
 
+// ForReading tells whether a file lies in such a folder, or in a hidden one, below another folder.
+func ForReading(below, file string) bool {
+	short, err := filepath.Rel(below, filepath.Dir(file))
+	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(short), "/"), func(folder string) bool {
+		return slices.Contains(forReading, folder) || strings.HasPrefix(folder, ".") && filepath.IsLocal(folder) && folder != "."
+	})
+}
+
 // entryPoints is a search under way. All folders are absolute.
 type entryPoints struct {
 	tree *repository.Tree

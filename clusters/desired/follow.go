@@ -87,6 +87,7 @@ func (f *follower) follow(ctx context.Context) error {
 	if err := f.walk(ctx); err != nil {
 		return err
 	}
+	f.leaveToTools()
 	f.findTwice()
 	f.findInputs()
 	f.findUnseen()
@@ -184,11 +185,16 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 // buildEntry builds as Flux does; an entry point that has no kustomization, and files beside its manifests that Flux does
 // not accept, is read as Argo CD does: without what lies in folders below.
 //
+// If no entry point was named, folders for reading are left out: their manifests are examples, and nobody's cluster.
+//
 // A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
 // the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
 	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, LeaveOut: func(file string, content []byte) bool {
+		if !named && ForReading(dir, file) {
+			return true
+		}
 		if !isSnapshot(content) {
 			return false
 		}

@@ -3,7 +3,9 @@ package desired
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -46,6 +48,21 @@ func (f *follower) reportSnapshots(files []string) {
 			Mend: "move it out of the entry point, for example to snapshots/",
 		})
 	}
+}
+
+// leaveToTools takes from a folder that is looked at as a whole, because no entry point was named, what a Kustomization or
+// an Application in it applies: nobody else does.
+func (f *follower) leaveToTools() {
+	if f.tree == nil || f.survey != nil || f.cluster.Name != f.tree.Name || render.KustomizationIn(f.tree.Dir) != "" {
+		return
+	}
+	whole := f.cluster.Units[0]
+	if whole.Tool != "" || whole.Err != nil {
+		return
+	}
+	whole.Objects = slices.DeleteFunc(whole.Objects, func(object *delivery.Object) bool {
+		return slices.ContainsFunc(f.cluster.Units[1:], func(u *delivery.Unit) bool { return u.Holds(object) })
+	})
 }
 
 // findTwice finds CRDs that two units apply.

@@ -24,6 +24,9 @@ type Input struct {
 	Clusters []Delivered
 	// Manifests are the places in the repository's files that name a version that leaves.
 	Manifests []manifests.Reference
+	// MayBeApplied tells whether somebody may apply a file that nothing in the repository leads to, by its name; nil if
+	// nobody does, because the entry points are named.
+	MayBeApplied func(file string) bool
 	// Findings are those of the caller.
 	Findings []finding.Finding
 	// Acknowledgements are the head's.

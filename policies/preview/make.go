@@ -33,7 +33,7 @@ func Make(in Input) Report {
 		}
 	}
 	slices.SortStableFunc(r.CRDs, func(a, b ChangedCRD) int { return strings.Compare(a.Name, b.Name) })
-	r.addManifests(in.Manifests)
+	r.addManifests(in.Manifests, in.MayBeApplied)
 	r.Findings = together(r.Findings, len(in.Clusters))
 	r.soften()
 	r.conclude()

@@ -86,7 +86,7 @@ func mendManifest(conversion string) string {
 }
 
 // addManifests lists what the files of the repository still say, and warns of what no finding names already.
-func (r *Report) addManifests(references []manifests.Reference) {
+func (r *Report) addManifests(references []manifests.Reference, mayBeApplied func(file string) bool) {
 	for _, reference := range references {
 		crd := r.crdOf(reference)
 		r.Manifests = append(r.Manifests, Manifest{
@@ -99,6 +99,9 @@ func (r *Report) addManifests(references []manifests.Reference) {
 			Rule: WrittenAtRemovedVersion, Severity: finding.Warning, CRD: crd, Place: reference.Place,
 			Why:  fmt.Sprintf("%s is still written at %s, which %s; applying it later fails", reference.Object(), reference.Version, r.fateOf(crd, reference.Version)),
 			Mend: "`moult rewrite` writes it at the storage version",
+		}
+		if mayBeApplied != nil && reference.Role == manifests.Object && mayBeApplied(reference.Place.File) {
+			f.Severity = finding.Error
 		}
 		if reference.Role == manifests.HealthCheck {
 			f.Severity = finding.Error

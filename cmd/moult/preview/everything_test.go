@@ -62,6 +62,18 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 			map[string]string{"crd/standard/w.yaml": widgetsCRD, "crd/experimental/w.yaml": widgetsCRD, "crd/kustomization.yaml": "resources: [standard/w.yaml]\n"},
 			map[string]string{"crd/standard/w.yaml": widgetsCRD, "crd/experimental/w.yaml": without, "crd/kustomization.yaml": "resources: [standard/w.yaml]\n"},
 			exitUnknown, []string{"crd/experimental"}},
+		"two channels move to folders of other names": {
+			map[string]string{"crd/experimental/w.yaml": widgetsCRD, "crd/standard/w.yaml": without},
+			map[string]string{"crd/release/w.yaml": without, "crd/unstable/w.yaml": widgetsCRD}, 0, []string{"no CRD changes"}},
+		"a patch that no kustomization lists any more": {
+			map[string]string{"config/w.yaml": widgetsCRD, "config/patch.yaml": labelPatch, "config/kustomization.yaml": "resources: [w.yaml]\npatches: [{path: patch.yaml}]\n"},
+			map[string]string{"config/w.yaml": widgetsCRD, "config/patch.yaml": labelPatch, "config/kustomization.yaml": "resources: [w.yaml]\n"}, 0, nil},
+		"a manifest at the version that is no longer served": {
+			map[string]string{"crd/w.yaml": widgetsCRD, "deploy/one.yaml": oldWidget}, map[string]string{"crd/w.yaml": unserved, "deploy/one.yaml": oldWidget},
+			exitBlocked, []string{"deploy/one.yaml"}},
+		"an example at the version that is no longer served": {
+			map[string]string{"crd/w.yaml": widgetsCRD, "config/samples/one.yaml": oldWidget}, map[string]string{"crd/w.yaml": unserved, "config/samples/one.yaml": oldWidget},
+			0, []string{"config/samples/one.yaml"}},
 		"a bundle comes beside the one of the release before": {
 			map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD}, map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD, "bundle/0.2.0/w.yaml": without},
 			exitUnknown, []string{"bundle/0.2.0", "v1alpha1"}},
@@ -93,6 +105,14 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 		})
 	}
 }
+
+// unserved is the CRD with a v1alpha1 that is not served.
+var unserved = strings.Replace(widgetsCRD, "{name: v1alpha1, served: true", "{name: v1alpha1, served: false", 1)
+
+const (
+	oldWidget  = "apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: one}\n"
+	labelPatch = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com, labels: {a: b}}\n"
+)
 
 // listed is a list of one CRD.
 func listed(crd string) string {
