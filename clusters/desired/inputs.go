@@ -113,11 +113,25 @@ func (f *follower) ignoringFiles() map[string]string {
 		}
 		if err == nil && entry.Name() == ".sourceignore" {
 			content, err := render.ReadRegular(path)
-			f.ignoring[f.tree.Relative(path)] = fmt.Sprintf("%s %v", content, err != nil)
+			if patterns := patternsOf(content); patterns != "" || err != nil {
+				f.ignoring[f.tree.Relative(path)] = fmt.Sprintf("%s %v", patterns, err != nil)
+			}
 		}
 		return nil
 	})
 	return f.ignoring
+}
+
+// patternsOf are the lines of an ignoring file that leave something out: not the empty ones, and not the comments.
+// https://git-scm.com/docs/gitignore#_pattern_format
+func patternsOf(content []byte) string {
+	var patterns strings.Builder
+	for line := range strings.Lines(string(content)) {
+		if text := strings.TrimRight(line, "\r\n"); strings.TrimSpace(text) != "" && !strings.HasPrefix(text, "#") {
+			patterns.WriteString(text + "\n")
+		}
+	}
+	return patterns.String()
 }
 
 // notAsItLies says why Argo CD builds something else than what is in a folder, empty if it does not.

@@ -88,6 +88,7 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 		"how often it is fetched":         {fluxFiles, "entry/g.yaml", "interval: 1h", "interval: 2h", nil},
 		"what the root ignores":           {fluxFiles, ".sourceignore", "", "/a", []string{release, "entry: .sourceignore", "flux-system/a: .sourceignore"}},
 		"what a folder ignores":           {fluxFiles, "a/.sourceignore", "", "x.yaml", []string{release, "entry: a/.sourceignore", "flux-system/a: a/.sourceignore"}},
+		"what the root says about it":     {fluxFiles, ".sourceignore", "", "# nothing is left out\n\n", nil},
 		"what is included":                {fluxFiles, "entry/i.yaml", "tag: v1", "tag: v2", []string{release, "flux-system/a: GitRepository i, which is included,"}},
 		"what is included in that":        {fluxFiles, "entry/j.yaml", "tag: v1", "tag: v2", []string{release, "flux-system/a: GitRepository j, which is included,"}},
 		"values from the root, with Flux": {fluxFiles, "v.yaml", "a: b", "a: c", []string{release}},
