@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -183,7 +184,8 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 }
 
 // buildEntry builds as Flux does; an entry point that has no kustomization, and files beside its manifests that Flux does
-// not accept, is read as Argo CD does: without what lies in folders below.
+// not accept, is read as Argo CD does: without what lies in folders below. It has to hold something of Argo CD for that, or
+// no folders with manifests: what Flux applies of them would be nowhere.
 //
 // If no entry point was named, folders for reading are left out: their manifests are examples, and nobody's cluster.
 //
@@ -204,7 +206,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		return true
 	}})
 	if err != nil && named && render.KustomizationIn(dir) == "" {
-		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root}); plainErr == nil && len(plain.Objects) > 0 {
+		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root}); plainErr == nil && len(plain.Objects) > 0 && !leavesOut(dir, plain) {
 			rendering, err = plain, nil
 		}
 	}
@@ -220,6 +222,20 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		f.reportSnapshots(snapshots)
 	}
 	return nil
+}
+
+// leavesOut tells whether manifests in folders below would be missed that somebody else than Argo CD may apply.
+func leavesOut(dir string, plain *render.Rendering) bool {
+	isArgoCDs := func(o *delivery.Object) bool { return delivery.ToolOf(o) == delivery.ArgoCD }
+	if slices.ContainsFunc(plain.Objects, isArgoCDs) {
+		return false
+	}
+	missed := false
+	_ = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		missed = missed || err != nil || filepath.Dir(file) != dir && isData(file)
+		return nil
+	})
+	return missed
 }
 
 // isSnapshot tells whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets

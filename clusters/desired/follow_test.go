@@ -218,6 +218,8 @@ func TestAnEntryPointThatCannotBeBuiltIsAnError(t *testing.T) {
 		"one outside":            {files{"a/x.yaml": ""}, "../..", "../.. is outside of"},
 		"a broken kustomization": {files{"entry/kustomization.yaml": "resources: [missing.yaml]\n"}, "entry", "cannot be built"},
 		"a broken file":          {files{"x.yaml": "a: b: c\n"}, "x.yaml", "is neither YAML nor JSON"},
+		"no manifest, and folders that Flux would look into": {
+			files{"entry/a.yaml": flux("a", "path: ./a"), "entry/values.yaml": "a: b\n", "entry/below/x.yaml": configMap("x"), "a/x.yaml": configMap("y")}, "entry", "values.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := desired.Follow(t.Context(), opened(t, c.files), c.entry)
