@@ -50,7 +50,7 @@ const (
 	clusterUnknown
 	// goneFromSight: it vanishes from what can be seen, and not all can be seen: it may come from elsewhere from now on.
 	goneFromSight
-	// goneSomewhere: it vanishes from Git, and nothing is known about the cluster.
+	// goneSomewhere: it vanishes from Git, and nothing is known about the cluster or about what applies it.
 	goneSomewhere
 	// goneUnowned: it vanishes, and nobody says what applies the rest, and so whether it is deleted with its objects.
 	goneUnowned
@@ -95,12 +95,20 @@ func (m meaning) outcomeOfGone() outcome {
 	switch units := m.to.Head.Cluster; {
 	case slices.ContainsFunc(units.Units, (*delivery.Unit).Incomplete):
 		return goneFromSight
-	case m.to.Snapshot == nil:
+	case m.to.Snapshot == nil && !m.wasApplied():
 		return goneSomewhere
 	case !units.Applied() && m.mayHaveObjects():
 		return goneUnowned
 	}
 	return left
+}
+
+// wasApplied tells whether the repository says what applied the CRD until now, and so what becomes of it: rollout has a
+// finding if it is deleted.
+func (m meaning) wasApplied() bool {
+	return slices.ContainsFunc(m.to.Base.Cluster.CRDs(), func(crd delivery.CRD) bool {
+		return crd.GetName() == m.change.Name && crd.Unit.Tool != ""
+	})
 }
 
 func (m meaning) outcomeOfRemoval() outcome {
