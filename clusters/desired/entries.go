@@ -140,3 +140,17 @@ func inside(path, folder string) bool {
 	short, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(short)
 }
+
+// leavesOut tells whether manifests in folders below would be missed that somebody else than Argo CD may apply.
+func leavesOut(dir string, plain *render.Rendering) bool {
+	isArgoCDs := func(o *delivery.Object) bool { return delivery.ToolOf(o) == delivery.ArgoCD }
+	if slices.ContainsFunc(plain.Objects, isArgoCDs) {
+		return false
+	}
+	missed := false
+	err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
+		missed = missed || filepath.Dir(file) != dir && isData(file)
+		return err
+	})
+	return missed || err != nil
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -35,8 +36,12 @@ func Everywhere(ctx context.Context, t *repository.Tree) (*delivery.Cluster, err
 			return ctx.Err()
 		case entry.IsDir() && file != t.Dir && (strings.HasPrefix(name, ".") || slices.Contains(notApplied, name)):
 			return filepath.SkipDir
-		case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, filepath.Ext(name)):
+		case entry.Type().IsRegular() && filepath.Ext(name) == ".tgz" && filepath.Base(filepath.Dir(file)) == "charts":
+			return e.archive(file)
+		case !entry.Type().IsRegular() || !isManifest(name):
 			return nil
+		case name == "Chart.yaml":
+			return e.chart(file)
 		}
 		return e.file(file)
 	})
@@ -139,10 +144,48 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 
 // unseen notes a file that decides about CRDs and cannot be read, or built.
 func (e *everywhere) unseen(file string, content []byte, err error) {
-	name, sum := e.tree.Relative(file), sha256.Sum256(content)
 	why := "it is about CRDs, and fails: " + failureOf(err)
 	if bytes.Contains(content, []byte("{{")) {
 		why = "it is a template that declares CRDs"
 	}
+	e.hidden(file, content, why)
+}
+
+// archive notes a chart that is packed, beside one that depends on it.
+func (e *everywhere) archive(file string) error {
+	content, err := render.ReadRegular(file)
+	if err == nil {
+		e.hidden(file, content, "it is a packed chart, which may have CRDs")
+	}
+	return err
+}
+
+// chart notes what a chart depends on and is not in this repository.
+// https://helm.sh/docs/topics/charts/#chart-dependencies
+func (e *everywhere) chart(file string) error {
+	content, err := render.ReadRegular(file)
+	if err != nil {
+		return err
+	}
+	var chart struct {
+		Dependencies []map[string]any `json:"dependencies"`
+	}
+	if yaml.Unmarshal(content, &chart) != nil {
+		return nil //nolint:nilerr // it is no chart
+	}
+	elsewhere := slices.DeleteFunc(chart.Dependencies, func(on map[string]any) bool {
+		repository, _ := on["repository"].(string)
+		return repository == "" || strings.HasPrefix(repository, "file://")
+	})
+	if len(elsewhere) > 0 {
+		lock, _ := render.ReadRegular(filepath.Join(filepath.Dir(file), "Chart.lock")) // of a range of versions, it says which
+		e.hidden(file, append([]byte(jsonOf(elsewhere)), lock...), "it depends on charts of other repositories, which may have CRDs")
+	}
+	return nil
+}
+
+// hidden notes a file whose CRDs cannot be seen, which are the same as long as its content is.
+func (e *everywhere) hidden(file string, content []byte, why string) {
+	name, sum := e.tree.Relative(file), sha256.Sum256(content)
 	e.cluster.Unseen = append(e.cluster.Unseen, delivery.Unseen{Name: name, By: standIn("File", name, name), Why: why, Fingerprint: hex.EncodeToString(sum[:])})
 }

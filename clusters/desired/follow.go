@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -222,20 +221,6 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		f.reportSnapshots(snapshots)
 	}
 	return nil
-}
-
-// leavesOut tells whether manifests in folders below would be missed that somebody else than Argo CD may apply.
-func leavesOut(dir string, plain *render.Rendering) bool {
-	isArgoCDs := func(o *delivery.Object) bool { return delivery.ToolOf(o) == delivery.ArgoCD }
-	if slices.ContainsFunc(plain.Objects, isArgoCDs) {
-		return false
-	}
-	missed := false
-	_ = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
-		missed = missed || err != nil || filepath.Dir(file) != dir && isData(file)
-		return nil
-	})
-	return missed
 }
 
 // isSnapshot tells whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets

@@ -74,6 +74,16 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 		"an example at the version that is no longer served": {
 			map[string]string{"crd/w.yaml": widgetsCRD, "config/samples/one.yaml": oldWidget}, map[string]string{"crd/w.yaml": unserved, "config/samples/one.yaml": oldWidget},
 			0, []string{"config/samples/one.yaml"}},
+		"a chart of another repository is bumped": {
+			map[string]string{"charts/w/Chart.yaml": umbrella}, map[string]string{"charts/w/Chart.yaml": strings.Replace(umbrella, "1.0.0", "2.0.0", 1)},
+			exitUnknown, []string{"charts/w/Chart.yaml", "charts of other repositories"}},
+		"a packed chart is another": {
+			map[string]string{"charts/w/charts/x.tgz": "one"}, map[string]string{"charts/w/charts/x.tgz": "two"}, exitUnknown, []string{"it is a packed chart"}},
+		"a template of another language loses a version": {
+			map[string]string{"roles/w.yaml.j2": templated(widgetsCRD)}, map[string]string{"roles/w.yaml.j2": templated(without)}, exitUnknown, []string{"v1alpha1"}},
+		"the chart of an Application at the root is bumped": {
+			map[string]string{"app.yaml": chartApplication}, map[string]string{"app.yaml": strings.Replace(chartApplication, "1.0.0", "2.0.0", 1)},
+			exitUnknown, []string{"it comes from the chart c"}},
 		"a bundle comes beside the one of the release before": {
 			map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD}, map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD, "bundle/0.2.0/w.yaml": without},
 			exitUnknown, []string{"bundle/0.2.0", "v1alpha1"}},
@@ -111,8 +121,17 @@ var unserved = strings.Replace(widgetsCRD, "{name: v1alpha1, served: true", "{na
 
 const (
 	oldWidget  = "apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: one}\n"
+	umbrella   = "apiVersion: v2\nname: w\ndependencies:\n- {name: x, version: 1.0.0, repository: 'https://charts.example.com'}\n"
 	labelPatch = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com, labels: {a: b}}\n"
 )
+
+const chartApplication = `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: c, namespace: argocd}
+spec:
+  source: {repoURL: 'https://charts.example.com', chart: c, targetRevision: 1.0.0}
+  destination: {server: 'https://kubernetes.default.svc', namespace: c}
+`
 
 // listed is a list of one CRD.
 func listed(crd string) string {

@@ -155,7 +155,12 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 	case ctx.Err() != nil, s.base.isKustomization(), s.head.isKustomization():
 		return nil, fmt.Errorf("%w%s", err, nameEntry(""))
 	default:
-		whole = preview.Pair{}
+		if whole, err = s.both(func(from side) (delivery.Cluster, error) {
+			found, err := desired.Wired(ctx, from.tree)
+			return *found, err
+		}); err != nil {
+			return nil, err
+		}
 	}
 	fmt.Fprintln(s.errOut, lookedAt(all))
 	whole.Name = name

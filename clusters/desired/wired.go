@@ -1,0 +1,56 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// Wired follows everything of Flux and Argo CD that lies in the files of a tree, for a tree that cannot be built as a whole:
+// a file that is no manifest, such as values for a chart, must not hide what an Application beside it brings. A file that
+// cannot be read is unseen. It is empty if there is nothing of either tool.
+func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
+	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: t.Name}}
+	found, unread := &delivery.Unit{Name: t.Name}, &everywhere{follower: *f, cluster: &delivery.Cluster{}}
+	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !entry.Type().IsRegular() || !isManifest(entry.Name()) || ForReading(t.Dir, file) {
+			return err
+		}
+		content, err := render.ReadRegular(file)
+		if err != nil || !ofTools.Match(content) {
+			return err
+		}
+		read, failed := render.Stream(file, bytes.NewReader(content))
+		if failed != nil {
+			unread.unseen(file, content, f.inTree(failed))
+			return nil
+		}
+		found.Objects = append(found.Objects, placed(read, f.inRepository)...)
+		return nil
+	})
+	if err != nil || len(found.Objects)+len(unread.cluster.Unseen) == 0 {
+		return &delivery.Cluster{}, err
+	}
+	f.add(found)
+	err = f.follow(ctx)
+	f.cluster.Unseen = append(f.cluster.Unseen, unread.cluster.Unseen...)
+	return f.cluster, err
+}
+
+// ofTools finds what may be an object of Flux or Argo CD, in YAML, JSON or a template of either.
+var ofTools = regexp.MustCompile(`apiVersion["']?:\s*["']?(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
+
+// isManifest tells by its name whether a file may hold manifests, or be a template of some.
+func isManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, filepath.Ext(name)) || templateName.MatchString(name)
+}
+
+// templateName is that of a template in another language, such as crds.yaml.j2.
+var templateName = regexp.MustCompile(`\.ya?ml\.`)
