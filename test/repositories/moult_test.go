@@ -28,7 +28,7 @@ func withMoult(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binDir = dir
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "moult"), "github.com/moult-dev/moult/cmd/moult") //nolint:noctx // TestMain has none
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "moult"), "github.com/moult-dev/moult/cmd/moult")
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s%v\n", output, err)
 		return 1

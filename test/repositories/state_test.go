@@ -31,13 +31,13 @@ func (s state) apply(c change) (err error) {
 
 // transfer gives a file or a folder another path, none if that is empty.
 func (s state) transfer(from, to string, keep bool) error {
-	any := false
+	found := false
 	for _, path := range s.paths() {
 		rest, below := strings.CutPrefix(path, from)
 		if !below || rest != "" && !strings.HasPrefix(rest, "/") {
 			continue
 		}
-		any = true
+		found = true
 		content := s[path]
 		if !keep {
 			delete(s, path)
@@ -46,7 +46,7 @@ func (s state) transfer(from, to string, keep bool) error {
 			s[to+rest] = content
 		}
 	}
-	if !any {
+	if !found {
 		return errors.New("there is no such file")
 	}
 	return nil
