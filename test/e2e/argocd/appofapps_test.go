@@ -20,9 +20,7 @@ const applicationHealth = `
 hs = {status = "Progressing", message = ""}
 if obj.status ~= nil and obj.status.health ~= nil then
   hs.status = obj.status.health.status
-  if obj.status.health.message ~= nil then
-    hs.message = obj.status.health.message
-  end
+  hs.message = obj.status.health.message or ""
 end
 return hs
 `
