@@ -10,6 +10,8 @@ require (
 	github.com/onsi/gomega v1.43.0
 )
 
+require github.com/yuin/goldmark v1.8.7
+
 require (
 	github.com/chromedp/sysutil v1.1.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260623181947-01eb4420fa68 // indirect

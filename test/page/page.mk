@@ -5,7 +5,10 @@ GO ?= go
 PULL ?= blocked-by-stored-versions
 PAGE ?=
 
-.PHONY: test-page picture
+# The pull requests of test/golden whose comments are the pictures in docs/previews.md.
+COMMENTS ?= safe-removal blocked-by-stored-versions
+
+.PHONY: test-page picture comment-pictures
 test-page: ## look at the preview's page in headless Chromium: light, dark, phone, paper, links
 	@$(GO) -C test/page test -count=1 -timeout 30m $(TEST_FLAGS) ./... $(PAGE_FLAGS)
 
@@ -16,3 +19,9 @@ picture: ## take the picture of a preview for README.md, of a pull request of te
 	fi && \
 	$(GO) -C test/page run ./picture -page "$$page" -out $(CURDIR)/docs/preview.png -height 1180
 	@echo "wrote docs/preview.png"
+
+comment-pictures: ## take the pictures of comments for docs/previews.md, which takes a font with emoji
+	@for pull in $(COMMENTS); do \
+		$(GO) -C test/page run ./picture -comment $(CURDIR)/test/golden/testdata/pulls/$$pull/expected.md -width 980 -out $(CURDIR)/docs/comments/$$pull.png || exit 1; \
+		echo "wrote docs/comments/$$pull.png"; \
+	done

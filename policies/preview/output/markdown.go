@@ -103,14 +103,14 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 		return ""
 	}
 	headings := []string{"CRD", "Cluster", "Removed", "Verdict", reasonsHeading(r, "Why")}
-	named := slices.ContainsFunc(all, func(g group[row]) bool { return !g.one.delivered || g.one.in.Cluster != "" })
+	named := slices.ContainsFunc(all, func(g rowGroup) bool { return !g.one.delivered || g.one.in.Cluster != "" })
 	if !named {
 		headings = slices.Delete(headings, 1, 2)
 	}
 	t := newTable(tableBytes, headings...)
 	for _, g := range all {
 		b := g.one.badge()
-		cells := []string{g.names(func(name string) string { return span(name, nameWidth) }), text(g.one.cluster(), nameWidth),
+		cells := []string{g.names(func(name string) string { return span(name, nameWidth) }), text(g.where(), sentenceWidth),
 			cmp.Or(codes(g.one.crd.Removed, 6), "–"), b.Symbol + " " + b.Word, sentences(g.one.reasons())}
 		if !named {
 			cells = slices.Delete(cells, 1, 2)

@@ -68,7 +68,7 @@ func (t *terminal) reasons(r preview.Report) {
 			continue
 		}
 		b := row.badge()
-		t.line(t.lead(b) + " " + g.names(func(name string) string { return name }) + "  " + row.cluster())
+		t.line(t.lead(b) + " " + g.names(func(name string) string { return name }) + "  " + g.where())
 		for _, said := range row.inTheWay {
 			t.paragraph(indent, "", said)
 		}

@@ -47,12 +47,34 @@ func (g group[T]) names(written func(string) string) string {
 	return named
 }
 
-// rowsTogether are the rows of a table; those that differ in nothing but the CRD are one.
-func rowsTogether(r preview.Report) []group[row] {
-	same := func(a, b row) bool {
-		return a.in.Cluster == b.in.Cluster && a.badge() == b.badge() && slices.Equal(a.crd.Removed, b.crd.Removed) && slices.Equal(a.reasons(), b.reasons())
+// rowsTogether are the rows of a table; those that differ in nothing but the CRD are one, and so are those of the same CRDs
+// that differ in nothing but the cluster.
+func rowsTogether(r preview.Report) []rowGroup {
+	inOneCluster := gather(rows(r), func(a, b row) bool { return a.in.Cluster == b.in.Cluster && a.readsLike(b) },
+		func(one row) (string, finding.Place) { return one.crd.Name, finding.Place{} })
+	var all []rowGroup
+	for _, g := range inOneCluster {
+		i := slices.IndexFunc(all, func(other rowGroup) bool { return slices.Equal(g.crds, other.crds) && g.one.readsLike(other.one) })
+		if i < 0 {
+			all, i = append(all, rowGroup{group: g}), len(all)
+		}
+		all[i].clusters = append(all[i].clusters, g.one.cluster())
 	}
-	return gather(rows(r), same, func(one row) (string, finding.Place) { return one.crd.Name, finding.Place{} })
+	return all
+}
+
+// rowGroup is a group of rows, and the clusters that it is about.
+type rowGroup struct {
+	group[row]
+	clusters []string
+}
+
+// where names the clusters.
+func (g rowGroup) where() string { return words.Few(g.clusters, mostNamed) }
+
+// readsLike tells whether the same is to be said in two rows, whatever CRD and cluster they are about.
+func (r row) readsLike(other row) bool {
+	return r.badge() == other.badge() && slices.Equal(r.crd.Removed, other.crd.Removed) && slices.Equal(r.reasons(), other.reasons())
 }
 
 // findingsTogether are the findings; those that differ in nothing but the CRD and the place are one.

@@ -14,6 +14,7 @@ import (
 	"image/png"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -26,19 +27,34 @@ import (
 func main() {
 	var (
 		file   = flag.String("page", "", "a page, as moult preview writes it")
+		said   = flag.String("comment", "", "a comment, in place of a page")
 		out    = flag.String("out", "", "the picture, a PNG")
 		scheme = flag.String("scheme", "light", "light or dark")
 		width  = flag.Int64("width", 1080, "of the window, in pixels")
 		height = flag.Float64("height", 0, "of what is shown from the top, in pixels; 0 is all of it")
 	)
 	flag.Parse()
-	if err := take(*file, *out, *scheme, *width, *height); err != nil {
+	shoot := takePage
+	if *said != "" {
+		*file, shoot = *said, takeComment
+	}
+	if err := shoot(*file, *out, *scheme, *width, *height); err != nil {
 		fmt.Fprintln(os.Stderr, "picture:", err)
 		os.Exit(1)
 	}
 }
 
-func take(file, out, scheme string, width int64, height float64) error {
+// takeComment takes the picture of a comment.
+func takeComment(comment, out, scheme string, width int64, height float64) error {
+	written, err := commentPage(comment)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Dir(written))
+	return takePage(written, out, scheme, width, height)
+}
+
+func takePage(file, out, scheme string, width int64, height float64) error {
 	address, err := page.Address(file)
 	if err != nil {
 		return err
@@ -71,7 +87,7 @@ func shoot(browser context.Context, address, scheme string, width int64, height 
 		chromedp.Navigate(address),
 		chromedp.ActionFunc(func(ctx context.Context) error {
 			if height == 0 {
-				if err := chromedp.Evaluate(`document.documentElement.scrollHeight`, &height).Do(ctx); err != nil {
+				if err := chromedp.Evaluate(`Math.ceil(document.body.getBoundingClientRect().bottom)`, &height).Do(ctx); err != nil {
 					return err
 				}
 			}
