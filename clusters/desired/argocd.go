@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
@@ -29,8 +28,7 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 	path := source.Text("path")
 	switch {
 	case source.Text("chart") != "":
-		u.Unseen = strings.TrimSpace(fmt.Sprintf("it comes from the chart %s %s", source.Text("chart"), source.Text("targetRevision")))
-		f.hideChart(u, source, "")
+		f.argoCDChart(u, source, "")
 		return
 	case path == "" && source.Text("ref") != "":
 		return // only lends its files to the other sources
@@ -53,8 +51,7 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		return
 	}
 	if dir := folder(f.tree, path); dir != "" && hasFile(dir, "Chart.yaml") {
-		u.Unseen = fmt.Sprintf("%s is a chart", path)
-		f.hideChart(u, source, dir)
+		f.argoCDChart(u, source, dir)
 		return
 	}
 	if why := f.notAsItLies(u, source, path); why != "" {

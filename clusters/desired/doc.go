@@ -3,6 +3,8 @@
 // there point, until there is nothing new. What comes out is a delivery.Cluster: units, each of which is what one
 // Kustomization or Application applies, with the place in the repository of every object.
 //
+// Charts are rendered: each HelmRelease whose chart can be had is a unit, and so is each Application of a chart.
+//
 // What lies elsewhere (a chart, an OCI artifact, another repository) or cannot be built is not left out silently: the unit
 // is there and says so, a HelmRelease or whatever else installs something is among the Cluster's Unseen, and each of these
 // has a fingerprint of all in this repository that decides what it brings. Two of the same name and fingerprint, before
@@ -12,6 +14,6 @@
 // Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`,
 // SurveyOf in survey.go goes through everything in a repository by the same code.
 //
-// Start with Follow in follow.go; flux.go and argocd.go read the tools' settings, source.go decides what is in this
+// Start with Follow in follow.go; flux.go, helmrelease.go, argocd.go and argochart.go read the tools' settings, source.go decides what is in this
 // repository, unseen.go and fingerprint.go are about what is not, and entries.go finds the entry points that nobody has named.
 package desired

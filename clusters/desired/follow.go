@@ -24,8 +24,13 @@ import (
 // of the manifests in it, and what they point at.
 //
 // The error is about the entry point alone: a unit that cannot be built has an Err, and the others are there.
-func Follow(ctx context.Context, t *repository.Tree, entry string) (*delivery.Cluster, error) {
-	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}}
+//
+// Charts that are not in the repository are rendered with WithCharts only.
+func Follow(ctx context.Context, t *repository.Tree, entry string, options ...Option) (*delivery.Cluster, error) {
+	f := &follower{ctx: ctx, tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: entry}, releases: newReleases()}
+	for _, option := range options {
+		option(f)
+	}
 	if entry == "" {
 		f.cluster.Name = t.Name
 	}
@@ -68,6 +73,9 @@ type follower struct {
 	// survey is set if not a cluster is followed but everything in some folders; files are those that its units were built of.
 	survey *survey
 	files  map[*delivery.Unit][]string
+	// releases are the HelmReleases, and where charts come from.
+	*releases
+	ctx context.Context //nolint:containedctx // a follower lives as long as one Follow
 	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
 	ignoring map[string]string
 }
@@ -101,13 +109,9 @@ func (f *follower) walk(ctx context.Context) error {
 			return err
 		}
 		if next == len(f.cluster.Units) {
-			if len(f.later) == 0 {
+			if !f.takeLate() {
 				break
 			}
-			late := f.later[0]
-			f.later = f.later[1:]
-			late.last = true
-			f.take(late)
 			next--
 			continue
 		}
@@ -120,6 +124,25 @@ func (f *follower) walk(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// takeLate takes one of those that need something of a unit that may still come: Kustomizations, then HelmReleases. It tells
+// whether there was one.
+func (f *follower) takeLate() bool {
+	switch {
+	case len(f.later) > 0:
+		late := f.later[0]
+		f.later = f.later[1:]
+		late.last = true
+		f.take(late)
+	case f.releases != nil && len(f.pending) > 0:
+		late := f.pending[0]
+		f.pending = f.pending[1:]
+		f.release(late)
+	default:
+		return false
+	}
+	return true
 }
 
 // entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
@@ -237,6 +260,10 @@ const snapshotKind = "ClusterSnapshot"
 
 // take makes a unit of an object that makes a tool apply something, once.
 func (f *follower) take(p pointer) {
+	if f.releases != nil && isRelease(p.by) {
+		f.pending = append(f.pending, p)
+		return
+	}
 	if !delivers(p.by) || f.seen[f.key(p)] {
 		return
 	}

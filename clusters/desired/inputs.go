@@ -28,7 +28,7 @@ func addInput(u *delivery.Unit, name, content string) {
 // any unit. What nobody is known to apply may be Flux's.
 func (f *follower) findInputs() {
 	for _, u := range f.cluster.Units {
-		if u.Tool == delivery.ArgoCD {
+		if u.Tool == delivery.ArgoCD || u.Tool == delivery.Helm && len(u.Dirs) == 0 {
 			continue
 		}
 		if u.By != nil {

@@ -30,7 +30,11 @@ func folder(t *repository.Tree, path string) string {
 // fluxSource says why what a Kustomization applies is not in this repository, empty if it is or may be; and the tag or
 // commit it is pinned to.
 func (f *follower) fluxSource(kustomization *delivery.Object) (elsewhere, pinned string) {
-	from := kustomization.SourceRef()
+	return f.sourceIsHere(kustomization.SourceRef())
+}
+
+// sourceIsHere is the same for what a reference names.
+func (f *follower) sourceIsHere(from delivery.Reference) (elsewhere, pinned string) {
 	if from.Kind != "GitRepository" && from.Kind != "" {
 		return fmt.Sprintf("it comes from %s %s", from.Kind, from.Name), ""
 	}

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -19,6 +20,7 @@ func (f *follower) findUnseen() {
 		}
 		for _, object := range u.Objects {
 			switch {
+			case f.rendered(object):
 			case installs(object):
 				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: whatIsInstalled(object)}, u, f.installed(object))
 			case f.tree == nil && delivers(object):
@@ -56,7 +58,10 @@ func (f *follower) findSubmodules() {
 }
 
 func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
-	s.Fingerprint = f.fingerprint(s, holder, h)
+	s.Fingerprint = f.fingerprint(s, holder, h) // without what is lacking: a chart that cannot be had today is the same chart
+	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], ErrNotAsked) {
+		s.Why += "; " + failureOf(f.notRendered[s.By])
+	}
 	f.cluster.Unseen = append(f.cluster.Unseen, s)
 }
 

@@ -38,9 +38,9 @@ func TestWhatCannotBeSeenIsNamed(t *testing.T) {
 		files files
 		want  []string
 	}{
-		"a HelmRelease":                        {files{"entry/h.yaml": helm("chart: {spec: {chart: c, version: 1.x, sourceRef: {kind: HelmRepository, name: r}}}")}, []string{"HelmRelease flux-system/h: it installs the chart c 1.x of HelmRepository r"}},
+		"a HelmRelease":                        {files{"entry/h.yaml": helm("chart: {spec: {chart: c, version: 1.x, sourceRef: {kind: HelmRepository, name: r}}}")}, []string{"HelmRelease flux-system/h: it installs the chart c 1.x of HelmRepository r; HelmRepository flux-system/r is not in this repository"}},
 		"one that skips the chart's CRDs":      {files{"entry/h.yaml": helm("chart: {spec: {chart: c}}, install: {crds: Skip}, upgrade: {crds: Skip}")}, []string{"HelmRelease flux-system/h: it installs the chart c"}},
-		"one with a reference":                 {files{"entry/h.yaml": helm("chartRef: {kind: OCIRepository, name: r}")}, []string{"HelmRelease flux-system/h: it installs the chart of OCIRepository r"}},
+		"one with a reference":                 {files{"entry/h.yaml": helm("chartRef: {kind: OCIRepository, name: r}")}, []string{"HelmRelease flux-system/h: it installs the chart of OCIRepository r; OCIRepository flux-system/r is not in this repository"}},
 		"one of a Kustomization":               {files{"entry/a.yaml": flux("a", "path: ./apps"), "apps/h.yaml": helm("chart: {}")}, []string{"HelmRelease flux-system/h: what it installs is not among these manifests"}},
 		"other installers":                     {files{"entry/h.yaml": object("helm.cattle.io/v1", "HelmChart", "h", "") + object("operators.coreos.com/v1alpha1", "Subscription", "s", "")}, []string{"HelmChart flux-system/h: what it installs is not among these manifests", "Subscription flux-system/s: what it installs is not among these manifests"}},
 		"a Kustomization of an artifact":       {files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: OCIRepository, name: x}")}, []string{"Kustomization flux-system/a: it comes from OCIRepository x"}},

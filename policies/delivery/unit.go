@@ -16,6 +16,8 @@ const (
 	Flux Tool = "Flux"
 	// ArgoCD is Argo CD.
 	ArgoCD Tool = "Argo CD"
+	// Helm is Flux's helm-controller, or whatever else installs a chart.
+	Helm Tool = "Helm"
 )
 
 // Cluster is what one entry point of a repository amounts to.
@@ -30,13 +32,14 @@ type Cluster struct {
 	Findings []finding.Finding
 }
 
-// Unit is what one Kustomization or Application applies.
+// Unit is what one Kustomization, Application or HelmRelease applies.
 type Unit struct {
-	// Name is the namespace/name of By, or the entry point's if nothing here says who applies it.
+	// Name is the namespace/name of By, after its kind if that is a HelmRelease, or the entry point's if nothing here says who
+	// applies it.
 	Name string
 	// Tool is empty if nothing here says who applies the unit.
 	Tool Tool
-	// By is the Kustomization or Application, nil if Tool is empty. It may be part of the unit itself.
+	// By is the Kustomization, Application or HelmRelease, nil if Tool is empty. It may be part of the unit itself.
 	By *Object
 	// Parent is the unit that holds By; nil for the entry point.
 	Parent *Unit
@@ -46,6 +49,10 @@ type Unit struct {
 	Dirs []string
 	// Objects are all that was built, in the order of the build.
 	Objects []*Object
+	// Kept are those of Objects that the tool does not delete when the unit holds them no more: the crds/ of a chart, with Helm.
+	Kept []*Object
+	// Charts are the charts that were rendered, each with its version, in the order of Sources.
+	Charts []string
 	// DependsOn are the names of units that have to be ready before, with Flux.
 	DependsOn []string
 	// Suspended: the tool does not look at the unit for now.

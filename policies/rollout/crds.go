@@ -85,6 +85,9 @@ func (s *situation) gone() []gone {
 		if now := s.head.Unit(unit.Name); !object.IsCRD() || now != nil && (now.Holds(object) || now.Incomplete()) {
 			continue
 		}
+		if unit.Tool == delivery.Helm && isUnseen(s.head, unit) {
+			continue // unseenChanged says that it is no longer rendered
+		}
 		g := gone{object: object, unit: unit}
 		for _, other := range s.head.Units {
 			if other.Holds(object) {
@@ -96,8 +99,8 @@ func (s *situation) gone() []gone {
 	return found
 }
 
-// crdPruned: Flux deletes what it applied and does not find any more, unless the object says otherwise. Argo CD does not
-// track CRDs, and deletes none.
+// crdPruned: Flux and Helm delete what they applied and do not find any more, unless the object says otherwise. Argo CD does
+// not track CRDs, and deletes none.
 func crdPruned(s *situation, g gone) *finding.Finding {
 	if !s.prunes(g) {
 		return nil
@@ -106,6 +109,11 @@ func crdPruned(s *situation, g gone) *finding.Finding {
 		Severity: finding.Error, CRD: g.object.GetName(), Place: s.placeOfGone(g),
 		Why:  fmt.Sprintf("%s does not hold the CRD any more and has prune: true, so Flux deletes the CRD with all its objects", g.unit.Name),
 		Mend: "first annotate the CRD with kustomize.toolkit.fluxcd.io/prune: disabled and let that be applied, then take it out",
+	}
+	if g.unit.Tool == delivery.Helm {
+		f.Why = fmt.Sprintf("%s does not hold the CRD any more, so Helm deletes the CRD with all its objects", g.unit.Name)
+		f.Mend = "first annotate the CRD with " + helmPolicy + ": keep and let that be applied, then take it out"
+		return f
 	}
 	if g.to != nil {
 		f.Why = fmt.Sprintf("the CRD moves from %s, which has prune: true, to %s: if %s comes first, Flux deletes the CRD with all its objects", g.unit.Name, g.to.Name, g.unit.Name)
@@ -126,8 +134,15 @@ func (s *situation) placeOfGone(g gone) finding.Place {
 	return now.By.Place("spec")
 }
 
+// helmPolicy is the annotation that keeps Helm from deleting an object.
+// https://helm.sh/docs/howto/charts_tips_and_tricks/#tell-helm-not-to-uninstall-a-resource
+const helmPolicy = "helm.sh/resource-policy"
+
 // prunes tells whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
 func (s *situation) prunes(g gone) bool {
+	if g.unit.Tool == delivery.Helm {
+		return !slices.Contains(g.unit.Kept, g.object) && g.object.Annotation(helmPolicy) != "keep"
+	}
 	const setting = delivery.FluxGroup + "/prune"
 	if g.unit.Tool != delivery.Flux || g.object.Annotation(setting) == "disabled" || g.object.Text("metadata", "labels", setting) == "disabled" {
 		return false

@@ -38,7 +38,7 @@ func suspended(u *delivery.Unit) (why string, field []string) {
 	switch {
 	case u.By == nil:
 		return "", nil
-	case u.Tool == delivery.Flux && u.By.True("spec", "suspend"):
+	case u.Tool != delivery.ArgoCD && u.By.True("spec", "suspend"):
 		return "spec.suspend is true", []string{"spec", "suspend"}
 	case u.Tool == delivery.ArgoCD && u.By.Annotation("argocd.argoproj.io/skip-reconcile") == "true":
 		return "argocd.argoproj.io/skip-reconcile is true", []string{"metadata", "annotations", "argocd.argoproj.io/skip-reconcile"}

@@ -58,8 +58,8 @@ Flux Kustomizations and Argo CD Applications in it are followed, as that cluster
 may be given several times. In a repository with entry points it has to be given. In any
 other, every CRD is compared that lies in a file: one that a kustomization patches as that
 builds it, and one that has several copies once for each way in which they change. Charts
-and what lies elsewhere cannot be seen: they are named, and if they come, go or change, the
-verdict is unknown.
+in the repository are rendered. What lies elsewhere cannot be seen: it is named, and if it
+comes, goes or changes, the verdict is unknown.
 
 What a cluster stores is not in Git: --snapshot names a file that moult snapshot wrote,
 --context a cluster to ask, read-only. Both may be given several times, as ENTRY=FILE and

@@ -1,0 +1,246 @@
+package charts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// Release is what a tool tells Helm about an installation of a chart.
+type Release struct {
+	Name, Namespace string
+	// Values are those beside the chart's own.
+	Values map[string]any
+	// Upgrade: the templates see an upgrade, and not an installation.
+	Upgrade bool
+	// KubeVersion is empty for that of the Kubernetes release which Moult is built with.
+	KubeVersion string
+	// APIVersions are those of the cluster, beside Kubernetes' own.
+	APIVersions []string
+	// SkipSchema: the values are not held against values.schema.json.
+	SkipSchema bool
+}
+
+// Rendering is what a chart amounts to.
+type Rendering struct {
+	// Objects are those of the templates, in the order of the files, without hooks that only tests or a deletion run.
+	Objects []*delivery.Object
+	// CRDs are the manifests in crds/, which no template engine has touched. What becomes of them is the tool's decision.
+	CRDs []*delivery.Object
+}
+
+// DefaultTimeout is how long one chart may take. Large ones take half a second.
+const DefaultTimeout = 20 * time.Second
+
+// mostMemory is by how much the memory of this process may grow while a chart is rendered.
+const mostMemory = 1 << 30
+
+// KubeVersion is what charts are told unless somebody says otherwise: that of the libraries in go.mod.
+const KubeVersion = "v1.36.0"
+
+// Render runs the templates. The error says what the chart or its values lack, as Helm does; it is about this chart only.
+//
+// A template cannot be interrupted. One that takes too long or too much memory is given up, and this process should not live
+// long after that.
+func (c *Chart) Render(ctx context.Context, r Release) (*Rendering, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, DefaultTimeout, fmt.Errorf("it takes longer than %s", DefaultTimeout))
+	defer cancel()
+	type answer struct {
+		rendering *Rendering
+		err       error
+	}
+	done := make(chan answer, 1)
+	before := heap()
+	go func() {
+		rendering, err := c.render(r)
+		done <- answer{rendering, err}
+	}()
+	look := time.NewTicker(20 * time.Millisecond) //nolint:forbidigo // it measures memory, and decides nothing by the time
+	defer look.Stop()
+	for {
+		select {
+		case answer := <-done:
+			return answer.rendering, answer.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-look.C:
+			if now := heap(); now > before+mostMemory {
+				return nil, fmt.Errorf("it takes more than %d MiB of memory", mostMemory>>20)
+			}
+		}
+	}
+}
+
+// heap is the memory that objects take, used or not yet collected.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func (c *Chart) render(r Release) (rendering *Rendering, err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = fmt.Errorf("the chart breaks Helm: %v", caught)
+		}
+	}()
+	again, err := load(c.files) // rendering changes a chart
+	if err != nil {
+		return nil, err
+	}
+	again.Dir = c.Dir
+	values, err := again.prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := engine.Engine{CustomTemplateFuncs: functions()}.Render(again.chart, values)
+	if err != nil {
+		return nil, inOneLine(err)
+	}
+	rendering = &Rendering{}
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
+		if err := rendering.add(again, name, rendered[name]); err != nil {
+			return nil, err
+		}
+	}
+	return rendering, rendering.addCRDs(again)
+}
+
+// prepare leaves out the dependencies that are switched off, and puts the values together.
+func (c *Chart) prepare(r Release) (common.Values, error) {
+	values := copied(r.Values)
+	if err := chartutil.ProcessDependencies(c.chart, values); err != nil {
+		return nil, err
+	}
+	for _, wanted := range c.chart.Metadata.Dependencies {
+		if !slices.ContainsFunc(c.chart.Dependencies(), func(held *chartv2.Chart) bool {
+			return held.Name() == wanted.Name || held.Name() == wanted.Alias
+		}) {
+			return nil, &MissingError{Dependency{Name: wanted.Name, Version: wanted.Version, Repository: wanted.Repository}}
+		}
+	}
+	capabilities, err := capabilities(r)
+	if err != nil {
+		return nil, err
+	}
+	if need := c.chart.Metadata.KubeVersion; need != "" && !chartutil.IsCompatibleRange(need, capabilities.KubeVersion.String()) {
+		return nil, fmt.Errorf("it needs Kubernetes %s, and is rendered for %s", need, capabilities.KubeVersion.Version)
+	}
+	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: !r.Upgrade, IsUpgrade: r.Upgrade}
+	prepared, err := util.ToRenderValuesWithSchemaValidation(c.chart, values, options, capabilities, true)
+	if err != nil || r.SkipSchema {
+		return prepared, err
+	}
+	all, _ := prepared["Values"].(common.Values)
+	return prepared, validate(c.chart, all)
+}
+
+// MissingError is for a chart that needs another one, which is not in charts/.
+type MissingError struct{ Dependency }
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("its dependency %s is not in charts/", strings.TrimSpace(e.Name+" "+e.Version))
+}
+
+func capabilities(r Release) (*common.Capabilities, error) {
+	text := r.KubeVersion
+	if text == "" {
+		text = KubeVersion
+	}
+	version, err := common.ParseKubeVersion(text)
+	if err != nil {
+		return nil, fmt.Errorf("the version of Kubernetes: %w", err)
+	}
+	return &common.Capabilities{
+		KubeVersion: *version, HelmVersion: common.DefaultCapabilities.HelmVersion,
+		APIVersions: append(slices.Clone(common.DefaultVersionSet), r.APIVersions...),
+	}, nil
+}
+
+// add takes the objects of one template.
+func (r *Rendering) add(c *Chart, name, text string) error {
+	inChart := strings.TrimPrefix(name, c.chart.Name()+"/")
+	// Helm splits at each line that begins so, whatever follows.
+	read, err := render.Stream(name, strings.NewReader(separator.ReplaceAllString(text, "---\n")))
+	if err != nil {
+		return fmt.Errorf("what the template makes is no manifest: %w", err)
+	}
+	for _, object := range read.Objects {
+		if isApplied(object) {
+			r.Objects = append(r.Objects, &delivery.Object{Unstructured: object.Unstructured, At: func(...string) finding.Place {
+				return c.place(inChart, 0)
+			}})
+		}
+	}
+	return nil
+}
+
+// separator is between documents, as Helm's releaseutil.SplitManifests has it.
+var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
+
+// addCRDs takes the manifests of crds/, those of dependencies too.
+func (r *Rendering) addCRDs(c *Chart) error {
+	for _, crd := range c.chart.CRDObjects() {
+		name := strings.TrimPrefix(path.Clean(filepath.ToSlash(crd.Filename)), c.Name()+"/")
+		read, err := render.Stream(name, strings.NewReader(string(crd.File.Data)))
+		if err != nil {
+			return err
+		}
+		for _, object := range read.Objects {
+			r.CRDs = append(r.CRDs, &delivery.Object{Unstructured: object.Unstructured, At: func(fields ...string) finding.Place {
+				return c.place(name, object.Place(fields...).Line)
+			}})
+		}
+	}
+	return nil
+}
+
+// place is a file of the chart. What lies in an archive is told as Helm tells a template.
+func (c *Chart) place(file string, line int) finding.Place {
+	if onDisk := filepath.Join(c.Dir, filepath.FromSlash(file)); c.Dir != "" && isFile(onDisk) {
+		return finding.Place{File: onDisk, Line: line}
+	}
+	return finding.Place{Template: path.Join(c.Name(), file)}
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// hooks are those that Helm runs at an installation or an upgrade.
+// https://helm.sh/docs/topics/charts_hooks/#the-available-hooks
+var hooks = []string{"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
+
+// isApplied tells whether an installation or an upgrade applies an object: all but the hooks of other occasions.
+func isApplied(object *delivery.Object) bool {
+	hook := object.Annotation("helm.sh/hook")
+	if hook == "" {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(hook, ","), func(one string) bool {
+		return slices.Contains(hooks, strings.ToLower(strings.TrimSpace(one)))
+	})
+}

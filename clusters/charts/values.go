@@ -1,0 +1,63 @@
+package charts
+
+import (
+	"errors"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/strvals"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// ParseValues reads a file of values. Several documents are merged, as Helm does.
+func ParseValues(content []byte) (map[string]any, error) {
+	values, err := loader.LoadValues(strings.NewReader(string(content)))
+	if values == nil {
+		values = map[string]any{}
+	}
+	return values, err
+}
+
+// Merge puts values over others; maps are merged, and all else is replaced.
+func Merge(below, above map[string]any) map[string]any {
+	return loader.MergeMaps(below, copied(above))
+}
+
+// Set changes a value as `helm template --set` does: name=value, where the name may have dots, and a list in braces.
+func Set(values map[string]any, assignment string) error {
+	return strvals.ParseInto(assignment, values)
+}
+
+// SetText is Set for a value that stays a string, as with `--set-string`.
+func SetText(values map[string]any, assignment string) error {
+	return strvals.ParseIntoString(assignment, values)
+}
+
+// SetContent sets a value to a text that is not parsed, as with `--set-file`.
+func SetContent(values map[string]any, name, content string) error {
+	return strvals.ParseIntoFile(name+"=content", values, func([]rune) (any, error) { return content, nil })
+}
+
+// copied is a copy that nobody else has, with the types that YAML has.
+func copied(values map[string]any) map[string]any {
+	if values == nil {
+		return map[string]any{}
+	}
+	if raw, err := yaml.Marshal(values); err == nil {
+		if again, err := ParseValues(raw); err == nil {
+			return again
+		}
+	}
+	return runtime.DeepCopyJSON(values)
+}
+
+// inOneLine is an error in one line; of a long one, such as the stack of templates, where it began and what it is.
+func inOneLine(err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	const most = 400
+	if len(text) > most {
+		text = text[:most/2] + " … " + text[len(text)-most/2:]
+	}
+	return errors.New(text)
+}

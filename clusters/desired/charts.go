@@ -1,0 +1,119 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// ChartReference says which chart from elsewhere is meant.
+type ChartReference struct {
+	// Repository is the address of a Helm repository (https://…), or of a registry (oci://…). With OCI it may be that of the
+	// chart itself; then Name is empty.
+	Repository string
+	// Name is the chart's.
+	Name string
+	// Version is a version or a range of versions; empty is the newest.
+	Version string
+	// Digest is that of an OCI manifest, empty for any.
+	Digest string
+}
+
+// ChartSource finds charts that are not in the repository. An error says what to do; ErrNotAsked is one that needs no words.
+type ChartSource interface {
+	Chart(ctx context.Context, reference ChartReference) (*charts.Chart, error)
+}
+
+// ErrNotAsked: nobody has said where charts come from.
+var ErrNotAsked = errors.New("the chart is not in this repository")
+
+// nowhere has no charts.
+type nowhere struct{}
+
+// Chart implements ChartSource.
+func (nowhere) Chart(context.Context, ChartReference) (*charts.Chart, error) {
+	return nil, ErrNotAsked
+}
+
+// Option changes what is followed.
+type Option func(*follower)
+
+// WithCharts has charts rendered that are not in the repository.
+func WithCharts(source ChartSource) Option {
+	return func(f *follower) { f.chartSource = source }
+}
+
+// chartIn reads a chart of this repository, with those that it names by file://.
+func (f *follower) chartIn(dir string) (*charts.Chart, error) {
+	return f.chartWithin(dir, 0)
+}
+
+// mostNested is how many charts may name one another by file://.
+const mostNested = 10
+
+func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
+	if depth > mostNested {
+		return nil, fmt.Errorf("the charts at %s name one another", f.tree.Relative(dir))
+	}
+	chart, err := charts.Folder(dir, f.rootOf(dir))
+	if err != nil {
+		return nil, err
+	}
+	for _, missing := range chart.Missing() {
+		path, local := strings.CutPrefix(missing.Repository, "file://")
+		at := filepath.Join(dir, filepath.FromSlash(path))
+		if !local || !hasFile(at, "Chart.yaml") {
+			continue // if the values switch it off, it is not missed
+		}
+		held, err := f.chartWithin(at, depth+1)
+		if err == nil {
+			err = chart.Add(held)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("its dependency %s: %w", missing.Name, err)
+		}
+	}
+	return chart, nil
+}
+
+// render renders a chart, and looks for a dependency that turns out to be needed.
+func (f *follower) render(chart *charts.Chart, release charts.Release) (*charts.Rendering, error) {
+	for {
+		rendering, err := chart.Render(f.ctx, release)
+		var missing *charts.MissingError
+		if !errors.As(err, &missing) {
+			return rendering, err
+		}
+		held, lacks := f.chartFrom(ChartReference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
+		if lacks == nil {
+			lacks = chart.Add(held)
+		}
+		if lacks != nil {
+			return nil, fmt.Errorf("%w (%s)", err, lacks.Error())
+		}
+	}
+}
+
+func (f *follower) chartFrom(reference ChartReference) (*charts.Chart, error) {
+	return f.chartSource.Chart(f.ctx, reference)
+}
+
+// placedInChart are objects of a chart with their places as a person is told them.
+func (f *follower) placedInChart(objects []*delivery.Object) []*delivery.Object {
+	return placed(&render.Rendering{Objects: objects}, func(at finding.Place) finding.Place {
+		if at.File == "" {
+			return at // in an archive
+		}
+		return f.inRepository(at)
+	})
+}
+
+// nameChart is a chart as a person is told it.
+func nameChart(c *charts.Chart) string { return strings.TrimSpace(c.Name() + " " + c.Version()) }

@@ -1,0 +1,355 @@
+package desired
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// releases are the HelmReleases of a cluster. A survey has none.
+type releases struct {
+	// chartSource finds charts that are not in the repository.
+	chartSource ChartSource
+	// pending are those to be rendered when all else has been found that their values may come from.
+	pending []pointer
+	// released are those that are rendered, by their names, and notRendered says why others are not.
+	released    map[string]*delivery.Object
+	notRendered map[*delivery.Object]error
+}
+
+func newReleases() *releases {
+	return &releases{chartSource: nowhere{}, released: map[string]*delivery.Object{}, notRendered: map[*delivery.Object]error{}}
+}
+
+// rendered tells whether what a HelmRelease installs is among the units.
+func (r *releases) rendered(by *delivery.Object) bool {
+	return r != nil && isRelease(by) && r.notRendered[by] == nil
+}
+
+func isRelease(o *delivery.Object) bool { return o.Is("helm.toolkit.fluxcd.io", "HelmRelease") }
+
+// release makes a unit of a HelmRelease if its chart can be rendered. If it cannot, the HelmRelease is unseen, and why is
+// remembered.
+func (f *follower) release(p pointer) {
+	if other := f.released[f.releaseKey(p)]; other != nil {
+		if !reflect.DeepEqual(other.Object, p.by.Object) {
+			f.notRendered[p.by] = errors.New("another manifest of the same name is rendered")
+		}
+		return
+	}
+	unit, err := f.releaseUnit(p)
+	if err != nil {
+		f.notRendered[p.by] = err
+		return
+	}
+	f.released[f.releaseKey(p)] = p.by
+	f.cluster.Units = append(f.cluster.Units, unit)
+	f.report(unit)
+}
+
+func (f *follower) releaseKey(p pointer) string { return "HelmRelease " + unitName(p) }
+
+// releaseUnit is what helm-controller applies for a HelmRelease.
+// https://fluxcd.io/flux/components/helm/helmreleases/
+func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
+	by := p.by
+	switch {
+	case f.templated[by]:
+		return nil, errors.New("some of its variables are not known")
+	case by.Field("spec", "kubeConfig") != nil:
+		return nil, errors.New("it is applied to another cluster (spec.kubeConfig)")
+	}
+	u := &delivery.Unit{Name: f.releaseKey(p), Tool: delivery.Helm, By: by, Parent: p.parent, Suspended: by.True("spec", "suspend")}
+	chart, files, err := f.chartOfRelease(u)
+	if err != nil {
+		return nil, err
+	}
+	values, err := f.valuesOfRelease(by, chart, files)
+	if err != nil {
+		return nil, err
+	}
+	namespace := cmp.Or(by.Text("spec", "targetNamespace"), by.GetNamespace())
+	rendering, err := f.render(chart, charts.Release{
+		Name: releaseName(by), Namespace: namespace, Values: values, Upgrade: true,
+		SkipSchema: by.True("spec", "upgrade", "disableSchemaValidation"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.Charts = []string{nameChart(chart)}
+	u.Objects, err = f.postRendered(by, f.placedInChart(rendering.Objects))
+	if err != nil {
+		return nil, err
+	}
+	if by.Text("spec", "upgrade", "crds") == "CreateReplace" {
+		u.Kept = f.placedInChart(rendering.CRDs)
+		u.Objects = append(u.Objects, u.Kept...)
+	}
+	inNamespace(u.Objects, namespace)
+	return u, nil
+}
+
+// releaseName is the name of the Helm release.
+func releaseName(by *delivery.Object) string {
+	if name := by.Text("spec", "releaseName"); name != "" {
+		return name
+	}
+	if target := by.Text("spec", "targetNamespace"); target != "" {
+		return target + "-" + by.GetName()
+	}
+	return by.GetName()
+}
+
+// chartTemplate says which chart is meant: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
+type chartTemplate struct {
+	*delivery.Object
+
+	source delivery.Reference
+}
+
+func templateOf(content any, namespace string) chartTemplate {
+	spec, _ := content.(map[string]any)
+	t := chartTemplate{Object: delivery.Wrap(spec)}
+	source, _ := t.Field("sourceRef").(map[string]any)
+	t.source = delivery.ReferenceOf(delivery.Wrap(source), namespace)
+	return t
+}
+
+// valuesFiles are files of values that take the place of the chart's own.
+type valuesFiles struct {
+	names []string
+	// below is the folder that they are relative to, of the repository; empty if they are in the chart.
+	below         string
+	ignoreMissing bool
+}
+
+// chartOfRelease finds the chart, and remembers where it is from.
+func (f *follower) chartOfRelease(u *delivery.Unit) (*charts.Chart, valuesFiles, error) {
+	by := u.By
+	if ref, ok := by.Field("spec", "chartRef").(map[string]any); ok {
+		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
+		switch to.Kind {
+		case "OCIRepository":
+			return f.chartOfArtifact(u, to)
+		case "HelmChart":
+			for _, object := range f.cluster.Named("HelmChart", to.Namespace, to.Name) {
+				if object.Is("source.toolkit.fluxcd.io", "HelmChart") {
+					return f.chartOfTemplate(u, templateOf(object.Field("spec"), object.GetNamespace()))
+				}
+			}
+			return nil, valuesFiles{}, fmt.Errorf("HelmChart %s is not in this repository", to)
+		}
+		return nil, valuesFiles{}, fmt.Errorf("its chart comes from %s %s", to.Kind, to)
+	}
+	return f.chartOfTemplate(u, templateOf(by.Field("spec", "chart", "spec"), by.GetNamespace()))
+}
+
+func (f *follower) chartOfTemplate(u *delivery.Unit, t chartTemplate) (*charts.Chart, valuesFiles, error) {
+	files := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
+	switch name := t.Text("chart"); {
+	case name == "":
+		return nil, files, ErrNotAsked
+	case t.source.Kind == "HelmRepository":
+		chart, err := f.chartOfRepository(t.source, name, t.Text("version"))
+		return chart, files, err
+	case t.source.Kind != "GitRepository":
+		return nil, files, ErrNotAsked
+	}
+	elsewhere, pinned := f.sourceIsHere(t.source)
+	dir := folder(f.tree, t.Text("chart"))
+	switch {
+	case elsewhere != "":
+		return nil, files, errors.New(elsewhere)
+	case dir == "" || !hasFile(dir, "Chart.yaml"):
+		return nil, files, fmt.Errorf("there is no chart %s in this repository", t.Text("chart"))
+	}
+	u.Pinned, u.Dirs, files.below = pinned, []string{f.tree.Relative(dir)}, f.tree.Root
+	chart, err := f.chartIn(dir)
+	if err != nil {
+		err = f.inTree(err)
+	}
+	return chart, files, err
+}
+
+// chartOfRepository is one of a HelmRepository, of HTTP or OCI.
+func (f *follower) chartOfRepository(from delivery.Reference, name, version string) (*charts.Chart, error) {
+	source := f.fluxObject("HelmRepository", from)
+	if source == nil {
+		return nil, fmt.Errorf("HelmRepository %s is not in this repository", from)
+	}
+	return f.chartFrom(ChartReference{Repository: source.Text("spec", "url"), Name: name, Version: version})
+}
+
+// chartOfArtifact is that of an OCIRepository.
+func (f *follower) chartOfArtifact(u *delivery.Unit, to delivery.Reference) (*charts.Chart, valuesFiles, error) {
+	source := f.fluxObject("OCIRepository", to)
+	if source == nil {
+		return nil, valuesFiles{}, fmt.Errorf("OCIRepository %s is not in this repository", to)
+	}
+	chart, err := f.chartFrom(ChartReference{
+		Repository: source.Text("spec", "url"), Digest: source.Text("spec", "ref", "digest"),
+		Version: cmp.Or(source.Text("spec", "ref", "semver"), source.Text("spec", "ref", "tag")),
+	})
+	return chart, valuesFiles{}, err
+}
+
+// fluxObject is a source among the objects seen so far, nil if there is none or if some of it is not known.
+func (f *follower) fluxObject(kind string, to delivery.Reference) *delivery.Object {
+	for _, object := range f.cluster.Named(kind, to.Namespace, to.Name) {
+		if object.Is("source.toolkit.fluxcd.io", kind) && !f.templated[object] {
+			return object
+		}
+	}
+	return nil
+}
+
+// valuesOfRelease are its values, the later over the earlier: files of values, valuesFrom in its order, and spec.values.
+func (f *follower) valuesOfRelease(by *delivery.Object, chart *charts.Chart, files valuesFiles) (map[string]any, error) {
+	values, err := f.valuesInFiles(chart, files)
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range by.Entries("spec", "valuesFrom") {
+		if values, err = f.valuesFrom(values, by.GetNamespace(), from); err != nil {
+			return nil, err
+		}
+	}
+	own, _ := by.Field("spec", "values").(map[string]any)
+	return charts.Merge(values, own), nil
+}
+
+// valuesInFiles are the values of valuesFiles: of the repository with a GitRepository, else of the chart.
+func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[string]any, error) {
+	values := map[string]any{}
+	for _, name := range files.names {
+		content, found := chart.File(name)
+		if files.below != "" {
+			content, found = f.fileInRepository(strings.TrimPrefix(name, "/"))
+		}
+		if !found && files.ignoreMissing {
+			continue
+		}
+		if !found {
+			return nil, fmt.Errorf("there is no file of values %s", name)
+		}
+		parsed, err := charts.ParseValues(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		values = charts.Merge(values, parsed)
+	}
+	return values, nil
+}
+
+// fileInRepository reads a file by its path from the root.
+func (f *follower) fileInRepository(name string) ([]byte, bool) {
+	file := f.inRoot(path.Clean(name))
+	if file == "" {
+		return nil, false
+	}
+	direct, err := filepath.EvalSymlinks(file)
+	if err != nil || !inside(direct, f.tree.Root) {
+		return nil, false
+	}
+	content, err := render.ReadRegular(direct)
+	return content, err == nil
+}
+
+// valuesFrom adds the values of a ConfigMap or a Secret of this repository.
+func (f *follower) valuesFrom(values map[string]any, namespace string, from *delivery.Object) (map[string]any, error) {
+	name := from.Text("kind") + " " + from.Text("name")
+	content, err := f.contentOf(namespace, from)
+	if err != nil {
+		// Whether one that is optional is there, the cluster knows; in this repository it is not.
+		return values, err
+	}
+	if target := from.Text("targetPath"); target != "" {
+		values = charts.Merge(nil, values)
+		if from.True("literal") {
+			return values, charts.SetContent(values, target, content)
+		}
+		return values, charts.Set(values, target+"="+content)
+	}
+	parsed, err := charts.ParseValues([]byte(content))
+	if err != nil {
+		return values, fmt.Errorf("the values in %s: %w", name, err)
+	}
+	return charts.Merge(values, parsed), nil
+}
+
+// contentOf is the entry of a ConfigMap or a Secret that a HelmRelease takes values from.
+func (f *follower) contentOf(namespace string, from *delivery.Object) (string, error) {
+	kind, name, key := from.Text("kind"), from.Text("name"), cmp.Or(from.Text("valuesKey"), "values.yaml")
+	object := f.holderOfValues(kind, namespace, name)
+	if object == nil {
+		return "", fmt.Errorf("%s %s, which holds some of its values, is not in this repository", kind, name)
+	}
+	if f.templated[object] {
+		return "", fmt.Errorf("some variables of %s %s, which holds some of its values, are not known", kind, name)
+	}
+	if object.Field("sops") != nil {
+		return "", fmt.Errorf("%s %s, which holds some of its values, is encrypted", kind, name)
+	}
+	if text, found := object.TextMap("stringData")[key]; found && kind == "Secret" {
+		return text, nil
+	}
+	text, found := object.TextMap("data")[key]
+	if !found {
+		return "", fmt.Errorf("%s %s has no %s, which holds some of its values", kind, name, key)
+	}
+	if kind == "Secret" {
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		return string(decoded), err
+	}
+	return text, nil
+}
+
+func (f *follower) holderOfValues(kind, namespace, name string) *delivery.Object {
+	for _, object := range f.cluster.Named(kind, "", name) {
+		if object.Is("", kind) && object.GetNamespace() == namespace {
+			return object
+		}
+	}
+	return nil
+}
+
+// inNamespace gives objects the namespace of their release, as Helm does, where it matters which that is.
+func inNamespace(objects []*delivery.Object, namespace string) {
+	for _, o := range objects {
+		if o.GetNamespace() == "" && (delivers(o) || installs(o) || o.IsGate() || slices.Contains(decisive, o.GetKind())) {
+			o.SetNamespace(namespace)
+		}
+	}
+}
+
+// labelled puts spec.commonMetadata on objects.
+func labelled(objects []*delivery.Object, labels, annotations map[string]string) {
+	for _, o := range objects {
+		if all := o.GetLabels(); len(labels) > 0 {
+			o.SetLabels(merged(all, labels))
+		}
+		if all := o.GetAnnotations(); len(annotations) > 0 {
+			o.SetAnnotations(merged(all, annotations))
+		}
+	}
+}
+
+func merged(below, above map[string]string) map[string]string {
+	all := maps.Clone(below)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, above)
+	return all
+}

@@ -1,0 +1,71 @@
+package preview
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+)
+
+// aRelease is a HelmRelease of the chart ./charts/widgets, with more of its spec.
+func aRelease(more string) string {
+	return "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: widgets, namespace: flux-system}\n" +
+		"spec:\n  chart: {spec: {chart: ./charts/widgets, sourceRef: {kind: GitRepository, name: flux-system}}}\n" + more
+}
+
+const widgetsChart = "apiVersion: v2\nname: widgets\nversion: 1.0.0\n"
+
+// What a chart does to a CRD is seen in its rendering: before and after, with the values of each side.
+func TestAChartsCRDsAreCompared(t *testing.T) {
+	oneVersion := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
+	guarded := "{{ if .Values.old }}" + widgetsCRD + "{{ else }}" + oneVersion + "{{ end }}"
+	kept := strings.Replace(widgetsCRD, "{name: widgets.example.com}", "{name: widgets.example.com, annotations: {helm.sh/resource-policy: keep}}", 1)
+	for name, c := range map[string]struct {
+		base, head map[string]string
+		code       int
+		says       string
+	}{
+		"another value of a chart that stays":   {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: false"}, exitUnknown, "v1alpha1"},
+		"a value that is about something else":  {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true\nreplicas: 3"}, exitSafe, ""},
+		"a version that leaves the template":    {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": oneVersion}, exitUnknown, "v1alpha1"},
+		"crds/ that Helm does not upgrade":      {map[string]string{"crds/crd.yaml": widgetsCRD}, map[string]string{"crds/crd.yaml": oneVersion}, exitSafe, ""},
+		"a CRD that leaves the templates":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/none.yaml": ""}, exitBlocked, "Helm deletes the CRD with all its objects"},
+		"one that leaves and is kept":           {map[string]string{"templates/crd.yaml": kept}, map[string]string{"templates/none.yaml": ""}, exitUnknown, "stays in the cluster"},
+		"a chart that cannot be rendered":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": widgetsCRD + `{{ required "a name" .Values.name }}`}, exitUnknown, "could be seen before this change and cannot any more"},
+		"one that could not be rendered before": {map[string]string{"templates/crd.yaml": widgetsCRD + `{{ fail "no" }}`}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitUnknown, "can be seen from now on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for side, chart := range map[string]map[string]string{"base": c.base, "head": c.head} {
+				files[side+"/clusters/production/release.yaml"] = aRelease("")
+				files[side+"/charts/widgets/Chart.yaml"] = widgetsChart
+				for file, content := range chart {
+					files[side+"/charts/widgets/"+file] = content
+				}
+			}
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// With upgrade.crds, what lies in crds/ arrives, and nothing of it is ever deleted.
+func TestCRDsBesideTheTemplatesAreThoseOfThePolicy(t *testing.T) {
+	oneVersion := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
+	const replace = "  upgrade: {crds: CreateReplace}\n"
+	g := clitest.InRepository(t, map[string]string{
+		"base/clusters/production/release.yaml": aRelease(replace), "base/charts/widgets/Chart.yaml": widgetsChart, "base/charts/widgets/crds/crd.yaml": widgetsCRD,
+		"head/clusters/production/release.yaml": aRelease(replace), "head/charts/widgets/Chart.yaml": widgetsChart, "head/charts/widgets/crds/crd.yaml": oneVersion,
+		"none/clusters/production/release.yaml": aRelease(replace), "none/charts/widgets/Chart.yaml": widgetsChart,
+	})
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+	g.Expect(code).To(Equal(exitUnknown), out+errOut)
+	g.Expect(out).To(ContainSubstring("v1alpha1"))
+	code, out, errOut = previewed(t, "--base", "base", "--head", "none", "--entry", "clusters/production")
+	g.Expect(code).To(Equal(exitUnknown), out+errOut)
+	g.Expect(out).To(ContainSubstring("stays in the cluster"))
+}
