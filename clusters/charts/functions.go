@@ -126,7 +126,8 @@ func steps(start, stop, step int) ([]int, error) {
 
 // sequence is what seq(1) prints: of (last), (first, last) or (first, step, last).
 func sequence(params ...int) (string, error) {
-	first, step, last := 1, 0, 0
+	var last int
+	first, step := 1, 0
 	switch len(params) {
 	case 1:
 		last = params[0]

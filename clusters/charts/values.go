@@ -61,3 +61,25 @@ func inOneLine(err error) error {
 	}
 	return errors.New(text)
 }
+
+// ValuesWithCRDs are the chart's own values that switch its CRDs off, switched on: those that are false and have crd in
+// their path, such as crds.enabled and installCRDs.
+func (c *Chart) ValuesWithCRDs() map[string]any { return switchedOn(c.chart.Values, false) }
+
+func switchedOn(values map[string]any, about bool) map[string]any {
+	on := map[string]any{}
+	for name, value := range values {
+		about := about || strings.Contains(strings.ToLower(name), "crd")
+		switch v := value.(type) {
+		case bool:
+			if about && !v {
+				on[name] = true
+			}
+		case map[string]any:
+			if below := switchedOn(v, about); len(below) > 0 {
+				on[name] = below
+			}
+		}
+	}
+	return on
+}

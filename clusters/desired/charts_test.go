@@ -14,7 +14,7 @@ import (
 // inGit is a chart in the repository whose ConfigMap says its values.
 var inGit = files{
 	"charts/c/Chart.yaml":          "apiVersion: v2\nname: c\nversion: 1.0.0\n",
-	"charts/c/values.yaml":         "x: own\nw: own\n",
+	"charts/c/values.yaml":         "x: own\nw: too\n",
 	"charts/c/templates/x.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {x: {{ .Values.x | quote }}, w: {{ .Values.w | quote }}, z: {{ printf \"%s/%s\" .Release.Namespace .Release.Name }}}\n",
 	"charts/c/crds/x.yaml":         crd("x"),
 	"charts/c/prod.yaml":           "x: prod",
@@ -50,27 +50,27 @@ func brought(c *delivery.Cluster) string {
 func TestAnApplicationOfAChartInTheRepositoryIsRendered(t *testing.T) {
 	const ours, theirs = "repoURL: 'https://git/ours'", "repoURL: 'https://git/theirs'"
 	for name, c := range map[string]struct{ spec, want string }{
-		"its own values":                {"source: {path: charts/c}", "own own there/a x"},
-		"helm.valueFiles":               {"source: {path: charts/c, helm: {valueFiles: [prod.yaml, ../../env/prod.yaml]}}", "env own there/a x"},
-		"one from the root":             {"source: {path: charts/c, helm: {valueFiles: [/env/prod.yaml]}}", "env own there/a x"},
-		"one that is not there":         {"source: {path: charts/c, helm: {valueFiles: [none.yaml], ignoreMissingValueFiles: true}}", "own own there/a x"},
-		"helm.values":                   {"source: {path: charts/c, helm: {valueFiles: [prod.yaml], values: 'x: text'}}", "text own there/a x"},
-		"helm.valuesObject over these":  {"source: {path: charts/c, helm: {values: 'x: text', valuesObject: {x: object}}}", "object own there/a x"},
+		"its own values":                {"source: {path: charts/c}", "own too there/a x"},
+		"helm.valueFiles":               {"source: {path: charts/c, helm: {valueFiles: [prod.yaml, ../../env/prod.yaml]}}", "env too there/a x"},
+		"one from the root":             {"source: {path: charts/c, helm: {valueFiles: [/env/prod.yaml]}}", "env too there/a x"},
+		"one that is not there":         {"source: {path: charts/c, helm: {valueFiles: [none.yaml], ignoreMissingValueFiles: true}}", "own too there/a x"},
+		"helm.values":                   {"source: {path: charts/c, helm: {valueFiles: [prod.yaml], values: 'x: text'}}", "text too there/a x"},
+		"helm.valuesObject over these":  {"source: {path: charts/c, helm: {values: 'x: text', valuesObject: {x: object}}}", "object too there/a x"},
 		"helm.parameters over these":    {"source: {path: charts/c, helm: {valuesObject: {x: object}, parameters: [{name: x, value: 'a,b'}, {name: w, value: '1', forceString: true}]}}", "a,b 1 there/a x"},
-		"a variable of the build":       {"source: {path: charts/c, helm: {parameters: [{name: x, value: $ARGOCD_APP_NAME}]}}", "a own there/a x"},
-		"helm.fileParameters":           {"source: {path: charts/c, helm: {fileParameters: [{name: x, path: prod.yaml}]}}", "x: prod own there/a x"},
-		"helm.releaseName, namespace":   {"source: {path: charts/c, helm: {releaseName: r, namespace: n}}", "own own n/r x"},
-		"helm.skipCrds":                 {"source: {path: charts/c, helm: {skipCrds: true}}", "own own there/a"},
-		"CRDs among the templates":      {"source: {path: charts/c, helm: {skipCrds: true, valuesObject: {crds: true}}}", "own own there/a y"},
-		"values of another source":      {"sources: [{path: charts/c, helm: {valueFiles: [$v/env/prod.yaml]}, " + ours + "}, {ref: v, " + ours + "}]", "env own there/a x"},
-		"a source beside it":            {"sources: [{path: charts/c, " + ours + "}, {path: more, " + ours + "}]", "own own there/a x z"},
+		"a variable of the build":       {"source: {path: charts/c, helm: {parameters: [{name: x, value: $ARGOCD_APP_NAME}]}}", "a too there/a x"},
+		"helm.fileParameters":           {"source: {path: charts/c, helm: {fileParameters: [{name: x, path: prod.yaml}]}}", "x: prod too there/a x"},
+		"helm.releaseName, namespace":   {"source: {path: charts/c, helm: {releaseName: r, namespace: n}}", "own too n/r x"},
+		"helm.skipCrds":                 {"source: {path: charts/c, helm: {skipCrds: true}}", "own too there/a"},
+		"CRDs among the templates":      {"source: {path: charts/c, helm: {skipCrds: true, valuesObject: {crds: true}}}", "own too there/a y"},
+		"values of another source":      {"sources: [{path: charts/c, helm: {valueFiles: [$v/env/prod.yaml]}, " + ours + "}, {ref: v, " + ours + "}]", "env too there/a x"},
+		"a source beside it":            {"sources: [{path: charts/c, " + ours + "}, {path: more, " + ours + "}]", "own too there/a x z"},
 		"values of another repository":  {"sources: [{path: charts/c, helm: {valueFiles: [$v/env/prod.yaml]}, " + ours + "}, {ref: v, " + theirs + "}]", "Application argocd/a: charts/c is a chart; its values come from another repository, https://git/theirs"},
 		"a pattern of files":            {"source: {path: charts/c, helm: {valueFiles: ['*.yaml']}}", "Application argocd/a: charts/c is a chart; the files *.yaml are a pattern"},
 		"a file that is not there":      {"source: {path: charts/c, helm: {valueFiles: [none.yaml]}}", "Application argocd/a: charts/c is a chart; there is no file of values none.yaml"},
 		"a file outside":                {"source: {path: charts/c, helm: {valueFiles: [../../../../etc/passwd]}}", "Application argocd/a: charts/c is a chart; there is no file of values ../../../../etc/passwd"},
 		"a variable that nobody knows":  {"source: {path: charts/c, helm: {parameters: [{name: x, value: $ARGOCD_APP_REVISION}]}}", "Application argocd/a: charts/c is a chart; the value of $ARGOCD_APP_REVISION is not known"},
 		"a chart that lacks something":  {"source: {path: charts/d}", "Application argocd/a: charts/d is a chart; its dependency e 1.0.0 is not in charts/ (the chart is not in this repository)"},
-		"a chart of charts beside it":   {"source: {path: charts/f}", "own own there/a x"},
+		"a chart of charts beside it":   {"source: {path: charts/f}", "own too there/a x"},
 		"a chart of a newer Kubernetes": {"source: {path: charts/g, helm: {kubeVersion: '1.99'}}", "v1.99"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,20 +98,20 @@ func TestAHelmReleaseOfAChartInTheRepositoryIsRendered(t *testing.T) {
 	const created = ", upgrade: {crds: CreateReplace}"
 	secret := base64.StdEncoding.EncodeToString([]byte("x: secret"))
 	for name, c := range map[string]struct{ spec, want string }{
-		"its own values":             {chart, "own own flux-system/h"},
-		"values":                     {chart + ", values: {x: mine}", "mine own flux-system/h"},
+		"its own values":             {chart, "own too flux-system/h"},
+		"values":                     {chart + ", values: {x: mine}", "mine too flux-system/h"},
 		"valuesFrom, then values":    {chart + ", valuesFrom: [{kind: ConfigMap, name: v}, {kind: Secret, name: s}], values: {w: mine}", "secret mine flux-system/h"},
 		"another key, and a path":    {chart + ", valuesFrom: [{kind: ConfigMap, name: v, valuesKey: one, targetPath: w}]", "own single flux-system/h"},
-		"one that Kustomize makes":   {chart + ", valuesFrom: [{kind: ConfigMap, name: generated}]", "made own flux-system/h"},
-		"valuesFiles":                {"chart: {spec: {chart: ./charts/c, valuesFiles: [./charts/c/values.yaml, ./env/prod.yaml], sourceRef: {kind: GitRepository, name: flux-system}}}", "env own flux-system/h"},
-		"releaseName":                {chart + ", releaseName: r, targetNamespace: n", "own own n/r"},
-		"targetNamespace":            {chart + ", targetNamespace: n", "own own n/n-h"},
-		"CRDs among the templates":   {chart + ", values: {crds: true}", "own own flux-system/h y"},
-		"crds: CreateReplace":        {chart + created, "own own flux-system/h x"},
-		"crds: Create, as installed": {chart + ", install: {crds: CreateReplace}, upgrade: {crds: Create}", "own own flux-system/h"},
-		"crds: Skip":                 {chart + ", upgrade: {crds: Skip}", "own own flux-system/h"},
-		"postRenderers":              {chart + ", postRenderers: [{kustomize: {patches: [{target: {kind: ConfigMap}, patch: '[{\"op\": \"replace\", \"path\": \"/data/x\", \"value\": \"patched\"}]'}]}}]", "patched own flux-system/h"},
-		"a HelmChart":                {"chartRef: {kind: HelmChart, name: hc}", "own own flux-system/h"},
+		"one that Kustomize makes":   {chart + ", valuesFrom: [{kind: ConfigMap, name: generated}]", "made too flux-system/h"},
+		"valuesFiles":                {"chart: {spec: {chart: ./charts/c, valuesFiles: [./charts/c/values.yaml, ./env/prod.yaml], sourceRef: {kind: GitRepository, name: flux-system}}}", "env too flux-system/h"},
+		"releaseName":                {chart + ", releaseName: r, targetNamespace: n", "own too n/r"},
+		"targetNamespace":            {chart + ", targetNamespace: n", "own too n/n-h"},
+		"CRDs among the templates":   {chart + ", values: {crds: true}", "own too flux-system/h y"},
+		"crds: CreateReplace":        {chart + created, "own too flux-system/h x"},
+		"crds: Create, as installed": {chart + ", install: {crds: CreateReplace}, upgrade: {crds: Create}", "own too flux-system/h"},
+		"crds: Skip":                 {chart + ", upgrade: {crds: Skip}", "own too flux-system/h"},
+		"postRenderers":              {chart + ", postRenderers: [{kustomize: {patches: [{target: {kind: ConfigMap}, patch: '[{\"op\": \"replace\", \"path\": \"/data/x\", \"value\": \"patched\"}]'}]}}]", "patched too flux-system/h"},
+		"a HelmChart":                {"chartRef: {kind: HelmChart, name: hc}", "own too flux-system/h"},
 		"a Secret elsewhere":         {chart + ", valuesFrom: [{kind: Secret, name: none}]", "-; Secret none, which holds some of its values, is not in this repository"},
 		"an encrypted Secret":        {chart + ", valuesFrom: [{kind: Secret, name: sops}]", "-; Secret sops, which holds some of its values, is encrypted"},
 		"a key that is not there":    {chart + ", valuesFrom: [{kind: ConfigMap, name: v, valuesKey: none}]", "-; ConfigMap v has no none, which holds some of its values"},
@@ -155,7 +155,7 @@ func TestAHelmReleaseWaitsForItsValues(t *testing.T) {
 		"b/values.yaml": inNamespace("ConfigMap", "v", "data: {values.yaml: 'x: ${late}'}"),
 		"z/vars.yaml":   inNamespace("ConfigMap", "vars", "data: {late: late}"),
 	}))
-	g.Expect(brought(cluster)).To(Equal("late own flux-system/h"))
+	g.Expect(brought(cluster)).To(Equal("late too flux-system/h"))
 }
 
 // What a chart makes is followed: charts of Applications are an app of apps.

@@ -24,10 +24,13 @@ import (
 // tree without an entry point, such as an operator's repository, where nothing says what is applied.
 //
 // A CRD is as the nearest kustomization around its file builds it, if that one does: patches add conversion webhooks, for
-// example. YAML that is no manifest is passed over. A file that mentions CRDs and cannot be read, such as a template of a
-// chart, is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
+// example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
+// its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
 func Everywhere(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
-	e := &everywhere{follower: follower{tree: t}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{}}
+	e := &everywhere{
+		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
+		charts: map[string][]*delivery.Object{}, added: map[*delivery.Object]bool{},
+	}
 	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
@@ -55,7 +58,9 @@ var notApplied = []string{"testdata", "vendor", "node_modules"}
 type everywhere struct {
 	follower // for the places
 	cluster  *delivery.Cluster
-	built    map[string]*render.Rendering // by the folder of a kustomization; nil for one that cannot be built
+	built    map[string]*render.Rendering  // by the folder of a kustomization; nil for one that cannot be built
+	charts   map[string][]*delivery.Object // the CRDs of templates, by the folder of a chart
+	added    map[*delivery.Object]bool     // of these
 }
 
 // file adds the CRDs of a file.
@@ -63,6 +68,9 @@ func (e *everywhere) file(name string) error {
 	content, err := render.ReadRegular(name)
 	if err != nil || !declares.Match(content) {
 		return err
+	}
+	if bytes.Contains(content, []byte("{{")) && e.templated(name, content) {
+		return nil
 	}
 	read, err := render.Stream(name, bytes.NewReader(content))
 	if err != nil {

@@ -141,7 +141,7 @@ func (f *follower) chartOfRelease(u *delivery.Unit) (*charts.Chart, valuesFiles,
 		to := delivery.ReferenceOf(delivery.Wrap(ref), by.GetNamespace())
 		switch to.Kind {
 		case "OCIRepository":
-			return f.chartOfArtifact(u, to)
+			return f.chartOfArtifact(to)
 		case "HelmChart":
 			for _, object := range f.cluster.Named("HelmChart", to.Namespace, to.Name) {
 				if object.Is("source.toolkit.fluxcd.io", "HelmChart") {
@@ -192,7 +192,7 @@ func (f *follower) chartOfRepository(from delivery.Reference, name, version stri
 }
 
 // chartOfArtifact is that of an OCIRepository.
-func (f *follower) chartOfArtifact(u *delivery.Unit, to delivery.Reference) (*charts.Chart, valuesFiles, error) {
+func (f *follower) chartOfArtifact(to delivery.Reference) (*charts.Chart, valuesFiles, error) {
 	source := f.fluxObject("OCIRepository", to)
 	if source == nil {
 		return nil, valuesFiles{}, fmt.Errorf("OCIRepository %s is not in this repository", to)

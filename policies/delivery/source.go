@@ -67,6 +67,7 @@ func SourcesOf(object *Object) []Source {
 		return []Source{fluxSource(object)}
 	case ArgoCD:
 		return argoCDSources(object)
+	case Helm: // installs charts
 	}
 	return nil
 }

@@ -69,3 +69,38 @@ func TestCRDsBesideTheTemplatesAreThoseOfThePolicy(t *testing.T) {
 	g.Expect(code).To(Equal(exitUnknown), out+errOut)
 	g.Expect(out).To(ContainSubstring("stays in the cluster"))
 }
+
+// Nothing says how an operator's chart is installed, so its own values count.
+func TestTheTemplatesOfAChartAreRenderedWithItsOwnValues(t *testing.T) {
+	const guard, end = "{{- if .Values.crds.enabled }}\n", "\n{{- end }}\n"
+	named := strings.Replace(widgetsCRD, "metadata: {", `metadata: {labels: {chart: {{ .Chart.Name | quote }}}, `, 1)
+	oneVersion := strings.Replace(named, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
+	for name, c := range map[string]struct {
+		base, head map[string]string
+		code       int
+		says       string
+	}{
+		"a version leaves":                  {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": oneVersion}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"something else changes":            {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": "{{- /* new */}}\n" + named}, exitSafe, "no CRD changes"},
+		"the values switch CRDs off":        {map[string]string{"templates/w.yaml": guard + named + end, "values.yaml": "crds: {enabled: false}"}, map[string]string{"templates/w.yaml": guard + oneVersion + end, "values.yaml": "crds: {enabled: false}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"one more is for other values":      {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": named + "\n---\n{{ if .Values.more }}" + strings.ReplaceAll(named, "widgets", "gadgets") + "{{ end }}"}, exitUnknown, "it is a template that declares CRDs"},
+		"it takes a file in":                {map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": named}, map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": oneVersion}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"it takes a partial in":             {map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + named + "{{ end }}"}, map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + oneVersion + "{{ end }}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"it cannot be rendered and changes": {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": oneVersion + `{{ fail "x" }}`}, exitUnknown, "it is a template that declares CRDs"},
+		"it cannot be rendered, and stays":  {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`, "README.md": "new"}, exitSafe, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for side, chart := range map[string]map[string]string{"base": c.base, "head": c.head} {
+				files[side+"/charts/widgets/Chart.yaml"] = widgetsChart
+				for file, content := range chart {
+					files[side+"/charts/widgets/"+file] = content
+				}
+			}
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
+		})
+	}
+}

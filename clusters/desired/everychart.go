@@ -1,0 +1,93 @@
+package desired
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// templated adds the CRDs that a file of a chart declares as the chart makes them with its own values, and tells whether it
+// could. Where nothing says how a chart is installed, its values are the best guess there is. Values that switch CRDs off are
+// switched on, as there would be nothing to compare.
+//
+// A file that declares more CRDs than are made of it has others for other values: then it is not seen.
+func (e *everywhere) templated(name string, content []byte) bool {
+	dir := e.chartAround(filepath.Dir(name))
+	if dir == "" {
+		return false
+	}
+	declared := len(declares.FindAll(content, -1))
+	var found []*delivery.Object
+	for _, crd := range e.crdsOfChart(dir) {
+		if crd.Place().File == e.tree.Relative(name) || isIncluded(name, dir) && !e.declaring(crd) {
+			found = append(found, crd)
+		}
+	}
+	if len(found) < declared {
+		return false
+	}
+	for _, crd := range found {
+		if !e.added[crd] {
+			e.added[crd] = true
+			e.add(filepath.Dir(name), crd)
+		}
+	}
+	return true
+}
+
+// chartAround is the innermost chart that a folder belongs to, empty if there is none.
+func (e *everywhere) chartAround(dir string) string {
+	for ; inside(dir, e.tree.Root); dir = filepath.Dir(dir) {
+		if hasFile(dir, "Chart.yaml") {
+			return dir
+		}
+		if dir == e.tree.Root {
+			break
+		}
+	}
+	return ""
+}
+
+// isIncluded tells whether a file makes nothing by itself, but templates take it in: a partial, or a file of the chart.
+func isIncluded(name, chart string) bool {
+	return strings.HasPrefix(filepath.Base(name), "_") || !inside(name, filepath.Join(chart, "templates"))
+}
+
+// declaring tells whether the template of a CRD declares CRDs itself.
+func (e *everywhere) declaring(crd *delivery.Object) bool {
+	content, found := e.fileInRepository(crd.Place().File)
+	return found && declares.Match(content)
+}
+
+// crdsOfChart are the CRDs that the templates of a chart make; none if it cannot be rendered.
+func (e *everywhere) crdsOfChart(dir string) []*delivery.Object {
+	if known, there := e.charts[dir]; there {
+		return known
+	}
+	var most []*delivery.Object
+	if chart, err := e.chartIn(dir); err == nil {
+		for _, values := range []map[string]any{nil, chart.ValuesWithCRDs()} {
+			rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+			if err != nil {
+				continue
+			}
+			if crds := crdsAmong(e.placedInChart(rendering.Objects)); len(crds) > len(most) {
+				most = crds
+			}
+		}
+	}
+	e.charts[dir] = most
+	return most
+}
+
+func crdsAmong(objects []*delivery.Object) []*delivery.Object {
+	var found []*delivery.Object
+	for _, object := range objects {
+		if object.IsCRD() {
+			found = append(found, object)
+		}
+	}
+	return found
+}
