@@ -133,7 +133,7 @@ kind: ConfigMap
 metadata: {name: x}
 data:
   a: {{ randAlphaNum 8 }}{{ uuidv4 }}{{ now | date "2006" }}
-  {{ $ca := genCA "ca" 1 }}{{ $cert := genSignedCert "c" nil nil 1 $ca }}
+  {{ $ca := genCA "ca" 1 }}{{ $cert := genSignedCert "c" (list) nil 1 $ca }}
   b: {{ $cert.Cert | b64enc }}{{ genPrivateKey "rsa" | b64enc }}{{ $ca.Key | b64enc }}
   c: {{ htpasswd "a" "b" }}{{ derivePassword 1 "long" "a" "b" "c" }}
 `}

@@ -13,33 +13,18 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// ChartReference says which chart from elsewhere is meant.
-type ChartReference struct {
-	// Repository is the address of a Helm repository (https://…), or of a registry (oci://…). With OCI it may be that of the
-	// chart itself; then Name is empty.
-	Repository string
-	// Name is the chart's.
-	Name string
-	// Version is a version or a range of versions; empty is the newest.
-	Version string
-	// Digest is that of an OCI manifest, empty for any.
-	Digest string
-}
-
-// ChartSource finds charts that are not in the repository. An error says what to do; ErrNotAsked is one that needs no words.
+// ChartSource finds charts that are not in the repository. An error says what to do; charts.ErrNotAsked is one that
+// needs no words.
 type ChartSource interface {
-	Chart(ctx context.Context, reference ChartReference) (*charts.Chart, error)
+	Chart(ctx context.Context, reference charts.Reference) (*charts.Chart, error)
 }
-
-// ErrNotAsked: nobody has said where charts come from.
-var ErrNotAsked = errors.New("the chart is not in this repository")
 
 // nowhere has no charts.
 type nowhere struct{}
 
 // Chart implements ChartSource.
-func (nowhere) Chart(context.Context, ChartReference) (*charts.Chart, error) {
-	return nil, ErrNotAsked
+func (nowhere) Chart(context.Context, charts.Reference) (*charts.Chart, error) {
+	return nil, charts.ErrNotAsked
 }
 
 // Option changes what is followed.
@@ -91,7 +76,7 @@ func (f *follower) render(chart *charts.Chart, release charts.Release) (*charts.
 		if !errors.As(err, &missing) {
 			return rendering, err
 		}
-		held, lacks := f.chartFrom(ChartReference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
+		held, lacks := f.chartFrom(charts.Reference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
 		if lacks == nil {
 			lacks = chart.Add(held)
 		}
@@ -101,7 +86,7 @@ func (f *follower) render(chart *charts.Chart, release charts.Release) (*charts.
 	}
 }
 
-func (f *follower) chartFrom(reference ChartReference) (*charts.Chart, error) {
+func (f *follower) chartFrom(reference charts.Reference) (*charts.Chart, error) {
 	return f.chartSource.Chart(f.ctx, reference)
 }
 

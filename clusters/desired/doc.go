@@ -8,8 +8,8 @@
 // What lies elsewhere (a chart, an OCI artifact, another repository) or cannot be built is not left out silently: the unit
 // is there and says so, a HelmRelease or whatever else installs something is among the Cluster's Unseen, and each of these
 // has a fingerprint of all in this repository that decides what it brings. Two of the same name and fingerprint, before
-// and after a pull request, bring the same; policies/rollout says what follows from that. Nothing is fetched, and no
-// cluster is asked.
+// and after a pull request, bring the same; policies/rollout says what follows from that. No cluster is asked, and nothing is
+// fetched but charts, by the ChartSource that the caller hands in.
 //
 // Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`,
 // SurveyOf in survey.go goes through everything in a repository by the same code.

@@ -159,12 +159,12 @@ func (f *follower) chartOfTemplate(u *delivery.Unit, t chartTemplate) (*charts.C
 	files := valuesFiles{names: t.Texts("valuesFiles"), ignoreMissing: t.True("ignoreMissingValuesFiles")}
 	switch name := t.Text("chart"); {
 	case name == "":
-		return nil, files, ErrNotAsked
+		return nil, files, charts.ErrNotAsked
 	case t.source.Kind == "HelmRepository":
 		chart, err := f.chartOfRepository(t.source, name, t.Text("version"))
 		return chart, files, err
 	case t.source.Kind != "GitRepository":
-		return nil, files, ErrNotAsked
+		return nil, files, charts.ErrNotAsked
 	}
 	elsewhere, pinned := f.sourceIsHere(t.source)
 	dir := folder(f.tree, t.Text("chart"))
@@ -188,7 +188,7 @@ func (f *follower) chartOfRepository(from delivery.Reference, name, version stri
 	if source == nil {
 		return nil, fmt.Errorf("HelmRepository %s is not in this repository", from)
 	}
-	return f.chartFrom(ChartReference{Repository: source.Text("spec", "url"), Name: name, Version: version})
+	return f.chartFrom(charts.Reference{Repository: source.Text("spec", "url"), Name: name, Version: version, Insecure: source.True("spec", "insecure")})
 }
 
 // chartOfArtifact is that of an OCIRepository.
@@ -197,11 +197,20 @@ func (f *follower) chartOfArtifact(to delivery.Reference) (*charts.Chart, values
 	if source == nil {
 		return nil, valuesFiles{}, fmt.Errorf("OCIRepository %s is not in this repository", to)
 	}
-	chart, err := f.chartFrom(ChartReference{
-		Repository: source.Text("spec", "url"), Digest: source.Text("spec", "ref", "digest"),
-		Version: cmp.Or(source.Text("spec", "ref", "semver"), source.Text("spec", "ref", "tag")),
+	chart, err := f.chartFrom(charts.Reference{
+		Repository: source.Text("spec", "url"), Insecure: source.True("spec", "insecure"), Digest: source.Text("spec", "ref", "digest"),
+		Version: source.Text("spec", "ref", "semver"), Tag: tagOfArtifact(source),
 	})
 	return chart, valuesFiles{}, err
+}
+
+// tagOfArtifact is the tag of an OCIRepository: a range of versions comes before it, and without both it is latest.
+// https://fluxcd.io/flux/components/source/ocirepositories/#reference
+func tagOfArtifact(source *delivery.Object) string {
+	if source.Text("spec", "ref", "semver") != "" || source.Text("spec", "ref", "digest") != "" {
+		return ""
+	}
+	return cmp.Or(source.Text("spec", "ref", "tag"), "latest")
 }
 
 // fluxObject is a source among the objects seen so far, nil if there is none or if some of it is not known.

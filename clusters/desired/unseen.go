@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -59,7 +60,7 @@ func (f *follower) findSubmodules() {
 
 func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {
 	s.Fingerprint = f.fingerprint(s, holder, h) // without what is lacking: a chart that cannot be had today is the same chart
-	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], ErrNotAsked) {
+	if f.releases != nil && f.notRendered[s.By] != nil && !errors.Is(f.notRendered[s.By], charts.ErrNotAsked) {
 		s.Why += "; " + failureOf(f.notRendered[s.By])
 	}
 	f.cluster.Unseen = append(f.cluster.Unseen, s)

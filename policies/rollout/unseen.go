@@ -115,6 +115,25 @@ var whereFrom = [][]string{
 	{"spec", "source", "repoURL"}, {"spec", "source", "targetRevision"}, {"spec", "source", "chart"}, {"spec", "sources"}, {"spec", "destination"},
 }
 
+// movable are those of the fields that say so of two units. A chart that was rendered was fetched from where it is said to
+// be, so what the fields say of it has been seen; of one that was not, unseenChanged says so.
+func movable(was, now *delivery.Unit) [][]string {
+	if len(was.Charts) == 0 && was.Unseen == "" || len(now.Charts) == 0 && now.Unseen == "" || !reflect.DeepEqual(besideCharts(was), besideCharts(now)) {
+		return whereFrom
+	}
+	return [][]string{{"spec", "sourceRef"}, {"spec", "kubeConfig"}, {"spec", "destination"}}
+}
+
+// besideCharts are the addresses of a unit's sources that are no charts from elsewhere.
+func besideCharts(u *delivery.Unit) (from [][3]string) {
+	for _, source := range u.Sources {
+		if s := source.Settings; s.Text("chart") == "" {
+			from = append(from, [3]string{s.Text("repoURL"), s.Text("path"), s.Text("targetRevision")})
+		}
+	}
+	return from
+}
+
 // ofASource are the fields of Flux's sources that decide where from and which revision.
 var ofASource = [][]string{{"spec", "url"}, {"spec", "ref"}, {"spec", "endpoint"}, {"spec", "bucketName"}, {"spec", "prefix"}, {"spec", "include"}}
 
@@ -127,7 +146,7 @@ func sourceMoved(s *situation) []finding.Finding {
 		if u.By == nil || was == nil || was.By == nil || isUnseen(s.base, was) && isUnseen(s.head, u) {
 			continue
 		}
-		findings = append(findings, movedFields(u, was.By, u.By, whereFrom)...)
+		findings = append(findings, movedFields(u, was.By, u.By, movable(was, u))...)
 		// Sources are often made by hand, and one that is called otherwise is found above.
 		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil {
 			findings = append(findings, movedFields(u, before, after, ofASource)...)

@@ -57,7 +57,7 @@ func TestWhatAReviewerIsTold(t *testing.T) {
 			g.Expect(codes).To(HaveKey(p.Exit))
 			out := t.TempDir()
 			args := []string{"preview", "--base", "git:main", "--head", "git:" + p.name, "--marker", "golden", "--max-age", "0",
-				"-o", "text", "--output", "markdown=" + out + "/md", "--output", "json=" + out + "/json", "--output", "html=" + out + "/html"}
+				"--offline", "-o", "text", "--output", "markdown=" + out + "/md", "--output", "json=" + out + "/json", "--output", "html=" + out + "/html"}
 			for _, cluster := range clusters {
 				args = append(args, "--entry", "clusters/"+cluster)
 			}

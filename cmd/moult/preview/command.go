@@ -40,6 +40,9 @@ type command struct {
 	artifact   string
 	links      string
 	maxAge     time.Duration
+	charts     []string
+	offline    bool
+	allowHosts []string
 }
 
 // NewCommand makes the subcommand.
@@ -58,8 +61,12 @@ Flux Kustomizations and Argo CD Applications in it are followed, as that cluster
 may be given several times. In a repository with entry points it has to be given. In any
 other, every CRD is compared that lies in a file: one that a kustomization patches as that
 builds it, and one that has several copies once for each way in which they change. Charts
-in the repository are rendered. What lies elsewhere cannot be seen: it is named, and if it
-comes, goes or changes, the verdict is unknown.
+are rendered. What cannot be had or rendered is named, and if it comes, goes or changes,
+the verdict is unknown.
+
+Charts come from the repository, from --charts, or from their registry, over HTTP or OCI
+and with the credentials that Helm keeps. In CI only those hosts are asked that the base
+already uses, and those that --allow-hosts names; with --offline, none.
 
 What a cluster stores is not in Git: --snapshot names a file that moult snapshot wrote,
 --context a cluster to ask, read-only. Both may be given several times, as ENTRY=FILE and
@@ -129,6 +136,9 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringVar(&p.artifact, "artifact", "", "address or name of the whole report, for the comment")
 	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}; default: at the remote origin, if --head is a revision and the forge is known")
 	f.DurationVar(&p.maxAge, "max-age", 24*time.Hour, "how old a snapshot may be without a warning; 0 for any age")
+	f.StringArrayVar(&p.charts, "charts", nil, "a folder with charts, as NAME-VERSION.tgz or unpacked, that is looked into before a registry is asked; may be given several times")
+	f.BoolVar(&p.offline, "offline", false, "fetch no charts from their registries")
+	f.StringSliceVar(&p.allowHosts, "allow-hosts", nil, "hosts that may be asked for charts, beside those that the base uses; in CI no others are asked")
 	for flag, values := range map[string][]cobra.Completion{"fail-on": {"blocked", "unknown", "warning"}, "output": formatNames()} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -171,6 +181,9 @@ func (p *command) preview(ctx context.Context, stdin io.Reader) (preview.Report,
 	}
 	if p.links == "" && sides.head.tree != nil {
 		p.links = sides.head.tree.Links
+	}
+	for _, chosen := range sides.charts.Chosen() {
+		fmt.Fprintf(p.ErrOut, "chart: %s\n", chosen)
 	}
 	report := preview.Make(input)
 	return report, p.write(report, outputs)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/moult-dev/moult/clusters/charts/store"
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -23,6 +24,7 @@ import (
 // sides are the two states of the repository.
 type sides struct {
 	base, head side
+	charts     *store.Store
 	errOut     io.Writer
 }
 
@@ -41,6 +43,10 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	if s.head, err = openSide(ctx, p.head, stdin); err != nil {
 		s.close()
 		return nil, fmt.Errorf("--head: %w", err)
+	}
+	if s.charts, err = p.chartStore(s.base); err != nil {
+		s.close()
+		return nil, err
 	}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
@@ -73,14 +79,14 @@ func (s *sides) close() {
 }
 
 // follow is what an entry point amounts to; empty is what was named itself. Nothing comes of one that is not there.
-func (s side) follow(ctx context.Context, entry string) (delivery.Cluster, error) {
+func (s side) follow(ctx context.Context, entry string, from *store.Store) (delivery.Cluster, error) {
 	if s.stream != nil {
 		return *s.stream, nil
 	}
 	if !s.has(entry) {
 		return delivery.Cluster{}, nil
 	}
-	followed, err := desired.Follow(ctx, s.tree, entry)
+	followed, err := desired.Follow(ctx, s.tree, entry, desired.WithCharts(from))
 	if err != nil {
 		return delivery.Cluster{}, err
 	}
@@ -124,7 +130,7 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 		return s.everything(ctx, name)
 	}
 	pair, err := s.both(func(from side) (delivery.Cluster, error) {
-		c, err := from.follow(ctx, entry)
+		c, err := from.follow(ctx, entry, s.charts)
 		if err != nil {
 			err = fmt.Errorf("%w%s", err, nameEntry(entry))
 		}
@@ -149,7 +155,7 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 	if err != nil {
 		return nil, err
 	}
-	whole, err := s.both(func(from side) (delivery.Cluster, error) { return from.follow(ctx, "") })
+	whole, err := s.both(func(from side) (delivery.Cluster, error) { return from.follow(ctx, "", s.charts) })
 	switch {
 	case err == nil:
 	case ctx.Err() != nil, s.base.isKustomization(), s.head.isKustomization():

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+	"sigs.k8s.io/yaml"
+)
+
+// configured is a file of Helm's configuration: where an environment variable says, or below its folder.
+// https://helm.sh/docs/helm/helm/
+func configured(variable string, path ...string) string {
+	if name := os.Getenv(variable); name != "" {
+		return name
+	}
+	home := os.Getenv("HELM_CONFIG_HOME")
+	if home == "" {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return ""
+		}
+		home = filepath.Join(config, "helm")
+	}
+	return filepath.Join(append([]string{home}, path...)...)
+}
+
+// authorize adds what `helm repo add` has kept for a repository. Another host gets it only if that was asked for.
+func authorize(request *http.Request, repository *url.URL) error {
+	content, err := os.ReadFile(configured("HELM_REPOSITORY_CONFIG", "repositories.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the repositories of Helm: %w", err)
+	}
+	var file struct {
+		Repositories []struct {
+			URL      string `json:"url"`
+			Username string `json:"username"`
+			Password string `json:"password"`
+			PassAll  bool   `json:"pass_credentials_all"`
+		} `json:"repositories"`
+	}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		return fmt.Errorf("the repositories of Helm: %w", err)
+	}
+	for _, known := range file.Repositories {
+		same := request.URL.Scheme == repository.Scheme && request.URL.Host == repository.Host
+		if strings.TrimSuffix(known.URL, "/")+"/" == repository.String() && cmp.Or(known.Username, known.Password) != "" && (same || known.PassAll) {
+			request.SetBasicAuth(known.Username, known.Password)
+		}
+	}
+	return nil
+}
+
+// registryCredentials are those of `helm registry login`, else those of Docker.
+func registryCredentials() auth.CredentialFunc {
+	store, err := credentials.NewStore(configured("HELM_REGISTRY_CONFIG", "registry", "config.json"), credentials.StoreOptions{})
+	if err != nil {
+		return nil
+	}
+	if docker, err := credentials.NewStoreFromDocker(credentials.StoreOptions{}); err == nil {
+		return credentials.Credential(credentials.NewStoreWithFallbacks(store, docker))
+	}
+	return credentials.Credential(store)
+}
+
+// isVersion tells whether a text names one version, and not a range.
+func isVersion(text string) bool {
+	_, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
+	return err == nil
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/clusters/charts"
+)
+
+// Limits of what is fetched.
+const (
+	largestIndex = 128 << 20
+	largestChart = 50 << 20
+)
+
+// index is what a Helm repository has.
+// https://helm.sh/docs/topics/chart_repository/#the-index-file
+type index struct {
+	once    sync.Once
+	err     error
+	entries map[string][]entry
+}
+
+type entry struct {
+	Version string   `json:"version"`
+	URLs    []string `json:"urls"`
+	Digest  string   `json:"digest"`
+}
+
+// overHTTP fetches a chart from a Helm repository.
+func (s *Store) overHTTP(ctx context.Context, r charts.Reference) (*charts.Chart, error) {
+	repository, err := url.Parse(strings.TrimSuffix(r.Repository, "/") + "/")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.allows(repository.Host); err != nil {
+		return nil, err
+	}
+	entries, err := s.indexOf(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	var versions []string
+	for _, e := range entries[r.Name] {
+		versions = append(versions, e.Version)
+	}
+	version, err := newest(r.Version, versions)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries[r.Name] {
+		if e.Version == version && len(e.URLs) > 0 {
+			return s.download(ctx, repository, e)
+		}
+	}
+	return nil, errors.New("its repository has no such version")
+}
+
+func (s *Store) download(ctx context.Context, repository *url.URL, e entry) (*charts.Chart, error) {
+	at, err := repository.Parse(e.URLs[0])
+	if err != nil {
+		return nil, err
+	}
+	content, err := s.get(ctx, repository, at, largestChart)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	if want := strings.TrimPrefix(e.Digest, "sha256:"); want != "" && !strings.EqualFold(want, hex.EncodeToString(sum[:])) {
+		return nil, errors.New("it has another digest than its repository says")
+	}
+	return charts.Archive(content)
+}
+
+// indexOf reads the index of a repository, once.
+func (s *Store) indexOf(ctx context.Context, repository *url.URL) (map[string][]entry, error) {
+	s.mu.Lock()
+	one := s.index[repository.String()]
+	if one == nil {
+		one = &index{}
+		s.index[repository.String()] = one
+	}
+	s.mu.Unlock()
+	one.once.Do(func() {
+		content, err := s.get(ctx, repository, repository.JoinPath("index.yaml"), largestIndex)
+		var read struct {
+			Entries map[string][]entry `json:"entries"`
+		}
+		if err == nil {
+			err = yaml.Unmarshal(content, &read)
+		}
+		one.entries, one.err = read.Entries, err
+	})
+	return one.entries, one.err
+}
+
+// get asks for a file of a repository, with its credentials.
+func (s *Store) get(ctx context.Context, repository, at *url.URL, largest int64) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := authorize(request, repository); err != nil {
+		return nil, err
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, errors.Join(context.Cause(ctx), withoutAddress(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", at.Host, response.Status)
+	}
+	content, err := io.ReadAll(io.LimitReader(response.Body, largest+1))
+	if err == nil && int64(len(content)) > largest {
+		err = fmt.Errorf("it is larger than %d MiB", largest>>20)
+	}
+	return content, err
+}
+
+// withoutAddress is the cause of an error of net/http, whose text has an address that may hold a token.
+func withoutAddress(err error) error {
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
