@@ -8,10 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime/metrics"
 	"slices"
 	"strings"
-	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -47,53 +45,12 @@ type Rendering struct {
 	CRDs []*delivery.Object
 }
 
-// DefaultTimeout is how long one chart may take. Large ones take half a second.
-const DefaultTimeout = 20 * time.Second
-
-// mostMemory is by how much the memory of this process may grow while a chart is rendered.
-const mostMemory = 1 << 30
-
 // KubeVersion is what charts are told unless somebody says otherwise: that of the libraries in go.mod.
 const KubeVersion = "v1.36.0"
 
 // Render runs the templates. The error says what the chart or its values lack, as Helm does; it is about this chart only.
-//
-// A template cannot be interrupted. One that takes too long or too much memory is given up, and this process should not live
-// long after that.
 func (c *Chart) Render(ctx context.Context, r Release) (*Rendering, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, DefaultTimeout, fmt.Errorf("it takes longer than %s", DefaultTimeout))
-	defer cancel()
-	type answer struct {
-		rendering *Rendering
-		err       error
-	}
-	done := make(chan answer, 1)
-	before := heap()
-	go func() {
-		rendering, err := c.render(r)
-		done <- answer{rendering, err}
-	}()
-	look := time.NewTicker(20 * time.Millisecond) //nolint:forbidigo // it measures memory, and decides nothing by the time
-	defer look.Stop()
-	for {
-		select {
-		case answer := <-done:
-			return answer.rendering, answer.err
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-look.C:
-			if now := heap(); now > before+mostMemory {
-				return nil, fmt.Errorf("it takes more than %d MiB of memory", mostMemory>>20)
-			}
-		}
-	}
-}
-
-// heap is the memory that objects take, used or not yet collected.
-func heap() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	return limited(ctx, func() (*Rendering, error) { return c.render(r) })
 }
 
 func (c *Chart) render(r Release) (rendering *Rendering, err error) {
@@ -228,6 +185,27 @@ func (c *Chart) place(file string, line int) finding.Place {
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// asksFor finds the APIs of a cluster that a template asks for.
+var asksFor = regexp.MustCompile(`APIVersions\.Has\s+\(?\s*["` + "`" + `]([^"` + "`" + `]+)["` + "`" + `]`)
+
+// AskedFor are the APIs that templates ask for and that are not Kubernetes' own, in order: what they make may depend on
+// whether the cluster has them.
+func (c *Chart) AskedFor() []string {
+	var apis []string
+	for all := []*chartv2.Chart{c.chart}; len(all) > 0; all = all[1:] {
+		for _, template := range all[0].Templates {
+			for _, found := range asksFor.FindAllSubmatch(template.Data, -1) {
+				if api := string(found[1]); !common.DefaultVersionSet.Has(api) && !slices.Contains(apis, api) {
+					apis = append(apis, api)
+				}
+			}
+		}
+		all = append(all, all[0].Dependencies()...)
+	}
+	slices.Sort(apis)
+	return apis
 }
 
 // hooks are those that Helm runs at an installation or an upgrade.

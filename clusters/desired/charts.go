@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
@@ -68,8 +70,34 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 	return chart, nil
 }
 
-// render renders a chart, and looks for a dependency that turns out to be needed.
+// render renders a chart, for a cluster that has only Kubernetes' own APIs. If what matters is otherwise where the cluster
+// has the other APIs that the templates ask for, it is not known.
 func (f *follower) render(chart *charts.Chart, release charts.Release) (*charts.Rendering, error) {
+	rendering, err := f.renderWith(chart, release)
+	asked := slices.DeleteFunc(chart.AskedFor(), func(api string) bool { return slices.Contains(release.APIVersions, api) })
+	if err != nil || len(asked) == 0 || len(release.APIVersions) > 0 {
+		return rendering, err
+	}
+	release.APIVersions = asked
+	if other, err := f.renderWith(chart, release); err == nil && !reflect.DeepEqual(whatMatters(rendering), whatMatters(other)) {
+		return nil, fmt.Errorf("what it makes depends on the APIs of the cluster (%s)", strings.Join(asked, ", "))
+	}
+	return rendering, nil
+}
+
+// whatMatters are the objects that decide about CRDs, or bring others.
+func whatMatters(r *charts.Rendering) []map[string]any {
+	var found []map[string]any
+	for _, object := range r.Objects {
+		if matters(object) || installs(object) {
+			found = append(found, object.Object)
+		}
+	}
+	return found
+}
+
+// renderWith renders a chart, and looks for a dependency that turns out to be needed.
+func (f *follower) renderWith(chart *charts.Chart, release charts.Release) (*charts.Rendering, error) {
 	for {
 		rendering, err := chart.Render(f.ctx, release)
 		var missing *charts.MissingError

@@ -1,0 +1,79 @@
+package charts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"time"
+)
+
+// DefaultTimeout is how long one chart may take. Large ones take half a second.
+const DefaultTimeout = 20 * time.Second
+
+// mostMemory is by how much the memory of this process may grow while a chart is rendered.
+var mostMemory uint64 = 1 << 30
+
+// look is how often that is measured.
+const look = 10 * time.Millisecond
+
+// limited renders within the limits of time and memory.
+//
+// A template cannot be interrupted. One that is given up goes on until this process ends, so if it takes twice the memory
+// that it may, it takes the process with it: the machine is shared with others, and an error is never taken for safe.
+func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, DefaultTimeout, fmt.Errorf("it takes longer than %s", DefaultTimeout))
+	defer cancel()
+	type answer struct {
+		rendering *Rendering
+		err       error
+	}
+	done := make(chan answer, 1)
+	over := make(chan struct{})
+	before := heap()
+	go func() {
+		defer close(over)
+		rendering, err := render()
+		done <- answer{rendering, err}
+	}()
+	ticker := time.NewTicker(look) //nolint:forbidigo // it measures memory, and decides nothing by the time
+	defer ticker.Stop()
+	for {
+		select {
+		case answer := <-done:
+			return answer.rendering, answer.err
+		case <-ctx.Done():
+			go endWith(over, before)
+			return nil, context.Cause(ctx)
+		case <-ticker.C:
+			if heap() > before+mostMemory {
+				go endWith(over, before)
+				return nil, fmt.Errorf("it takes more than %d MiB of memory", mostMemory>>20)
+			}
+		}
+	}
+}
+
+// endWith ends the process when a rendering that was given up takes too much memory.
+func endWith(over <-chan struct{}, before uint64) {
+	ticker := time.NewTicker(look) //nolint:forbidigo // as above
+	defer ticker.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-ticker.C:
+			if heap() > before+2*mostMemory {
+				fmt.Fprintf(os.Stderr, "error: a template of a chart takes more than %d MiB of memory and cannot be stopped\n", 2*mostMemory>>20)
+				os.Exit(1)
+			}
+		}
+	}
+}
+
+// heap is the memory that objects take, used or not yet collected.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
