@@ -73,6 +73,8 @@ func (c check) howToOptIn() string {
 		return "`moult opt-in PATH` adds the label to what a kustomization builds, and `moult opt-in --print patch` prints the patch"
 	case c.unit.Tool == delivery.Flux:
 		return "`moult opt-in --print flux` prints what to add to the Kustomization"
+	case c.unit.Tool == delivery.Helm:
+		return "`moult opt-in --print patch` prints a patch for spec.postRenderers of the HelmRelease, which reaches the CRDs of a chart's templates and not those of its crds/"
 	default:
 		return "`moult opt-in --print argocd` prints what to add to the Application"
 	}

@@ -71,6 +71,7 @@ func chartIn(folder string, entry os.DirEntry, name string) (*charts.Chart, erro
 	if chart == nil || chart.Name() != name {
 		return nil, nil
 	}
+	chart.Dir = "" // findings are read beside the files of the repository
 	return chart, nil
 }
 

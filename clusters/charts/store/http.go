@@ -115,7 +115,7 @@ func (s *Store) get(ctx context.Context, repository, at *url.URL, largest int64)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, errors.Join(context.Cause(ctx), withoutAddress(err))
+		return nil, cause(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -126,6 +126,14 @@ func (s *Store) get(ctx context.Context, repository, at *url.URL, largest int64)
 		err = fmt.Errorf("it is larger than %d MiB", largest>>20)
 	}
 	return content, err
+}
+
+// cause is an error, or why there was no more time.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return withoutAddress(err)
 }
 
 // withoutAddress is the cause of an error of net/http, whose text has an address that may hold a token.

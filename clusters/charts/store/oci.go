@@ -45,12 +45,12 @@ func (s *Store) overOCI(ctx context.Context, r charts.Reference) (*charts.Chart,
 	reference := r.Digest
 	if reference == "" {
 		if reference, err = tag(ctx, repository, r); err != nil {
-			return nil, errors.Join(context.Cause(ctx), withoutAddress(err))
+			return nil, cause(ctx, err)
 		}
 	}
 	packed, err := pull(ctx, repository, reference)
 	if err != nil {
-		return nil, errors.Join(context.Cause(ctx), withoutAddress(err))
+		return nil, cause(ctx, err)
 	}
 	return charts.Archive(packed)
 }

@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +36,8 @@ type Store struct {
 	known  map[charts.Reference]*found
 	chosen map[string]string
 	index  map[string]*index
+	// silent are hosts that could not be reached, each with why: no other chart waits for one of them.
+	silent map[string]error
 }
 
 // found is a chart that somebody is looking for, or has found.
@@ -44,7 +49,7 @@ type found struct {
 
 // New makes a store.
 func New(o Options) *Store {
-	return &Store{options: o, client: newClient(o.Hosts), known: map[charts.Reference]*found{}, chosen: map[string]string{}, index: map[string]*index{}}
+	return &Store{options: o, client: newClient(o.Hosts), known: map[charts.Reference]*found{}, chosen: map[string]string{}, index: map[string]*index{}, silent: map[string]error{}}
 }
 
 // timeout is how long one chart may take to arrive.
@@ -75,18 +80,46 @@ func (s *Store) find(ctx context.Context, r charts.Reference) (*charts.Chart, er
 		return nil, fmt.Errorf("the chart %s is not in %s", r, strings.Join(s.options.Folders, ", "))
 	case !s.options.Fetch:
 		return nil, charts.ErrNotAsked
-	case strings.HasPrefix(r.Repository, "oci://"):
-		chart, err = s.overOCI(ctx, r)
-	case strings.HasPrefix(r.Repository, "https://"), strings.HasPrefix(r.Repository, "http://"):
-		chart, err = s.overHTTP(ctx, r)
 	default:
-		return nil, fmt.Errorf("the chart %s has no address that can be asked", r)
+		chart, err = s.fetch(ctx, r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the chart %s cannot be had: %w", r, err)
 	}
 	s.note(r, chart)
 	return chart, nil
+}
+
+// fetch asks the registry of a chart.
+func (s *Store) fetch(ctx context.Context, r charts.Reference) (*charts.Chart, error) {
+	at, err := url.Parse(r.Repository)
+	if err != nil || !slices.Contains([]string{"oci", "https", "http"}, at.Scheme) {
+		return nil, errors.New("it has no address that can be asked")
+	}
+	if err := s.isSilent(at.Host, nil); err != nil {
+		return nil, err
+	}
+	var chart *charts.Chart
+	if at.Scheme == "oci" {
+		chart, err = s.overOCI(ctx, r)
+	} else {
+		chart, err = s.overHTTP(ctx, r)
+	}
+	var network net.Error
+	if errors.As(err, &network) || ctx.Err() != nil {
+		_ = s.isSilent(at.Host, err)
+	}
+	return chart, err
+}
+
+// isSilent tells why a host cannot be reached, nil if it can be or was not asked. It remembers an error.
+func (s *Store) isSilent(host string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.silent[host] = err
+	}
+	return s.silent[host]
 }
 
 // note remembers which version was chosen.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/base64"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -166,4 +167,26 @@ func TestAChartInAFolderIsNotFetched(t *testing.T) {
 			g.Expect(chart.Version()).To(Equal(c.want))
 		})
 	}
+}
+
+// A network that swallows what is sent to it costs the time of one chart, not of each.
+func TestAHostThatCannotBeReachedIsAskedOnce(t *testing.T) {
+	g := NewWithT(t)
+	withoutHome(t)
+	server := charttest.Repository(t, "widgets", versions, nil)
+	s := store.New(store.Options{Fetch: true})
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	_, err := s.Chart(t.Context(), charts.Reference{Repository: gone.URL, Name: "widgets"})
+	g.Expect(err).To(MatchError(ContainSubstring("refused")))
+	again := httptest.NewUnstartedServer(server.Config.Handler)
+	listener, err := net.Listen("tcp", hostOf(gone))
+	g.Expect(err).NotTo(HaveOccurred())
+	again.Listener = listener
+	again.Start()
+	t.Cleanup(again.Close)
+	_, err = s.Chart(t.Context(), charts.Reference{Repository: gone.URL + "/charts", Name: "widgets"})
+	g.Expect(err).To(MatchError(ContainSubstring("refused")))
+	_, err = s.Chart(t.Context(), charts.Reference{Repository: server.URL + "/charts", Name: "widgets"})
+	g.Expect(err).NotTo(HaveOccurred())
 }

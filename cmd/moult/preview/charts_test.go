@@ -30,6 +30,7 @@ func TestAChartsCRDsAreCompared(t *testing.T) {
 		"another value of a chart that stays":   {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: false"}, exitUnknown, "v1alpha1"},
 		"a value that is about something else":  {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true\nreplicas: 3"}, exitSafe, ""},
 		"a version that leaves the template":    {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": oneVersion}, exitUnknown, "v1alpha1"},
+		"one that is not opted in":              {map[string]string{"templates/crd.yaml": oneVersion}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitSafe, "prints a patch for spec.postRenderers of the HelmRelease"},
 		"crds/ that Helm does not upgrade":      {map[string]string{"crds/crd.yaml": widgetsCRD}, map[string]string{"crds/crd.yaml": oneVersion}, exitSafe, ""},
 		"a CRD that leaves the templates":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/none.yaml": ""}, exitBlocked, "Helm deletes the CRD with all its objects"},
 		"one that leaves and is kept":           {map[string]string{"templates/crd.yaml": kept}, map[string]string{"templates/none.yaml": ""}, exitUnknown, "stays in the cluster"},
