@@ -136,6 +136,7 @@ func (f *follower) takeLate() bool {
 		late.last = true
 		f.take(late)
 	case f.releases != nil && len(f.pending) > 0:
+		f.fetchAhead()
 		late := f.pending[0]
 		f.pending = f.pending[1:]
 		f.release(late)

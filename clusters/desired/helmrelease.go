@@ -184,24 +184,40 @@ func (f *follower) chartOfTemplate(u *delivery.Unit, t chartTemplate) (*charts.C
 
 // chartOfRepository is one of a HelmRepository, of HTTP or OCI.
 func (f *follower) chartOfRepository(from delivery.Reference, name, version string) (*charts.Chart, error) {
+	reference, err := f.inHelmRepository(from, name, version)
+	if err != nil {
+		return nil, err
+	}
+	return f.chartFrom(reference)
+}
+
+func (f *follower) inHelmRepository(from delivery.Reference, name, version string) (charts.Reference, error) {
 	source := f.fluxObject("HelmRepository", from)
 	if source == nil {
-		return nil, fmt.Errorf("HelmRepository %s is not in this repository", from)
+		return charts.Reference{}, fmt.Errorf("HelmRepository %s is not in this repository", from)
 	}
-	return f.chartFrom(charts.Reference{Repository: source.Text("spec", "url"), Name: name, Version: version, Insecure: source.True("spec", "insecure")})
+	return charts.Reference{Repository: source.Text("spec", "url"), Name: name, Version: version, Insecure: source.True("spec", "insecure")}, nil
 }
 
 // chartOfArtifact is that of an OCIRepository.
 func (f *follower) chartOfArtifact(to delivery.Reference) (*charts.Chart, valuesFiles, error) {
+	reference, err := f.inOCIRepository(to)
+	if err != nil {
+		return nil, valuesFiles{}, err
+	}
+	chart, err := f.chartFrom(reference)
+	return chart, valuesFiles{}, err
+}
+
+func (f *follower) inOCIRepository(to delivery.Reference) (charts.Reference, error) {
 	source := f.fluxObject("OCIRepository", to)
 	if source == nil {
-		return nil, valuesFiles{}, fmt.Errorf("OCIRepository %s is not in this repository", to)
+		return charts.Reference{}, fmt.Errorf("OCIRepository %s is not in this repository", to)
 	}
-	chart, err := f.chartFrom(charts.Reference{
+	return charts.Reference{
 		Repository: source.Text("spec", "url"), Insecure: source.True("spec", "insecure"), Digest: source.Text("spec", "ref", "digest"),
 		Version: source.Text("spec", "ref", "semver"), Tag: tagOfArtifact(source),
-	})
-	return chart, valuesFiles{}, err
+	}, nil
 }
 
 // tagOfArtifact is the tag of an OCIRepository: a range of versions comes before it, and without both it is latest.
