@@ -34,27 +34,39 @@ func configured(variable string, path ...string) string {
 	return filepath.Join(append([]string{home}, path...)...)
 }
 
-// authorize adds what `helm repo add` has kept for a repository. Another host gets it only if that was asked for.
-func authorize(request *http.Request, repository *url.URL) error {
+// knownRepository is one that `helm repo add` has kept.
+type knownRepository struct {
+	Name     string `json:"name"`
+	URL      string `json:"url"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	PassAll  bool   `json:"pass_credentials_all"`
+}
+
+func repositories() ([]knownRepository, error) {
 	content, err := os.ReadFile(configured("HELM_REPOSITORY_CONFIG", "repositories.yaml"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("the repositories of Helm: %w", err)
+		return nil, nil
 	}
 	var file struct {
-		Repositories []struct {
-			URL      string `json:"url"`
-			Username string `json:"username"`
-			Password string `json:"password"`
-			PassAll  bool   `json:"pass_credentials_all"`
-		} `json:"repositories"`
+		Repositories []knownRepository `json:"repositories"`
 	}
-	if err := yaml.Unmarshal(content, &file); err != nil {
-		return fmt.Errorf("the repositories of Helm: %w", err)
+	if err == nil {
+		err = yaml.Unmarshal(content, &file)
 	}
-	for _, known := range file.Repositories {
+	if err != nil {
+		return nil, fmt.Errorf("the repositories of Helm: %w", err)
+	}
+	return file.Repositories, nil
+}
+
+// authorize adds what Helm knows for a repository. Another host gets it only if that was asked for.
+func authorize(request *http.Request, repository *url.URL) error {
+	all, err := repositories()
+	if err != nil {
+		return err
+	}
+	for _, known := range all {
 		same := request.URL.Scheme == repository.Scheme && request.URL.Host == repository.Host
 		if strings.TrimSuffix(known.URL, "/")+"/" == repository.String() && cmp.Or(known.Username, known.Password) != "" && (same || known.PassAll) {
 			request.SetBasicAuth(known.Username, known.Password)

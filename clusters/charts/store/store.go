@@ -17,9 +17,9 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 )
 
-// Options say where charts may come from. The zero value has none from anywhere.
+// Options say where charts may come from. The zero value has only what is in Helm's cache.
 type Options struct {
-	// Folders hold charts: NAME-VERSION.tgz, or a folder with a Chart.yaml. They are looked into first.
+	// Folders hold charts: NAME-VERSION.tgz, or a folder with a Chart.yaml. They are looked into first, then Helm's own cache.
 	Folders []string
 	// Fetch: what is in no folder is fetched from its registry.
 	Fetch bool
@@ -74,6 +74,9 @@ func (s *Store) Chart(ctx context.Context, r charts.Reference) (*charts.Chart, e
 
 func (s *Store) find(ctx context.Context, r charts.Reference) (*charts.Chart, error) {
 	chart, err := s.inFolders(r)
+	if chart == nil && err == nil {
+		chart = cached(r)
+	}
 	switch {
 	case err != nil || chart != nil:
 	case !s.options.Fetch && len(s.options.Folders) > 0:

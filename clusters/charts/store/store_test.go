@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +31,7 @@ func withoutHome(t *testing.T) string {
 	home := t.TempDir()
 	t.Setenv("HELM_CONFIG_HOME", home)
 	t.Setenv("DOCKER_CONFIG", home)
+	t.Setenv("HELM_CACHE_HOME", filepath.Join(home, "cache"))
 	return home
 }
 
@@ -189,4 +192,37 @@ func TestAHostThatCannotBeReachedIsAskedOnce(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("refused")))
 	_, err = s.Chart(t.Context(), charts.Reference{Repository: server.URL + "/charts", Name: "widgets"})
 	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// A chart of the same name may be another repository's, so the digest decides.
+func TestAChartInTheCacheOfHelmIsNotFetched(t *testing.T) {
+	g := NewWithT(t)
+	home := withoutHome(t)
+	packed := versions["1.0.0"].Packed(t)
+	sum := sha256.Sum256(packed)
+	digest := hex.EncodeToString(sum[:])
+	for name, content := range map[string]string{
+		"repositories.yaml":                                     "repositories: [{name: r, url: 'https://charts.invalid'}]",
+		"cache/repository/r-index.yaml":                         "entries: {widgets: [{version: 1.0.0, digest: " + digest + "}, {version: 1.2.0, digest: " + digest + "}]}",
+		"cache/repository/widgets-1.2.0.tgz":                    string(versions["1.2.0"].Packed(t)),
+		"cache/content/" + digest[:2] + "/" + digest + ".chart": string(packed),
+	} {
+		file := filepath.Join(home, name)
+		g.Expect(os.MkdirAll(filepath.Dir(file), 0o750)).To(Succeed())
+		g.Expect(os.WriteFile(file, []byte(content), 0o600)).To(Succeed())
+	}
+	for name, c := range map[string]struct {
+		asked charts.Reference
+		found bool
+	}{
+		"the version in the index":   {charts.Reference{Repository: "https://charts.invalid/", Name: "widgets", Version: "1.0.0"}, true},
+		"one with another digest":    {charts.Reference{Repository: "https://charts.invalid", Name: "widgets", Version: "1.2.0"}, false},
+		"a range":                    {charts.Reference{Repository: "https://charts.invalid", Name: "widgets", Version: "1.x"}, false},
+		"that of another repository": {charts.Reference{Repository: "https://other.invalid", Name: "widgets", Version: "1.0.0"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := store.New(store.Options{}).Chart(t.Context(), c.asked)
+			NewWithT(t).Expect(err == nil).To(Equal(c.found), "%v", err)
+		})
+	}
 }

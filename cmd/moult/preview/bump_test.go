@@ -30,6 +30,14 @@ var widgetsReleases = map[string]charttest.Chart{
 	"2.0.0": charttest.Of("widgets", "2.0.0", map[string]string{"templates/crd.yaml": without}),
 }
 
+// withoutHelm keeps what Helm and Docker know on this machine out of a test.
+func withoutHelm(t *testing.T) {
+	t.Helper()
+	for _, folder := range []string{"HELM_CONFIG_HOME", "HELM_CACHE_HOME", "DOCKER_CONFIG"} {
+		t.Setenv(folder, t.TempDir())
+	}
+}
+
 // bumped are a repository before and after its chart goes from one version to another.
 func bumped(t *testing.T, entry, url, from, to string) Gomega {
 	t.Helper()
@@ -46,8 +54,7 @@ func bumped(t *testing.T, entry, url, from, to string) Gomega {
 // The pull request that people have: another version of a chart from elsewhere.
 func TestABumpOfAChartIsSeen(t *testing.T) {
 	t.Setenv("CI", "true")
-	t.Setenv("HELM_CONFIG_HOME", t.TempDir())
-	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	withoutHelm(t)
 	overHTTP := charttest.Repository(t, "widgets", widgetsReleases, nil).URL + "/charts"
 	overOCI := strings.Replace(charttest.Registry(t, "widgets", widgetsReleases, nil).URL, "http", "oci", 1) + "/charts"
 	for how, c := range map[string]struct{ entry, url string }{
@@ -76,7 +83,7 @@ func TestABumpOfAChartIsSeen(t *testing.T) {
 }
 
 func TestAPullRequestDoesNotChooseWhomThePreviewAsks(t *testing.T) {
-	t.Setenv("HELM_CONFIG_HOME", t.TempDir())
+	withoutHelm(t)
 	known, foreign := charttest.Repository(t, "widgets", widgetsReleases, nil), charttest.Repository(t, "widgets", widgetsReleases, nil)
 	host := strings.TrimPrefix(foreign.URL, "http://")
 	for name, c := range map[string]struct {
@@ -106,7 +113,7 @@ func TestAPullRequestDoesNotChooseWhomThePreviewAsks(t *testing.T) {
 
 func TestARangeSaysWhichVersionWasTaken(t *testing.T) {
 	t.Setenv("CI", "")
-	t.Setenv("HELM_CONFIG_HOME", t.TempDir())
+	withoutHelm(t)
 	url := charttest.Repository(t, "widgets", widgetsReleases, nil).URL + "/charts"
 	g := bumped(t, entryOfFlux, url, "1.x", "2.x")
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
