@@ -49,8 +49,17 @@ type Rendering struct {
 const KubeVersion = "v1.36.0"
 
 // Render runs the templates. The error says what the chart or its values lack, as Helm does; it is about this chart only.
+//
+// Most charts are the same before and after a pull request, and in each cluster: what was rendered is kept, by the content
+// of the chart and the release. Each caller gets objects of its own.
 func (c *Chart) Render(ctx context.Context, r Release) (*Rendering, error) {
-	return limited(ctx, func() (*Rendering, error) { return c.render(r) })
+	kept, err := keptRendering(c.key(r), func() (*Rendering, error) {
+		return limited(ctx, func() (*Rendering, error) { return c.render(r) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Rendering{Objects: c.own(kept.Objects), CRDs: c.own(kept.CRDs)}, nil
 }
 
 func (c *Chart) render(r Release) (rendering *Rendering, err error) {
@@ -63,7 +72,6 @@ func (c *Chart) render(r Release) (rendering *Rendering, err error) {
 	if err != nil {
 		return nil, err
 	}
-	again.Dir = c.Dir
 	values, err := again.prepare(r)
 	if err != nil {
 		return nil, err
@@ -147,7 +155,7 @@ func (r *Rendering) add(c *Chart, name, text string) error {
 	for _, object := range read.Objects {
 		if isApplied(object) {
 			r.Objects = append(r.Objects, &delivery.Object{Unstructured: object.Unstructured, At: func(...string) finding.Place {
-				return c.place(inChart, 0)
+				return finding.Place{File: inChart}
 			}})
 		}
 	}
@@ -167,19 +175,30 @@ func (r *Rendering) addCRDs(c *Chart) error {
 		}
 		for _, object := range read.Objects {
 			r.CRDs = append(r.CRDs, &delivery.Object{Unstructured: object.Unstructured, At: func(fields ...string) finding.Place {
-				return c.place(name, object.Place(fields...).Line)
+				return finding.Place{File: name, Line: object.Place(fields...).Line}
 			}})
 		}
 	}
 	return nil
 }
 
-// place is a file of the chart. What lies in an archive is told as Helm tells a template.
-func (c *Chart) place(file string, line int) finding.Place {
-	if onDisk := filepath.Join(c.Dir, filepath.FromSlash(file)); c.Dir != "" && isFile(onDisk) {
-		return finding.Place{File: onDisk, Line: line}
+// own are copies of objects, with places in this chart.
+func (c *Chart) own(objects []*delivery.Object) []*delivery.Object {
+	copies := make([]*delivery.Object, len(objects))
+	for i, object := range objects {
+		copies[i] = &delivery.Object{Unstructured: object.DeepCopy(), At: func(fields ...string) finding.Place {
+			return c.place(object.Place(fields...))
+		}}
 	}
-	return finding.Place{Template: path.Join(c.Name(), file)}
+	return copies
+}
+
+// place is a file of the chart. What lies in an archive is told as Helm tells a template.
+func (c *Chart) place(inChart finding.Place) finding.Place {
+	if onDisk := filepath.Join(c.Dir, filepath.FromSlash(inChart.File)); c.Dir != "" && isFile(onDisk) {
+		return finding.Place{File: onDisk, Line: inChart.Line}
+	}
+	return finding.Place{Template: path.Join(c.Name(), inChart.File)}
 }
 
 func isFile(name string) bool {
