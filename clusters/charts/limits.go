@@ -56,16 +56,24 @@ func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering
 
 // endWith ends the process when a rendering that was given up takes too much memory.
 func endWith(over <-chan struct{}, before uint64) {
+	if !outgrows(over, before) {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "error: a template of a chart takes more than %d MiB of memory and cannot be stopped\n", 2*mostMemory>>20)
+	os.Exit(1)
+}
+
+// outgrows waits until a rendering is over, or takes twice the memory that it may.
+func outgrows(over <-chan struct{}, before uint64) bool {
 	ticker := time.NewTicker(look) //nolint:forbidigo // as above
 	defer ticker.Stop()
 	for {
 		select {
 		case <-over:
-			return
+			return false
 		case <-ticker.C:
 			if heap() > before+2*mostMemory {
-				fmt.Fprintf(os.Stderr, "error: a template of a chart takes more than %d MiB of memory and cannot be stopped\n", 2*mostMemory>>20)
-				os.Exit(1)
+				return true
 			}
 		}
 	}

@@ -19,7 +19,7 @@ type together struct {
 	once sync.Map
 }
 
-func (r *together) Chart(ctx context.Context, reference charts.Reference) (*charts.Chart, error) {
+func (r *together) Chart(_ context.Context, reference charts.Reference) (*charts.Chart, error) {
 	if _, again := r.once.LoadOrStore(reference, true); !again {
 		r.all.Done()
 		r.all.Wait()
