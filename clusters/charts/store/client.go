@@ -20,7 +20,7 @@ func (s *Store) allows(host string) error {
 	if host == "" {
 		return errors.New("its address names no host")
 	}
-	if s.options.Hosts == nil || slices.Contains(s.options.Hosts, host) {
+	if s.options.Hosts == nil || slices.Contains(s.options.Hosts(), host) {
 		return nil
 	}
 	return fmt.Errorf("the base does not use the host %s, and a pull request does not choose whom the preview asks; allow it with --allow-hosts %s", host, host)
@@ -28,14 +28,14 @@ func (s *Store) allows(host string) error {
 
 // newClient asks the hosts that may be asked. Where they lead to, and what they resolve to, is up to others: there it has to
 // be HTTPS and a public address.
-func newClient(hosts []string) *http.Client {
+func newClient(hosts func() []string) *http.Client {
 	direct := &net.Dialer{Timeout: 10 * time.Second}
 	public := &net.Dialer{Timeout: 10 * time.Second, Control: publicOnly}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if hosts == nil || isKnown(hosts, address) || isKnown(proxies(), address) {
+			if hosts == nil || isKnown(hosts(), address) || isKnown(proxies(), address) {
 				return direct.DialContext(ctx, network, address)
 			}
 			return public.DialContext(ctx, network, address)
@@ -45,7 +45,7 @@ func newClient(hosts []string) *http.Client {
 		switch {
 		case len(via) >= 10:
 			return errors.New("it is led from one address to the next")
-		case hosts != nil && to.URL.Scheme != "https" && !slices.Contains(hosts, to.URL.Host):
+		case hosts != nil && to.URL.Scheme != "https" && !slices.Contains(hosts(), to.URL.Host):
 			return fmt.Errorf("it is led to %s without HTTPS", to.URL.Host)
 		}
 		return nil

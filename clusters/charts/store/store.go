@@ -23,8 +23,9 @@ type Options struct {
 	Folders []string
 	// Fetch: what is in no folder is fetched from its registry.
 	Fetch bool
-	// Hosts are those that may be asked, with their ports if these are not the usual ones; nil for all.
-	Hosts []string
+	// Hosts are those that may be asked, with their ports if these are not the usual ones; nil for all. It is called when
+	// something has to be fetched.
+	Hosts func() []string
 }
 
 // Store finds charts, each once. It may be used by several goroutines.
@@ -49,6 +50,9 @@ type found struct {
 
 // New makes a store.
 func New(o Options) *Store {
+	if o.Hosts != nil {
+		o.Hosts = sync.OnceValue(o.Hosts)
+	}
 	return &Store{options: o, client: newClient(o.Hosts), known: map[charts.Reference]*found{}, chosen: map[string]string{}, index: map[string]*index{}, silent: map[string]error{}}
 }
 

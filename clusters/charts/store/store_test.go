@@ -35,6 +35,8 @@ func withoutHome(t *testing.T) string {
 	return home
 }
 
+func only(host string) func() []string { return func() []string { return []string{host} } }
+
 func hostOf(server *httptest.Server) string { return strings.TrimPrefix(server.URL, "http://") }
 
 func TestAVersionIsChosenAsHelmDoes(t *testing.T) {
@@ -105,12 +107,12 @@ func TestAHostThatIsNotAllowedIsNotAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			asked = 0
-			_, err := store.New(store.Options{Fetch: true, Hosts: []string{c.host}}).Chart(t.Context(), charts.Reference{Repository: c.repository, Name: "widgets", Version: "1.0.0"})
+			_, err := store.New(store.Options{Fetch: true, Hosts: only(c.host)}).Chart(t.Context(), charts.Reference{Repository: c.repository, Name: "widgets", Version: "1.0.0"})
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 			g.Expect(asked).To(BeZero())
 		})
 	}
-	chart, err := store.New(store.Options{Fetch: true, Hosts: []string{hostOf(repository)}}).Chart(t.Context(), charts.Reference{Repository: repository.URL + "/charts", Name: "widgets", Version: "1.0.0"})
+	chart, err := store.New(store.Options{Fetch: true, Hosts: only(hostOf(repository))}).Chart(t.Context(), charts.Reference{Repository: repository.URL + "/charts", Name: "widgets", Version: "1.0.0"})
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chart.Version()).To(Equal("1.0.0"))

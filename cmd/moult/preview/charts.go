@@ -26,9 +26,11 @@ func (p *command) chartStore(base side) (*store.Store, error) {
 		}
 	}
 	if inCI() || len(p.allowHosts) > 0 {
-		o.Hosts = append([]string{}, p.allowHosts...)
-		if base.tree != nil {
-			o.Hosts = append(o.Hosts, hostsIn(base.tree)...)
+		o.Hosts = func() []string {
+			if base.tree == nil {
+				return p.allowHosts
+			}
+			return append(hostsIn(base.tree), p.allowHosts...)
 		}
 	}
 	return store.New(o), nil
