@@ -1,0 +1,132 @@
+package desired
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// valuesFiles are files of values that take the place of the chart's own.
+type valuesFiles struct {
+	names []string
+	// below is the folder that they are relative to, of the repository; empty if they are in the chart.
+	below         string
+	ignoreMissing bool
+}
+
+// valuesOfRelease are its values, the later over the earlier: files of values, valuesFrom in its order, and spec.values.
+func (f *follower) valuesOfRelease(by *delivery.Object, chart *charts.Chart, files valuesFiles) (map[string]any, error) {
+	values, err := f.valuesInFiles(chart, files)
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range by.Entries("spec", "valuesFrom") {
+		if values, err = f.valuesFrom(values, by.GetNamespace(), from); err != nil {
+			return nil, err
+		}
+	}
+	own, _ := by.Field("spec", "values").(map[string]any)
+	return charts.Merge(values, own), nil
+}
+
+// valuesInFiles are the values of valuesFiles: of the repository with a GitRepository, else of the chart.
+func (f *follower) valuesInFiles(chart *charts.Chart, files valuesFiles) (map[string]any, error) {
+	values := map[string]any{}
+	for _, name := range files.names {
+		content, found := chart.File(name)
+		if files.below != "" {
+			content, found = f.fileInRepository(strings.TrimPrefix(name, "/"))
+		}
+		if !found && files.ignoreMissing {
+			continue
+		}
+		if !found {
+			return nil, fmt.Errorf("there is no file of values %s", name)
+		}
+		parsed, err := charts.ParseValues(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		values = charts.Merge(values, parsed)
+	}
+	return values, nil
+}
+
+// fileInRepository reads a file by its path from the root.
+func (f *follower) fileInRepository(name string) ([]byte, bool) {
+	file := f.inRoot(path.Clean(name))
+	if file == "" {
+		return nil, false
+	}
+	direct, err := filepath.EvalSymlinks(file)
+	if err != nil || !inside(direct, f.tree.Root) {
+		return nil, false
+	}
+	content, err := render.ReadRegular(direct)
+	return content, err == nil
+}
+
+// valuesFrom adds the values of a ConfigMap or a Secret of this repository.
+func (f *follower) valuesFrom(values map[string]any, namespace string, from *delivery.Object) (map[string]any, error) {
+	name := from.Text("kind") + " " + from.Text("name")
+	content, err := f.contentOf(namespace, from)
+	if err != nil {
+		// Whether one that is optional is there, the cluster knows; in this repository it is not.
+		return values, err
+	}
+	if target := from.Text("targetPath"); target != "" {
+		values = charts.Merge(nil, values)
+		if from.True("literal") {
+			return values, charts.SetContent(values, target, content)
+		}
+		return values, charts.Set(values, target+"="+content)
+	}
+	parsed, err := charts.ParseValues([]byte(content))
+	if err != nil {
+		return values, fmt.Errorf("the values in %s: %w", name, err)
+	}
+	return charts.Merge(values, parsed), nil
+}
+
+// contentOf is the entry of a ConfigMap or a Secret that a HelmRelease takes values from.
+func (f *follower) contentOf(namespace string, from *delivery.Object) (string, error) {
+	kind, name, key := from.Text("kind"), from.Text("name"), cmp.Or(from.Text("valuesKey"), "values.yaml")
+	object := f.holderOfValues(kind, namespace, name)
+	if object == nil {
+		return "", fmt.Errorf("%s %s, which holds some of its values, is not in this repository", kind, name)
+	}
+	if f.templated[object] {
+		return "", fmt.Errorf("some variables of %s %s, which holds some of its values, are not known", kind, name)
+	}
+	if object.Field("sops") != nil {
+		return "", fmt.Errorf("%s %s, which holds some of its values, is encrypted", kind, name)
+	}
+	if text, found := object.TextMap("stringData")[key]; found && kind == "Secret" {
+		return text, nil
+	}
+	text, found := object.TextMap("data")[key]
+	if !found {
+		return "", fmt.Errorf("%s %s has no %s, which holds some of its values", kind, name, key)
+	}
+	if kind == "Secret" {
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		return string(decoded), err
+	}
+	return text, nil
+}
+
+func (f *follower) holderOfValues(kind, namespace, name string) *delivery.Object {
+	for _, object := range f.cluster.Named(kind, "", name) {
+		if object.Is("", kind) && object.GetNamespace() == namespace {
+			return object
+		}
+	}
+	return nil
+}
