@@ -87,9 +87,12 @@ func (f *follower) releaseUnit(p pointer) (*delivery.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if by.Text("spec", "upgrade", "crds") == "CreateReplace" {
-		u.Kept = f.placedInChart(rendering.CRDs)
-		u.Objects = append(u.Objects, u.Kept...)
+	switch crds := f.placedInChart(rendering.CRDs); {
+	case by.Text("spec", "upgrade", "crds") == "CreateReplace":
+		u.Kept = crds
+		u.Objects = append(u.Objects, crds...)
+	case by.Text("spec", "install", "crds") == "CreateReplace":
+		u.Installed = crds
 	}
 	inNamespace(u.Objects, namespace)
 	return u, nil

@@ -51,6 +51,9 @@ type Unit struct {
 	Objects []*Object
 	// Kept are those of Objects that the tool does not delete when the unit holds them no more: the crds/ of a chart, with Helm.
 	Kept []*Object
+	// Installed are more that the tool applies when the cluster gets the unit for the first time, with Helm: the crds/ of a
+	// chart that are replaced at an installation, and not at an upgrade.
+	Installed []*Object
 	// Charts are the charts that were rendered, each with its version, in the order of Sources.
 	Charts []string
 	// DependsOn are the names of units that have to be ready before, with Flux.

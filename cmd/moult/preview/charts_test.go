@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -69,6 +70,33 @@ func TestCRDsBesideTheTemplatesAreThoseOfThePolicy(t *testing.T) {
 	code, out, errOut = previewed(t, "--base", "base", "--head", "none", "--entry", "clusters/production")
 	g.Expect(code).To(Equal(exitUnknown), out+errOut)
 	g.Expect(out).To(ContainSubstring("stays in the cluster"))
+}
+
+// At an installation, Helm may replace CRDs that the cluster has already.
+func TestCRDsThatAnInstallationReplacesAreSeen(t *testing.T) {
+	const replace = "  install: {crds: CreateReplace}\n"
+	for name, c := range map[string]struct {
+		more map[string]string
+		code int
+		says string
+	}{
+		"the release is new":        {nil, exitUnknown, "Helm HelmRelease flux-system/widgets Removal widgets.example.com loses v1alpha1"},
+		"the release is there":      {map[string]string{"base/clusters/production/release.yaml": aRelease(replace)}, exitSafe, "no CRD changes"},
+		"the release is without it": {map[string]string{"head/clusters/production/release.yaml": aRelease("")}, exitSafe, "no CRD changes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"head/clusters/production/release.yaml": aRelease(replace)}
+			for _, side := range []string{"base", "head"} {
+				files[side+"/clusters/production/crd.yaml"] = widgetsCRD
+				files[side+"/charts/widgets/Chart.yaml"], files[side+"/charts/widgets/crds/crd.yaml"] = widgetsChart, without
+			}
+			maps.Copy(files, c.more)
+			g := clitest.InRepository(t, files)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring(c.says))
+		})
+	}
 }
 
 // Nothing says how an operator's chart is installed, so its own values count.

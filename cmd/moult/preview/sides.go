@@ -214,6 +214,7 @@ func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair,
 func compare(pairs ...preview.Pair) (all []preview.Delivered, err error) {
 	for _, p := range pairs {
 		p.Base.Name, p.Head.Name = p.Name, p.Name
+		p.Install()
 		base, err := preview.SideOf(p.Base)
 		if err != nil {
 			return nil, fmt.Errorf("--base: %w", err)
