@@ -255,6 +255,7 @@ func (i item) fails() string {
 		return plain(i.gate) + " is Stalled" + why + ", so its Kustomization fails at once"
 	case delivery.ArgoCD:
 		return plain(i.gate) + " is Degraded" + why + ", so the sync fails"
+	case delivery.Helm: // whether it waits for other kinds than its own depends on its release
 	}
 	return plain(i.gate) + " is Stalled" + why + ", and stays so until something else is committed"
 }
