@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
@@ -114,19 +115,21 @@ func holds(c *chartv2.Chart, name string) bool {
 	return false
 }
 
-// Add puts a dependency into the chart, as `helm dependency build` does.
-func (c *Chart) Add(dependency *Chart) error {
+// With is the chart with a dependency put into it, as `helm dependency build` does. The chart itself stays as it is: it may
+// be in use elsewhere.
+func (c *Chart) With(dependency *Chart) (*Chart, error) {
+	files := slices.Clone(c.files)
 	for _, file := range dependency.files {
 		one := *file
 		one.Name = path.Join("charts", dependency.Name(), file.Name)
-		c.files = append(c.files, &one)
+		files = append(files, &one)
 	}
-	again, err := load(c.files)
+	whole, err := load(files)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.chart = again.chart
-	return nil
+	whole.Dir = c.Dir
+	return whole, nil
 }
 
 // folder is a walk through the files of a chart.

@@ -3,6 +3,7 @@ package desired_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,4 +46,45 @@ func TestChartsAreFetchedSideBySide(t *testing.T) {
 		}
 	}()
 	g.Eventually(ended, 10*time.Second).Should(Receive(HaveLen(4)))
+}
+
+// registry has charts by their names.
+type registry map[string]*charts.Chart
+
+func (r registry) Chart(_ context.Context, reference charts.Reference) (*charts.Chart, error) {
+	if chart := r[reference.Name]; chart != nil {
+		return chart, nil
+	}
+	return nil, fmt.Errorf("no %s", reference.Name)
+}
+
+func TestADependencyIsFetchedIfItIsNeeded(t *testing.T) {
+	tree := opened(t, files{"d/Chart.yaml": "apiVersion: v2\nname: d\nversion: 1.0.0\n", "d/templates/x.yaml": crd("d")})
+	held, err := charts.Folder(tree.Root+"/d", tree.Root)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, c := range map[string]struct {
+		registry registry
+		values   string
+		want     string
+	}{
+		"it is there":               {registry{"d": held}, "", "d"},
+		"it is switched off":        {registry{}, "d: {enabled: false}", ""},
+		"it is not there":           {registry{}, "", "Application argocd/a: charts/c is a chart; its dependency d 1.0.0 is not in charts/ (no d)"},
+		"another one comes instead": {registry{"e": held}, "", "Application argocd/a: charts/c is a chart; its dependency e 1.0.0 is not in charts/ (what its repository has is called d)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			wanted := "d"
+			if c.registry["e"] != nil {
+				wanted = "e"
+			}
+			f := files{
+				"entry/a.yaml":        app("a", "source: {path: charts/c, helm: {valuesObject: {"+c.values+"}}}"),
+				"charts/c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies: [{name: " + wanted + ", version: 1.0.0, repository: 'https://x', condition: d.enabled}]\n",
+			}
+			cluster, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.WithCharts(c.registry))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(brought(cluster) + strings.Join(unseen(cluster), "")).To(Equal(c.want))
+		})
+	}
 }

@@ -61,7 +61,7 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 		}
 		held, err := f.chartWithin(at, depth+1)
 		if err == nil {
-			err = chart.Add(held)
+			chart, err = chart.With(held)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("its dependency %s: %w", missing.Name, err)
@@ -105,8 +105,11 @@ func (f *follower) renderWith(chart *charts.Chart, release charts.Release) (*cha
 			return rendering, err
 		}
 		held, lacks := f.chartFrom(charts.Reference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
+		if lacks == nil && held.Name() != missing.Name {
+			lacks = fmt.Errorf("what its repository has is called %s", held.Name())
+		}
 		if lacks == nil {
-			lacks = chart.Add(held)
+			chart, lacks = chart.With(held)
 		}
 		if lacks != nil {
 			return nil, fmt.Errorf("%w (%s)", err, lacks.Error())
