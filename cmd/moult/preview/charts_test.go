@@ -20,8 +20,7 @@ const widgetsChart = "apiVersion: v2\nname: widgets\nversion: 1.0.0\n"
 
 // What a chart does to a CRD is seen in its rendering: before and after, with the values of each side.
 func TestAChartsCRDsAreCompared(t *testing.T) {
-	oneVersion := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
-	guarded := "{{ if .Values.old }}" + widgetsCRD + "{{ else }}" + oneVersion + "{{ end }}"
+	guarded := "{{ if .Values.old }}" + widgetsCRD + "{{ else }}" + without + "{{ end }}"
 	kept := strings.Replace(widgetsCRD, "{name: widgets.example.com}", "{name: widgets.example.com, annotations: {helm.sh/resource-policy: keep}}", 1)
 	for name, c := range map[string]struct {
 		base, head map[string]string
@@ -30,11 +29,11 @@ func TestAChartsCRDsAreCompared(t *testing.T) {
 	}{
 		"another value of a chart that stays":   {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: false"}, exitUnknown, "v1alpha1"},
 		"a value that is about something else":  {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true\nreplicas: 3"}, exitSafe, ""},
-		"a version that leaves the template":    {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": oneVersion}, exitUnknown, "v1alpha1"},
-		"one that is not opted in":              {map[string]string{"templates/crd.yaml": oneVersion}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitSafe, "prints a patch for spec.postRenderers of the HelmRelease"},
-		"crds/ that Helm does not upgrade":      {map[string]string{"crds/crd.yaml": widgetsCRD}, map[string]string{"crds/crd.yaml": oneVersion}, exitSafe, ""},
+		"a version that leaves the template":    {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": without}, exitUnknown, "v1alpha1"},
+		"one that is not opted in":              {map[string]string{"templates/crd.yaml": without}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitSafe, "prints a patch for spec.postRenderers of the HelmRelease"},
+		"crds/ that Helm does not upgrade":      {map[string]string{"crds/crd.yaml": widgetsCRD}, map[string]string{"crds/crd.yaml": without}, exitSafe, ""},
 		"a CRD that leaves the templates":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/none.yaml": ""}, exitBlocked, "Helm deletes the CRD with all its objects"},
-		"one that leaves and is kept":           {map[string]string{"templates/crd.yaml": kept}, map[string]string{"templates/none.yaml": ""}, exitUnknown, "stays in the cluster"},
+		"one that leaves and is kept":           {map[string]string{"templates/crd.yaml": kept}, map[string]string{"templates/none.yaml": ""}, exitSafe, "stays in the cluster"},
 		"a chart that cannot be rendered":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": widgetsCRD + `{{ required "a name" .Values.name }}`}, exitUnknown, "could be seen before this change and cannot any more"},
 		"one that could not be rendered before": {map[string]string{"templates/crd.yaml": widgetsCRD + `{{ fail "no" }}`}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitUnknown, "can be seen from now on"},
 	} {
@@ -57,18 +56,17 @@ func TestAChartsCRDsAreCompared(t *testing.T) {
 
 // With upgrade.crds, what lies in crds/ arrives, and nothing of it is ever deleted.
 func TestCRDsBesideTheTemplatesAreThoseOfThePolicy(t *testing.T) {
-	oneVersion := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
 	const replace = "  upgrade: {crds: CreateReplace}\n"
 	g := clitest.InRepository(t, map[string]string{
 		"base/clusters/production/release.yaml": aRelease(replace), "base/charts/widgets/Chart.yaml": widgetsChart, "base/charts/widgets/crds/crd.yaml": widgetsCRD,
-		"head/clusters/production/release.yaml": aRelease(replace), "head/charts/widgets/Chart.yaml": widgetsChart, "head/charts/widgets/crds/crd.yaml": oneVersion,
+		"head/clusters/production/release.yaml": aRelease(replace), "head/charts/widgets/Chart.yaml": widgetsChart, "head/charts/widgets/crds/crd.yaml": without,
 		"none/clusters/production/release.yaml": aRelease(replace), "none/charts/widgets/Chart.yaml": widgetsChart,
 	})
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
 	g.Expect(code).To(Equal(exitUnknown), out+errOut)
 	g.Expect(out).To(ContainSubstring("v1alpha1"))
 	code, out, errOut = previewed(t, "--base", "base", "--head", "none", "--entry", "clusters/production")
-	g.Expect(code).To(Equal(exitUnknown), out+errOut)
+	g.Expect(code).To(Equal(exitSafe), out+errOut)
 	g.Expect(out).To(ContainSubstring("stays in the cluster"))
 }
 
@@ -103,19 +101,19 @@ func TestCRDsThatAnInstallationReplacesAreSeen(t *testing.T) {
 func TestTheTemplatesOfAChartAreRenderedWithItsOwnValues(t *testing.T) {
 	const guard, end = "{{- if .Values.crds.enabled }}\n", "\n{{- end }}\n"
 	named := strings.Replace(widgetsCRD, "metadata: {", `metadata: {labels: {chart: {{ .Chart.Name | quote }}}, `, 1)
-	oneVersion := strings.Replace(named, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
+	without := strings.Replace(named, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
 	for name, c := range map[string]struct {
 		base, head map[string]string
 		code       int
 		says       string
 	}{
-		"a version leaves":                  {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": oneVersion}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"a version leaves":                  {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": without}, exitUnknown, "v1alpha1 of widgets.example.com"},
 		"something else changes":            {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": "{{- /* new */}}\n" + named}, exitSafe, "no CRD changes"},
-		"the values switch CRDs off":        {map[string]string{"templates/w.yaml": guard + named + end, "values.yaml": "crds: {enabled: false}"}, map[string]string{"templates/w.yaml": guard + oneVersion + end, "values.yaml": "crds: {enabled: false}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"the values switch CRDs off":        {map[string]string{"templates/w.yaml": guard + named + end, "values.yaml": "crds: {enabled: false}"}, map[string]string{"templates/w.yaml": guard + without + end, "values.yaml": "crds: {enabled: false}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
 		"one more is for other values":      {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": named + "\n---\n{{ if .Values.more }}" + strings.ReplaceAll(named, "widgets", "gadgets") + "{{ end }}"}, exitUnknown, "it is a template that declares CRDs"},
-		"it takes a file in":                {map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": named}, map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": oneVersion}, exitUnknown, "v1alpha1 of widgets.example.com"},
-		"it takes a partial in":             {map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + named + "{{ end }}"}, map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + oneVersion + "{{ end }}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
-		"it cannot be rendered and changes": {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": oneVersion + `{{ fail "x" }}`}, exitUnknown, "it is a template that declares CRDs"},
+		"it takes a file in":                {map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": named}, map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": without}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"it takes a partial in":             {map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + named + "{{ end }}"}, map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + without + "{{ end }}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
+		"it cannot be rendered and changes": {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": without + `{{ fail "x" }}`}, exitUnknown, "it is a template that declares CRDs"},
 		"it cannot be rendered, and stays":  {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`, "README.md": "new"}, exitSafe, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
