@@ -1,6 +1,7 @@
 package golden_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ type pull struct {
 	About string `json:"about"`
 	// Exit is the exit code of moult preview.
 	Exit int `json:"exit"`
-	// Args are further arguments.
+	// Args are further arguments; TESTDATA stands for the folder with all of this.
 	Args []string `json:"args"`
 	// Snapshots are the clusters of which there is a snapshot; both if it is left out.
 	Snapshots []string `json:"snapshots"`
@@ -37,7 +38,9 @@ func pulls(t *testing.T) []pull {
 		content, err := os.ReadFile(filepath.Join("testdata/pulls", folder.Name(), "pull.yaml"))
 		g.Expect(err).NotTo(HaveOccurred())
 		p := pull{name: folder.Name(), Snapshots: clusters}
-		g.Expect(yaml.UnmarshalStrict(content, &p)).To(Succeed())
+		here, err := filepath.Abs("testdata")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(yaml.UnmarshalStrict(bytes.ReplaceAll(content, []byte("TESTDATA"), []byte(here)), &p)).To(Succeed())
 		all = append(all, p)
 	}
 	return all

@@ -6,7 +6,7 @@ PULL ?= blocked-by-stored-versions
 PAGE ?=
 
 # The pull requests of test/golden whose comments are the pictures in docs/previews.md.
-COMMENTS ?= safe-removal blocked-by-stored-versions
+COMMENTS ?= safe-removal blocked-by-stored-versions chart-bumped
 
 .PHONY: test-page picture comment-pictures
 test-page: ## look at the preview's page in headless Chromium: light, dark, phone, paper, links
