@@ -77,11 +77,8 @@ func (m meaning) ifGated() Verdict {
 	return Blocked
 }
 
-// unsound are the rules by which a VersionRemoval does not hold the removal back, or may not.
-var unsound = []string{
-	rollout.GateLacksVersion, rollout.GateCannotOpen, rollout.GateNotEarlier, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit,
-	rollout.ApplicationHealthUnknown, rollout.GateUnchanged, rollout.GateNotHeldByParent, rollout.GateMayBeMissed,
-}
+// unsound are the rules by which a VersionRemoval does not hold the removal back, or may not, or never lets it pass.
+var unsound = append([]string{rollout.GateCannotOpen}, rollout.NotEnforced...)
 
 // sound is gated without even a doubt that the VersionRemoval comes first and is waited for.
 func (m meaning) sound() bool {

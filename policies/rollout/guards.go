@@ -49,6 +49,11 @@ func guardsOf(e enforcement) func(*situation) []guard {
 	}
 }
 
+// NotEnforced are the rules by which a VersionRemoval that is there does not hold the removal back, or may not.
+var NotEnforced = []string{
+	GateLacksVersion, GateNotEarlier, GateNotWaitedFor, GateNotHeldByParent, GateMayBeMissed, GateAtOtherCommit, ApplicationHealthUnknown, GateUnchanged,
+}
+
 // gateNotEarlier: in one wave CRDs come before their objects, and in one Kustomization nothing is waited for.
 func gateNotEarlier(_ *situation, g guard) *finding.Finding {
 	f := &finding.Finding{Severity: finding.Error, CRD: g.crd.Name, Place: g.gate.object.Place()}

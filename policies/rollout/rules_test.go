@@ -196,3 +196,21 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		})
 	}
 }
+
+// However badly a gate holds, the rule that says so is one by which it does not hold.
+func TestWhatDoesNotHoldIsNotEnforced(t *testing.T) {
+	byName := map[string]bool{}
+	for _, r := range rules {
+		byName[r.name] = true
+	}
+	g := NewWithT(t)
+	g.Expect(NotEnforced).To(HaveEach(BeKeyOf(byName)))
+	others := []string{GateCannotOpen, GateForNothing, GateHealthUnseen}
+	for name, c := range ruleCases {
+		for _, want := range c.want {
+			if rule, _, _ := strings.Cut(want, " "); strings.HasPrefix(rule, "Gate") {
+				g.Expect(slices.Concat(others, NotEnforced)).To(ContainElement(rule), name)
+			}
+		}
+	}
+}

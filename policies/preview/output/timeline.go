@@ -115,13 +115,10 @@ func held(r preview.Report, c preview.Cluster, order int, i rollout.Item) item {
 	return shown
 }
 
-// unenforced are the rules by which a gate that stands in the right place does not hold, or may not.
-var unenforced = []string{rollout.GateNotHeldByParent, rollout.GateMayBeMissed, rollout.GateUnchanged, rollout.GateNotWaitedFor, rollout.GateAtOtherCommit, rollout.GateLacksVersion, rollout.ApplicationHealthUnknown}
-
 // notEnforced is why a gate does not hold a removal, in the words of the gravest finding about it.
 func notEnforced(r preview.Report, cluster, crd, gate string) (why string, severity finding.Severity) {
 	for _, f := range r.Findings {
-		if f.CRD == crd && (f.Cluster == cluster || f.Cluster == "") && slices.Contains(unenforced, f.Rule) && strings.Contains(f.Why, gate) &&
+		if f.CRD == crd && (f.Cluster == cluster || f.Cluster == "") && slices.Contains(rollout.NotEnforced, f.Rule) && strings.Contains(f.Why, gate) &&
 			f.Severity.Weight() > severity.Weight() {
 			why, severity = f.Why, f.Severity
 		}
