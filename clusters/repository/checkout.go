@@ -61,6 +61,8 @@ type checkout struct {
 	// files are what is to be written, and links come at the end, so that nothing is written through one.
 	files []entry
 	links []entry
+	// charts are the folders of charts, each with a slash behind it.
+	charts []string
 }
 
 // entry is a file or a link of a tree.
@@ -117,6 +119,9 @@ func (c *checkout) take(e entry) error {
 		c.links = append(c.links, e)
 	default:
 		c.files = append(c.files, e)
+		if folder, isChart := strings.CutSuffix("/"+e.name, "/Chart.yaml"); isChart {
+			c.charts = append(c.charts, folder+"/")
+		}
 	}
 	return nil
 }
@@ -125,7 +130,7 @@ func (c *checkout) take(e entry) error {
 func (c *checkout) fetch(ctx context.Context) error {
 	var blobs []plumbing.Hash
 	for _, e := range slices.Concat(c.files, c.links) {
-		if !isProgram(e.name) {
+		if c.reads(e.name) {
 			blobs = append(blobs, e.Hash)
 		}
 	}
@@ -155,7 +160,7 @@ func (c *checkout) write(e entry) error {
 
 // content is that of a file. What is no manifest and no data is not read: its hash stands for it.
 func (c *checkout) content(e entry) (io.ReadCloser, error) {
-	if isProgram(e.name) {
+	if !c.reads(e.name) {
 		return io.NopCloser(strings.NewReader("blob " + e.Hash.String() + "\n")), nil
 	}
 	blob, err := c.repository.BlobObject(e.Hash)

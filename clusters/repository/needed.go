@@ -20,8 +20,12 @@ var programs = []string{
 	".scala", ".so", ".svg", ".swift", ".ts", ".tsx", ".ttf", ".vue", ".wasm", ".webp", ".woff", ".woff2",
 }
 
-// isProgram tells whether nobody needs the content of a file to tell what a cluster gets.
-func isProgram(name string) bool { return slices.Contains(programs, strings.ToLower(path.Ext(name))) }
+// reads tells whether the content of a file may be needed to tell what a cluster gets. A chart's template may take in any
+// file of the chart, whatever it is called.
+func (c *checkout) reads(name string) bool {
+	return !slices.Contains(programs, strings.ToLower(path.Ext(name))) ||
+		slices.ContainsFunc(c.charts, func(chart string) bool { return strings.HasPrefix("/"+name, chart) })
+}
 
 // standsAlone tells whether what was named is a file of CRDs alone, so that nothing else of the repository matters.
 func (c *checkout) standsAlone(ctx context.Context, inside string, named *object.TreeEntry) (bool, error) {

@@ -212,7 +212,7 @@ func TestOnlyWhatMayMatterIsRead(t *testing.T) {
 	const follows = "---\nkind: Kustomization\n"
 	write(t, dir, map[string]string{
 		"crds/all.yaml": crd + "---\n" + crd, "crds/more.yaml": crd + follows, "crds/flow.yaml": crd + "---\n{kind: Kustomization}\n", "crds/kustomization.yaml": "kind: CustomResourceDefinition\n",
-		"main.go": "package main\n", ".moult.yaml": "acknowledge: []\n",
+		"main.go": "package main\n", "charts/x/Chart.yaml": "name: x\n", "charts/x/files/crd.md": crd, ".moult.yaml": "acknowledge: []\n",
 	})
 	git(t, dir, "add", ".")
 	git(t, dir, "commit", "-q", "-m", "more")
@@ -224,6 +224,7 @@ func TestOnlyWhatMayMatterIsRead(t *testing.T) {
 	for _, whole := range []string{"crds/more.yaml", "crds/flow.yaml", "crds/kustomization.yaml", "crds", ""} {
 		g.Expect(filepath.Join(open(t, "git:HEAD:"+whole).Root, "base")).To(BeADirectory(), whole)
 	}
+	g.Expect(read(t, filepath.Join(open(t, "git:HEAD").Root, "charts/x/files/crd.md"))).To(Equal(crd), "a template may take it in")
 	written := read(t, filepath.Join(open(t, "git:HEAD").Root, "main.go"))
 	g.Expect(written).To(Equal("blob " + git(t, dir, "rev-parse", "HEAD:main.go") + "\n"))
 }
