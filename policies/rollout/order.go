@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 
@@ -45,6 +46,8 @@ const (
 func releaseOf(base *delivery.Cluster, u *delivery.Unit) release {
 	was := base.Unit(u.Name)
 	switch {
+	case (was == nil || was.By == nil) && takenBefore(base, u):
+		return onItsOwn
 	case was == nil || was.By == nil:
 		return created
 	case was.Pinned == "" || reflect.DeepEqual(was.By.Field("spec"), u.By.Field("spec")):
@@ -79,6 +82,18 @@ type order struct {
 type missing struct {
 	unit *delivery.Unit
 	name string
+}
+
+// takenBefore tells whether another unit took a folder of this one before the commit: it goes on doing so until its parent
+// deletes it, for a unit that is renamed as for one that is split.
+func takenBefore(base *delivery.Cluster, u *delivery.Unit) bool {
+	return slices.ContainsFunc(base.Units, func(was *delivery.Unit) bool {
+		return was.By != nil && slices.ContainsFunc(was.Sources, func(before delivery.Source) bool {
+			return slices.ContainsFunc(u.Sources, func(now delivery.Source) bool {
+				return before.Path != "" && path.Clean(before.Path) == path.Clean(now.Path)
+			})
+		})
+	})
 }
 
 // orderOf puts a cluster in order that was another one before the commit.

@@ -25,8 +25,12 @@ type ruleCase struct {
 	why        string   // is in the first one's Why
 }
 
-// newInApps has the CRD in another unit, so that the one of the head comes with the commit.
-var newInApps = []string{"name: crds,", "name: old,", "/crds\n", "/old\n"}
+// newInApps has the CRD in another unit, of another folder, so that the one of the head comes with the commit.
+var (
+	renamed   = []string{"name: crds,", "name: old,", "/crds\n", "/old\n"}
+	newInApps = slices.Concat(renamed, []string{"path: crds}", "path: old}"})
+	newInFlux = slices.Concat(renamed, []string{"path: ./crds,", "path: ./old,"})
+)
 
 // atRevision pins both units.
 func atRevision(name string) []string {
@@ -62,7 +66,7 @@ var ruleCases = map[string]ruleCase{
 	"Flux, through a third":            {world: "Flux", head: with([]string{"dependsOn: [{name: gates}]", "dependsOn: [{name: between}]"}, between)},
 	"Flux, through a third, not":       {world: "Flux", head: with([]string{"dependsOn: [{name: gates}]", "dependsOn: [{name: between}]"}, between, []string{"dependsOn: [{name: gates}] # between", "dependsOn: []"}), want: []string{"GateNotEarlier error"}},
 	"Flux, beside the Kustomization":   {world: "Flux", head: []string{"=== flux-system/gates" + theGate, "---" + strings.ReplaceAll(theGate, "argocd.argoproj.io/sync-wave", "none") + "=== flux-system/gates\n", "dependsOn: [{name: gates}]", "dependsOn: []"}, want: []string{"GateNotEarlier warning entry/gone"}, why: "flux-system/crds does not depend on that"},
-	"Flux in Argo CD, all is well":     {world: "Flux in Argo CD", base: newInApps},
+	"Flux in Argo CD, all is well":     {world: "Flux in Argo CD", base: newInFlux},
 	"Flux in Argo CD, on its own":      {world: "Flux in Argo CD", want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}, why: "flux-system/crds takes the commit by itself, and only its parent argocd/all waits for VersionRemoval widgets/gone, in flux-system/gates"},
 	"Flux in Argo CD, one wave":        {world: "Flux in Argo CD", head: []string{`sync-wave: "2"`, `sync-wave: "1"`}, want: []string{"GateNotEarlier error flux-system/gates/gone"}},
 	"Flux in Argo CD, not waited for":  {world: "Flux in Argo CD", head: []string{"wait: true", "wait: false"}, want: []string{"GateNotWaitedFor error argocd/all/gates/spec"}},
@@ -72,6 +76,7 @@ var ruleCases = map[string]ruleCase{
 	"Argo CD, after the sync":          {world: "Argo CD", head: []string{`sync-wave: "-1"`, `hook: PostSync`}, want: []string{"GateNotEarlier error"}},
 	"in apps, not before":              {world: "app of apps", head: []string{`sync-wave: "2"`, `sync-wave: "1"`}, want: []string{"GateNotEarlier error argocd/gates/gone"}, why: "independently of one another"},
 	"in apps, on its own":              {world: "app of apps", want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}, why: "argocd/crds takes the commit by itself"},
+	"in apps, renamed":                 {world: "app of apps", base: renamed, want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}},
 	"in apps, both follow a tag":       {world: "app of apps", base: atRevision("one"), head: atRevision("two"), want: []string{"GateMayBeMissed warning argocd/all/crds/metadata.name", "SourceMoved warning", "SourceMoved warning"}},
 	"in apps, both stay at a tag":      {world: "app of apps", base: atRevision("one"), head: atRevision("one"), want: []string{"GateNotHeldByParent error"}},
 	"in apps, nobody knows the health": {world: "app of apps", base: newInApps, head: []string{"health.argoproj.io_Application", "health.argoproj.io_Other"}, want: []string{"ApplicationHealthUnknown warning argocd/all/gates/metadata.annotations.argocd.argoproj.io/sync-wave"}},
