@@ -75,13 +75,13 @@ type entry struct {
 func (c *checkout) find(ctx context.Context, files *object.Tree, inside string, named *object.TreeEntry) error {
 	if alone, err := c.standsAlone(ctx, inside, named); err != nil || alone {
 		c.files = append(c.files, entry{inside, *named})
-		return errors.Join(err, c.walk(ctx, files, func(name string) bool { return name == settingsFile }))
+		return errors.Join(err, c.walk(ctx, files, func(name string) bool { return name == SettingsFile }))
 	}
 	return c.walk(ctx, files, func(string) bool { return true })
 }
 
-// settingsFile is read at the root of a repository, whatever was named.
-const settingsFile = ".moult.yaml"
+// SettingsFile is read at the root of a repository, whatever was named (policies/preview.AcknowledgementsFile).
+const SettingsFile = ".moult.yaml"
 
 // walk finds the files that are wanted, in all folders.
 func (c *checkout) walk(ctx context.Context, files *object.Tree, wanted func(name string) bool) error {

@@ -7,7 +7,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/policies/preview"
 )
 
 // What a chart brings, rendered elsewhere, is judged together with the manifests of the repository.
@@ -71,4 +73,9 @@ func TestWhatIsUnknownIsAcknowledgedInTheRepository(t *testing.T) {
 			g.Expect(strings.Join(strings.Fields(out+errOut), " ")).To(ContainSubstring(c.says))
 		})
 	}
+}
+
+// A file that is named alone is read with the file in which its repository acknowledges something.
+func TestTheAcknowledgementsAreReadWhateverIsNamed(t *testing.T) {
+	NewWithT(t).Expect(repository.SettingsFile).To(Equal(preview.AcknowledgementsFile))
 }
