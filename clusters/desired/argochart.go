@@ -172,11 +172,9 @@ func (a *argoCDChart) valuesOfFiles() (map[string]any, error) {
 		case !found:
 			return nil, fmt.Errorf("there is no file of values %s", name)
 		}
-		parsed, err := charts.ParseValues(content)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if values, err = withFile(values, name, content); err != nil {
+			return nil, err
 		}
-		values = charts.Merge(values, parsed)
 	}
 	return values, nil
 }
