@@ -24,7 +24,7 @@ func (f *follower) argoCD(u *delivery.Unit) {
 
 // argoCDSource adds one source, if it can be seen.
 func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
-	source := d.Settings
+	source, unseen := d.Settings, u.Unseen
 	path := source.Text("path")
 	switch {
 	case source.Text("chart") != "":
@@ -48,6 +48,7 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 	if url := elsewhere(u, source); url != "" {
 		u.Unseen = "it comes from another repository, " + url
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
+		f.argoCDFromElsewhere(u, unseen, d)
 		return
 	}
 	if dir := folder(f.tree, path); dir != "" && hasFile(dir, "Chart.yaml") {
@@ -63,7 +64,9 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 	if at := source.Text("targetRevision"); isPin(at) {
 		u.Pinned = "revision " + at
 	}
-	f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(u, d, dir) })
+	if f.build(u, path, func(dir string) (*render.Rendering, error) { return f.argoCDFolder(u, d, dir) }); folder(f.tree, path) == "" {
+		f.argoCDFromElsewhere(u, unseen, d)
+	}
 }
 
 // elsewhere is the repository of a source, if that is another than the one that the Application itself was found in: the
@@ -103,6 +106,9 @@ func (f *follower) argoCDFolder(u *delivery.Unit, d delivery.Source, dir string)
 	o.Namespace = source.Text("kustomize", "namespace")
 	o.NamePrefix, o.NameSuffix = source.Text("kustomize", "namePrefix"), source.Text("kustomize", "nameSuffix")
 	o.Annotations = source.TextMap("kustomize", "commonAnnotations")
+	if f.releases != nil {
+		o.Inflate = f.inflate // whether Argo CD has --enable-helm is not in Git; without it, this would fail
+	}
 	return f.folderOf(u, dir, o, d)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -34,7 +35,16 @@ type Option func(*follower)
 
 // WithCharts has charts rendered that are not in the repository.
 func WithCharts(source ChartSource) Option {
-	return func(f *follower) { f.chartSource = source }
+	return func(f *follower) {
+		if f.releases != nil {
+			f.chartSource = source
+		}
+	}
+}
+
+// WithNetwork limits whom a build asks for remote bases.
+func WithNetwork(policy *network.Policy) Option {
+	return func(f *follower) { f.network = policy }
 }
 
 // chartIn reads a chart of this repository, with those that it names by file://.

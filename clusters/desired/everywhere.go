@@ -26,10 +26,15 @@ import (
 // A CRD is as the nearest kustomization around its file builds it, if that one does: patches add conversion webhooks, for
 // example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
 // its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
-func Everywhere(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
+//
+// Of the options WithNetwork counts: nothing is followed.
+func Everywhere(ctx context.Context, t *repository.Tree, options ...Option) (*delivery.Cluster, error) {
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
 		charts: map[string][]*delivery.Object{}, added: map[*delivery.Object]bool{},
+	}
+	for _, option := range options {
+		option(&e.follower)
 	}
 	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
@@ -139,7 +144,7 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 	if known {
 		return built
 	}
-	built, err := render.Folder(dir, render.Options{Root: e.tree.Root})
+	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network})
 	if err != nil {
 		built = nil
 		if content, unread := render.ReadRegular(kustomization); unread == nil {

@@ -18,21 +18,27 @@ func (f *follower) flux(u *delivery.Unit) {
 		return
 	}
 	if u.Unseen, u.Pinned = f.fluxSource(by); u.Unseen != "" {
-		f.hiddenOf(u).addBelowRoot(f.tree, d.Path)
-		// An artifact may well be made of this repository, by whoever publishes it.
-		if kind := by.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
-			f.hiddenOf(u).widen(data) // made in the cluster, most likely of this repository
-		} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
-			f.hiddenOf(u).widen(wires)
-		}
-		return
+		f.hideSource(u, d)
+		f.fluxFromElsewhere(u, d)
+	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return f.folderOf(u, dir, f.fluxOptions(u, d), d) }); f.folder(d.Path) == "" {
+		f.fluxFromElsewhere(u, d)
 	}
-	f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return f.folderOf(u, dir, f.fluxOptions(u, d), d) })
-	if u.Err == nil {
+	if u.Err == nil && u.Unseen == "" {
 		u.Err = f.substitute(u)
 	}
 	if u.Err != nil {
 		u.Objects = nil
+	}
+}
+
+// hideSource remembers what of this repository may be in a source that is said to be another.
+func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
+	f.hiddenOf(u).addBelowRoot(f.tree, d.Path)
+	// An artifact may well be made of this repository, by whoever publishes it.
+	if kind := u.By.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
+		f.hiddenOf(u).widen(data) // made in the cluster, most likely of this repository
+	} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
+		f.hiddenOf(u).widen(wires)
 	}
 }
 

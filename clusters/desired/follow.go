@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -75,7 +76,11 @@ type follower struct {
 	files  map[*delivery.Unit][]string
 	// releases are the HelmReleases, and where charts come from.
 	*releases
-	ctx context.Context //nolint:containedctx // a follower lives as long as one Follow
+	// repositorySource has other repositories, nil if they are not asked for.
+	repositorySource RepositorySource
+	// network says whom a build may ask.
+	network *network.Policy
+	ctx     context.Context //nolint:containedctx // a follower lives as long as one Follow
 	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
 	ignoring map[string]string
 }
@@ -216,7 +221,7 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 // the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
-	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, LeaveOut: func(file string, content []byte) bool {
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, LeaveOut: func(file string, content []byte) bool {
 		if !named && ForReading(dir, file) {
 			return true
 		}

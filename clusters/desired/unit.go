@@ -122,7 +122,7 @@ func (f *follower) inTree(err error) error {
 func (f *follower) options(d delivery.Source) render.Options {
 	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: f.tree.Root,
-		Patches: d.Patches,
+		Patches: d.Patches, Network: f.network,
 	}
 }
 

@@ -8,12 +8,22 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/moult-dev/moult/clusters/network"
 )
 
 // OnlyHere says why a build may well succeed where its tool runs, and fails here; empty if it fails there, too. A remote base
 // takes a network and maybe credentials; of what Argo CD and Flux can be told to run, charts and plug-ins, nothing runs here.
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/
 func OnlyHere(err error) string {
+	var refused *network.RefusedError
+	if errors.As(err, &refused) {
+		return refused.Error()
+	}
+	var chart *NotInflatedError
+	if errors.As(err, &chart) {
+		return chart.Error()
+	}
 	var git *exec.ExitError
 	var noGit *exec.Error
 	text := err.Error()

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -30,6 +31,11 @@ type Options struct {
 	Labels, Annotations map[string]string
 	// Root, if set, is the folder that no file is read outside of: the repository's.
 	Root string
+	// Inflate, if set, renders a chart that a kustomization of a folder names, whose own charts are in home, a path from there.
+	// Nil is as Kustomize without --enable-helm.
+	Inflate func(dir, home string, chart types.HelmChart) ([]byte, error)
+	// Network says whom Kustomize may ask for remote bases; nil for anybody.
+	Network *network.Policy
 	// LeaveOut, if set, tells which files of a folder without a kustomization are no manifests and are not built. It gets
 	// absolute paths, and may be asked more than once for each file.
 	LeaveOut func(file string, content []byte) bool
@@ -98,7 +104,8 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	if file != "" {
 		return nil, nil, errors.New("it is a file; name its folder")
 	}
-	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, read: map[string]bool{}, schemas: s}
+	remotes := newRemotes(f.options.Network)
+	overlay := &overlay{FileSystem: disk, edit: f.options.Edit, remotes: remotes, inflater: f.options.Inflate, inflated: map[string][]byte{}, read: map[string]bool{}, schemas: s}
 	overlay.rootFile, overlay.root, err = f.kustomization(disk, root.String(), origins)
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +113,7 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	if s != nil {
 		s.readAhead(disk, root.String())
 	}
-	built, err = build(overlay, root.String())
+	built, err = build(overlay, root.String(), remotes)
 	if err != nil {
 		return nil, nil, cmp.Or(f.holdsNone(disk, root.String()), err)
 	}
@@ -156,6 +163,9 @@ func (p *places) of(i int, fields []string) finding.Place {
 		return finding.Place{File: origin.Path, Repo: origin.Repo, Ref: origin.Ref}
 	case origin.ConfiguredIn != "":
 		return finding.Place{File: filepath.Join(p.folder.dir, origin.ConfiguredIn)}
+	}
+	if isInflated(origin.Path) {
+		return finding.Place{File: KustomizationIn(filepath.Join(p.folder.dir, filepath.Dir(origin.Path)))}
 	}
 	id := p.built.Resources()[i].CurId()
 	return placeIn(filepath.Join(p.folder.dir, origin.Path), id.Kind, id.Name, fields)

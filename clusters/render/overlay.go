@@ -23,15 +23,21 @@ type overlay struct {
 	rootFile string // the file that is replaced
 	root     []byte // its content, nil to leave it as it is
 	edit     func(file string, content []byte) ([]byte, error)
+	remotes  *remotes
+	inflater func(dir, home string, chart types.HelmChart) ([]byte, error)
+	inflated map[string][]byte // manifests of charts, by the paths that stand for them
 	read     map[string]bool
 	schemas  *schemas // those that Kustomize does not get, nil if it gets all
 }
 
 // ReadFile is how Kustomize reads everything but remote files.
 func (o *overlay) ReadFile(name string) ([]byte, error) {
-	content, err := o.FileSystem.ReadFile(name)
+	content, err := o.inflated[name], error(nil)
+	if content == nil {
+		content, err = o.FileSystem.ReadFile(name)
+	}
 	replaced := name == o.rootFile && o.root != nil
-	if err == nil {
+	if err == nil && !isInflated(name) {
 		o.read[name] = true
 	}
 	if replaced {
@@ -39,6 +45,12 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	}
 	if err == nil && o.edit != nil && isKustomization(name) {
 		content, err = o.edit(name, content)
+	}
+	if err == nil && isKustomization(name) {
+		err = o.remotes.check(content)
+	}
+	if err == nil && isKustomization(name) && o.inflater != nil {
+		content, err = o.inflate(name, content)
 	}
 	if err != nil || o.schemas == nil {
 		return content, err

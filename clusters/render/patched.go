@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -44,7 +45,7 @@ func Patched(objects []*delivery.Object, k types.Kustomization) (patched []*deli
 			return nil, err
 		}
 	}
-	built, err := build(files, dir)
+	built, err := build(files, dir, newRemotes(network.Offline()))
 	if err != nil {
 		return nil, fmt.Errorf("the post-renderer fails: %w", err)
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -41,7 +42,7 @@ func gaveUp(caught any) error {
 }
 
 // build runs Kustomize with Flux's options.
-func build(files filesys.FileSystem, dir string) (resmap.ResMap, error) {
+func build(files filesys.FileSystem, dir string, r *remotes) (built resmap.ResMap, err error) {
 	building.Lock()
 	defer building.Unlock()
 	// One folder's openapi.path must not be known to the next folder.
@@ -51,12 +52,15 @@ func build(files filesys.FileSystem, dir string) (resmap.ResMap, error) {
 	}
 	before := openapi.GetSchemaVersion()
 	ownSchemas = false // if this panics
-	built, err := krusty.MakeKustomizer(&krusty.Options{
-		LoadRestrictions: types.LoadRestrictionsNone,
-		PluginConfig:     types.DisabledPluginConfig(),
-	}).Run(files, dir)
+	err = r.during(func() error {
+		built, err = krusty.MakeKustomizer(&krusty.Options{
+			LoadRestrictions: types.LoadRestrictionsNone,
+			PluginConfig:     types.DisabledPluginConfig(),
+		}).Run(files, dir)
+		return err
+	})
 	ownSchemas = openapi.GetSchemaVersion() == before
-	return built, err
+	return built, cmp.Or(r.refused, err)
 }
 
 func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []string) finding.Place) (objects []*delivery.Object, err error) {

@@ -1,12 +1,12 @@
 package repository
 
 import (
-	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/moult-dev/moult/clusters/network"
 )
 
 // forges are what addresses of files look like, by a part of the host's name; %s is the commit.
@@ -26,24 +26,12 @@ func linksOf(repository *git.Repository, commit plumbing.Hash) string {
 	if err != nil || len(origin.Config().URLs) == 0 {
 		return ""
 	}
-	host, path := remote(origin.Config().URLs[0])
+	host, path := network.Remote(origin.Config().URLs[0])
+	host, _, _ = strings.Cut(host, ":") // pages have no port of SSH's
 	for _, forge := range forges {
 		if strings.Contains(host, forge.host) && path != "" {
 			return "https://" + host + "/" + path + strings.Replace(forge.address, "%s", commit.String(), 1)
 		}
 	}
 	return ""
-}
-
-// likeSCP is git@host:path.
-var likeSCP = regexp.MustCompile(`^(?:[^@/:]+@)?([^@/:]+):([^:]+)$`)
-
-// remote takes an address apart, without whatever credentials are in it.
-func remote(address string) (host, path string) {
-	if found := likeSCP.FindStringSubmatch(address); found != nil && !strings.Contains(address, "://") {
-		host, path = found[1], found[2]
-	} else if parsed, err := url.Parse(address); err == nil {
-		host, path = parsed.Hostname(), parsed.EscapedPath()
-	}
-	return host, strings.Trim(strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git"), "/")
 }

@@ -62,6 +62,8 @@ type Unit struct {
 	Suspended bool
 	// Pinned is the tag or commit that the unit is taken from, whatever is merged; empty if it follows a branch.
 	Pinned string
+	// Elsewhere are the addresses of other repositories that some of the objects were built from.
+	Elsewhere []string
 	// Unseen says why some of what the unit applies is not among its Objects; empty if all of it is.
 	Unseen string
 	// Err is why the unit could not be built. Failure is the same in one line, without the names of temporary folders, so that

@@ -115,19 +115,25 @@ var whereFrom = [][]string{
 	{"spec", "source", "repoURL"}, {"spec", "source", "targetRevision"}, {"spec", "source", "chart"}, {"spec", "sources"}, {"spec", "destination"},
 }
 
-// movable are those of the fields that say so of two units. A chart that was rendered was fetched from where it is said to
-// be, so what the fields say of it has been seen; of one that was not, unseenChanged says so.
+// movable are those of the fields that say so of two units. A chart that was rendered, and a repository that was built, was
+// fetched from where it is said to be, so what the fields say of it has been seen; of one that was not, unseenChanged says so.
 func movable(was, now *delivery.Unit) [][]string {
-	if len(was.Charts) == 0 && was.Unseen == "" || len(now.Charts) == 0 && now.Unseen == "" || !reflect.DeepEqual(besideCharts(was), besideCharts(now)) {
+	switch {
+	case now.Tool == delivery.Flux && len(now.Elsewhere) > 0:
+		return [][]string{{"spec", "kubeConfig"}}
+	case !isFetched(was) || !isFetched(now) || !reflect.DeepEqual(notFetched(was), notFetched(now)):
 		return whereFrom
 	}
 	return [][]string{{"spec", "sourceRef"}, {"spec", "kubeConfig"}, {"spec", "destination"}}
 }
 
-// besideCharts are the addresses of a unit's sources that are no charts from elsewhere.
-func besideCharts(u *delivery.Unit) (from [][3]string) {
+// isFetched tells whether something of a unit is looked at where it is, or not at all.
+func isFetched(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) > 0 || u.Unseen != "" }
+
+// notFetched are the addresses of a unit's sources that are no charts, and that are read as they are in this repository.
+func notFetched(u *delivery.Unit) (from [][3]string) {
 	for _, source := range u.Sources {
-		if s := source.Settings; s.Text("chart") == "" {
+		if s := source.Settings; s.Text("chart") == "" && !slices.Contains(u.Elsewhere, s.Text("repoURL")) {
 			from = append(from, [3]string{s.Text("repoURL"), s.Text("path"), s.Text("targetRevision")})
 		}
 	}
@@ -148,7 +154,7 @@ func sourceMoved(s *situation) []finding.Finding {
 		}
 		findings = append(findings, movedFields(u, was.By, u.By, movable(was, u))...)
 		// Sources are often made by hand, and one that is called otherwise is found above.
-		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil {
+		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil && len(u.Elsewhere) == 0 {
 			findings = append(findings, movedFields(u, before, after, ofASource)...)
 		}
 	}

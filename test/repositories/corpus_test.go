@@ -20,6 +20,8 @@ type repository struct {
 	modelledOn string
 	start      state
 	commits    []commit
+	// elsewhere is what others have: files by the paths below them, by what the corpus calls it.
+	elsewhere map[place]map[string]string
 }
 
 // commit is one commit, and what a person says of it.
@@ -66,6 +68,7 @@ func parse(content string) (r repository, err error) {
 		return r, fmt.Errorf("does not begin with what it is modelled on: %q", head)
 	}
 	r.modelledOn = strings.Join(strings.Fields(about), " ")
+	r.elsewhere, files = elsewhereIn(files)
 	if r.start, err = applied(state{}, files); err != nil {
 		return r, err
 	}

@@ -22,6 +22,13 @@
 //	-- move path -> path --
 //	-- copy path -> path --
 //
+// What is not in the repository stands before the first commit, too: files of a chart, which a Helm repository has at
+// ${charts:NAME} and an OCI registry at ${registry:NAME}, and of another Git repository, at ${git:NAME}. These run on this
+// machine; nobody else is asked.
+//
+//	-- chart NAME VERSION path/of/a/file --
+//	-- git NAME TAG path/of/a/file --
+//
 // What stands before the first commit is the state that it starts from. Each commit is made in a real Git repository, one
 // after the other, and compared with the one before it. An edit has hunks, with an empty line between them; the lines that
 // stay and go are in the file exactly once, or else are the first after the line that @ names. Paths to delete, move and copy are files or folders.

@@ -44,6 +44,7 @@ func stoppedPulls(t *testing.T) map[string]pull {
 	t.Helper()
 	found := map[string]pull{}
 	for _, r := range readCorpus(t) {
+		r = r.served(t)
 		now := r.start
 		for _, c := range r.commits {
 			after, err := applied(now, c.changes)

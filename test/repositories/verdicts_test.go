@@ -67,6 +67,7 @@ func TestEachCommitGetsThePersonsVerdict(t *testing.T) {
 // play commits one state after the other, and adds what comes of each.
 func (r repository) play(t *testing.T, add func(result)) {
 	t.Helper()
+	r = r.served(t)
 	dir := t.TempDir()
 	git(t, dir, "init", "--quiet", "--initial-branch=main")
 	now := r.start

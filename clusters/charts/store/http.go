@@ -43,7 +43,7 @@ func (s *Store) overHTTP(ctx context.Context, r charts.Reference) (*charts.Chart
 	if err != nil {
 		return nil, err
 	}
-	if err := s.allows(repository.Host); err != nil {
+	if err := s.options.Network.Allow(repository.Host); err != nil {
 		return nil, err
 	}
 	entries, err := s.indexOf(ctx, repository)

@@ -33,7 +33,7 @@ func (s *Store) overOCI(ctx context.Context, r charts.Reference) (*charts.Chart,
 		name += "/" + r.Name
 	}
 	host, _, _ := strings.Cut(name, "/")
-	if err := s.allows(host); err != nil {
+	if err := s.options.Network.Allow(host); err != nil {
 		return nil, err
 	}
 	repository, err := remote.NewRepository(name)

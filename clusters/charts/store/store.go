@@ -15,6 +15,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/network"
 )
 
 // Options say where charts may come from. The zero value has only what is in Helm's cache.
@@ -23,9 +24,8 @@ type Options struct {
 	Folders []string
 	// Fetch: what is in no folder is fetched from its registry.
 	Fetch bool
-	// Hosts are those that may be asked, with their ports if these are not the usual ones; nil for all. It is called when
-	// something has to be fetched.
-	Hosts func() []string
+	// Network says which hosts may be asked.
+	Network *network.Policy
 }
 
 // Store finds charts, each once. It may be used by several goroutines.
@@ -50,10 +50,7 @@ type found struct {
 
 // New makes a store.
 func New(o Options) *Store {
-	if o.Hosts != nil {
-		o.Hosts = sync.OnceValue(o.Hosts)
-	}
-	return &Store{options: o, client: newClient(o.Hosts), known: map[charts.Reference]*found{}, chosen: map[string]string{}, index: map[string]*index{}, silent: map[string]error{}}
+	return &Store{options: o, client: o.Network.Client(), known: map[charts.Reference]*found{}, chosen: map[string]string{}, index: map[string]*index{}, silent: map[string]error{}}
 }
 
 // timeout is how long one chart may take to arrive.
@@ -112,8 +109,8 @@ func (s *Store) fetch(ctx context.Context, r charts.Reference) (*charts.Chart, e
 	} else {
 		chart, err = s.overHTTP(ctx, r)
 	}
-	var network net.Error
-	if errors.As(err, &network) || ctx.Err() != nil {
+	var unreached net.Error
+	if errors.As(err, &unreached) || ctx.Err() != nil {
 		_ = s.isSilent(at.Host, err)
 	}
 	return chart, err

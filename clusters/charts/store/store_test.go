@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/charts/store"
 	"github.com/moult-dev/moult/clusters/charts/store/charttest"
+	"github.com/moult-dev/moult/clusters/network"
 )
 
 var versions = map[string]charttest.Chart{
@@ -107,12 +108,12 @@ func TestAHostThatIsNotAllowedIsNotAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			asked = 0
-			_, err := store.New(store.Options{Fetch: true, Hosts: only(c.host)}).Chart(t.Context(), charts.Reference{Repository: c.repository, Name: "widgets", Version: "1.0.0"})
+			_, err := store.New(store.Options{Fetch: true, Network: network.Only(only(c.host))}).Chart(t.Context(), charts.Reference{Repository: c.repository, Name: "widgets", Version: "1.0.0"})
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 			g.Expect(asked).To(BeZero())
 		})
 	}
-	chart, err := store.New(store.Options{Fetch: true, Hosts: only(hostOf(repository))}).Chart(t.Context(), charts.Reference{Repository: repository.URL + "/charts", Name: "widgets", Version: "1.0.0"})
+	chart, err := store.New(store.Options{Fetch: true, Network: network.Only(only(hostOf(repository)))}).Chart(t.Context(), charts.Reference{Repository: repository.URL + "/charts", Name: "widgets", Version: "1.0.0"})
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chart.Version()).To(Equal("1.0.0"))

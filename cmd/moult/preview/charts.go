@@ -11,29 +11,38 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/konfig"
+
 	"github.com/moult-dev/moult/clusters/charts/store"
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
-// chartStore is where charts come from that are not in the repository. In CI only hosts are asked that the base names: the
-// head may be a stranger's, who must not choose whom a pipeline asks, nor who gets its credentials.
-func (p *command) chartStore(base side) (*store.Store, error) {
-	o := store.Options{Folders: p.charts, Fetch: !p.offline}
+// chartStore is where charts come from that are not in the repository.
+func (p *command) chartStore(policy *network.Policy) (*store.Store, error) {
 	for _, folder := range p.charts {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("--charts %s is no folder", folder)
 		}
 	}
-	if inCI() || len(p.allowHosts) > 0 {
-		o.Hosts = func() []string {
-			if base.tree == nil {
-				return p.allowHosts
-			}
-			return append(hostsIn(base.tree), p.allowHosts...)
-		}
+	return store.New(store.Options{Folders: p.charts, Fetch: !p.offline, Network: policy}), nil
+}
+
+// network says whom to ask. In CI only hosts are asked that the base names, or that are allowed.
+func (p *command) network(base side) *network.Policy {
+	switch {
+	case p.offline:
+		return network.Offline()
+	case !inCI() && len(p.allowHosts) == 0:
+		return nil
 	}
-	return store.New(o), nil
+	return network.Only(func() []string {
+		if base.tree == nil {
+			return p.allowHosts
+		}
+		return append(hostsIn(base.tree), p.allowHosts...)
+	})
 }
 
 // inCI tells whether a pipeline runs this. GitHub, GitLab and most others set the variable.
@@ -42,9 +51,13 @@ func inCI() bool {
 	return value != "" && !strings.EqualFold(value, "false") && value != "0"
 }
 
-// address finds where a manifest, or a chart, takes something from: url of Flux's sources, repoURL of Argo CD, repository of
-// a chart's dependencies.
-var address = regexp.MustCompile(`\b(?:url|repoURL|repository)["']?:\s*["']?((?:(?:https?|oci)://)?[^\s"'#,}]+)`)
+var (
+	// address finds where a manifest, or a chart, takes something from: url of Flux's sources, repoURL of Argo CD, repository
+	// of a chart's dependencies.
+	address = regexp.MustCompile(`\b(?:url|repoURL|repository)["']?:\s*["']?((?:(?:https?|oci)://)?[^\s"'#,}]+)`)
+	// remoteFile is what a kustomization takes over HTTP.
+	remoteFile = regexp.MustCompile(`https?://([^\s"'/]+)`)
+)
 
 // hostsIn are the hosts that a repository takes something from.
 func hostsIn(t *repository.Tree) []string {
@@ -55,20 +68,35 @@ func hostsIn(t *repository.Tree) []string {
 			return nil //nolint:nilerr // a host that is not found here is not asked
 		case entry.IsDir() && entry.Name() == ".git":
 			return filepath.SkipDir
-		case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+		case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) && filepath.Base(file) != "Kustomization":
 			return nil
 		}
 		content, err := render.ReadRegular(file)
-		if err != nil || !bytes.Contains(content, []byte("url")) && !bytes.Contains(content, []byte("repo")) {
-			return nil //nolint:nilerr // as above
+		if err == nil {
+			hosts = append(hosts, hostsNamed(file, content)...)
 		}
-		for _, found := range address.FindAllSubmatch(content, -1) {
-			if host := hostOf(string(found[1])); host != "" && !slices.Contains(hosts, host) {
-				hosts = append(hosts, host)
-			}
-		}
-		return nil
+		return nil //nolint:nilerr // as above
 	})
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// hostsNamed are those in one file.
+func hostsNamed(file string, content []byte) (hosts []string) {
+	if slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(file)) {
+		hosts = render.RemoteHosts(content)
+		for _, found := range remoteFile.FindAllSubmatch(content, -1) {
+			hosts = append(hosts, string(found[1]))
+		}
+	}
+	if !bytes.Contains(content, []byte("url")) && !bytes.Contains(content, []byte("repo")) {
+		return hosts
+	}
+	for _, found := range address.FindAllSubmatch(content, -1) {
+		if host := hostOf(string(found[1])); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
 	return hosts
 }
 

@@ -65,8 +65,9 @@ are rendered. What cannot be had or rendered is named, and if it comes, goes or 
 the verdict is unknown.
 
 Charts come from the repository, from --charts, or from their registry, over HTTP or OCI
-and with the credentials that Helm keeps. In CI only those hosts are asked that the base
-already uses, and those that --allow-hosts names; with --offline, none.
+and with the credentials that Helm keeps. Remote bases, and other repositories at a tag or
+a commit, are fetched with git. In CI only those hosts are asked that the base already
+uses, and those that --allow-hosts names; with --offline, none.
 
 What a cluster stores is not in Git: --snapshot names a file that moult snapshot wrote,
 --context a cluster to ask, read-only. Both may be given several times, as ENTRY=FILE and
@@ -137,8 +138,8 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}; default: at the remote origin, if --head is a revision and the forge is known")
 	f.DurationVar(&p.maxAge, "max-age", 24*time.Hour, "how old a snapshot may be without a warning; 0 for any age")
 	f.StringArrayVar(&p.charts, "charts", nil, "a folder with charts, as NAME-VERSION.tgz or unpacked, that is looked into before a registry is asked; may be given several times")
-	f.BoolVar(&p.offline, "offline", false, "fetch no charts from their registries")
-	f.StringSliceVar(&p.allowHosts, "allow-hosts", nil, "hosts that may be asked for charts, beside those that the base uses; in CI no others are asked")
+	f.BoolVar(&p.offline, "offline", false, "fetch nothing: no charts from registries, no remote bases, no other repositories")
+	f.StringSliceVar(&p.allowHosts, "allow-hosts", nil, "hosts that may be asked for charts, remote bases and other repositories, beside those that the base uses; in CI no others are asked")
 	for flag, values := range map[string][]cobra.Completion{"fail-on": {"blocked", "unknown", "warning"}, "output": formatNames()} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}

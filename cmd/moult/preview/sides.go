@@ -25,7 +25,10 @@ import (
 type sides struct {
 	base, head side
 	charts     *store.Store
-	errOut     io.Writer
+	remotes    *repository.Remotes // nil if nobody is asked
+	// following are the options of whatever is followed, on both sides.
+	following []desired.Option
+	errOut    io.Writer
 }
 
 // side is a tree or, if that is nil, what standard input held.
@@ -44,9 +47,15 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 		s.close()
 		return nil, fmt.Errorf("--head: %w", err)
 	}
-	if s.charts, err = p.chartStore(s.base); err != nil {
+	policy := p.network(s.base)
+	if s.charts, err = p.chartStore(policy); err != nil {
 		s.close()
 		return nil, err
+	}
+	s.following = []desired.Option{desired.WithCharts(s.charts), desired.WithNetwork(policy)}
+	if !p.offline {
+		s.remotes = repository.NewRemotes(policy)
+		s.following = append(s.following, desired.WithRepositories(s.remotes))
 	}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
@@ -76,17 +85,20 @@ func (s *sides) close() {
 			_ = one.tree.Close() // what is left then is a temporary folder
 		}
 	}
+	if s.remotes != nil {
+		_ = s.remotes.Close() // as above
+	}
 }
 
 // follow is what an entry point amounts to; empty is what was named itself. Nothing comes of one that is not there.
-func (s side) follow(ctx context.Context, entry string, from *store.Store) (delivery.Cluster, error) {
+func (s side) follow(ctx context.Context, entry string, how []desired.Option) (delivery.Cluster, error) {
 	if s.stream != nil {
 		return *s.stream, nil
 	}
 	if !s.has(entry) {
 		return delivery.Cluster{}, nil
 	}
-	followed, err := desired.Follow(ctx, s.tree, entry, desired.WithCharts(from))
+	followed, err := desired.Follow(ctx, s.tree, entry, how...)
 	if err != nil {
 		return delivery.Cluster{}, err
 	}
@@ -130,7 +142,7 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 		return s.everything(ctx, name)
 	}
 	pair, err := s.both(func(from side) (delivery.Cluster, error) {
-		c, err := from.follow(ctx, entry, s.charts)
+		c, err := from.follow(ctx, entry, s.following)
 		if err != nil {
 			err = fmt.Errorf("%w%s", err, nameEntry(entry))
 		}
@@ -149,13 +161,13 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 // with all its other files, has its CRDs all the same.
 func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivered, error) {
 	all, err := s.both(func(from side) (delivery.Cluster, error) {
-		found, err := desired.Everywhere(ctx, from.tree)
+		found, err := desired.Everywhere(ctx, from.tree, s.following...)
 		return *found, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	whole, err := s.both(func(from side) (delivery.Cluster, error) { return from.follow(ctx, "", s.charts) })
+	whole, err := s.both(func(from side) (delivery.Cluster, error) { return from.follow(ctx, "", s.following) })
 	switch {
 	case err == nil:
 	case ctx.Err() != nil, s.base.isKustomization(), s.head.isKustomization():

@@ -1,4 +1,4 @@
-package store
+package network
 
 import (
 	"context"
@@ -15,41 +15,60 @@ import (
 	"time"
 )
 
-// allows tells whether a host may be asked, or what to do.
-func (s *Store) allows(host string) error {
-	if host == "" {
-		return errors.New("its address names no host")
-	}
-	if s.options.Hosts == nil || slices.Contains(s.options.Hosts(), host) {
-		return nil
-	}
-	return fmt.Errorf("the base does not use the host %s, and a pull request does not choose whom the preview asks; allow it with --allow-hosts %s", host, host)
+// Client asks the hosts that may be asked; its caller has to Allow the first of them. Where they lead to, and what they
+// resolve to, is up to others: there it has to be HTTPS and a public address.
+func (p *Policy) Client() *http.Client {
+	return &http.Client{Transport: p.transport(), CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		if len(via) >= 10 {
+			return errors.New("it is led from one address to the next")
+		}
+		return p.allowRedirect(to.URL)
+	}}
 }
 
-// newClient asks the hosts that may be asked. Where they lead to, and what they resolve to, is up to others: there it has to
-// be HTTPS and a public address.
-func newClient(hosts func() []string) *http.Client {
+// Guard is for a library that chooses addresses itself: it asks no host that may not be asked.
+func (p *Policy) Guard() http.RoundTripper {
+	return &guard{policy: p, next: p.transport()}
+}
+
+type guard struct {
+	policy *Policy
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	err := g.policy.Allow(request.URL.Host)
+	if request.Response != nil { // it was led here
+		err = g.policy.allowRedirect(request.URL)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g.next.RoundTrip(request)
+}
+
+// allowRedirect is nil for where an allowed host may lead to.
+func (p *Policy) allowRedirect(to *url.URL) error {
+	if p != nil && to.Scheme != "https" && !p.knows(to.Host) {
+		return &RefusedError{fmt.Sprintf("it is led to %s without HTTPS", to.Host)}
+	}
+	return nil
+}
+
+func (p *Policy) transport() *http.Transport {
 	direct := &net.Dialer{Timeout: 10 * time.Second}
 	public := &net.Dialer{Timeout: 10 * time.Second, Control: publicOnly}
-	transport := &http.Transport{
+	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if hosts == nil || isKnown(hosts(), address) || isKnown(proxies(), address) {
+			if p == nil || isKnown(p.known(), address) || isKnown(proxies(), address) {
 				return direct.DialContext(ctx, network, address)
 			}
 			return public.DialContext(ctx, network, address)
 		},
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(to *http.Request, via []*http.Request) error {
-		switch {
-		case len(via) >= 10:
-			return errors.New("it is led from one address to the next")
-		case hosts != nil && to.URL.Scheme != "https" && !slices.Contains(hosts(), to.URL.Host):
-			return fmt.Errorf("it is led to %s without HTTPS", to.URL.Host)
-		}
-		return nil
-	}}
 }
 
 // isKnown tells whether an address to dial is that of a host in a list.

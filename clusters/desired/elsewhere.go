@@ -1,0 +1,133 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// RepositorySource fetches a tag or a commit of another repository. An error says why it cannot be had.
+type RepositorySource interface {
+	Fetch(ctx context.Context, address, revision string) (*repository.Tree, error)
+}
+
+// WithRepositories has built what is taken from other repositories at a tag or a commit. What follows a branch changes by
+// itself, and no commit of this repository decides about it.
+func WithRepositories(source RepositorySource) Option {
+	return func(f *follower) { f.repositorySource = source }
+}
+
+// fromElsewhere tries to see what a unit takes from another repository: it is built there, with build. If that succeeds, the
+// unit is as unseen as unseen says, which is about its other sources; if not, why is remembered.
+func (f *follower) fromElsewhere(u *delivery.Unit, unseen, address, revision, path string, build func(there *follower, dir string) (*render.Rendering, error)) {
+	rendering, err := f.builtElsewhere(address, revision, path, build)
+	switch {
+	case err == nil:
+		u.Unseen, u.Pinned = unseen, revision
+		u.Elsewhere = append(u.Elsewhere, address)
+		u.Objects = append(u.Objects, placed(rendering, f.inRepository)...)
+	case f.releases != nil && !errors.Is(err, charts.ErrNotAsked):
+		f.notRendered[u.By] = err
+	}
+}
+
+// builtElsewhere builds a folder of another repository. Its files are no files of this one: their places are empty.
+func (f *follower) builtElsewhere(address, revision, path string, build func(there *follower, dir string) (*render.Rendering, error)) (*render.Rendering, error) {
+	if f.repositorySource == nil || address == "" || revision == "" {
+		return nil, charts.ErrNotAsked
+	}
+	tree, err := f.repositorySource.Fetch(f.ctx, address, revision)
+	if err != nil {
+		return nil, err
+	}
+	there := &follower{ctx: f.ctx, tree: tree, cluster: f.cluster, network: f.network, releases: newReleases()}
+	if f.releases != nil {
+		there.chartSource = f.chartSource
+	}
+	dir := folder(tree, path)
+	if dir == "" {
+		return nil, fmt.Errorf("there is no folder %s in %s", path, tree.Name)
+	}
+	rendering, err := build(there, dir)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be built: %w", there.inTree(err))
+	}
+	for _, object := range rendering.Objects {
+		object.At = nowhereHere
+	}
+	return rendering, nil
+}
+
+// fluxFromElsewhere is for a Kustomization whose GitRepository is another one.
+func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
+	from := u.By.SourceRef()
+	source := f.gitRepository(from.Namespace, from.Name)
+	if source == nil || from.Kind != "GitRepository" || source.Field("spec", "include") != nil {
+		return
+	}
+	for _, field := range leavingOut {
+		if jsonOf(source.Field("spec", field)) != "" {
+			return // of what is left out it cannot be said whether it is missed
+		}
+	}
+	ref := source.Text("spec", "ref", "commit")
+	if ref == "" && source.Text("spec", "ref", "semver") == "" && source.Text("spec", "ref", "name") == "" {
+		ref = source.Text("spec", "ref", "tag")
+	}
+	f.fromElsewhere(u, "", source.Text("spec", "url"), ref, d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+		if len(there.ignoringFiles()) > 0 {
+			return nil, errors.New("it has a .sourceignore")
+		}
+		return there.folderOf(u, dir, there.fluxOptions(u, d), d)
+	})
+}
+
+// argoCDFromElsewhere is for a source of an Application that is another repository.
+func (f *follower) argoCDFromElsewhere(u *delivery.Unit, unseen string, d delivery.Source) {
+	source := d.Settings
+	f.fromElsewhere(u, unseen, source.Text("repoURL"), tagOrCommit(source.Text("targetRevision")), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+		if hasFile(dir, "Chart.yaml") {
+			return there.argoCDChartElsewhere(u, source, dir)
+		}
+		if why := there.notAsItLies(u, source, d.Path); why != "" {
+			return nil, errors.New(why)
+		}
+		return there.argoCDFolder(u, d, dir)
+	})
+}
+
+// argoCDChartElsewhere renders a chart of another repository. Values may come from a third one, or from this.
+func (f *follower) argoCDChartElsewhere(u *delivery.Unit, source *delivery.Object, dir string) (*render.Rendering, error) {
+	if slices.ContainsFunc(source.Texts("helm", "valueFiles"), func(file string) bool { return strings.HasPrefix(file, "$") }) {
+		return nil, errors.New("its values come from another source")
+	}
+	rendered := &delivery.Unit{Name: u.Name, By: u.By, Sources: u.Sources}
+	if err := f.addArgoCDChart(rendered, source, dir); err != nil {
+		return nil, err
+	}
+	return &render.Rendering{Name: dir, Objects: rendered.Objects}, nil
+}
+
+// rangeOfVersions is what a semantic version has that stands for several.
+var rangeOfVersions = regexp.MustCompile(`[*<>~^=|, ]|\.[xX](?:\.|$)`)
+
+// tagOrCommit is a targetRevision that stays where it is; empty for all others.
+// https://argo-cd.readthedocs.io/en/stable/user-guide/tracking_strategies/#git
+func tagOrCommit(revision string) string {
+	if !isPin(revision) || rangeOfVersions.MatchString(revision) {
+		return ""
+	}
+	return revision
+}
+
+// nowhereHere is the place of what no file of this repository holds.
+func nowhereHere(...string) finding.Place { return finding.Place{} }

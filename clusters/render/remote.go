@@ -1,0 +1,181 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/moult-dev/moult/clusters/network"
+)
+
+// remotes stands between a build and the network. Kustomize fetches whatever a kustomization names, with git or over HTTP.
+type remotes struct {
+	policy *network.Policy
+	guard  http.RoundTripper
+	// refused is why something was not fetched: Kustomize's own errors do not keep it.
+	refused error
+}
+
+func newRemotes(policy *network.Policy) *remotes {
+	return &remotes{policy: policy, guard: policy.Guard()}
+}
+
+// check refuses what Kustomize would have git fetch for a kustomization, and what would run a program.
+func (r *remotes) check(kustomization []byte) error {
+	for _, base := range remoteBases(kustomization) {
+		if err := r.allow(base); err != nil {
+			r.refused = fmt.Errorf("its remote base %s is not fetched: %w", base.name, err)
+			return r.refused
+		}
+	}
+	return nil
+}
+
+func (r *remotes) allow(base remoteBase) error {
+	if strings.HasPrefix(base.ref, "-") {
+		return fmt.Errorf("its ref %q is an option of git, and no ref", base.ref)
+	}
+	if r.policy == nil {
+		return nil
+	}
+	return r.policy.Allow(base.host)
+}
+
+// RoundTrip implements http.RoundTripper, for what Kustomize asks for over HTTP.
+func (r *remotes) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.guard.RoundTrip(request)
+	if refused := (*network.RefusedError)(nil); errors.As(err, &refused) {
+		r.refused = fmt.Errorf("its remote file %s is not fetched: %w", request.URL.Redacted(), err)
+	}
+	return response, err
+}
+
+// during runs a build, in which nobody is asked who may not be. Kustomize takes no HTTP client, but Go's own; and its git
+// fetches submodules, too, from wherever a remote base says. Both are of the whole process, as building is.
+func (r *remotes) during(build func() error) error {
+	if r.policy == nil {
+		return build()
+	}
+	transport := http.DefaultTransport
+	http.DefaultTransport = r
+	defer func() { http.DefaultTransport = transport }()
+	defer withoutSubmodules()()
+	return build()
+}
+
+// withoutSubmodules tells git that no submodule is wanted, and how to take that back.
+// https://git-scm.com/docs/gitsubmodules#_active_submodules
+func withoutSubmodules() (undo func()) {
+	count, err := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
+	if err != nil || count < 0 {
+		count = 0
+	}
+	undo = func() {}
+	for name, value := range map[string]string{
+		"GIT_TERMINAL_PROMPT":                     "0",
+		"GIT_CONFIG_COUNT":                        strconv.Itoa(count + 1),
+		fmt.Sprintf("GIT_CONFIG_KEY_%d", count):   "submodule.active",
+		fmt.Sprintf("GIT_CONFIG_VALUE_%d", count): "none",
+	} {
+		was, had := os.LookupEnv(name)
+		before := undo
+		undo = func() {
+			before()
+			if had {
+				_ = os.Setenv(name, was)
+			} else {
+				_ = os.Unsetenv(name)
+			}
+		}
+		_ = os.Setenv(name, value)
+	}
+	return undo
+}
+
+// remoteBase is what Kustomize takes from elsewhere.
+type remoteBase struct {
+	name string // as the kustomization has it
+	host string // empty for a repository on this machine
+	ref  string
+}
+
+// RemoteHosts are the hosts of all that a kustomization takes from elsewhere.
+func RemoteHosts(kustomization []byte) (hosts []string) {
+	for _, base := range remoteBases(kustomization) {
+		if base.host != "" && !slices.Contains(hosts, base.host) {
+			hosts = append(hosts, base.host)
+		}
+	}
+	return hosts
+}
+
+// remoteBases are those of a kustomization; none if it cannot be read, which is for the build to say. What it names
+// otherwise, such as a patch, is fetched over HTTP alone.
+func remoteBases(kustomization []byte) (bases []remoteBase) {
+	var k types.Kustomization
+	if err := k.Unmarshal(kustomization); err != nil {
+		return nil
+	}
+	k.FixKustomization() // older fields become newer ones
+	for _, name := range slices.Concat(k.Resources, k.Components, k.Generators, k.Transformers, k.Validators) {
+		if base, remote := remoteBaseOf(name); remote {
+			bases = append(bases, base)
+		}
+	}
+	return bases
+}
+
+var (
+	schemes  = regexp.MustCompile(`(?i)^(ssh|https|http|file)://`)
+	username = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
+	gitHub   = regexp.MustCompile(`(?i)^github\.com[/:]`)
+)
+
+// remoteBaseOf reads a reference as Kustomize does.
+// https://github.com/kubernetes-sigs/kustomize/blob/api/v0.21.1/api/internal/git/repospec.go
+func remoteBaseOf(name string) (remoteBase, bool) {
+	base := remoteBase{name: name}
+	if filepath.IsAbs(name) {
+		return base, false
+	}
+	address, query, _ := strings.Cut(name, "?")
+	if values, err := url.ParseQuery(query); err == nil {
+		if base.ref = values.Get("ref"); base.ref == "" {
+			base.ref = values.Get("version")
+		}
+	}
+	if len(address) >= 5 && strings.EqualFold(address[:5], "git::") {
+		address = address[5:]
+	}
+	scheme := strings.ToLower(schemes.FindString(address))
+	address = address[len(scheme):]
+	user := username.FindString(address)
+	address = address[len(user):]
+	switch {
+	case scheme == "file://":
+		return base, true
+	case gitHub.MatchString(address):
+		base.host = "github.com"
+		return base, true
+	case scheme == "" && user == "":
+		return base, false
+	}
+	ends := "/"
+	if scheme == "" {
+		ends = "/:"
+	}
+	if at := strings.IndexAny(address, ends); at >= 0 {
+		address = address[:at]
+	}
+	base.host = strings.ToLower(address[strings.LastIndex(address, "@")+1:]) // a password may be before it
+	return base, true
+}

@@ -1,0 +1,138 @@
+package render
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/network"
+	"github.com/moult-dev/moult/clusters/repository/gittest"
+)
+
+func only(hosts ...string) *network.Policy {
+	return network.Only(func() []string { return hosts })
+}
+
+// files serves one manifest, and counts who asks for it.
+func files(t *testing.T, asked *atomic.Int32) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.Path != "/file.yaml" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(configMap("remote")))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Whatever a kustomization names, and wherever in it, nobody is asked who may not be.
+func TestNobodyIsAskedWhoMayNotBe(t *testing.T) {
+	var asked atomic.Int32
+	server := files(t, &asked)
+	host := strings.TrimPrefix(server.URL, "http://")
+	patch := "resources: [a.yaml]\n"
+	for name, folder := range map[string]map[string]string{
+		"a base of Git":              {"kustomization.yaml": "resources: [\"" + server.URL + "/org/repo.git//deploy?ref=v1\"]\n"},
+		"a file":                     {"kustomization.yaml": "resources: [" + server.URL + "/file.yaml]\n"},
+		"in capitals":                {"kustomization.yaml": "resources: [HTTP" + strings.TrimPrefix(server.URL, "http") + "/file.yaml]\n"},
+		"an older field":             {"kustomization.yaml": "bases: [\"" + server.URL + "/org/repo?ref=v1\"]\n"},
+		"a component":                {"kustomization.yaml": patch + "components: [git::" + server.URL + "/org/repo]\n"},
+		"over SSH":                   {"kustomization.yaml": "resources: [\"ssh://git@" + host + "/org/repo\"]\n"},
+		"a patch":                    {"kustomization.yaml": patch + "patches: [{path: " + server.URL + "/file.yaml}]\n"},
+		"schemas":                    {"kustomization.yaml": patch + "openapi: {path: " + server.URL + "/file.yaml}\n"},
+		"a generator":                {"kustomization.yaml": patch + "configMapGenerator: [{name: c, files: [a=" + server.URL + "/file.yaml]}]\n"},
+		"a generator in a file":      {"kustomization.yaml": patch + "generators: [g.yaml]\n", "g.yaml": "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: c}\nfiles: [a=" + server.URL + "/file.yaml]\n"},
+		"a transformer of elsewhere": {"kustomization.yaml": patch + "transformers: [" + server.URL + "/org/repo]\n"},
+		"in a folder":                {"kustomization.yaml": "resources: [below]\n", "below/kustomization.yaml": "resources: [" + server.URL + "/file.yaml]\n"},
+	} {
+		folder["a.yaml"] = configMap("a")
+		t.Run(name, func(t *testing.T) {
+			for how, policy := range map[string]*network.Policy{"other hosts": only("other.example.com"), "offline": network.Offline()} {
+				g := NewWithT(t)
+				asked.Store(0)
+				_, err := Folder(folderOf(t, folder), Options{Network: policy})
+				var refused *network.RefusedError
+				g.Expect(errors.As(err, &refused)).To(BeTrue(), "%s: %v", how, err)
+				g.Expect(err).To(MatchError(ContainSubstring(host)))
+				g.Expect(OnlyHere(err)).NotTo(BeEmpty())
+				g.Expect(asked.Load()).To(BeZero(), how)
+			}
+		})
+	}
+	g := NewWithT(t)
+	for _, policy := range []*network.Policy{nil, only(host)} {
+		built, err := Folder(folderOf(t, map[string]string{"kustomization.yaml": "resources: [" + server.URL + "/file.yaml]\n"}), Options{Network: policy})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(names(built)).To(Equal([]string{"remote"}))
+	}
+}
+
+// A host that may be asked does not choose others: where it leads to has to speak HTTPS.
+func TestAFileDoesNotLeadElsewhere(t *testing.T) {
+	g := NewWithT(t)
+	var asked atomic.Int32
+	server := files(t, &asked)
+	leads := httptest.NewServer(http.RedirectHandler(server.URL+"/file.yaml", http.StatusFound))
+	t.Cleanup(leads.Close)
+	_, err := Folder(folderOf(t, map[string]string{"kustomization.yaml": "resources: [" + leads.URL + "/file.yaml]\n"}),
+		Options{Network: only(strings.TrimPrefix(leads.URL, "http://"))})
+	g.Expect(err).To(MatchError(ContainSubstring("without HTTPS")))
+	g.Expect(asked.Load()).To(BeZero())
+}
+
+func TestARemoteBaseIsBuiltFromAHostThatMayBeAsked(t *testing.T) {
+	g := NewWithT(t)
+	server := gittest.New(t)
+	server.Commit(t, "base", map[string]string{"deploy/kustomization.yaml": "resources: [a.yaml]\n", "deploy/a.yaml": configMap("base")}, "v1")
+	dir := folderOf(t, map[string]string{"kustomization.yaml": "resources: [\"" + server.Address("base") + "//deploy?ref=v1\"]\n"})
+	built, err := Folder(dir, Options{Network: only(server.Host())})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(names(built)).To(Equal([]string{"base"}))
+	g.Expect(RemoteHosts([]byte("resources: [" + server.Address("base") + "//deploy, \"git@git.example.com:org/repo\", github.com/org/repo, ./local]\n"))).
+		To(Equal([]string{server.Host(), "git.example.com", "github.com"}))
+}
+
+// A base is of a host that may be asked, its submodules are not.
+func TestSubmodulesOfARemoteBaseAreNotFetched(t *testing.T) {
+	g := NewWithT(t)
+	server, stranger := gittest.New(t), gittest.New(t)
+	of := stranger.Commit(t, "module", map[string]string{"a.yaml": configMap("module")})
+	server.Commit(t, "base", map[string]string{
+		"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": configMap("base"),
+		".gitmodules": "[submodule \"module\"]\n\tpath = module\n\turl = " + stranger.Address("module") + "\n",
+	})
+	server.Link(t, "base", "module", of)
+	dir := folderOf(t, map[string]string{"kustomization.yaml": "resources: [" + server.Address("base") + "]\n"})
+	built, err := Folder(dir, Options{Network: only(server.Host())})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(names(built)).To(Equal([]string{"base"}))
+	g.Expect(stranger.Asked()).To(BeEmpty())
+
+	_, err = Folder(dir, Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(stranger.Asked()).NotTo(BeEmpty(), "as Kustomize does")
+}
+
+// Kustomize hands a ref to git as it is, and an option of git can run any program.
+func TestARefIsNoOption(t *testing.T) {
+	g := NewWithT(t)
+	base := folderOf(t, map[string]string{"a.yaml": configMap("a")})
+	ran := filepath.Join(t.TempDir(), "ran")
+	for _, name := range []string{"ref", "version"} {
+		dir := folderOf(t, map[string]string{"kustomization.yaml": "resources: [\"file://" + base + "?" + name + "=--upload-pack=touch " + ran + "\"]\n"})
+		_, err := Folder(dir, Options{})
+		g.Expect(err).To(MatchError(ContainSubstring("is an option of git")))
+	}
+	_, err := os.Stat(ran)
+	g.Expect(err).To(MatchError(os.ErrNotExist))
+}

@@ -1,0 +1,168 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/moult-dev/moult/clusters/network"
+)
+
+// Remotes are other repositories, of which manifests are taken at a tag or a commit. Each is fetched once. Git fetches, with
+// the credentials that it has. Remotes may be used by several goroutines.
+type Remotes struct {
+	policy *network.Policy
+
+	mu    sync.Mutex
+	known map[revision]*fetched
+}
+
+// revision is one of a repository.
+type revision struct{ address, name string }
+
+// fetched is a revision that somebody is fetching, or has fetched.
+type fetched struct {
+	once sync.Once
+	tree *Tree
+	err  error
+}
+
+// NewRemotes asks those hosts that may be asked.
+func NewRemotes(policy *network.Policy) *Remotes {
+	return &Remotes{policy: policy, known: map[revision]*fetched{}}
+}
+
+// longestFetch is how long a repository may take to arrive.
+const longestFetch = time.Minute
+
+// commitHash is a whole one; Git serves no other.
+var commitHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// Fetch finds a revision of a repository: a commit by its whole hash, or a tag. The error says why it cannot be had.
+func (r *Remotes) Fetch(ctx context.Context, address, name string) (*Tree, error) {
+	r.mu.Lock()
+	one := r.known[revision{address, name}]
+	if one == nil {
+		one = &fetched{}
+		r.known[revision{address, name}] = one
+	}
+	r.mu.Unlock()
+	one.once.Do(func() {
+		ctx, cancel := context.WithTimeoutCause(ctx, longestFetch, fmt.Errorf("it takes longer than %s to arrive", longestFetch))
+		defer cancel()
+		one.tree, one.err = r.fetch(ctx, address, name)
+		if one.err != nil {
+			one.err = fmt.Errorf("%s of %s cannot be had: %w", name, withoutPassword(address), one.err)
+		}
+	})
+	return one.tree, one.err
+}
+
+func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, err error) {
+	host, _ := network.Remote(address)
+	if host == "" || strings.HasPrefix(address, "-") {
+		return nil, errors.New("it has no address that can be asked")
+	}
+	if err := r.policy.Allow(host); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "moult-remote-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	wanted := name
+	if !commitHash.MatchString(name) {
+		wanted = "refs/tags/" + strings.TrimPrefix(name, "refs/tags/")
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--bare", "."},
+		{"remote", "add", "origin", address},
+		{"fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "--recurse-submodules=no", "origin", "+" + wanted + ":refs/heads/wanted"},
+	} {
+		if err := runGit(ctx, dir, args...); err != nil {
+			return nil, err
+		}
+	}
+	repository, err := git.PlainOpen(dir)
+	if err != nil {
+		return nil, err
+	}
+	return written(ctx, repository, withoutPassword(address)+" "+name)
+}
+
+// written is the branch that was fetched, on disk.
+func written(ctx context.Context, repository *git.Repository, name string) (*Tree, error) {
+	hash, err := repository.ResolveRevision(plumbing.Revision("refs/heads/wanted"))
+	if err != nil {
+		return nil, err
+	}
+	commit, err := repository.CommitObject(*hash)
+	if err != nil {
+		return nil, err
+	}
+	files, err := commit.Tree()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{Name: name}
+	if err := t.checkOut(ctx, repository, files, ".", nil); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	t.Dir = t.Root
+	return t, nil
+}
+
+// Close removes what was fetched.
+func (r *Remotes) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var failed []error
+	for _, one := range r.known {
+		if one.tree != nil {
+			failed = append(failed, one.tree.Close())
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// runGit asks nobody at the keyboard.
+func runGit(ctx context.Context, dir string, args ...string) error {
+	command := exec.CommandContext(ctx, "git", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	if os.Getenv("GIT_SSH_COMMAND") == "" {
+		command.Env = append(command.Env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	}
+	said, err := command.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(said) == 0:
+		return err
+	}
+	return errors.New(strings.Join(strings.Fields(string(said)), " "))
+}
+
+// withoutPassword is an address as it may be printed.
+func withoutPassword(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		return address
+	}
+	if at := strings.LastIndex(strings.SplitN(rest, "/", 2)[0], "@"); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return scheme + "://" + rest
+}
