@@ -34,7 +34,7 @@ func (f *follower) report(u *delivery.Unit) {
 	if u.Err != nil {
 		f.find(delivery.BuildFailed, finding.Error, u.By, []string{"spec"}, u.WhyNotBuilt(), "")
 	}
-	if u.Pinned != "" && len(u.Elsewhere) == 0 {
+	if u.Pinned != "" && len(u.Dirs) > 0 {
 		f.find(Pinned, finding.Info, u.By, []string{"spec"}, fmt.Sprintf("%s is taken from %s, and was read as it is in this tree", u.Name, u.Pinned), "")
 	}
 }

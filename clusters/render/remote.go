@@ -72,7 +72,8 @@ func (r *remotes) during(build func() error) error {
 	return build()
 }
 
-// withoutSubmodules tells git that no submodule is wanted, and how to take that back.
+// withoutSubmodules tells git that no submodule is wanted, and how to take that back. Others may start git meanwhile: the
+// count of settings comes last and goes first, so that there is never one without its key.
 // https://git-scm.com/docs/gitsubmodules#_active_submodules
 func withoutSubmodules() (undo func()) {
 	count, err := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
@@ -80,25 +81,26 @@ func withoutSubmodules() (undo func()) {
 		count = 0
 	}
 	undo = func() {}
-	for name, value := range map[string]string{
-		"GIT_TERMINAL_PROMPT":                     "0",
-		"GIT_CONFIG_COUNT":                        strconv.Itoa(count + 1),
-		fmt.Sprintf("GIT_CONFIG_KEY_%d", count):   "submodule.active",
-		fmt.Sprintf("GIT_CONFIG_VALUE_%d", count): "none",
+	for _, variable := range [][2]string{
+		{"GIT_TERMINAL_PROMPT", "0"},
+		{fmt.Sprintf("GIT_CONFIG_KEY_%d", count), "submodule.active"},
+		{fmt.Sprintf("GIT_CONFIG_VALUE_%d", count), "none"},
+		{"GIT_CONFIG_COUNT", strconv.Itoa(count + 1)},
 	} {
-		was, had := os.LookupEnv(name)
-		before := undo
-		undo = func() {
-			before()
-			if had {
-				_ = os.Setenv(name, was)
-			} else {
-				_ = os.Unsetenv(name)
-			}
-		}
-		_ = os.Setenv(name, value)
+		back, before := set(variable[0], variable[1]), undo
+		undo = func() { back(); before() }
 	}
 	return undo
+}
+
+// set sets a variable of the environment, and tells how to take that back.
+func set(name, value string) (undo func()) {
+	was, had := os.LookupEnv(name)
+	_ = os.Setenv(name, value)
+	if had {
+		return func() { _ = os.Setenv(name, was) }
+	}
+	return func() { _ = os.Unsetenv(name) }
 }
 
 // remoteBase is what Kustomize takes from elsewhere.

@@ -136,3 +136,30 @@ func TestARefIsNoOption(t *testing.T) {
 	_, err := os.Stat(ran)
 	g.Expect(err).To(MatchError(os.ErrNotExist))
 }
+
+// Others start git while a folder is built: they never find a setting without its key, which git refuses.
+func TestTheSettingsOfGitAreAlwaysWhole(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "user.name")
+	t.Setenv("GIT_CONFIG_VALUE_0", "somebody")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 2000 {
+			withoutSubmodules()()
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		environment := strings.Join(os.Environ(), "\n")
+		if strings.Contains(environment, "GIT_CONFIG_COUNT=2") {
+			g.Expect(environment).To(And(ContainSubstring("GIT_CONFIG_KEY_1=submodule.active"), ContainSubstring("GIT_CONFIG_VALUE_1=none")))
+		}
+	}
+	g.Expect(os.Getenv("GIT_CONFIG_COUNT")).To(Equal("1"))
+}

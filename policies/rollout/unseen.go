@@ -121,11 +121,15 @@ func movable(was, now *delivery.Unit) [][]string {
 	switch {
 	case now.Tool == delivery.Flux && len(now.Elsewhere) > 0:
 		return [][]string{{"spec", "kubeConfig"}}
+	case saidUnseen(was, now):
 	case !isFetched(was) || !isFetched(now) || !reflect.DeepEqual(notFetched(was), notFetched(now)):
 		return whereFrom
 	}
 	return [][]string{{"spec", "sourceRef"}, {"spec", "kubeConfig"}, {"spec", "destination"}}
 }
+
+// saidUnseen tells whether a repository was looked at, and cannot be any more: that is told as unseen.
+func saidUnseen(was, now *delivery.Unit) bool { return now.Unseen != "" && len(was.Elsewhere) > 0 }
 
 // isFetched tells whether something of a unit is looked at where it is, or not at all.
 func isFetched(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) > 0 || u.Unseen != "" }
@@ -154,7 +158,7 @@ func sourceMoved(s *situation) []finding.Finding {
 		}
 		findings = append(findings, movedFields(u, was.By, u.By, movable(was, u))...)
 		// Sources are often made by hand, and one that is called otherwise is found above.
-		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil && len(u.Elsewhere) == 0 {
+		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil && len(u.Elsewhere) == 0 && !saidUnseen(was, u) {
 			findings = append(findings, movedFields(u, before, after, ofASource)...)
 		}
 	}

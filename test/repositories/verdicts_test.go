@@ -137,10 +137,9 @@ func (r *results) count(of func(result) bool) (n int) {
 
 func isUnknown(r result) bool { return r.got.verdict == "unknown" }
 
-// unknown is the share of unknown answers among the commits that are not pending.
+// unknown is the share of unknown answers.
 func (r *results) unknown() float64 {
-	settled := r.count(func(one result) bool { return one.pending == "" })
-	return float64(r.count(func(one result) bool { return one.pending == "" && isUnknown(one) })) / float64(max(settled, 1))
+	return float64(r.count(isUnknown)) / float64(max(len(r.all), 1))
 }
 
 // print prints a row for each repository, all of them together, and the commits that are pending or wrong.
@@ -157,8 +156,7 @@ func (r *results) print(to io.Writer) {
 	}
 	r.row(w, "all")
 	_ = w.Flush() // to standard output
-	fmt.Fprintf(to, "unknown: %.0f %% of the commits, %.0f %% of those that are not pending\n",
-		100*float64(r.count(isUnknown))/float64(max(len(r.all), 1)), 100*r.unknown())
+	fmt.Fprintf(to, "unknown: %.0f %% of the commits\n", 100*r.unknown())
 	for _, one := range r.all {
 		if wrong := one.wrong(); one.pending != "" || wrong != right {
 			fmt.Fprintf(to, "%s: %s: %s, a person says %s; pending: %s\n", one.repository, one.commit, one.got.verdict, one.want, one.pending)

@@ -3,6 +3,7 @@ package gittest
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/cgi"
@@ -30,8 +31,9 @@ func New(t *testing.T) *Server {
 	t.Helper()
 	s := &Server{folder: t.TempDir()}
 	backend := &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(output(t, "", "--exec-path")), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + s.folder, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull},
+		Path:   filepath.Join(strings.TrimSpace(output(t, "", "--exec-path")), "git-http-backend"),
+		Stderr: io.Discard, // Kustomize asks over HTTP first, for what is no file
+		Env:    []string{"GIT_PROJECT_ROOT=" + s.folder, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull},
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

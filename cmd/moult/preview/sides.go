@@ -52,11 +52,8 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 		s.close()
 		return nil, err
 	}
-	s.following = []desired.Option{desired.WithCharts(s.charts), desired.WithNetwork(policy)}
-	if !p.offline {
-		s.remotes = repository.NewRemotes(policy)
-		s.following = append(s.following, desired.WithRepositories(s.remotes))
-	}
+	s.remotes = repository.NewRemotes(policy)
+	s.following = []desired.Option{desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy)}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
