@@ -75,7 +75,7 @@ func hostsIn(t *repository.Tree) []string {
 		if err == nil {
 			hosts = append(hosts, hostsNamed(file, content)...)
 		}
-		return nil //nolint:nilerr // as above
+		return nil
 	})
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
