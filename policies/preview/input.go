@@ -38,6 +38,8 @@ type Delivered struct {
 	// Name is the entry point, or what the caller calls the cluster.
 	Name       string
 	Base, Head Side
+	// NoCluster: these are the CRDs of a repository's files, and nothing says to which cluster they are applied.
+	NoCluster bool
 	// Findings are about what Flux and Argo CD apply of the head.
 	Findings []finding.Finding
 	// Snapshot is nil if nothing is known about the cluster, and Source says where it comes from.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/preview"
@@ -64,6 +65,31 @@ func TestACRDThatTheClusterHadBeforeGitIsNotCalledSafe(t *testing.T) {
 			if c.reason != "" {
 				g.Expect(got.Reason).To(Equal(c.reason))
 			}
+		})
+	}
+}
+
+// An operator's repository says of no cluster what it has; its next kind begins there.
+func TestAKindThatBeginsInAnOperatorsRepositoryIsSafe(t *testing.T) {
+	gadgets := func(group string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
+		c := crd(versions...)
+		c.Spec.Group, c.Name = group, "gadgets."+group
+		c.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"}
+		return c
+	}
+	for name, c := range map[string]struct {
+		added     *apiextensionsv1.CustomResourceDefinition
+		inCluster bool
+		want      preview.Verdict
+	}{
+		"one version, of a group that is there": {gadgets("example.com", "v1alpha1"), false, preview.Safe},
+		"of a cluster's manifests":              {gadgets("example.com", "v1alpha1"), true, preview.Unknown},
+		"two versions: it has a past":           {gadgets("example.com", "v1alpha1", "v1"), false, preview.Unknown},
+		"of another group":                      {gadgets("example.org", "v1alpha1"), false, preview.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := preview.Delivered{Name: "all", NoCluster: !c.inCluster, Base: crds(crd("v1")), Head: crds(crd("v1"), c.added)}
+			NewWithT(t).Expect(preview.Make(input(d)).Verdict).To(Equal(c.want))
 		})
 	}
 }

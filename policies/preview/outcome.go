@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -41,6 +43,8 @@ const (
 	nothingLeaves outcome = iota
 	// newCRD: it is new in Git, and the cluster has no object of it.
 	newCRD
+	// newKind: it is new in Git, one of a group whose CRDs are there already, and no cluster is spoken of.
+	newKind
 	// adopted: it is new in Git, and the cluster has objects of it. A snapshot holds no schemas, so what they may lose cannot
 	// be told.
 	adopted
@@ -77,6 +81,8 @@ func (m meaning) outcome() outcome {
 	switch isNew := m.change.Base == nil; {
 	case m.change.Head == nil:
 		return m.outcomeOfGone()
+	case isNew && m.begins():
+		return newKind
 	case m.to.Snapshot == nil && (isNew || len(m.leaving) > 0):
 		return clusterUnknown
 	case len(m.leaving) > 0:
@@ -89,6 +95,16 @@ func (m meaning) outcome() outcome {
 		return adopted
 	}
 	return newCRD
+}
+
+// begins tells whether a CRD that is new in Git begins here, as an operator's next kind does: in a repository that says of no
+// cluster what is applied to it, with one version, beside other CRDs of its group.
+func (m meaning) begins() bool {
+	head := m.to.Head.crd(m.change.Name)
+	return m.to.NoCluster && m.to.Snapshot == nil && head != nil && len(head.Spec.Versions) == 1 &&
+		slices.ContainsFunc(m.to.Base.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+			return crd.Spec.Group == head.Spec.Group
+		})
 }
 
 func (m meaning) outcomeOfGone() outcome {
@@ -136,6 +152,8 @@ func (m meaning) said(o outcome) InCluster {
 		return m.says(Safe, ReasonNotRemoved, "no version leaves")
 	case newCRD:
 		return m.says(Safe, ReasonNew, "the CRD is new in Git")
+	case newKind:
+		return m.says(Safe, ReasonNew, "the CRD is new, with one version, and this repository has others of its group: it begins here")
 	case adopted:
 		return m.says(Warned, ReasonAdopted, "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known")
 	case maybeAdopted:

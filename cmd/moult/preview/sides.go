@@ -179,7 +179,11 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 	}
 	fmt.Fprintln(s.errOut, lookedAt(all))
 	whole.Name = name
-	return compare(preview.Spread(whole, all)...)
+	delivered, err := compare(preview.Spread(whole, all)...)
+	for i := range delivered {
+		delivered[i].NoCluster = true
+	}
+	return delivered, err
 }
 
 // lookedAt says in a line what of a repository was compared.
