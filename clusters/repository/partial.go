@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -32,6 +33,7 @@ func fetchMissing(ctx context.Context, repository *git.Repository, blobs []plumb
 	}
 	fetch := exec.CommandContext(ctx, "git", "-c", "fetch.negotiationAlgorithm=noop", "fetch", promisor,
 		"--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--filter=blob:none", "--stdin")
+	fetch.WaitDelay = time.Second // a helper of git may outlive it
 	fetch.Dir, fetch.Stdin = stored.Filesystem().Root(), strings.NewReader(strings.Join(missing, "\n")+"\n")
 	if said, err := fetch.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: this is a partial clone, and %d of its files could not be fetched from %s: %s", plumbing.ErrObjectNotFound, len(missing), promisor,

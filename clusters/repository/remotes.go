@@ -24,6 +24,8 @@ type Remotes struct {
 
 	mu    sync.Mutex
 	known map[revision]*fetched
+	// silent are hosts that did not answer in time: no other fetch waits for one of them.
+	silent map[string]error
 }
 
 // revision is one of a repository.
@@ -38,7 +40,7 @@ type fetched struct {
 
 // NewRemotes asks those hosts that may be asked.
 func NewRemotes(policy *network.Policy) *Remotes {
-	return &Remotes{policy: policy, known: map[revision]*fetched{}}
+	return &Remotes{policy: policy, known: map[revision]*fetched{}, silent: map[string]error{}}
 }
 
 // longestFetch is how long a repository may take to arrive.
@@ -72,9 +74,14 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	if host == "" || strings.HasPrefix(address, "-") {
 		return nil, errors.New("it has no address that can be asked")
 	}
-	if err := r.policy.Allow(host); err != nil {
+	if err := errors.Join(r.policy.Allow(host), r.isSilent(host, nil)); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if ctx.Err() != nil {
+			_ = r.isSilent(host, context.Cause(ctx))
+		}
+	}()
 	dir, err := os.MkdirTemp("", "moult-remote-")
 	if err != nil {
 		return nil, err
@@ -98,6 +105,16 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 		return nil, err
 	}
 	return written(ctx, repository, withoutPassword(address)+" "+name)
+}
+
+// isSilent tells why a host is not asked any more, nil if it is. It remembers an error.
+func (r *Remotes) isSilent(host string, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.silent[host] = err
+	}
+	return r.silent[host]
 }
 
 // written is the branch that was fetched, on disk.
@@ -137,8 +154,10 @@ func (r *Remotes) Close() error {
 
 // runGit asks nobody at the keyboard.
 func runGit(ctx context.Context, dir string, args ...string) error {
-	command := exec.CommandContext(ctx, "git", args...)
-	command.Dir = dir
+	// A helper of git that waits for a silent server outlives git: nobody waits for it, and it gives up by itself.
+	slow := []string{"-c", "http.lowSpeedLimit=1", "-c", fmt.Sprintf("http.lowSpeedTime=%d", int(longestFetch.Seconds()))}
+	command := exec.CommandContext(ctx, "git", append(slow, args...)...)
+	command.Dir, command.WaitDelay = dir, time.Second
 	command.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	if os.Getenv("GIT_SSH_COMMAND") == "" {
 		command.Env = append(command.Env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
