@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // fetchMissing fetches those of some blobs that a partial clone lacks, all at once, as Git itself does it: with Git, since
@@ -18,8 +17,8 @@ import (
 // https://git-scm.com/docs/partial-clone
 func fetchMissing(ctx context.Context, repository *git.Repository, blobs []plumbing.Hash) error {
 	promisor := promisorOf(repository)
-	stored, ok := repository.Storer.(*filesystem.Storage)
-	if promisor == "" || !ok {
+	stored := storageOf(repository)
+	if promisor == "" || stored == nil {
 		return nil
 	}
 	var missing []string
