@@ -109,6 +109,7 @@ func (p *Place) compile() error {
 	} else {
 		check(p.Convert == "", "convert is for places of the shape %s", Object)
 	}
+	check(p.Secret == slices.Contains(p.Resources, Secrets), "secret is true for places in %s, and for no others", Secrets)
 	for _, c := range slices.Concat(p.When, p.Unless) {
 		check(len(c.Labels)+len(c.Lacks)+len(c.Owners)+len(c.Names) > 0, "a condition is empty, and so would always hold")
 	}

@@ -44,6 +44,7 @@ func TestAPlaceIsReadStrictly(t *testing.T) {
 		"a whole object without a conversion":      {"shape: apiVersion", "shape: object", "a place that holds whole objects says how they get to another version"},
 		"a conversion without a whole object":      {"tried:", "convert: crd\ntried:", "convert is for places of the shape object"},
 		"labels of a payload without its group":    {"shape: apiVersion}", "shape: object, payload: {version: v, kind: k}}", "the place exactly one group"},
+		"Secrets without a word":                   {"[ours.example.org]", "[secrets]", "secret is true for places in secrets"},
 		"two lines where a table has room for one": {"mend: write it anew", "mend: \"a\\nb\"", "mend is more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ type Place struct {
 	Tried string `json:"tried"`
 	// Metadata is true if an object's metadata are enough to look at the place.
 	Metadata bool `json:"metadata,omitempty"`
-	// Secret is true if the place lies in objects that may hold credentials; they are read only on demand.
+	// Secret is true if the place lies in Secrets, which are read only on demand.
 	Secret bool `json:"secret,omitempty"`
 }
 
@@ -207,8 +207,11 @@ func (p *Place) effectOf(f *Field) Effect {
 // plural may be * and so may be the group; or category:<name>, as API discovery tells categories.
 type Selector string
 
-// All selects every resource.
-const All Selector = "all"
+// All selects every resource, and Secrets the one that is read only on demand.
+const (
+	All     Selector = "all"
+	Secrets Selector = "secrets"
+)
 
 const category = "category:"
 
