@@ -26,7 +26,7 @@ type example struct {
 	Finds      []wanted            `json:"finds"`
 }
 
-// wanted is a finding; the place, the CRD and the version follow from the example.
+// wanted is a reference; the place, the CRD and the version follow from the example.
 type wanted struct {
 	Path   string `json:"path"`
 	Names  string `json:"names"`
@@ -102,9 +102,9 @@ func (e example) resource() Resource {
 }
 
 // walk is what is found at one place of an example.
-func (e example) walk(places []Place, place string) []Finding {
+func (e example) walk(places []Place, place string) []Reference {
 	w := NewWalker(places, []Target{targets[e.Target]})
-	return slices.DeleteFunc(w.Walk(e.resource(), e.Object, Whole), func(f Finding) bool { return f.Place != place })
+	return slices.DeleteFunc(w.Walk(e.resource(), e.Object, Whole), func(f Reference) bool { return f.Place != place })
 }
 
 func names(places []Place) (all []string) {
@@ -127,10 +127,10 @@ func TestEachPlaceFindsItsExample(t *testing.T) {
 			g.Expect(names(Embedded())).To(ContainElement(place), "the place is gone")
 			e := exampleOf(g, place)
 			g.Expect(e.Finds).NotTo(BeEmpty())
-			var want []Finding
+			var want []Reference
 			meta := metadataOf(e.Object)
 			for _, found := range e.Finds {
-				f := Finding{Place: place, State: Found, Effect: found.Effect, Path: found.Path, Names: found.Names, Why: found.Why,
+				f := Reference{Place: place, State: Found, Effect: found.Effect, Path: found.Path, Names: found.Names, Why: found.Why,
 					Object: ObjectRef{Resource: e.Resource, Namespace: meta.namespace, Name: meta.name}, CRD: targets[e.Target].CRD, Version: "v1alpha1"}
 				if found.State == Possible {
 					f.State, f.CRD, f.Version = Possible, "", ""
@@ -168,7 +168,7 @@ func TestMetadataAreEnoughWhereAPlaceSaysSo(t *testing.T) {
 			e := exampleOf(g, p.Name)
 			w := NewWalker(Embedded(), []Target{targets[e.Target]})
 			whole := e.walk(Embedded(), p.Name)
-			found := slices.DeleteFunc(w.Walk(e.resource(), Content{"metadata": e.Object["metadata"]}, OnlyMetadata), func(f Finding) bool { return f.Place != p.Name })
+			found := slices.DeleteFunc(w.Walk(e.resource(), Content{"metadata": e.Object["metadata"]}, OnlyMetadata), func(f Reference) bool { return f.Place != p.Name })
 			if p.Metadata {
 				g.Expect(found).To(Equal(whole))
 			} else {

@@ -32,7 +32,7 @@ func texts(from map[string]string) map[string]any {
 	return to
 }
 
-// metadata is what conditions and findings need of an object.
+// metadata is what conditions and references need of an object.
 type metadata struct {
 	namespace, name string
 	labels          map[string]string

@@ -70,7 +70,7 @@ func parsePacking(word string) (step, error) {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("it cannot be unpacked by %s: %s", word, clip(err.Error()))
+			return fmt.Errorf("it cannot be unpacked by %s", word) // the decoder's error may have a piece of a Secret in it
 		}
 		at += "|" + word
 		if stream, ok := inside.(stream); ok {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// reference is what a value names.
-type reference struct {
+// naming is what a value names.
+type naming struct {
 	// groups and versions are alternatives; "" is the core group.
 	groups, versions []string
 	// kind and resources are empty where the value does not tell.
@@ -26,7 +26,7 @@ type reference struct {
 const anything = "*"
 
 // read tells what a value of a shape names. An error says that it cannot be told.
-func (f *Field) read(value any) (*reference, error) {
+func (f *Field) read(value any) (*naming, error) {
 	switch f.Shape {
 	case APIVersion:
 		return f.readAPIVersion(value)
@@ -42,7 +42,7 @@ func (f *Field) read(value any) (*reference, error) {
 }
 
 // readAPIVersion reads nothing where there is no text apiVersion: a path with ** leads to values of every sort.
-func (f *Field) readAPIVersion(value any) (*reference, error) {
+func (f *Field) readAPIVersion(value any) (*naming, error) {
 	fields, _ := value.(map[string]any)
 	apiVersion, ok := fields[cmp.Or(f.Keys.APIVersion, "apiVersion")].(string)
 	if !ok || apiVersion == "" {
@@ -52,13 +52,13 @@ func (f *Field) readAPIVersion(value any) (*reference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiVersion %q is none", clip(apiVersion))
 	}
-	return f.named(fields, &reference{groups: []string{gv.Group}, versions: []string{gv.Version}}), nil
+	return f.named(fields, &naming{groups: []string{gv.Group}, versions: []string{gv.Version}}), nil
 }
 
-func (f *Field) readGroupVersion(value any) (*reference, error) {
+func (f *Field) readGroupVersion(value any) (*naming, error) {
 	fields, _ := value.(map[string]any)
 	group, version := fields[cmp.Or(f.Keys.Group, "group")], fields[cmp.Or(f.Keys.Version, "version")]
-	r := &reference{groups: textsOf(group), versions: textsOf(version), resources: textsOf(fields[cmp.Or(f.Keys.Resource, "resource")])}
+	r := &naming{groups: textsOf(group), versions: textsOf(version), resources: textsOf(fields[cmp.Or(f.Keys.Resource, "resource")])}
 	_, r.list = version.([]any)
 	if f.Keys.CRD != "" {
 		r.crd = text(fields[f.Keys.CRD])
@@ -72,7 +72,7 @@ func (f *Field) readGroupVersion(value any) (*reference, error) {
 }
 
 // named adds the kind and the name beside a version.
-func (f *Field) named(fields map[string]any, r *reference) *reference {
+func (f *Field) named(fields map[string]any, r *naming) *naming {
 	kinds := textsOf(fields[cmp.Or(f.Keys.Kind, "kind")])
 	if len(kinds) == 1 {
 		r.kind = kinds[0]
@@ -86,15 +86,15 @@ func (f *Field) named(fields map[string]any, r *reference) *reference {
 
 // readGroupVersionKind reads group/version/Kind and version/Kind, each perhaps with a subresource behind it, as Kyverno does
 // (pkg/utils/kube/kind.go, ParseKindSelector). A text without a version names none.
-func readGroupVersionKind(value any) (*reference, error) {
+func readGroupVersionKind(value any) (*naming, error) {
 	parts := strings.Split(text(value), "/")
 	switch {
 	case len(parts) >= 3 && !isVersion(parts[0]):
 		kind, _, _ := strings.Cut(parts[2], ".")
-		return &reference{groups: parts[:1], versions: parts[1:2], kind: strings.Trim(kind, anything)}, nil
+		return &naming{groups: parts[:1], versions: parts[1:2], kind: strings.Trim(kind, anything)}, nil
 	case len(parts) >= 2 && isVersion(parts[0]):
 		kind, _, _ := strings.Cut(parts[1], ".")
-		return &reference{groups: []string{anything}, versions: parts[:1], kind: strings.Trim(kind, anything)}, nil
+		return &naming{groups: []string{anything}, versions: parts[:1], kind: strings.Trim(kind, anything)}, nil
 	default:
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func isVersion(text string) bool {
 
 // readInventory reads an id as github.com/fluxcd/cli-utils/pkg/object writes it: the name may have underscores, the rest has
 // none.
-func (f *Field) readInventory(value any) (*reference, error) {
+func (f *Field) readInventory(value any) (*naming, error) {
 	fields, _ := value.(map[string]any)
 	id, version := text(fields["id"]), text(fields["v"])
 	namespace, rest, ok := strings.Cut(id, "_")
@@ -121,7 +121,7 @@ func (f *Field) readInventory(value any) (*reference, error) {
 	if last < 0 {
 		return nil, fmt.Errorf("%q is not of the form namespace_name_group_kind", clip(id))
 	}
-	return &reference{groups: []string{rest[last+1:]}, versions: []string{version}, kind: kind, namespace: namespace, name: strings.ReplaceAll(rest[:last], "__", ":")}, nil
+	return &naming{groups: []string{rest[last+1:]}, versions: []string{version}, kind: kind, namespace: namespace, name: strings.ReplaceAll(rest[:last], "__", ":")}, nil
 }
 
 // textsOf is a text, or the texts of a list.
@@ -139,31 +139,31 @@ func textsOf(value any) (all []string) {
 	return all
 }
 
-// names are the leaving versions of a target that a reference names. They are covered if a version that stays is named beside
+// names are the leaving versions of a target that are named. They are covered if a version that stays is named beside
 // them, so that nothing stops.
-func (r *reference) names(t *Target) (versions []string, covered bool) {
-	if !slices.Contains(r.groups, t.Group) && !slices.Contains(r.groups, anything) || !t.isKind(r.kind) || !t.isResource(r.resources) || r.crd != "" && r.crd != t.CRD {
+func (n *naming) names(t *Target) (versions []string, covered bool) {
+	if !slices.Contains(n.groups, t.Group) && !slices.Contains(n.groups, anything) || !t.isKind(n.kind) || !t.isResource(n.resources) || n.crd != "" && n.crd != t.CRD {
 		return nil, false
 	}
-	if slices.Contains(r.groups, anything) && r.kind == "" && len(r.resources) == 0 {
+	if slices.Contains(n.groups, anything) && n.kind == "" && len(n.resources) == 0 {
 		return nil, false // a rule about everything is not about this CRD
 	}
-	for _, version := range r.versions {
+	for _, version := range n.versions {
 		if t.leaves(version) {
 			versions = append(versions, version)
 		}
-		covered = covered || r.list && (version == anything || slices.Contains(t.Staying, version))
+		covered = covered || n.list && (version == anything || slices.Contains(t.Staying, version))
 	}
 	return versions, covered
 }
 
 // what is the object that is named, for people, for example "Widget garden/rose".
-func (r *reference) what() string {
-	name := r.name
-	if r.namespace != "" && name != "" {
-		name = r.namespace + "/" + name
+func (n *naming) what() string {
+	name := n.name
+	if n.namespace != "" && name != "" {
+		name = n.namespace + "/" + name
 	}
-	return strings.TrimSpace(r.kind + " " + name)
+	return strings.TrimSpace(n.kind + " " + name)
 }
 
 // clip keeps what is told of a value short.

@@ -9,7 +9,7 @@ import (
 // Survey collects what is found in all objects of a cluster.
 type Survey struct {
 	walker *Walker
-	// most is how many findings are kept of each place, CRD and version; the others are counted. 0: all.
+	// most is how many references are kept of each place, CRD and version; the others are counted. 0: all.
 	most     int
 	all      Batch
 	looked   []lookedAt
@@ -42,24 +42,24 @@ func NewSurvey(w *Walker, most int) *Survey {
 // Batch is what was found in the objects of one resource. A list that starts anew begins a new one.
 type Batch struct {
 	counts map[about]int64
-	kept   map[about][]Finding
+	kept   map[about][]Reference
 }
 
-// about is what findings have in common.
+// about is what references have in common.
 type about struct {
 	place, crd, version string
 	state               State
 	effect              Effect
 }
 
-func newBatch() Batch { return Batch{counts: map[about]int64{}, kept: map[about][]Finding{}} }
+func newBatch() Batch { return Batch{counts: map[about]int64{}, kept: map[about][]Reference{}} }
 
 // NewBatch begins a resource.
 func (s *Survey) NewBatch() Batch { return newBatch() }
 
-// Add keeps findings, or counts them.
-func (s *Survey) Add(b Batch, findings []Finding) {
-	for _, f := range findings {
+// Add keeps references, or counts them.
+func (s *Survey) Add(b Batch, references []Reference) {
+	for _, f := range references {
 		key := about{f.Place, f.CRD, f.Version, f.State, f.Effect}
 		b.counts[key]++
 		if s.most == 0 || len(b.kept[key]) < s.most {
@@ -131,7 +131,7 @@ type Report struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Group are the findings of one effect at one place.
+// Group are the references of one effect at one place.
 type Group struct {
 	Effect Effect `json:"effect,omitempty"`
 	// Place is empty for what no declared place has.
@@ -143,9 +143,9 @@ type Group struct {
 	Evidence    []string `json:"evidence,omitempty"`
 	CRD         string   `json:"crd,omitempty"`
 	Version     string   `json:"version,omitempty"`
-	// Count is how many fields there are; Findings may be fewer.
-	Count    int64     `json:"count"`
-	Findings []Finding `json:"findings"`
+	// Count is how many fields there are; References may be fewer.
+	Count      int64       `json:"count"`
+	References []Reference `json:"references"`
 }
 
 // Looked is whether a place was looked at.
@@ -175,7 +175,7 @@ const (
 
 // Report ends the survey.
 func (s *Survey) Report() Report {
-	r := Report{Targets: s.walker.targets, NotLooked: s.unlooked, Verdict: NoneFound}
+	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}, Verdict: NoneFound}
 	r.Found, r.Unknown, r.Possible = s.groups(Found), s.groups(Unknown), s.groups(Possible)
 	unread := false
 	for i := range s.walker.places {
@@ -194,20 +194,20 @@ func (s *Survey) Report() Report {
 	return r
 }
 
-// groups are the findings of a state, the worst first.
+// groups are the references of a state, the worst first.
 func (s *Survey) groups(state State) []Group {
 	groups := []Group{}
 	for key, n := range s.all.counts {
 		if key.state != state {
 			continue
 		}
-		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, Findings: s.all.kept[key]}
+		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, References: s.all.kept[key]}
 		for i := range s.walker.places {
 			if p := &s.walker.places[i]; p.Name == key.place {
 				g.Title, g.Consequence, g.Clears, g.Mend, g.Evidence = p.Title, p.Consequence, p.Clears, p.Mend, p.Evidence
 			}
 		}
-		slices.SortFunc(g.Findings, func(a, b Finding) int {
+		slices.SortFunc(g.References, func(a, b Reference) int {
 			return cmp.Or(cmp.Compare(a.Object.Resource, b.Object.Resource), cmp.Compare(a.Object.Namespace, b.Object.Namespace),
 				cmp.Compare(a.Object.Name, b.Object.Name), cmp.Compare(a.Path, b.Path))
 		})

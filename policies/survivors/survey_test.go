@@ -11,36 +11,36 @@ func resource(name string) Resource {
 	return Resource{GroupResource: schema.ParseGroupResource(name)}
 }
 
-// surveyed is a survey in which resources were looked at, and these findings made.
-func surveyed(most int, looked []string, findings ...Finding) *Survey {
+// surveyed is a survey in which resources were looked at, and these references made.
+func surveyed(most int, looked []string, references ...Reference) *Survey {
 	s := NewSurvey(NewWalker(Embedded(), []Target{targets[""]}), most)
 	for i, name := range looked {
 		b := s.NewBatch()
 		if i == 0 {
-			s.Add(b, findings)
+			s.Add(b, references)
 		}
 		s.Looked(resource(name), 10, b)
 	}
 	return s
 }
 
-func found(effect Effect, state State) Finding {
-	return Finding{Place: "owner-references", State: state, Effect: effect, CRD: "widgets.example.com", Version: "v1alpha1", Object: ObjectRef{Resource: "pods", Name: "x"}}
+func found(effect Effect, state State) Reference {
+	return Reference{Place: "owner-references", State: state, Effect: effect, CRD: "widgets.example.com", Version: "v1alpha1", Object: ObjectRef{Resource: "pods", Name: "x"}}
 }
 
 func TestTheVerdict(t *testing.T) {
 	for name, c := range map[string]struct {
-		findings []Finding
-		after    func(*Survey)
-		want     Verdict
+		references []Reference
+		after      func(*Survey)
+		want       Verdict
 	}{
 		"nothing is found":                              {want: NoneFound},
-		"what is cosmetic does not matter":              {findings: []Finding{found(Cosmetic, Found)}, want: NoneFound},
-		"nor does what is possible":                     {findings: []Finding{{State: Possible}, found(LosesData, Possible)}, want: NoneFound},
-		"something is found":                            {findings: []Finding{found(BreaksAtNextWrite, Found)}, want: StillNamed},
-		"a payload is not known":                        {findings: []Finding{found(BreaksAtUse, Unknown)}, want: NotKnown},
-		"a cosmetic one does not matter":                {findings: []Finding{found(Cosmetic, Unknown)}, want: NoneFound},
-		"what is found is found, whatever is not known": {findings: []Finding{found(BreaksAtUse, Unknown), found(LosesData, Found)}, want: StillNamed},
+		"what is cosmetic does not matter":              {references: []Reference{found(Cosmetic, Found)}, want: NoneFound},
+		"nor does what is possible":                     {references: []Reference{{State: Possible}, found(LosesData, Possible)}, want: NoneFound},
+		"something is found":                            {references: []Reference{found(BreaksAtNextWrite, Found)}, want: StillNamed},
+		"a payload is not known":                        {references: []Reference{found(BreaksAtUse, Unknown)}, want: NotKnown},
+		"a cosmetic one does not matter":                {references: []Reference{found(Cosmetic, Unknown)}, want: NoneFound},
+		"what is found is found, whatever is not known": {references: []Reference{found(BreaksAtUse, Unknown), found(LosesData, Found)}, want: StillNamed},
 		"a resource may not be listed": {after: func(s *Survey) {
 			s.NotLooked(resource("leases.coordination.k8s.io"), "it needs list", s.NewBatch())
 		}, want: NotKnown},
@@ -48,7 +48,7 @@ func TestTheVerdict(t *testing.T) {
 		"a group does not answer": {after: func(s *Survey) { s.Unseen("example.org", "it does not answer") }, want: NotKnown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := surveyed(0, []string{"pods"}, c.findings...)
+			s := surveyed(0, []string{"pods"}, c.references...)
 			if c.after != nil {
 				c.after(s)
 			}
@@ -59,7 +59,7 @@ func TestTheVerdict(t *testing.T) {
 
 func TestTheWorstComesFirst(t *testing.T) {
 	g := NewWithT(t)
-	var all []Finding
+	var all []Reference
 	for _, effect := range []Effect{BreaksAtUse, Cosmetic, LosesData, StopsSilently, BreaksAtNextWrite, BreaksAtRemoval} {
 		all = append(all, found(effect, Found))
 	}
@@ -75,14 +75,14 @@ func TestTheWorstComesFirst(t *testing.T) {
 
 func TestAllAreCountedAndSomeAreKept(t *testing.T) {
 	g := NewWithT(t)
-	var all []Finding
+	var all []Reference
 	for range 7 {
 		all = append(all, found(LosesData, Found))
 	}
 	for most, kept := range map[int]int{0: 7, 3: 3, 10: 7} {
 		group := surveyed(most, []string{"pods"}, all...).Report().Found[0]
 		g.Expect(group.Count).To(BeEquivalentTo(7))
-		g.Expect(group.Findings).To(HaveLen(kept))
+		g.Expect(group.References).To(HaveLen(kept))
 	}
 }
 

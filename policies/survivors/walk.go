@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Finding is one field of one object that names a leaving version, or may.
-type Finding struct {
+// Reference is one field of one object that names a leaving version, or may.
+type Reference struct {
 	// Place is the name of the place, empty if no declared place has the field.
 	Place string `json:"place,omitempty"`
 	State State  `json:"state"`
@@ -27,7 +27,7 @@ type Finding struct {
 	Why string `json:"why,omitempty"`
 }
 
-// State is how sure a finding is. The set is closed.
+// State is how sure a reference is. The set is closed.
 type State string
 
 const (
@@ -90,8 +90,8 @@ func (p *Place) holdsGroup(group string) bool {
 // Places are those where the targets can lie.
 func (w *Walker) Places() []Place { return w.places }
 
-// At are the places that objects of a resource have.
-func (w *Walker) At(r Resource) []*Place {
+// PlacesOf are the places that objects of a resource have.
+func (w *Walker) PlacesOf(r Resource) []*Place {
 	if known, ok := w.byResource[r.GroupResource]; ok {
 		return known
 	}
@@ -117,7 +117,7 @@ const (
 // NeedOf tells what is to be read of an object, by its metadata.
 func (w *Walker) NeedOf(r Resource, content Content) Need {
 	m := metadataOf(content)
-	for _, p := range w.At(r) {
+	for _, p := range w.PlacesOf(r) {
 		if !p.Metadata && p.applies(m) {
 			return Whole
 		}
@@ -128,7 +128,7 @@ func (w *Walker) NeedOf(r Resource, content Content) Need {
 // NeedOfAll tells what is to be read of all objects of a resource: Whole if they have a place that metadata are not enough for
 // and that does not depend on the metadata. Where it does, NeedOf tells it for each object.
 func (w *Walker) NeedOfAll(r Resource) Need {
-	for _, p := range w.At(r) {
+	for _, p := range w.PlacesOf(r) {
 		if !p.Metadata && len(p.When) == 0 {
 			return Whole
 		}
@@ -138,36 +138,36 @@ func (w *Walker) NeedOfAll(r Resource) Need {
 
 // Walk reads one object at all its places, and then everything else in it. Of an object of which there are only the metadata, it
 // looks at the places that need no more.
-func (w *Walker) Walk(r Resource, content Content, need Need) []Finding {
+func (w *Walker) Walk(r Resource, content Content, need Need) []Reference {
 	m := metadataOf(content)
 	v := &visit{Walker: w, metadata: m, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, answered: map[string]bool{}}
-	for _, p := range w.At(r) {
+	for _, p := range w.PlacesOf(r) {
 		switch {
 		case need != Whole && !p.Metadata:
 		case p.excludes(m):
-			v.pass(p, content)
+			v.skip(p, content)
 		case p.applies(m):
 			v.place(p, content)
 		}
 	}
-	v.everythingElse(content)
-	return v.findings
+	v.undeclared(content)
+	return v.references
 }
 
 // visit is the walk through one object.
 type visit struct {
 	*Walker
 	*metadata
-	object   ObjectRef
-	findings []Finding
+	object     ObjectRef
+	references []Reference
 	// seen are the paths that declared places are about, with all that lies below.
 	seen []string
 	// answered are the mappings that they have read as references, to whatever.
 	answered map[string]bool
 }
 
-// pass leaves out the fields of an object that the place is declared not to apply to.
-func (v *visit) pass(p *Place, content Content) {
+// skip leaves out the fields of an object that the place is declared not to apply to.
+func (v *visit) skip(p *Place, content Content) {
 	for i := range p.Fields {
 		for at := range p.Fields[i].path.values("", content) {
 			v.seen = append(v.seen, at)
@@ -193,7 +193,7 @@ func (v *visit) place(p *Place, content Content) {
 
 // present is the object itself.
 func (v *visit) present(p *Place) {
-	v.findings = append(v.findings, Finding{Place: p.Name, State: Possible, Effect: p.Effect, Object: v.object, Path: "metadata.name", Why: p.Consequence})
+	v.references = append(v.references, Reference{Place: p.Name, State: Possible, Effect: p.Effect, Object: v.object, Path: "metadata.name", Why: p.Consequence})
 }
 
 // unpack takes off one packing after the other.
@@ -244,7 +244,7 @@ func (v *visit) whole(p *Place, f *Field, at string, value any) {
 	apiVersion, kind := text(fields["apiVersion"]), text(fields["kind"])
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	meta, _ := fields["metadata"].(map[string]any)
-	r := &reference{groups: []string{gv.Group}, versions: []string{gv.Version}, kind: kind, namespace: text(meta["namespace"]), name: text(meta["name"])}
+	r := &naming{groups: []string{gv.Group}, versions: []string{gv.Version}, kind: kind, namespace: text(meta["namespace"]), name: text(meta["name"])}
 	switch {
 	case err == nil && apiVersion != "" && (kind != "" || v.isNamed(r)):
 		v.refers(p, f, at, r)
@@ -265,8 +265,8 @@ func (v *visit) items(p *Place, f *Field, at string, items []any) {
 	}
 }
 
-// isNamed tells whether a reference names a leaving version.
-func (v *visit) isNamed(r *reference) bool {
+// isNamed tells whether a leaving version is named.
+func (v *visit) isNamed(r *naming) bool {
 	return slices.ContainsFunc(v.targets, func(t Target) bool {
 		versions, _ := r.names(&t)
 		return len(versions) > 0
@@ -282,11 +282,11 @@ func (v *visit) byLabels(p *Place, f *Field, at string) bool {
 	if version == "" || kind == "" {
 		return false
 	}
-	v.refers(p, f, at, &reference{groups: p.Groups, versions: []string{version}, kind: kind, name: v.labels[f.Payload.Name]})
+	v.refers(p, f, at, &naming{groups: p.Groups, versions: []string{version}, kind: kind, name: v.labels[f.Payload.Name]})
 	return true
 }
 
-func (v *visit) refers(p *Place, f *Field, at string, r *reference) {
+func (v *visit) refers(p *Place, f *Field, at string, r *naming) {
 	for i := range v.targets {
 		t := &v.targets[i]
 		versions, covered := r.names(t)
@@ -295,23 +295,23 @@ func (v *visit) refers(p *Place, f *Field, at string, r *reference) {
 			effect, why = Cosmetic, "a version that stays is named beside it"
 		}
 		for _, version := range versions {
-			v.found(Finding{Place: p.Name, State: Found, Effect: effect, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), Why: why})
+			v.found(Reference{Place: p.Name, State: Found, Effect: effect, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), Why: why})
 		}
 	}
 }
 
-// found keeps a finding, unless another field of the place has led there.
-func (v *visit) found(f Finding) {
+// found keeps a reference, unless another field of the place has led there.
+func (v *visit) found(f Reference) {
 	v.seen = append(v.seen, f.Path)
-	same := func(other Finding) bool {
+	same := func(other Reference) bool {
 		return other.Place == f.Place && other.Path == f.Path && other.CRD == f.CRD && other.Version == f.Version
 	}
-	if !slices.ContainsFunc(v.findings, same) {
-		v.findings = append(v.findings, f)
+	if !slices.ContainsFunc(v.references, same) {
+		v.references = append(v.references, f)
 	}
 }
 
 func (v *visit) unknown(p *Place, f *Field, at string, err error) {
 	v.seen = append(v.seen, at)
-	v.findings = append(v.findings, Finding{Place: p.Name, State: Unknown, Effect: p.effectOf(f), Object: v.object, Path: at, Why: err.Error()})
+	v.references = append(v.references, Reference{Place: p.Name, State: Unknown, Effect: p.effectOf(f), Object: v.object, Path: at, Why: err.Error()})
 }

@@ -75,7 +75,7 @@ Exit codes:
   moult survivors widgets.example.com --places ./places
 
   # the objects that would lose data, for a program
-  moult survivors -o json | jq '.found[] | select(.effect == "losesData") | .findings[].object'`),
+  moult survivors -o json | jq '.found[] | select(.effect == "losesData") | .references[].object'`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE: func(c *cobra.Command, names []string) error {
 			return answer(c.Context(), s.run(c.Context(), words.Distinct(names)))

@@ -59,10 +59,10 @@ func (s *command) group(what string, g survivors.Group) {
 	if g.CRD != "" {
 		fmt.Fprintf(s.Out, "%s%s %s of %s\n", indent, words.Count(g.Count, "field")+" "+words.Agree(g.Count, "names", "name"), g.Version, g.CRD)
 	}
-	for _, f := range g.Findings {
+	for _, f := range g.References {
 		fmt.Fprintf(s.Out, "%s%s\n", indent, strings.Join(parts(f), "  "))
 	}
-	if more := g.Count - int64(len(g.Findings)); more > 0 {
+	if more := g.Count - int64(len(g.References)); more > 0 {
 		fmt.Fprintf(s.Out, "%sand %d more; --limit 0 names all\n", indent, more)
 	}
 	if g.Consequence != "" {
@@ -75,8 +75,8 @@ func (s *command) group(what string, g survivors.Group) {
 
 const indent = "         "
 
-// parts are a finding in columns.
-func parts(f survivors.Finding) []string {
+// parts are a reference in columns.
+func parts(f survivors.Reference) []string {
 	all := []string{f.Object.String(), f.Path}
 	if f.Names != "" {
 		all = append(all, f.Names)

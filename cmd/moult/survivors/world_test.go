@@ -91,11 +91,11 @@ func (w *world) report(args ...string) (survivors.Report, int) {
 	return report, got.Code
 }
 
-// at are the findings at one place.
-func at(groups []survivors.Group, place string) (found []survivors.Finding) {
+// at are the references at one place.
+func at(groups []survivors.Group, place string) (found []survivors.Reference) {
 	for _, g := range groups {
 		if g.Place == place {
-			found = append(found, g.Findings...)
+			found = append(found, g.References...)
 		}
 	}
 	return found

@@ -13,32 +13,32 @@ const (
 	shortest = 16
 )
 
-// everythingElse looks at each value that no declared place has read: texts that are group/version, and mappings that have the
+// undeclared looks at each value that no declared place has read: texts that are group/version, and mappings that have the
 // group and the version side by side.
-func (v *visit) everythingElse(content Content) {
+func (v *visit) undeclared(content Content) {
 	budget := mostUnpacked
 	for at, value := range children("", content) {
 		switch at {
 		case "apiVersion", "kind": // the object's own, and not what it is stored at
 		case "metadata":
-			v.metadataElse(value, &budget)
+			v.undeclaredMetadata(value, &budget)
 		default:
-			v.elsewhere(at, value, "", 0, &budget)
+			v.descend(at, value, "", 0, &budget)
 		}
 	}
 }
 
-// metadataElse leaves managedFields to Moult's own survey.
-func (v *visit) metadataElse(value any, budget *int) {
+// undeclaredMetadata leaves managedFields to Moult's own survey.
+func (v *visit) undeclaredMetadata(value any, budget *int) {
 	for at, value := range children("metadata", value) {
 		if at != "metadata.managedFields" {
-			v.elsewhere(at, value, "", 0, budget)
+			v.descend(at, value, "", 0, budget)
 		}
 	}
 }
 
-// elsewhere looks at a value and all below it. The kind is the one beside it, if there is one.
-func (v *visit) elsewhere(at string, value any, kind string, packed int, budget *int) {
+// descend looks at a value and all below it. The kind is the one beside it, if there is one.
+func (v *visit) descend(at string, value any, kind string, packed int, budget *int) {
 	if slices.ContainsFunc(v.seen, func(seen string) bool { return isBelow(at, seen) }) {
 		return
 	}
@@ -52,12 +52,12 @@ func (v *visit) elsewhere(at string, value any, kind string, packed int, budget 
 		kind := text(value["kind"])
 		for where, item := range children(at, value) {
 			if _, isText := item.(string); !isText || !v.answered[at] {
-				v.elsewhere(where, item, kind, packed, budget)
+				v.descend(where, item, kind, packed, budget)
 			}
 		}
 	case []any:
 		for where, item := range children(at, value) {
-			v.elsewhere(where, item, "", packed, budget)
+			v.descend(where, item, "", packed, budget)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (v *visit) packed(at, s string, packed int, budget *int) {
 		if documents, ok := inside.(stream); ok {
 			inside = []any(documents)
 		}
-		v.elsewhere(at+"|"+word, inside, "", packed, budget)
+		v.descend(at+"|"+word, inside, "", packed, budget)
 		return true
 	}
 	trimmed := strings.TrimSpace(s)
@@ -156,7 +156,7 @@ func (v *visit) sideBySide(at string, fields map[string]any) {
 }
 
 func (v *visit) possible(at string, t *Target, version, kind string) {
-	v.findings = append(v.findings, Finding{
+	v.references = append(v.references, Reference{
 		State: Possible, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: kind, Why: "no place is known here",
 	})
 }
