@@ -54,7 +54,7 @@ func (o ObjectRef) String() string {
 	return o.Resource + " " + o.Namespace + "/" + o.Name
 }
 
-// Walker reads objects for versions that are to leave.
+// Walker reads objects for versions that are to leave. It is for one goroutine.
 type Walker struct {
 	places  []Place
 	targets []Target

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,6 +21,15 @@ func stashes(t testing.TB, packing string) Place {
 	places, err := Load(fstest.MapFS{"ours.yaml": {Data: []byte(content + "convert: crd\n")}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return places[0]
+}
+
+// aliases is a document of a few hundred bytes that stands for billions of values.
+func aliases() string {
+	document := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		document += fmt.Sprintf("a%d: &a%[1]d [%s]\n", i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
+	}
+	return document
 }
 
 var ours = Resource{GroupResource: schema.GroupResource{Group: "example.org", Resource: "ours"}}
@@ -43,6 +53,7 @@ func TestAPayloadThatCannotBeReadIsUnknown(t *testing.T) {
 		"no JSON":                         {"json", "{", "it cannot be unpacked by json"},
 		"a document that is no YAML":      {"yaml", "a: 1\n---\n{", "it cannot be unpacked by yaml"},
 		"a document of many megabytes":    {"yaml", "a: " + strings.Repeat("x", mostDocument), "larger than what is looked at"},
+		"aliases that multiply":           {"yaml", aliases(), "it cannot be unpacked by yaml"},
 		"no text":                         {"json", int64(3), "it is no text"},
 		"no object":                       {"json", "3", "it is no object"},
 		"no kind":                         {"json", `{"apiVersion":"","spec":"e30="}`, "the copy has no kind"},
