@@ -20,6 +20,8 @@ type naming struct {
 	namespace, name string
 	// list is true for rules, which may name several versions: if one of them stays, the rule goes on matching.
 	list bool
+	// beside are the versions of the other rules that are the same but for them.
+	beside []string
 }
 
 // any is what rules write for every group or version.
@@ -152,9 +154,9 @@ func (n *naming) names(t *Target) (versions []string, covered bool) {
 		if t.leaves(version) {
 			versions = append(versions, version)
 		}
-		covered = covered || n.list && (version == anything || slices.Contains(t.Staying, version))
 	}
-	return versions, covered
+	stays := func(version string) bool { return version == anything || slices.Contains(t.Staying, version) }
+	return versions, n.list && slices.ContainsFunc(slices.Concat(n.versions, n.beside), stays)
 }
 
 // what is the object that is named, for people, for example "Widget garden/rose".

@@ -25,7 +25,7 @@ func stashes(t testing.TB, packing string) Place {
 
 // aliases is a document of a few hundred bytes that stands for billions of values.
 func aliases() string {
-	document := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	document := "a0: &a0 [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
 	for i := range 9 {
 		document += fmt.Sprintf("a%d: &a%[1]d [%s]\n", i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", "))
 	}
