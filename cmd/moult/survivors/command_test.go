@@ -244,6 +244,16 @@ loses data  owner-references: ownerReferences
 	w.Expect(got.Out).To(HaveSuffix("\nfound: 4 fields that matter; backups, Git and other clusters were not looked at\n"))
 }
 
+func TestWhoInterruptsGetsNoAnswer(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got := w.RunContext(ctx, "survivors", w.CRD.Name)
+	w.Expect(got.Code).To(Equal(cli.ExitInterrupted))
+	w.Expect(got.Out).To(BeEmpty())
+	w.Expect(got.ErrOut).To(Equal("moult: interrupted\n"))
+}
+
 func TestWhatIsNoQuestionHasNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {

@@ -22,13 +22,13 @@ func (s *command) print(report survivors.Report) error {
 	}
 	fmt.Fprintln(s.Out)
 	for _, g := range report.Found {
-		s.group(g.Effect.String(), g)
+		s.group(g.Effect.String(), words.Agree(g.Count, "names", "name"), g)
 	}
 	for _, g := range report.Unknown {
-		s.group("not known", g)
+		s.group("not known", "may name", g)
 	}
 	for _, g := range report.Possible {
-		s.group("possible", g)
+		s.group("possible", "may name", g)
 	}
 	s.notLooked(report.NotLooked)
 	s.looked(report)
@@ -53,11 +53,11 @@ func subject(t survivors.Target) string {
 	return t.CRD
 }
 
-// group tells the fields of a place, and what to do about them.
-func (s *command) group(what string, g survivors.Group) {
+// group tells the fields of a place, what they do, and what to do about them.
+func (s *command) group(what, do string, g survivors.Group) {
 	fmt.Fprintf(s.Out, "%s  %s\n", what, strings.TrimPrefix(g.Place+": "+g.Title, ": "))
 	if g.CRD != "" {
-		fmt.Fprintf(s.Out, "%s%s %s of %s\n", indent, words.Count(g.Count, "field")+" "+words.Agree(g.Count, "names", "name"), g.Version, g.CRD)
+		fmt.Fprintf(s.Out, "%s%s %s %s of %s\n", indent, words.Count(g.Count, "field"), do, g.Version, g.CRD)
 	}
 	for _, f := range g.References {
 		fmt.Fprintf(s.Out, "%s%s\n", indent, strings.Join(parts(f), "  "))
