@@ -166,6 +166,9 @@ func outliving(parent context.Context, timeout time.Duration) (context.Context, 
 // path is the resource's collection, or one object in it if the key has a name.
 func (r *resource) path(key types.NamespacedName) []string {
 	p := []string{"apis", r.gvr.Group, r.gvr.Version}
+	if r.gvr.Group == "" {
+		p = []string{"api", r.gvr.Version}
+	}
 	if key.Namespace != "" {
 		p = append(p, "namespaces", key.Namespace)
 	}

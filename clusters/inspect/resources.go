@@ -1,0 +1,65 @@
+package inspect
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+// listed is a resource of which objects can be listed, at the version that the API server prefers.
+type listed struct {
+	survivors.Resource
+	at schema.GroupVersionResource
+}
+
+// permission is what lists or reads its objects.
+func (l listed) permission(verb string) string {
+	if l.Group == "" {
+		return fmt.Sprintf("%s on %s", verb, l.Resource.Resource)
+	}
+	return fmt.Sprintf("%s on %s in %s", verb, l.Resource.Resource, l.Group)
+}
+
+// resources are all of which objects are stored and can be listed, sorted, and why those of some groups are not known.
+func (c *Cluster) resources() (all []listed, unseen map[string]string, err error) {
+	found, err := c.discovery.ServerPreferredResources()
+	partly := (*discovery.ErrGroupDiscoveryFailed)(nil)
+	switch {
+	case errors.As(err, &partly):
+		unseen = map[string]string{}
+		for gv, err := range partly.Groups {
+			unseen[gv.Group] = fmt.Sprintf("the resources of %s are not known: %s", gv, plain(err))
+		}
+	case err != nil:
+		return nil, nil, err
+	}
+	for _, group := range found {
+		gv, err := schema.ParseGroupVersion(group.GroupVersion)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range group.APIResources {
+			if r := &group.APIResources[i]; isStored(gv, r) {
+				at := gv.WithResource(r.Name)
+				all = append(all, listed{Resource: survivors.Resource{GroupResource: at.GroupResource(), Categories: r.Categories}, at: at})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(a.String(), b.String()) })
+	return all, unseen, nil
+}
+
+// isStored tells resources whose objects can be listed and are stored. Some are computed when they are asked for, and the
+// Events of events.k8s.io are those of the core group.
+func isStored(gv schema.GroupVersion, r *metav1.APIResource) bool {
+	computed := strings.HasSuffix(gv.Group, "metrics.k8s.io") || gv.Group == "" && r.Name == "componentstatuses" || gv.Group == "events.k8s.io"
+	return !computed && slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/")
+}

@@ -1,0 +1,113 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+// LeavingVersions tells which versions of the named CRDs, or without names of those that a label selector selects, are to
+// leave: those that are asked for, else what survivors.TargetOf says. The note is about VersionRemovals that could not be read.
+func (c *Cluster) LeavingVersions(ctx context.Context, names []string, selector string, asked []string) (targets []survivors.Target, note string, err error) {
+	var removals []v1alpha1.VersionRemoval
+	if len(asked) == 0 {
+		known := c.gates(ctx, names)
+		if removals = known.Value; known.Not != "" {
+			note = known.Not + "; so all versions but the storage version are looked for"
+		}
+	}
+	for crd, err := range c.ReadCRDs(ctx, names, selector) {
+		if err != nil {
+			return nil, "", err
+		}
+		targets = append(targets, survivors.TargetOf(crd, asked, removals))
+	}
+	return targets, note, ctx.Err()
+}
+
+// SurvivorSearch says what to look for, and how far.
+type SurvivorSearch struct {
+	Targets []survivors.Target
+	Places  []survivors.Place
+	// Secrets reads Secrets, too.
+	Secrets bool
+	// Everything reads all objects whole, for what lies at no known place.
+	Everything bool
+	// Most is how many findings are kept of each place, CRD and version. 0: all.
+	Most int
+	// PageSize is how many objects are listed at a time where their metadata are enough. Default: 500.
+	PageSize int64
+	// Tell is called after each page of objects, with the resource for the CRD. Default: nobody is told.
+	Tell func(Progress)
+}
+
+func (s SurvivorSearch) withDefaults() SurvivorSearch {
+	if s.PageSize == 0 {
+		s.PageSize = defaultPageSize
+	}
+	if s.Tell == nil {
+		s.Tell = func(Progress) {}
+	}
+	return s
+}
+
+// wholePerPage bounds memory where objects are read whole: each may be more than 1 MiB.
+const wholePerPage = 20
+
+// Survivors looks through all objects of the cluster for versions that are to leave: one list for each resource, a page at a
+// time, and of most resources only the metadata. What may not be read, or cannot be, is told in the report; it is an error only
+// if the API server does not tell which resources there are.
+func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivors.Report, error) {
+	walker := survivors.NewWalker(search.Places, search.Targets)
+	s := &scan{Cluster: c, SurvivorSearch: search.withDefaults(), walker: walker, survey: survivors.NewSurvey(walker, search.Most)}
+	if len(walker.Places()) == 0 {
+		return s.survey.Report(), nil
+	}
+	resources, unseen, err := c.resources()
+	if err != nil {
+		return survivors.Report{}, err
+	}
+	for group, why := range unseen {
+		s.survey.Unseen(group, why)
+	}
+	for _, r := range resources {
+		if r.String() == string(survivors.Secrets) && !s.Secrets {
+			s.survey.LeftOut(r.Resource, "Secrets are read only with --secrets")
+			continue
+		}
+		s.look(ctx, r)
+		if ctx.Err() != nil {
+			return survivors.Report{}, ctx.Err()
+		}
+	}
+	return s.survey.Report(), nil
+}
+
+// scan is one look through the cluster.
+type scan struct {
+	*Cluster
+	SurvivorSearch
+
+	walker *survivors.Walker
+	survey *survivors.Survey
+}
+
+// look reads all objects of a resource.
+func (s *scan) look(ctx context.Context, r listed) {
+	o := &objectScan{scan: s, listed: r}
+	o.restart()
+	read := o.readMetadata
+	if s.Everything || s.walker.NeedOfAll(r.Resource) == survivors.Whole {
+		read = o.readWhole
+	}
+	switch err := read(ctx); {
+	case err != nil && !gone(err):
+		s.survey.NotLooked(r.Resource, unread(err, r.String(), r.permission("list")), o.batch)
+	case o.failure != nil:
+		s.survey.NotLooked(r.Resource, unread(o.failure, fmt.Sprintf("%d of the objects of %s", o.failures, r), r.permission("get")), o.batch)
+	default:
+		s.survey.Looked(r.Resource, o.n, o.batch)
+	}
+}

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+// objectScan is the look through the objects of one resource.
+type objectScan struct {
+	*scan
+	listed
+
+	n     int64
+	batch survivors.Batch
+	// failures counts objects that could be listed and not read, and failure is the first of them.
+	failures int
+	failure  error
+}
+
+// restart forgets what was found: the list begins anew.
+func (o *objectScan) restart() {
+	o.n, o.batch, o.failures, o.failure = 0, o.survey.NewBatch(), 0, nil
+}
+
+// readMetadata lists the metadata of all objects, and reads those whole of which a place needs it.
+func (o *objectScan) readMetadata(ctx context.Context) error {
+	list := o.objects.Resource(o.at).List
+	return o.pages(ctx, metav1.ListOptions{Limit: o.PageSize}, o.restart, func(asked context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := list(asked, opts)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			o.metadata(ctx, &page.Items[i])
+		}
+		o.tell(page.RemainingItemCount)
+		return page.Continue, ctx.Err()
+	})
+}
+
+func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMetadata) {
+	content := survivors.OfMetadata(&item.ObjectMeta)
+	if o.walker.NeedOf(o.Resource, content) != survivors.Whole {
+		o.walk(content, survivors.OnlyMetadata)
+		return
+	}
+	var whole *unstructured.Unstructured
+	err := o.patiently(ctx, func(ctx context.Context) (err error) {
+		whole, err = o.dynamic.Resource(o.at).Namespace(item.Namespace).Get(ctx, item.Name, metav1.GetOptions{})
+		return err
+	})
+	switch {
+	case err == nil:
+		o.walk(whole.Object, survivors.Whole)
+	case gone(err): // deleted since
+	default:
+		o.walk(content, survivors.OnlyMetadata)
+		if o.failures++; o.failure == nil {
+			o.failure = err
+		}
+	}
+}
+
+// readWhole lists all objects as they are.
+func (o *objectScan) readWhole(ctx context.Context) error {
+	list := o.dynamic.Resource(o.at).List
+	return o.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, o.restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := list(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			o.walk(page.Items[i].Object, survivors.Whole)
+		}
+		o.tell(page.GetRemainingItemCount())
+		return page.GetContinue(), nil
+	})
+}
+
+func (o *objectScan) walk(content survivors.Content, need survivors.Need) {
+	o.n++
+	o.survey.Add(o.batch, o.walker.Walk(o.Resource, content, need))
+}
+
+func (o *objectScan) tell(remaining *int64) {
+	total := o.n
+	if remaining != nil {
+		total += *remaining
+	}
+	if total > o.PageSize { // most resources have few objects
+		o.Tell(Progress{CRD: o.Resource.String(), Done: o.n, Total: total})
+	}
+}
+
+// gone tells that an object or a resource is not there any more.
+func gone(err error) bool { return apierrors.IsNotFound(err) }

@@ -1,0 +1,143 @@
+package inspect
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+// referring installs the world's CRD, whose objects refer to one at v1alpha1 as their owner.
+func (w *world) referring(n int) {
+	w.t.Helper()
+	owner := map[string]any{"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "name": "rose", "uid": "1"}
+	running.Install(w.t, cp, w.widgets().Storage("v1").Build()).Create(n, builders.Each(func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(o.Object, []any{owner}, "metadata", "ownerReferences")
+	}))
+}
+
+// survive looks for what names v1alpha1 of the world's CRD.
+func (w *world) survive(cfg *rest.Config, search SurvivorSearch) survivors.Report {
+	w.t.Helper()
+	c, err := Connect(cfg)
+	w.Expect(err).NotTo(HaveOccurred())
+	c.clock = hasty{}
+	search.Places, search.PageSize = survivors.Embedded(), 7
+	search.Targets, _, err = c.LeavingVersions(w.t.Context(), []string{w.GR.String()}, "", []string{"v1alpha1"})
+	w.Expect(err).NotTo(HaveOccurred())
+	report, err := c.Survivors(w.t.Context(), search)
+	w.Expect(err).NotTo(HaveOccurred())
+	return report
+}
+
+// owned are the references of the world's own objects, among those of other tests that run beside it.
+func (w *world) owned(report survivors.Report) (n int64) {
+	for _, g := range report.Found {
+		if g.Place == "owner-references" && g.CRD == w.GR.String() {
+			n += g.Count
+		}
+	}
+	return n
+}
+
+func TestEachResourceIsListedOnceAndAPageAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.referring(30)
+	var mu sync.Mutex
+	begun, pages := map[string]int{}, 0
+	cfg := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		query, whole := req.URL.Query(), !strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadataList")
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case req.Method != http.MethodGet:
+			return nil, fmt.Errorf("the search writes: %s %s", req.Method, req.URL)
+		case strings.HasSuffix(req.URL.Path, "/secrets"):
+			return nil, fmt.Errorf("the search reads Secrets: %s", req.URL)
+		case query.Get("limit") == "": // discovery, or one object
+		case w.isObjects(req) && (whole || query.Get("limit") != "7"):
+			return nil, fmt.Errorf("objects are listed at once, or whole: %s %s", req.URL, req.Header)
+		case w.isObjects(req):
+			pages++
+		}
+		if query.Get("limit") != "" && query.Get("continue") == "" {
+			begun[req.URL.Path]++
+		}
+		return next.RoundTrip(req)
+	})
+	var told []Progress
+	report := w.survive(cfg, SurvivorSearch{Tell: func(p Progress) { told = append(told, p) }})
+	w.Expect(w.owned(report)).To(BeEquivalentTo(30))
+	w.Expect(pages).To(Equal(5))
+	w.Expect(told).To(ContainElement(Progress{CRD: w.GR.String(), Done: 14, Total: 30}))
+	w.Expect(begun).To(HaveKeyWithValue("/api/v1/pods", 1))
+	w.Expect(begun).To(HaveKeyWithValue("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", 1))
+	for path, n := range begun {
+		w.Expect(n).To(Equal(1), path)
+	}
+}
+
+func TestFaultsAreUnknownAndNothingIsCountedTwice(t *testing.T) {
+	w := newWorld(t)
+	w.referring(30)
+	for name, c := range map[string]struct {
+		cfg   *rest.Config
+		known bool
+	}{
+		"a list expires and says how to go on": {failing(w.isObjects, 3, 1, "Expired", 410, "a token"), true},
+		"a list expires and has to start anew": {failing(w.isObjects, 3, 1, "Expired", 410, ""), true},
+		"the API server is busy for a while":   {failing(w.isObjects, 2, 2, "TooManyRequests", 429, ""), true},
+		"a list that always expires":           {failing(w.isObjects, 1, 1000, "Expired", 410, ""), false},
+		"an error":                             {failing(w.isObjects, 2, 1000, "InternalError", 500, ""), false},
+		"the resource has gone since":          {failing(w.isObjects, 1, 1000, "NotFound", 404, ""), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			report := w.survive(c.cfg, SurvivorSearch{})
+			unread := ContainElement(And(HaveField("Resource", w.GR.String()), HaveField("Why", ContainSubstring("fault"))))
+			if !c.known {
+				g.Expect(report.NotLooked).To(unread)
+				g.Expect(report.Verdict).NotTo(Equal(survivors.NoneFound))
+				return
+			}
+			g.Expect(report.NotLooked).NotTo(unread)
+			if !strings.Contains(name, "gone") {
+				g.Expect(w.owned(report)).To(BeEquivalentTo(30))
+			}
+		})
+	}
+}
+
+func TestEverythingIsReadWholeOnDemand(t *testing.T) {
+	w := newWorld(t)
+	w.install(w.widgets(), 1)
+	objects := running.WitnessOf(t, cp, w.GR).Objects("v1")
+	list, err := objects.List(t.Context(), metav1.ListOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	rose := &list.Items[0]
+	w.Expect(unstructured.SetNestedField(rose.Object, w.GR.Group+"/v1alpha1", "spec", "color")).To(Succeed())
+	_, err = objects.Update(t.Context(), rose, metav1.UpdateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	possible := func(report survivors.Report) (paths []string) {
+		for _, g := range report.Possible {
+			for _, r := range g.References {
+				if r.Object.Resource == w.GR.String() {
+					paths = append(paths, r.Path)
+				}
+			}
+		}
+		return paths
+	}
+	w.Expect(possible(w.survive(cp.Config, SurvivorSearch{}))).To(BeEmpty())
+	w.Expect(possible(w.survive(cp.Config, SurvivorSearch{Everything: true}))).To(Equal([]string{"spec.color"}))
+}

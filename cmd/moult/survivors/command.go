@@ -1,0 +1,180 @@
+// Package survivors is `moult survivors`: what still names the versions that are to leave.
+package survivors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// The exit codes beyond 0, for nothing found.
+const (
+	exitFound    = 1
+	exitNotKnown = 2
+	exitNoAnswer = 3
+)
+
+// command is what a person wants to be looked for.
+type command struct {
+	*cli.Factory
+	output     string
+	versions   []string
+	places     string
+	secrets    bool
+	everything bool
+	limit      int
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	s := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "survivors [CRD...]",
+		Short: "Find what still names the versions that are to leave a CRD",
+		Long: `Look through the cluster for other objects that name the versions of the named CRDs
+that are to leave, or of all CRDs that are opted in. Nothing is written.
+
+Every stored object can be at the new version, and a removal can still break the
+cluster: the garbage collector deletes what an owner reference at the old version
+belongs to, webhooks and policies stop matching, stashed copies cannot be read.
+The answer has the worst first, each with the object, the field, what happens, and
+how to mend it. docs/survivors.md has all places that are looked at.
+
+The versions are those of --version; else those that VersionRemovals of the CRD name;
+else all but the storage version, which are those that could be removed. --version may
+name one that has left already.
+
+Read-only rights are enough: list on all resources, of most of which only the metadata
+are read. What may not be read is not known, and never taken for none. Secrets hold
+Helm's releases; they are read only with --secrets, and nothing of them is kept or told
+but the names in references. Backups, Git and other clusters are never looked at.
+
+Exit codes:
+  0    nothing names the versions, in what was looked at
+  1    something does, with an effect worse than cosmetic
+  2    not known: nothing was found, and something could not be looked at
+  3    no answer: wrong arguments, no cluster, no such CRD, CRDs cannot be read
+  130  interrupted`,
+		Example: f.Example(`  # all opted-in CRDs
+  moult survivors
+
+  # before v1alpha1 is removed, with Helm's releases
+  moult survivors widgets.example.com --version v1alpha1 --secrets
+
+  # with places of one's own
+  moult survivors widgets.example.com --places ./places
+
+  # the objects that would lose data, for a program
+  moult survivors -o json | jq '.found[] | select(.effect == "losesData") | .references[].object'`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE: func(c *cobra.Command, names []string) error {
+			return answer(c.Context(), s.run(c.Context(), words.Distinct(names)))
+		},
+	}
+	c.Flags().StringSliceVar(&s.versions, "version", nil, "versions that are to leave; may be given several times")
+	c.Flags().BoolVar(&s.secrets, "secrets", false, "read Secrets, too")
+	c.Flags().BoolVar(&s.everything, "everything", false, "read all objects whole, for what lies at no known place; slow")
+	c.Flags().StringVar(&s.places, "places", "", "folder with places of one's own, one in each file that ends in .yaml")
+	c.Flags().IntVar(&s.limit, "limit", 100, "most fields that are named of each place, CRD and version; all are counted; 0 for all")
+	output.AddFlag(c, &s.output)
+	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
+	_ = c.MarkFlagDirname("places")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	return c
+}
+
+// answer tells errors from answers, by the exit code.
+func answer(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || errors.As(err, new(cli.Ended)) {
+		return err
+	}
+	return cli.Ended{Code: exitNoAnswer, Err: err}
+}
+
+func (s *command) run(ctx context.Context, names []string) error {
+	if err := s.validate(names); err != nil {
+		return err
+	}
+	places, err := s.allPlaces()
+	if err != nil {
+		return err
+	}
+	cluster, err := s.Cluster()
+	if err != nil {
+		return err
+	}
+	targets, note, err := cluster.LeavingVersions(ctx, names, s.Selector(), s.versions)
+	if err != nil {
+		return cli.ReadError(err)
+	}
+	if len(targets) == 0 {
+		return fmt.Errorf("no CRD carries the label %s; name the CRDs to look for", s.Selector())
+	}
+	report, err := cluster.Survivors(ctx, inspect.SurvivorSearch{
+		Targets: targets, Places: places, Secrets: s.secrets, Everything: s.everything, Most: s.limit, Tell: progress.NewObjects(s.ErrOut).Tell,
+	})
+	if err != nil {
+		return cli.ReadError(err)
+	}
+	report.Targets = targets
+	if note != "" {
+		report.Notes = append(report.Notes, note)
+	}
+	if err := s.print(report); err != nil {
+		return err
+	}
+	return ending(report)
+}
+
+func (s *command) validate(names []string) error {
+	if err := output.CheckFormat(s.output); err != nil {
+		return err
+	}
+	if s.limit < 0 {
+		return fmt.Errorf("--limit %d is below 0; 0 is for all", s.limit)
+	}
+	if len(s.versions) > 0 && len(names) == 0 {
+		return errors.New("--version is about CRDs that are named; name at least one")
+	}
+	return nil
+}
+
+// allPlaces are those that Moult knows, and the person's own.
+func (s *command) allPlaces() ([]survivors.Place, error) {
+	places := survivors.Embedded()
+	if s.places == "" {
+		return places, nil
+	}
+	own, err := survivors.Load(os.DirFS(s.places))
+	if err == nil {
+		places, err = survivors.Join(places, own)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--places %s: %w", s.places, err)
+	}
+	return places, nil
+}
+
+// ending is the exit code of a report.
+func ending(report survivors.Report) error {
+	switch report.Verdict {
+	case survivors.StillNamed:
+		return cli.Ended{Code: exitFound}
+	case survivors.NotKnown:
+		return cli.Ended{Code: exitNotKnown}
+	case survivors.NoneFound:
+	}
+	return nil
+}

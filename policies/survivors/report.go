@@ -1,0 +1,169 @@
+package survivors
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Verdict is the answer in a word. The set is closed.
+type Verdict string
+
+const (
+	// StillNamed: some place names a leaving version, and that matters.
+	StillNamed Verdict = "found"
+	// NoneFound: all that was asked for was looked at, and nothing that matters names one.
+	NoneFound Verdict = "none"
+	// NotKnown: nothing was found, and not all could be looked at.
+	NotKnown Verdict = "unknown"
+)
+
+// Report is what a survey has found.
+type Report struct {
+	Verdict Verdict  `json:"verdict"`
+	Targets []Target `json:"targets"`
+	// Found are the places that name a leaving version, the worst effect first.
+	Found []Group `json:"found"`
+	// Unknown are the places of which that is not known in some objects.
+	Unknown []Group `json:"unknown"`
+	// Possible is what looks as if it named one.
+	Possible []Group `json:"possible"`
+	// NotLooked are the resources that were not read.
+	NotLooked []NotLooked `json:"notLooked"`
+	// Places are all that the versions can lie at, and whether they were looked at.
+	Places []Looked `json:"places"`
+	// Notes are what else a person should know.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Group are the references of one effect at one place.
+type Group struct {
+	Effect Effect `json:"effect,omitempty"`
+	// Place is empty for what no declared place has.
+	Place       string   `json:"place,omitempty"`
+	Title       string   `json:"title"`
+	Consequence string   `json:"consequence,omitempty"`
+	Clears      Clearer  `json:"clears,omitempty"`
+	Mend        string   `json:"mend,omitempty"`
+	Evidence    []string `json:"evidence,omitempty"`
+	CRD         string   `json:"crd,omitempty"`
+	Version     string   `json:"version,omitempty"`
+	// Count is how many fields there are; References may be fewer.
+	Count      int64       `json:"count"`
+	References []Reference `json:"references"`
+}
+
+// Looked is whether a place was looked at.
+type Looked struct {
+	Place   string  `json:"place"`
+	Effect  Effect  `json:"effect"`
+	Outcome Outcome `json:"outcome"`
+	// Objects is how many objects were read of the resources that have the place.
+	Objects int64 `json:"objects"`
+	// Not are the resources that were not.
+	Not []string `json:"not,omitempty"`
+}
+
+// Outcome is what became of looking at a place. The set is closed.
+type Outcome string
+
+const (
+	// LookedAt: at all objects that have it.
+	LookedAt Outcome = "lookedAt"
+	// InPart: some resources could not be read, or were left out.
+	InPart Outcome = "inPart"
+	// NotLookedAt: none could be read.
+	NotLookedAt Outcome = "notLookedAt"
+	// NotThere: the cluster has no such resource.
+	NotThere Outcome = "notThere"
+)
+
+// Report ends the survey.
+func (s *Survey) Report() Report {
+	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}, Verdict: NoneFound}
+	r.Found, r.Unknown, r.Possible = s.groups(Found), s.groups(Unknown), s.groups(Possible)
+	unread := false
+	for i := range s.walker.places {
+		p := &s.walker.places[i]
+		looked, failed := s.lookedAt(p)
+		r.Places = append(r.Places, looked)
+		unread = unread || failed && p.Effect != Cosmetic
+	}
+	matters := func(g Group) bool { return g.Effect != Cosmetic }
+	switch {
+	case slices.ContainsFunc(r.Found, matters):
+		r.Verdict = StillNamed
+	case unread, slices.ContainsFunc(r.Unknown, matters):
+		r.Verdict = NotKnown
+	}
+	return r
+}
+
+// groups are the references of a state, the worst first.
+func (s *Survey) groups(state State) []Group {
+	groups := []Group{}
+	for key, n := range s.all.counts {
+		if key.state != state {
+			continue
+		}
+		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, References: s.all.kept[key]}
+		for i := range s.walker.places {
+			if p := &s.walker.places[i]; p.Name == key.place {
+				g.Title, g.Consequence, g.Clears, g.Mend, g.Evidence = p.Title, p.Consequence, p.Clears, p.Mend, p.Evidence
+			}
+		}
+		slices.SortFunc(g.References, func(a, b Reference) int {
+			return cmp.Or(cmp.Compare(a.Object.Resource, b.Object.Resource), cmp.Compare(a.Object.Namespace, b.Object.Namespace),
+				cmp.Compare(a.Object.Name, b.Object.Name), cmp.Compare(a.Path, b.Path))
+		})
+		groups = append(groups, g)
+	}
+	slices.SortFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(a.Effect.weight(), b.Effect.weight()), cmp.Compare(a.Place, b.Place), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Version, b.Version))
+	})
+	return groups
+}
+
+// weight orders effects, the worst first and what is none last.
+func (e Effect) weight() int {
+	if i := slices.Index(Effects, e); i >= 0 {
+		return i
+	}
+	return len(Effects)
+}
+
+// lookedAt tells whether a place was looked at, and whether something of it could not be.
+func (s *Survey) lookedAt(p *Place) (looked Looked, failed bool) {
+	looked = Looked{Place: p.Name, Effect: p.Effect, Outcome: NotThere}
+	for _, l := range s.looked {
+		if p.In(l.Resource) {
+			looked.Objects += l.objects
+			looked.Outcome = LookedAt
+		}
+	}
+	for _, not := range s.unlooked {
+		if not.at.Resource != "" && !p.In(not.at) {
+			continue
+		}
+		if not.at.Resource == "" && !slices.Contains(p.Resources, All) && !p.inGroup(not.Resource) {
+			continue
+		}
+		looked.Not = append(looked.Not, not.Resource)
+		failed = failed || !not.LeftOut
+		if looked.Outcome != LookedAt && looked.Outcome != InPart {
+			looked.Outcome = NotLookedAt
+		} else {
+			looked.Outcome = InPart
+		}
+	}
+	return looked, failed
+}
+
+// inGroup tells whether the place may be in a group whose resources are not known, written as *.<group>.
+func (p *Place) inGroup(of string) bool {
+	return slices.ContainsFunc(p.Resources, func(s Selector) bool {
+		_, group, _ := strings.Cut(string(s), ".")
+		_, unseen, _ := strings.Cut(of, ".")
+		return matches(group, unseen) || strings.HasPrefix(string(s), category)
+	})
+}

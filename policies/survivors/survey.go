@@ -1,0 +1,98 @@
+package survivors
+
+import "slices"
+
+// Survey collects what is found in all objects of a cluster.
+type Survey struct {
+	walker *Walker
+	// most is how many references are kept of each place, CRD and version; the others are counted. 0: all.
+	most     int
+	all      Batch
+	looked   []lookedAt
+	unlooked []NotLooked
+}
+
+// lookedAt is a resource of which all objects were read.
+type lookedAt struct {
+	Resource
+	objects int64
+}
+
+// NotLooked is a resource, or a part of one, that was not read.
+type NotLooked struct {
+	// Resource is as in deployments.apps.
+	Resource string `json:"resource"`
+	// Why says why, and which permission is missing if that is why.
+	Why string `json:"why"`
+	// LeftOut is true if nobody asked for it; else it is unknown.
+	LeftOut bool `json:"leftOut,omitempty"`
+
+	at Resource
+}
+
+// NewSurvey begins with nothing looked at.
+func NewSurvey(w *Walker, most int) *Survey {
+	return &Survey{walker: w, most: most, all: newBatch()}
+}
+
+// Batch is what was found in the objects of one resource. A list that starts anew begins a new one.
+type Batch struct {
+	counts map[about]int64
+	kept   map[about][]Reference
+}
+
+// about is what references have in common.
+type about struct {
+	place, crd, version string
+	state               State
+	effect              Effect
+}
+
+func newBatch() Batch { return Batch{counts: map[about]int64{}, kept: map[about][]Reference{}} }
+
+// NewBatch begins a resource.
+func (s *Survey) NewBatch() Batch { return newBatch() }
+
+// Add keeps references, or counts them.
+func (s *Survey) Add(b Batch, references []Reference) {
+	for _, f := range references {
+		key := about{f.Place, f.CRD, f.Version, f.State, f.Effect}
+		b.counts[key]++
+		if s.most == 0 || len(b.kept[key]) < s.most {
+			b.kept[key] = append(b.kept[key], f)
+		}
+	}
+}
+
+// Looked ends a resource of which all objects were read.
+func (s *Survey) Looked(r Resource, objects int64, b Batch) {
+	s.looked = append(s.looked, lookedAt{r, objects})
+	s.merge(b)
+}
+
+// NotLooked ends a resource that could not be read, or not to the end. What was found until then counts.
+func (s *Survey) NotLooked(r Resource, why string, b Batch) {
+	s.unlooked = append(s.unlooked, NotLooked{Resource: r.String(), Why: why, at: r})
+	s.merge(b)
+}
+
+// LeftOut notes a resource that was not asked for.
+func (s *Survey) LeftOut(r Resource, why string) {
+	s.unlooked = append(s.unlooked, NotLooked{Resource: r.String(), Why: why, LeftOut: true, at: r})
+}
+
+// Unseen notes that which resources there are is not known in part.
+func (s *Survey) Unseen(group, why string) {
+	s.unlooked = append(s.unlooked, NotLooked{Resource: anything + "." + group, Why: why, at: Resource{}})
+}
+
+func (s *Survey) merge(b Batch) {
+	for key, n := range b.counts {
+		s.all.counts[key] += n
+		kept := slices.Concat(s.all.kept[key], b.kept[key])
+		if s.most > 0 && len(kept) > s.most {
+			kept = kept[:s.most]
+		}
+		s.all.kept[key] = kept
+	}
+}

@@ -1,0 +1,89 @@
+package survivors
+
+import (
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// Target is a CRD and its versions that are to leave, or have left.
+type Target struct {
+	// CRD is the name.
+	CRD string `json:"crd"`
+	// Group, Plural and Kinds are those of its objects and of lists of them.
+	Group  string   `json:"group"`
+	Plural string   `json:"plural"`
+	Kinds  []string `json:"kinds"`
+	// Leaving are the versions in question, and Staying all others that the CRD lists.
+	Leaving []string `json:"leaving"`
+	Staying []string `json:"staying"`
+	// From says who says that they leave.
+	From From `json:"from"`
+}
+
+// From is who says that versions leave. The set is closed.
+type From string
+
+const (
+	// Asked: a person has named them.
+	Asked From = "asked"
+	// Removals: VersionRemovals name them.
+	Removals From = "versionRemovals"
+	// NotStored: nobody has named any, so they are all but the storage version: those that could be removed.
+	NotStored From = "notStored"
+)
+
+// TargetOf tells which versions of a CRD are to leave: those that are asked for, else those that VersionRemovals name, else
+// all but the storage version. A version that is asked for need not be in the CRD: it may have left already.
+func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, removals []v1alpha1.VersionRemoval) Target {
+	names := crd.Spec.Names
+	t := Target{CRD: crd.Name, Group: crd.Spec.Group, Plural: names.Plural, Kinds: []string{names.Kind, names.ListKind}, Staying: []string{}}
+	t.Leaving, t.From = leavingOf(crd, asked, removals)
+	for _, version := range crds.Versions(crd) {
+		if !slices.Contains(t.Leaving, version) {
+			t.Staying = append(t.Staying, version)
+		}
+	}
+	return t
+}
+
+func leavingOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, removals []v1alpha1.VersionRemoval) ([]string, From) {
+	if len(asked) > 0 {
+		return words.Distinct(asked), Asked
+	}
+	var leaving []string
+	for i := range removals {
+		if removals[i].Spec.CRDName == crd.Name {
+			leaving = append(leaving, removals[i].Spec.Versions...)
+		}
+	}
+	if len(leaving) > 0 {
+		return words.Distinct(leaving), Removals
+	}
+	leaving = []string{}
+	for _, version := range crds.Versions(crd) {
+		if version != crds.StorageVersion(crd) {
+			leaving = append(leaving, version)
+		}
+	}
+	return leaving, NotStored
+}
+
+// isKind tells whether objects of a kind belong to the CRD. A kind that is not known may.
+func (t *Target) isKind(kind string) bool { return kind == "" || slices.Contains(t.Kinds, kind) }
+
+// isResource tells whether one of some resources, as rules write them, belongs to the CRD.
+func (t *Target) isResource(resources []string) bool {
+	return len(resources) == 0 || slices.ContainsFunc(resources, func(resource string) bool {
+		plural, _, _ := strings.Cut(resource, "/")
+		return plural == t.Plural || plural == "*"
+	})
+}
+
+// leaves tells whether a version is to leave.
+func (t *Target) leaves(version string) bool { return slices.Contains(t.Leaving, version) }

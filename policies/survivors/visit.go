@@ -1,0 +1,205 @@
+package survivors
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// visit is the walk through one object.
+type visit struct {
+	*Walker
+	*metadata
+	content    Content
+	object     ObjectRef
+	references []Reference
+	// seen are the paths that declared places are about, with all that lies below.
+	seen []string
+	// answered are the mappings that they have read as references, to whatever.
+	answered map[string]bool
+}
+
+// skip leaves out the fields of an object that the place is declared not to apply to.
+func (v *visit) skip(p *Place, content Content) {
+	for i := range p.Fields {
+		for at := range p.Fields[i].path.values("", content) {
+			v.seen = append(v.seen, at)
+		}
+	}
+}
+
+func (v *visit) place(p *Place, content Content) {
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		for at, value := range f.path.values("", content) {
+			if p.effectOf(f) == Cosmetic {
+				v.seen = append(v.seen, at) // nor does anything in it matter
+			}
+			if f.Shape == Presence {
+				v.present(p)
+				continue
+			}
+			v.unpack(p, f, at, value, f.packing)
+		}
+	}
+}
+
+// present is the object itself.
+func (v *visit) present(p *Place) {
+	v.references = append(v.references, Reference{Place: p.Name, State: Possible, Effect: p.Effect, Object: v.object, Path: "metadata.name", Why: p.Consequence})
+}
+
+// unpack takes off one packing after the other.
+func (v *visit) unpack(p *Place, f *Field, at string, value any, packing []step) {
+	if len(packing) == 0 {
+		v.read(p, f, at, value)
+		return
+	}
+	err := packing[0](at, value, func(at string, inside any) { v.unpack(p, f, at, inside, packing[1:]) })
+	if err != nil {
+		v.unknown(p, f, at, err)
+	}
+}
+
+func (v *visit) read(p *Place, f *Field, at string, value any) {
+	if f.Shape == Object {
+		v.whole(p, f, at, value)
+		return
+	}
+	fields, _ := value.(map[string]any)
+	for name, want := range f.Where {
+		if fmt.Sprint(fields[name]) != want {
+			return
+		}
+	}
+	r, err := f.read(value)
+	if err != nil {
+		v.unknown(p, f, at, err)
+		return
+	}
+	if r != nil {
+		v.answered[at] = true
+		if r.list {
+			r.beside = v.versionsBeside(f, at, fields)
+		}
+		v.refers(p, f, at, r)
+	}
+}
+
+// versionsBeside are those of rules in the same list that differ in their versions only: together they are one rule.
+func (v *visit) versionsBeside(f *Field, at string, rule map[string]any) (versions []string) {
+	if f.path[len(f.path)-1] != every {
+		return nil
+	}
+	key := cmp.Or(f.Keys.Version, "version")
+	for where, value := range f.path.values("", v.content) {
+		other, _ := value.(map[string]any)
+		if where != at && inSameList(where, at) && maps.EqualFunc(without(rule, key), without(other, key), reflect.DeepEqual) {
+			versions = append(versions, textsOf(other[key])...)
+		}
+	}
+	return versions
+}
+
+func without(fields map[string]any, key string) map[string]any {
+	rest := maps.Clone(fields)
+	delete(rest, key)
+	return rest
+}
+
+// inSameList tells whether two paths of items differ in the last index only.
+func inSameList(a, b string) bool {
+	return a[:strings.LastIndex(a, "[")] == b[:strings.LastIndex(b, "[")]
+}
+
+// whole reads a stashed copy, or a list of some.
+func (v *visit) whole(p *Place, f *Field, at string, value any) {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		if items, isList := value.([]any); isList {
+			v.items(p, f, at, items)
+			return
+		}
+		v.unknown(p, f, at, errors.New("it is no object"))
+		return
+	}
+	apiVersion, kind := text(fields["apiVersion"]), text(fields["kind"])
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	meta, _ := fields["metadata"].(map[string]any)
+	r := &naming{groups: []string{gv.Group}, versions: []string{gv.Version}, kind: kind, namespace: text(meta["namespace"]), name: text(meta["name"])}
+	switch {
+	case err == nil && apiVersion != "" && (kind != "" || v.isNamed(r)):
+		v.refers(p, f, at, r)
+	case v.byLabels(p, f, at):
+	case kind == "":
+		v.unknown(p, f, at, errors.New("the copy has no kind"))
+	default:
+		v.unknown(p, f, at, fmt.Errorf("the copy's apiVersion %q is none", clip(apiVersion)))
+	}
+	if items, isList := fields["items"].([]any); isList {
+		v.items(p, f, below(at, "items"), items)
+	}
+}
+
+func (v *visit) items(p *Place, f *Field, at string, items []any) {
+	for where, item := range children(at, items) {
+		v.whole(p, f, where, item)
+	}
+}
+
+// isNamed tells whether a leaving version is named.
+func (v *visit) isNamed(r *naming) bool {
+	return slices.ContainsFunc(v.targets, func(t Target) bool {
+		versions, _ := r.names(&t)
+		return len(versions) > 0
+	})
+}
+
+// byLabels reads what labels tell of a copy that does not tell it itself.
+func (v *visit) byLabels(p *Place, f *Field, at string) bool {
+	if f.Payload == nil {
+		return false
+	}
+	version, kind := v.labels[f.Payload.Version], v.labels[f.Payload.Kind]
+	if version == "" || kind == "" {
+		return false
+	}
+	v.refers(p, f, at, &naming{groups: p.Groups, versions: []string{version}, kind: kind, name: v.labels[f.Payload.Name]})
+	return true
+}
+
+func (v *visit) refers(p *Place, f *Field, at string, r *naming) {
+	for i := range v.targets {
+		t := &v.targets[i]
+		versions, covered := r.names(t)
+		effect, why := p.effectOf(f), ""
+		if covered && effect != Cosmetic {
+			effect, why = Cosmetic, "a version that stays is named beside it"
+		}
+		for _, version := range versions {
+			v.found(Reference{Place: p.Name, State: Found, Effect: effect, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), Why: why})
+		}
+	}
+}
+
+// found keeps a reference, unless another field of the place has led there.
+func (v *visit) found(f Reference) {
+	v.seen = append(v.seen, f.Path)
+	same := func(other Reference) bool {
+		return other.Place == f.Place && other.Path == f.Path && other.CRD == f.CRD && other.Version == f.Version
+	}
+	if !slices.ContainsFunc(v.references, same) {
+		v.references = append(v.references, f)
+	}
+}
+
+func (v *visit) unknown(p *Place, f *Field, at string, err error) {
+	v.seen = append(v.seen, at)
+	v.references = append(v.references, Reference{Place: p.Name, State: Unknown, Effect: p.effectOf(f), Object: v.object, Path: at, Why: err.Error()})
+}
