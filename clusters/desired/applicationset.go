@@ -46,6 +46,7 @@ func (f *follower) generated(p pointer) []*delivery.Unit {
 		if !f.seen[f.key(one)] {
 			f.seen[f.key(one)] = true
 			unit := f.unit(one)
+			unit.Set = set
 			addInput(unit, "what the generators of "+nameOf(p.by, p.parent)+" read", generatorsRead(set))
 			units = append(units, unit)
 		}

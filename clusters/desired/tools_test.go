@@ -228,6 +228,23 @@ func TestAnApplicationSetIsExpandedWithoutACluster(t *testing.T) {
 			cluster := followed(t, files{"entry/set.yaml": set(c.spec), "apps/a/x.yaml": configMap("in-a"), "apps/b/x.yaml": configMap("in-b"), "apps/.hidden/x.yaml": configMap("hidden")})
 			g.Expect(units(cluster)[1:]).To(Equal(c.want))
 			g.Expect(cluster.Units[1].By.At("spec", "source").String()).To(Equal("entry/set.yaml:4"))
+			for _, unit := range cluster.Units[1:] {
+				g.Expect(unit.Set != nil).To(Equal(unit.By.GetKind() == "Application"))
+			}
 		})
 	}
+}
+
+// The steps of an ApplicationSet go by the labels of its Applications.
+func TestTheApplicationsOfASetHaveTheirOwnLabels(t *testing.T) {
+	g := NewWithT(t)
+	cluster := followed(t, files{
+		"entry/set.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "set", "generators: [{list: {elements: [{name: a, env: dev}, {name: b, env: prod}]}}], template: {metadata: {name: '{{name}}', labels: {env: '{{env}}'}}, spec: {source: {path: 'apps/{{name}}'}}}"),
+		"apps/a/x.yaml":  configMap("in-a"), "apps/b/x.yaml": configMap("in-b"),
+	})
+	var labels []string
+	for _, unit := range cluster.Units[1:] {
+		labels = append(labels, unit.Name+": "+unit.By.GetLabels()["env"]+" of "+unit.Set.GetName())
+	}
+	g.Expect(labels).To(Equal([]string{"flux-system/a: dev of set", "flux-system/b: prod of set"}))
 }
