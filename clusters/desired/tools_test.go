@@ -221,6 +221,9 @@ func TestAnApplicationSetIsExpandedWithoutACluster(t *testing.T) {
 		"nothing":                  {"generators: [{git: {directories: [{path: none/*}]}}]" + template, []string{"argocd/set: (its generators give nothing in this repository)"}},
 		"no template":              {"generators: [{list: {elements: [{a: b}]}}]", []string{"argocd/set: (it has no template)"}},
 		"a patch":                  {"templatePatch: x, generators: [{list: {elements: [{a: b}]}}]" + template, []string{"argocd/set: (its Applications are patched by a template (spec.templatePatch))"}},
+		"a generator's template":   {"generators: [{list: {elements: [{a: b}], template: {metadata: {labels: {step: first}}}}}]" + template, []string{"argocd/set: (its generators have templates of their own)"}},
+		"folders with a template":  {"generators: [{git: {directories: [{path: apps/*}], template: {spec: {sources: []}}}}]" + template, []string{"argocd/set: (its generators have templates of their own)"}},
+		"an empty template":        {"generators: [{git: {directories: [{path: apps/a}], template: {metadata: {}, spec: {project: ''}}}}]" + template, []string{"argocd/a: in-a"}},
 		"a selector":               {"generators: [{selector: {}, list: {elements: [{a: b}]}}]" + template, []string{"argocd/set: (it selects what its generators give)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
