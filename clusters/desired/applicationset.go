@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,7 @@ func (f *follower) generated(p pointer) []*delivery.Unit {
 		if !f.seen[f.key(one)] {
 			f.seen[f.key(one)] = true
 			unit := f.unit(one)
+			unit.Set = set
 			addInput(unit, "what the generators of "+nameOf(p.by, p.parent)+" read", generatorsRead(set))
 			units = append(units, unit)
 		}
@@ -64,6 +66,8 @@ func (f *follower) parametersOf(set *delivery.Object) ([]parameters, error) {
 		switch {
 		case generator.Field("selector") != nil:
 			return nil, errors.New("it selects what its generators give")
+		case hasContent(generator.Field("list", "template")), hasContent(generator.Field("git", "template")):
+			return nil, errors.New("its generators have templates of their own")
 		case generator.Field("list", "elements") != nil:
 			for _, element := range generator.Entries("list", "elements") {
 				given := parameters{}
@@ -82,6 +86,18 @@ func (f *follower) parametersOf(set *delivery.Object) ([]parameters, error) {
 		return nil, errors.New("its generators give nothing in this repository")
 	}
 	return all, nil
+}
+
+// hasContent tells whether there is any text, number or list in a value. An ApplicationSet that was read from a cluster has
+// templates without any.
+func hasContent(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasContent)
+	case nil:
+		return false
+	}
+	return value != ""
 }
 
 // flatten names what is inside of maps by the way there, with dots.

@@ -221,6 +221,9 @@ func TestAnApplicationSetIsExpandedWithoutACluster(t *testing.T) {
 		"nothing":                  {"generators: [{git: {directories: [{path: none/*}]}}]" + template, []string{"argocd/set: (its generators give nothing in this repository)"}},
 		"no template":              {"generators: [{list: {elements: [{a: b}]}}]", []string{"argocd/set: (it has no template)"}},
 		"a patch":                  {"templatePatch: x, generators: [{list: {elements: [{a: b}]}}]" + template, []string{"argocd/set: (its Applications are patched by a template (spec.templatePatch))"}},
+		"a generator's template":   {"generators: [{list: {elements: [{a: b}], template: {metadata: {labels: {step: first}}}}}]" + template, []string{"argocd/set: (its generators have templates of their own)"}},
+		"folders with a template":  {"generators: [{git: {directories: [{path: apps/*}], template: {spec: {sources: []}}}}]" + template, []string{"argocd/set: (its generators have templates of their own)"}},
+		"an empty template":        {"generators: [{git: {directories: [{path: apps/a}], template: {metadata: {}, spec: {project: ''}}}}]" + template, []string{"argocd/a: in-a"}},
 		"a selector":               {"generators: [{selector: {}, list: {elements: [{a: b}]}}]" + template, []string{"argocd/set: (it selects what its generators give)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,6 +231,23 @@ func TestAnApplicationSetIsExpandedWithoutACluster(t *testing.T) {
 			cluster := followed(t, files{"entry/set.yaml": set(c.spec), "apps/a/x.yaml": configMap("in-a"), "apps/b/x.yaml": configMap("in-b"), "apps/.hidden/x.yaml": configMap("hidden")})
 			g.Expect(units(cluster)[1:]).To(Equal(c.want))
 			g.Expect(cluster.Units[1].By.At("spec", "source").String()).To(Equal("entry/set.yaml:4"))
+			for _, unit := range cluster.Units[1:] {
+				g.Expect(unit.Set != nil).To(Equal(unit.By.GetKind() == "Application"))
+			}
 		})
 	}
+}
+
+// The steps of an ApplicationSet go by the labels of its Applications.
+func TestTheApplicationsOfASetHaveTheirOwnLabels(t *testing.T) {
+	g := NewWithT(t)
+	cluster := followed(t, files{
+		"entry/set.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "set", "generators: [{list: {elements: [{name: a, env: dev}, {name: b, env: prod}]}}], template: {metadata: {name: '{{name}}', labels: {env: '{{env}}'}}, spec: {source: {path: 'apps/{{name}}'}}}"),
+		"apps/a/x.yaml":  configMap("in-a"), "apps/b/x.yaml": configMap("in-b"),
+	})
+	var labels []string
+	for _, unit := range cluster.Units[1:] {
+		labels = append(labels, unit.Name+": "+unit.By.GetLabels()["env"]+" of "+unit.Set.GetName())
+	}
+	g.Expect(labels).To(Equal([]string{"flux-system/a: dev of set", "flux-system/b: prod of set"}))
 }

@@ -41,6 +41,8 @@ type Unit struct {
 	Tool Tool
 	// By is the Kustomization, Application or HelmRelease, nil if Tool is empty. It may be part of the unit itself.
 	By *Object
+	// Set is the ApplicationSet that By comes from; nil if By is a manifest itself.
+	Set *Object
 	// Parent is the unit that holds By; nil for the entry point.
 	Parent *Unit
 	// Sources are By's, one for Flux.

@@ -33,7 +33,7 @@ func (m meaning) waiting(in InCluster) InCluster {
 		return in
 	}
 	action := "wait: the migration is running; then take another snapshot"
-	if m.gated() {
+	if m.sound() {
 		action = "wait: the migration is running. If merged now, the VersionRemoval holds the removal until the migration is done"
 	}
 	in.Blockers = []v1alpha1.Blocker{{Kind: in.Reason, Message: in.Sentence, Action: action}}

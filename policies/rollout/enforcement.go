@@ -14,7 +14,8 @@ const (
 	notHeldByParent
 	// ifHealthIsKnown: it is held only if Argo CD knows when an Application is healthy.
 	ifHealthIsKnown
-	// ifNoticed: it is held only if Argo CD notices in time that what was healthy before the commit is not any more.
+	// ifNoticed: it is held only if Argo CD notices in time that what was healthy before the commit is not any more, or, in the
+	// steps of a RollingSync, if it waits for steps at all.
 	ifNoticed
 	// atOtherCommit: it waits for the gate, but perhaps as it was at an earlier commit.
 	atOtherCommit
@@ -23,15 +24,15 @@ const (
 )
 
 // between is the best enforcement on the ways from a gate to a node, where each way is worth as much as its weakest edge; and
-// what weakens it, if an edge says so.
+// what weakens it, if an edge says so that is the weakest.
 func (o *order) between(from *node, gate *delivery.Object, to *node, applicationHealth bool) (best enforcement, why string) {
 	for best = enforced; best > notEarlier; best-- {
 		way := o.way(from, to, func(e edge, first bool) bool { return e.enforces(from, gate, first, applicationHealth) >= best })
 		if way == nil {
 			continue
 		}
-		for _, e := range way {
-			if e.unlocked != "" {
+		for i, e := range way {
+			if e.unlocked != "" && e.enforces(from, gate, i == 0, applicationHealth) == best {
 				why = e.unlocked
 			}
 		}
@@ -51,7 +52,7 @@ func (e edge) enforces(from *node, gate *delivery.Object, first, applicationHeal
 		return notHeldByParent
 	case e.kind == childHealth && !applicationHealth:
 		return ifHealthIsKnown
-	case e.kind == held && e.release == repointed:
+	case e.kind == held && e.release == repointed, e.kind == nextStep:
 		return ifNoticed
 	case e.unlocked != "":
 		return atOtherCommit
@@ -62,7 +63,7 @@ func (e edge) enforces(from *node, gate *delivery.Object, first, applicationHeal
 // watches tells whether the later node waits until a gate in the earlier one is open.
 func (e edge) watches(from *node, gate *delivery.Object) bool {
 	switch e.kind {
-	case nextWave:
+	case nextWave, nextStep:
 		return true
 	case dependency:
 		return checks(from.unit, gate)

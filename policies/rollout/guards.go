@@ -113,16 +113,21 @@ func gateNotHeldByParent(_ *situation, g guard) *finding.Finding {
 	return f
 }
 
-// gateMayBeMissed: an Application whose manifest changes is as healthy as it was until Argo CD has compared it again, and a
-// wave is over after two seconds (ARGOCD_SYNC_WAVE_DELAY) if all in it is healthy.
+// gateMayBeMissed: an Application that takes a commit is as healthy as it was until Argo CD has compared it again. A wave is
+// over after two seconds (ARGOCD_SYNC_WAVE_DELAY) if all in it is healthy, and a step of a RollingSync at once.
 func gateMayBeMissed(_ *situation, g guard) *finding.Finding {
 	to := g.crd.node.unit
-	return &finding.Finding{
+	f := &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("metadata", "name"),
-		Why: fmt.Sprintf("%s is in a later sync wave of %s than %s, with VersionRemoval %s, but that counts as healthy until Argo CD has compared it with the new commit: if this takes longer than the pause after a wave (2 s), nothing is waited for",
-			to.Name, to.Parent.Name, g.gate.unit.Name, g.gate.name()),
 		Mend: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
 	}
+	if g.why != "" {
+		f.Why = fmt.Sprintf("%s may not wait for VersionRemoval %s: %s", to.Name, g.gate.name(), g.why)
+		return f
+	}
+	f.Why = fmt.Sprintf("%s is in a later sync wave of %s than %s, with VersionRemoval %s, but that counts as healthy until Argo CD has compared it with the new commit: if this takes longer than the pause after a wave (2 s), nothing is waited for",
+		to.Name, to.Parent.Name, g.gate.unit.Name, g.gate.name())
+	return f
 }
 
 // gateAtOtherCommit: only Kustomizations of one source wait for one another at the same commit.

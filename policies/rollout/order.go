@@ -68,6 +68,9 @@ const (
 	held
 	// childHealth: an Application in the earlier wave of an app of apps is healthy, if Argo CD has been told what that is.
 	childHealth
+	// nextStep: an Application in the earlier step of a RollingSync is healthy, if Argo CD does steps, and if it has noticed
+	// what the commit does to that one.
+	nextStep
 )
 
 // order is what waits for what in a cluster.
@@ -105,6 +108,7 @@ func orderOf(base, c *delivery.Cluster) *order {
 	for i := range c.Units {
 		o.connect(base, c, c.Units[i])
 	}
+	o.connectSteps(base, c)
 	o.findCycles()
 	o.number()
 	return o

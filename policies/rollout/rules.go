@@ -22,7 +22,8 @@ const (
 	GateNotWaitedFor = "GateNotWaitedFor"
 	// GateNotHeldByParent: the CRD's unit follows its source by itself, and only its parent waits for the VersionRemoval.
 	GateNotHeldByParent = "GateNotHeldByParent"
-	// GateMayBeMissed: Argo CD may go on before it has noticed that the VersionRemoval's Application is not healthy.
+	// GateMayBeMissed: Argo CD may go on before it has noticed that the VersionRemoval's Application is not healthy, or be set
+	// up not to wait for the steps of a RollingSync.
 	GateMayBeMissed = "GateMayBeMissed"
 	// GateAtOtherCommit: the dependency may be ready at a commit that does not hold the VersionRemoval yet.
 	GateAtOtherCommit = "GateAtOtherCommit"

@@ -172,7 +172,7 @@ func matchBeginnings(want []string) OmegaMatcher {
 
 func allCases() map[string]ruleCase {
 	all := map[string]ruleCase{}
-	for _, some := range []map[string]ruleCase{ruleCases, toolCases, unseenCases} {
+	for _, some := range []map[string]ruleCase{ruleCases, stepCases, toolCases, unseenCases} {
 		for name, c := range some {
 			all[name] = c
 		}

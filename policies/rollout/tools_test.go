@@ -111,6 +111,9 @@ func TestStepsAreInTheOrderInWhichTheyAreApplied(t *testing.T) {
 			"1 argocd/crds wave 0, removal widgets.example.com v1alpha1", "1 entry, 3 others", "2 argocd/all wave 1, 1 others",
 			"3 argocd/gates wave -1, gate widgets/gone v1alpha1", "4 argocd/all wave 2, 1 others",
 		}},
+		"the steps of a RollingSync": {world: "steps", want: []string{
+			"1 entry, 5 others", "2 argocd/gates wave -1, gate widgets/gone v1alpha1", "3 argocd/crds wave 0, removal widgets.example.com v1alpha1",
+		}},
 		"a flip": {world: "Flux", base: storesOld, head: flipOnly, want: []string{
 			"1 entry, 2 others", "2 flux-system/gates", "3 flux-system/crds, flip widgets.example.com",
 		}},

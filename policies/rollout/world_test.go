@@ -131,6 +131,42 @@ spec: {source: {path: crds}}
 `
 )
 
+// inSteps are Applications as an ApplicationSet generates them. The label set is its name.
+const inSteps = `
+=== entry
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: two, namespace: argocd}
+spec:
+  strategy:
+    type: RollingSync
+    rollingSync:
+      steps:
+      - matchExpressions: [{key: step, operator: In, values: [first]}]
+      - matchExpressions: [{key: step, operator: In, values: [second]}]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: gates, namespace: argocd, labels: {set: two, step: first}}
+spec: {source: {path: gates}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: crds, namespace: argocd, labels: {set: two, step: second}}
+spec: {source: {path: crds}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm}
+data:
+  resource.customizations.health.moult.dev_VersionRemoval: return {}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cmd-params-cm}
+data: {controller.sync.timeout.seconds: "3600"}
+`
+
 // inAnApplication are Kustomizations that Argo CD applies wave by wave.
 const inAnApplication = `
 === entry
@@ -163,6 +199,10 @@ var worlds = map[string][2]string{
 	"app of apps": {
 		appOfApps + "=== argocd/gates\n=== argocd/crds" + crdBefore,
 		appOfApps + "=== argocd/gates" + theGate + "=== argocd/crds" + crdAfter,
+	},
+	"steps": {
+		inSteps + "=== argocd/gates\n=== argocd/crds" + crdBefore,
+		inSteps + "=== argocd/gates" + theGate + "=== argocd/crds" + crdAfter,
 	},
 	"Flux in Argo CD": {
 		inAnApplication + "=== flux-system/gates\n=== flux-system/crds" + crdBefore,
@@ -242,11 +282,22 @@ func wire(c *delivery.Cluster, u *delivery.Unit) {
 			}
 			u.By, u.Parent, u.Sources, u.Tool = object, around, delivery.SourcesOf(object), delivery.ToolOf(object)
 			u.Pinned = object.Text("spec", "source", "targetRevision")
+			u.Set = setOf(around, object)
 			for _, entry := range object.Entries("spec", "dependsOn") {
 				u.DependsOn = append(u.DependsOn, delivery.ReferenceOf(entry, u.By.GetNamespace()).String())
 			}
 		}
 	}
+}
+
+// setOf is the ApplicationSet that an Application is of, nil if it is of none.
+func setOf(around *delivery.Unit, application *delivery.Object) *delivery.Object {
+	for _, object := range around.Objects {
+		if object.GetKind() == "ApplicationSet" && object.GetName() == application.GetLabels()["set"] {
+			return object
+		}
+	}
+	return nil
 }
 
 func shapeOf(crd *delivery.Object) *crddiff.Shape {

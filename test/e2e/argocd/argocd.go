@@ -1,5 +1,6 @@
 // Package argocd runs the real Argo CD without its user interface: application controller and repo server as built by
-// `make e2e-tools`, and an in-process stand-in for Redis. Applications come from Git repositories on disk.
+// `make e2e-tools`, the ApplicationSet controller if a test asks for it, and an in-process stand-in for Redis.
+// Applications come from Git repositories on disk.
 //
 //	argo, err := argocd.Start(ctx, config, argocd.Options{LogDir: dir, Settings: healthChecks})
 //	defer argo.Stop()
@@ -42,9 +43,23 @@ type Options struct {
 	// more than cosmetics: its picture of the cluster lags by some 100 ms, and without a pause it may take the health
 	// that an object had before the sync for its health after it.
 	WaveDelay time.Duration
+	// ApplicationSets says whether the controller of ApplicationSets runs, and how.
+	ApplicationSets ApplicationSets
 	// LogDir is an existing folder for the servers' logs, appended to. Empty means a temporary one, removed by Stop.
 	LogDir string
 }
+
+// ApplicationSets says how the controller of ApplicationSets runs. The set is closed.
+type ApplicationSets int
+
+const (
+	// NoApplicationSets: it does not run, and nothing comes of an ApplicationSet.
+	NoApplicationSets ApplicationSets = iota
+	// AsInstalled: it runs as Argo CD's own manifests start it, which ignores the strategy of an ApplicationSet.
+	AsInstalled
+	// WithProgressiveSyncs: it runs with --enable-progressive-syncs, so that the strategy RollingSync counts.
+	WithProgressiveSyncs
+)
 
 // ArgoCD is a running Argo CD.
 type ArgoCD struct {
@@ -53,6 +68,8 @@ type ArgoCD struct {
 	redis      *redis
 	repoServer *process.Process
 	controller *process.Process
+	// applicationSets is nil unless a test asks for it.
+	applicationSets *process.Process
 }
 
 // Start installs Argo CD's CRDs and settings and starts its servers; ready in about 8 s. ctx limits the start only.
@@ -97,6 +114,7 @@ func (a *ArgoCD) kubeconfig() string { return filepath.Join(a.work, "kubeconfig"
 
 // Stop ends the servers and removes their working folders. What is in the control plane stays. It may be called often.
 func (a *ArgoCD) Stop() {
+	a.applicationSets.Stop()
 	a.controller.Stop()
 	a.repoServer.Stop()
 	a.redis.close()
@@ -106,9 +124,9 @@ func (a *ArgoCD) Stop() {
 	}
 }
 
-// LogTail is the last lines of both servers' logs, for a test that has failed.
+// LogTail is the last lines of the servers' logs, for a test that has failed.
 func (a *ArgoCD) LogTail(lines int) string {
-	return a.repoServer.Tail(lines) + a.controller.Tail(lines)
+	return a.repoServer.Tail(lines) + a.controller.Tail(lines) + a.applicationSets.Tail(lines)
 }
 
 // removeAll opens folders first: the repo server takes the right to list them even from itself.

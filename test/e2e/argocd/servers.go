@@ -3,7 +3,6 @@ package argocd
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +30,11 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 		return err
 	}
 	repoAddress := process.Loopback(ports[0])
-	repoServer, controller, err := a.programs(argocd)
+	repoServer, err := a.program(argocd, "argocd-repo-server")
+	if err != nil {
+		return err
+	}
+	controller, err := a.program(argocd, "argocd-application-controller")
 	if err != nil {
 		return err
 	}
@@ -64,15 +67,50 @@ func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool,
 		return err
 	}
 	health := fmt.Sprintf("http://%s/healthz", process.Loopback(ports[2]))
-	return a.controller.Await(ctx, "it is healthy", process.Answering(health))
+	if err := a.controller.Await(ctx, "it is healthy", process.Answering(health)); err != nil {
+		return err
+	}
+	if options.ApplicationSets == NoApplicationSets {
+		return nil
+	}
+	return a.startApplicationSets(ctx, argocd, repoAddress, environment, options)
 }
 
-// programs are links to the one program, named as in Argo CD's image. By its name a program knows which server it is, and
+// startApplicationSets comes last: the controller of ApplicationSets asks the repo server for folders.
+func (a *ArgoCD) startApplicationSets(ctx context.Context, argocd tools.Tool, repoServer string, environment []string, options Options) error {
+	program, err := a.program(argocd, "argocd-applicationset-controller")
+	if err != nil {
+		return err
+	}
+	ports, err := process.FreePorts(3)
+	if err != nil {
+		return err
+	}
+	metrics := process.Loopback(ports[0])
+	a.applicationSets, err = process.Start(process.Command{
+		Name: "argocd-applicationset-controller",
+		Path: program,
+		Args: []string{
+			"--namespace=" + Namespace,
+			"--argocd-repo-server=" + repoServer, "--repo-server-plaintext",
+			"--metrics-addr=" + metrics, "--probe-addr=" + process.Loopback(ports[1]), "--webhook-addr=" + process.Loopback(ports[2]),
+			fmt.Sprintf("--enable-progressive-syncs=%t", options.ApplicationSets == WithProgressiveSyncs),
+			"--logformat=text",
+		},
+		Env:    append(environment, "ARGOCD_FAKE_IN_CLUSTER=true", "KUBECONFIG="+a.kubeconfig()),
+		LogDir: options.LogDir, Scratch: a.work,
+	})
+	if err != nil {
+		return err
+	}
+	return a.applicationSets.Await(ctx, "it listens", process.Listening(metrics))
+}
+
+// program is a link to the one program, named as in Argo CD's image. By its name a program knows which server it is, and
 // the API server whose an object is that was replaced: then Argo CD does not name its field manager.
-func (a *ArgoCD) programs(argocd tools.Tool) (repoServer, controller string, err error) {
-	repoServer = filepath.Join(a.work, "bin", "argocd-repo-server")
-	controller = filepath.Join(a.work, "bin", "argocd-application-controller")
-	return repoServer, controller, errors.Join(os.Symlink(argocd.Binary, repoServer), os.Symlink(argocd.Binary, controller))
+func (a *ArgoCD) program(argocd tools.Tool, name string) (string, error) {
+	link := filepath.Join(a.work, "bin", name)
+	return link, os.Symlink(argocd.Binary, link)
 }
 
 // environment makes the folders and programs the servers expect at fixed places in Argo CD's image.
