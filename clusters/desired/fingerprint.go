@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -113,7 +114,51 @@ func deciding(object *delivery.Object) map[string]any {
 		unstructured.RemoveNestedField(content, "spec", field)
 	}
 	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
+	if spec, ok := content["spec"].(map[string]any); ok && (isRelease(object) || object.Is("argoproj.io", "Application")) {
+		decidingValues(spec)
+	}
 	return content
+}
+
+// ofContainers are values that charts hand on to their containers and pods: what runs in them, how many, and where. They decide
+// about no CRD, as in a Deployment that is not of a chart.
+var ofContainers = []string{
+	"image", "images", "imagePullSecrets", "resources", "replicas", "replicaCount", "nodeSelector", "tolerations", "affinity",
+	"topologySpreadConstraints", "podAnnotations", "podLabels", "podSecurityContext", "securityContext", "priorityClassName",
+	"livenessProbe", "readinessProbe", "startupProbe", "terminationGracePeriodSeconds",
+}
+
+// decidingValues leaves values for containers out of the spec of a HelmRelease or an Application.
+func decidingValues(spec map[string]any) {
+	withoutContainers(spec["values"])
+	sources, _ := spec["sources"].([]any)
+	for _, one := range slices.Concat(sources, []any{spec["source"]}) {
+		source, _ := one.(map[string]any)
+		helm, _ := source["helm"].(map[string]any)
+		withoutContainers(helm["valuesObject"])
+		text, _ := helm["values"].(string)
+		if values, err := charts.ParseValues([]byte(text)); text != "" && err == nil {
+			withoutContainers(values)
+			helm["values"] = values
+		}
+	}
+}
+
+func withoutContainers(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			withoutContainers(item)
+		}
+	case map[string]any:
+		for key, item := range v {
+			if slices.Contains(ofContainers, key) {
+				delete(v, key)
+				continue
+			}
+			withoutContainers(item)
+		}
+	}
 }
 
 // references adds the objects of decisive kinds that a value names, wherever it does.

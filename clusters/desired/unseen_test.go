@@ -77,6 +77,11 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"entry/a.yaml": app("a", "sources: [{path: charts/c, helm: {valueFiles: [own.yaml, $here/env/one.yaml]}}, {ref: here}]"), "charts/c/Chart.yaml": "name: c\n",
 		"charts/c/own.yaml": "a: b", "env/one.yaml": "a: b", "env/two.yaml": "a: b",
 	}
+	given := "{image: {tag: '1'}, more: {resources: {x: 1}}, feature: {enabled: false}, list: [{replicas: 1, crds: none}]}"
+	giving := files{"entry/h.yaml": helm("chart: {spec: {chart: c}}, values: " + given)}
+	lending := files{"entry/a.yaml": app("a", "source: {chart: c, repoURL: x, targetRevision: 1.2.3, helm: {values: \""+given+"\"}}")}
+	objects := files{"entry/a.yaml": app("a", "sources: [{chart: c, repoURL: x, targetRevision: 1.2.3, helm: {valuesObject: "+given+"}}]")}
+	others := files{"entry/s.yaml": object("operators.coreos.com/v1alpha1", "Subscription", "s", "values: "+given)}
 	plugin := files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x.txt": "a", "base/kustomization.yaml": "resources: [x.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	set := files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {path: 'at/{{name}}'}}}"), "at/one/crd.yaml": crd("x"), "at/one/x.yaml": configMap("x")}
 	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
@@ -118,6 +123,16 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a file that is not in the artifact":      {artifact, "entry/x.yaml", "name: x", "name: y", true},
 		"a folder of a mirror, perhaps":           {mirror, "b/x.yaml", "name: x", "name: y", false},
 		"what is not in that folder":              {mirror, "c/x.yaml", "name: x", "name: y", true},
+		"an image among values":                   {giving, "entry/h.yaml", "tag: '1'", "tag: '2'", true},
+		"resources among values":                  {giving, "entry/h.yaml", "x: 1", "x: 2", true},
+		"a feature among values":                  {giving, "entry/h.yaml", "enabled: false", "enabled: true", false},
+		"replicas in a list":                      {giving, "entry/h.yaml", "replicas: 1", "replicas: 2", true},
+		"what stands beside them":                 {giving, "entry/h.yaml", "crds: none", "crds: all", false},
+		"an image among Argo CD's values":         {lending, "entry/a.yaml", "tag: '1'", "tag: '2'", true},
+		"a feature among Argo CD's values":        {lending, "entry/a.yaml", "enabled: false", "enabled: true", false},
+		"an image among its values as an object":  {objects, "entry/a.yaml", "tag: '1'", "tag: '2'", true},
+		"a feature among its values as an object": {objects, "entry/a.yaml", "enabled: false", "enabled: true", false},
+		"an image of something else":              {others, "entry/s.yaml", "tag: '1'", "tag: '2'", false},
 		"another repository's tag":                {other, "entry/g.yaml", "tag: v1", "tag: v2", false},
 		"how often another repository is fetched": {other, "entry/g.yaml", "interval: 1h", "interval: 2h", true},
 	} {

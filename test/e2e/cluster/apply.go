@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,12 +20,21 @@ import (
 // which names the object.
 func Apply(ctx context.Context, c client.Client, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
-		configuration := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
-		if err := c.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+		err := applyOnce(ctx, c, object)
+		for end := time.Now().Add(10 * time.Second); meta.IsNoMatchError(err) && ctx.Err() == nil && time.Now().Before(end); { // a CRD is Established before all of discovery has it
+			time.Sleep(100 * time.Millisecond)
+			err = applyOnce(ctx, c, object)
+		}
+		if err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
 		}
 	}
 	return nil
+}
+
+func applyOnce(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	configuration := client.ApplyConfigurationFromUnstructured(object.DeepCopy())
+	return c.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership)
 }
 
 // Parse reads the YAML documents of a manifest; empty ones are left out.
