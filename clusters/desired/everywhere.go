@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
 
 // Everywhere are all CRDs in the files of a tree, whoever applies them: a unit for each folder that has some. It is for a
@@ -31,7 +33,7 @@ import (
 func Everywhere(ctx context.Context, t *repository.Tree, options ...Option) (*delivery.Cluster, error) {
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
-		charts: map[string][]*delivery.Object{}, added: map[*delivery.Object]bool{},
+		charts: map[string][]*delivery.Object{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
 	}
 	for _, option := range options {
 		option(&e.follower)
@@ -66,6 +68,7 @@ type everywhere struct {
 	built    map[string]*render.Rendering  // by the folder of a kustomization; nil for one that cannot be built
 	charts   map[string][]*delivery.Object // the CRDs of templates, by the folder of a chart
 	added    map[*delivery.Object]bool     // of these
+	specs    map[[sha256.Size]byte]map[string]any
 }
 
 // file adds the CRDs of a file.
@@ -82,13 +85,47 @@ func (e *everywhere) file(name string) error {
 		e.unseen(name, content, e.inTree(err))
 		return nil
 	}
-	for _, object := range placed(read, e.inRepository) {
+	for i, object := range placed(read, e.inRepository) {
 		if object.IsCRD() {
 			untemplate(object)
+			object.At = e.placeOf(name, i, object.Place())
 			e.add(filepath.Dir(name), e.asBuilt(object, name))
 		}
 	}
 	return nil
+}
+
+// placeOf is where an object and its fields are in a file. For a field the file is read again: what it was parsed into takes
+// ten times the memory, and a repository may have a dozen files with the same large CRDs.
+func (e *everywhere) placeOf(file string, number int, object finding.Place) func(...string) finding.Place {
+	return func(fields ...string) finding.Place {
+		if len(fields) == 0 {
+			return object
+		}
+		content, err := render.ReadRegular(file)
+		if err != nil {
+			return object
+		}
+		read, err := render.Stream(file, bytes.NewReader(content))
+		if err != nil || number >= len(read.Objects) {
+			return object
+		}
+		return e.inRepository(read.Objects[number].Place(fields...))
+	}
+}
+
+// shared gives copies of a CRD one spec, which nobody changes.
+func (e *everywhere) shared(crd *delivery.Object) {
+	spec, _ := crd.Object["spec"].(map[string]any)
+	raw, err := json.Marshal(spec)
+	if spec == nil || err != nil {
+		return
+	}
+	sum := sha256.Sum256(raw)
+	if e.specs[sum] == nil {
+		e.specs[sum] = spec
+	}
+	crd.Object["spec"] = e.specs[sum]
 }
 
 // untemplate takes off labels and annotations whose values a chart fills in: of a template that is YAML all the same, they
@@ -114,6 +151,7 @@ func (e *everywhere) add(dir string, crd *delivery.Object) {
 		unit = &delivery.Unit{Name: name, Dirs: []string{name}}
 		e.cluster.Units = append(e.cluster.Units, unit)
 	}
+	e.shared(crd)
 	unit.Objects = append(unit.Objects, crd)
 }
 

@@ -110,12 +110,15 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := f.holdsNone(disk, root.String(), hasNoKind); err != nil {
+		return nil, nil, err
+	}
 	if s != nil {
 		s.readAhead(disk, root.String())
 	}
 	built, err = build(overlay, root.String(), remotes)
 	if err != nil {
-		return nil, nil, cmp.Or(f.holdsNone(disk, root.String()), err)
+		return nil, nil, cmp.Or(f.holdsNone(disk, root.String(), hasAnything), err)
 	}
 	return overlay.files(), built, mark(built, f.options)
 }

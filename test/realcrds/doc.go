@@ -1,11 +1,15 @@
-// Command realcrds compares the CRDs of well-known operators, release with release, as they lie in their Go modules: what
-// nobody made up for a test. `make test-real` runs it. It needs the Go module proxy and nothing else.
+// Command realcrds tries Moult on the releases of well-known operators, one after the other, as they lie in their Go modules:
+// what nobody made up for a test. `make test-real` runs it. It needs the Go module proxy and nothing else.
 //
-// For each pair of releases in releases.go it prints what policies/crddiff finds, and it fails when
+// Each pair of releases in releases.go becomes two commits of a Git repository, in which the built moult is run without any
+// flag, as a person would. An API server, which is given the CRDs of one release and then those of the next, judges what it
+// says. The program fails when
 //
 //   - a CRD cannot be read, or the comparison panics;
 //   - a CRD differs from itself, or is said to have a field that no CRD has;
 //   - something is lost and nobody says so: an object that has every field of the old schema is pruned with the API
-//     server's own code by the new one, and each field that goes must have been told (oracle.go);
-//   - the table in docs/previews.md is another one. -write writes it anew.
+//     server's own code by the new one, and each field that goes must have been told, and no other (oracle.go);
+//   - the preview does not mention a CRD that differs, lets one pass that the API server refuses, or says of one that it is
+//     refused, and it is not (agree.go);
+//   - the tables in docs/previews.md are others. -write writes them anew. Time and memory are not compared.
 package main

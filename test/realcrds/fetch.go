@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,8 +18,9 @@ import (
 	"github.com/moult-dev/moult/policies/crddiff"
 )
 
-// fetch has the go command download a release and check it against the sum, and returns its folder.
-func fetch(ctx context.Context, module string, r release) (string, error) {
+// fetch has the go command download a release and check it against the sum, and returns its zip. A release that asks for a
+// newer Go than this one is there all the same: nobody builds it.
+func fetch(ctx context.Context, module string, r release) (file string, err error) {
 	name := module + "@" + r.version
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", name)
 	command.Dir = os.TempDir() // no go.mod has a say
@@ -26,17 +28,31 @@ func fetch(ctx context.Context, module string, r release) (string, error) {
 	var errOut bytes.Buffer
 	command.Stderr = &errOut
 	out, failed := command.Output()
-	var answer struct{ Dir, Sum, Error string }
+	var answer struct{ Zip, Sum, Error string }
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return "", fmt.Errorf("%s cannot be downloaded: %w: %s", name, errors.Join(failed, err), errOut.String())
 	}
 	switch {
-	case answer.Error != "" || failed != nil:
+	case answer.Zip == "" || answer.Sum == "":
 		return "", fmt.Errorf("%s cannot be downloaded: %s", name, answer.Error)
 	case answer.Sum != r.sum:
 		return "", fmt.Errorf("%s has the sum %s, and releases.go says %s", name, answer.Sum, r.sum)
 	}
-	return answer.Dir, nil
+	return answer.Zip, nil
+}
+
+// unpack writes the files of a release's zip into a folder.
+func unpack(file, module string, r release, into string) error {
+	archive, err := zip.OpenReader(file)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	files, err := fs.Sub(archive, module+"@"+r.version)
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(into, files)
 }
 
 // crdsIn renders some folders of a module and reads the CRDs.

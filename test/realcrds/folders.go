@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -14,18 +15,23 @@ import (
 // `moult preview` takes with as many CRDs as a large cluster has. Each pair gets a group of its own, so that one project's
 // releases do not stand in each other's way.
 func writeFolders(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "realcrds")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	count := 0
 	for i, p := range pairs {
-		base, head, err := releases(ctx, p)
+		u, err := p.unpack(ctx, filepath.Join(dir, strconv.Itoa(i)))
 		if err != nil {
 			return err
 		}
-		for folder, crds := range map[string][]*apiextensionsv1.CustomResourceDefinition{"base": base, "head": head} {
-			if err := writeFolder(filepath.Join(o.folders, folder), fmt.Sprintf("pair%d.", i), crds); err != nil {
+		for folder, side := range map[string]state{"base": u.base, "head": u.head} {
+			if err := writeFolder(filepath.Join(o.folders, folder), fmt.Sprintf("pair%d.", i), side.crds); err != nil {
 				return err
 			}
 		}
-		count += len(head)
+		count += len(u.head.crds)
 	}
 	fmt.Fprintf(o.out, "%d CRDs in %s, and what they were in %s\n", count, filepath.Join(o.folders, "head"), filepath.Join(o.folders, "base"))
 	return nil

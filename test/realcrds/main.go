@@ -8,13 +8,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"time"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/test/controlplane"
 )
 
 func main() {
@@ -25,8 +27,9 @@ func main() {
 func started() int {
 	options := options{out: os.Stdout}
 	flag.BoolVar(&options.verbose, "v", false, "print every error and warning")
-	flag.BoolVar(&options.write, "write", false, "write the table into the page")
-	flag.StringVar(&options.page, "page", "docs/previews.md", "page that holds the table")
+	flag.BoolVar(&options.write, "write", false, "write the tables into the page")
+	flag.StringVar(&options.page, "page", "docs/previews.md", "page that holds the tables")
+	flag.StringVar(&options.only, "only", "", "try only the pairs whose names begin so, and leave the page alone")
 	flag.StringVar(&options.folders, "folders", "", "only write all CRDs into base and head in this folder, to measure moult preview")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,53 +49,56 @@ type options struct {
 	verbose, write bool
 	page           string
 	folders        string
+	only           string
 	out            io.Writer
 }
 
-func run(ctx context.Context, o options) error {
-	var rows []row
-	var wrong []error
-	var took time.Duration
-	crds := 0
-	for _, p := range pairs {
-		base, head, err := releases(ctx, p)
-		if err != nil {
-			return err
-		}
-		r := row{pair: p, crds: len(head)}
-		started := time.Now()
-		differ := crddiff.Sets(base, head, v1alpha1.MigrateLabel)
-		took += time.Since(started)
-		crds += len(head)
-		for _, crd := range differ {
-			r.count(crd)
-			if o.verbose {
-				tell(o.out, p, crd)
-			}
-		}
-		rows = append(rows, r)
-		wrong = append(wrong, check(base, head, differ)...)
-		wrong = append(wrong, refused(base, head)...)
+func run(ctx context.Context, o options) (failed error) {
+	cp, err := controlplane.Start()
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(o.out, "%s%d pairs of CRDs compared in %s\n", table(rows), crds, took.Round(time.Millisecond))
-	return errors.Join(append(wrong, compare(o, table(rows)))...)
+	defer func() { failed = errors.Join(failed, cp.Stop()) }()
+	dir, err := os.MkdirTemp("", "realcrds-moult")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t := trial{out: o.out, verbose: o.verbose}
+	if t.moult, err = build(ctx, dir); err != nil {
+		return err
+	}
+	if t.judge, err = newJudge(cp.Config); err != nil {
+		return err
+	}
+	return t.all(ctx, o)
 }
 
-// releases are the CRDs of both.
-func releases(ctx context.Context, p pair) (base, head []*apiextensionsv1.CustomResourceDefinition, err error) {
-	for _, side := range []struct {
-		release
-		crds *[]*apiextensionsv1.CustomResourceDefinition
-	}{{p.from, &base}, {p.to, &head}} {
-		dir, err := fetch(ctx, p.module, side.release)
+// all tries every pair, and holds the page to what comes of them.
+func (t trial) all(ctx context.Context, o options) error {
+	var results []result
+	var wrong []error
+	for _, p := range pairs {
+		if !strings.HasPrefix(p.String(), o.only) {
+			continue
+		}
+		r, err := t.try(ctx, p)
 		if err != nil {
-			return nil, nil, err
+			return fmt.Errorf("%s: %w", p, err)
 		}
-		if *side.crds, err = crdsIn(dir, p.folders); err != nil {
-			return nil, nil, fmt.Errorf("%s %s: %w", p.project, side.version, err)
+		for _, err := range r.wrong {
+			wrong = append(wrong, fmt.Errorf("%s: %w", p, err))
 		}
+		for _, over := range r.answer.beyond() {
+			fmt.Fprintf(o.out, "%s: the preview %s\n", p, over)
+		}
+		results = append(results, r)
 	}
-	return base, head, nil
+	fmt.Fprintf(o.out, "%s\n%s", comparisons.of(results), previews.of(results))
+	if o.only == "" {
+		wrong = append(wrong, compare(o, results))
+	}
+	return errors.Join(wrong...)
 }
 
 // check finds what is wrong with what was found.
@@ -119,11 +125,11 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crdd
 		if crd.Head == nil {
 			crd = crddiff.Compare(was, is, v1alpha1.MigrateLabel) // for its shape: nothing has changed
 		}
-		missing, err := untold(was, is, crd)
+		misjudged, err := misjudged(was, is, crd)
 		if err != nil {
 			wrong = append(wrong, err)
 		}
-		for _, loss := range missing {
+		for _, loss := range misjudged {
 			wrong = append(wrong, errors.New(loss))
 		}
 	}
@@ -132,7 +138,7 @@ func check(base, head []*apiextensionsv1.CustomResourceDefinition, differ []crdd
 
 // tell prints what somebody should look at.
 func tell(out io.Writer, p pair, crd crddiff.Diff) {
-	fmt.Fprintf(out, "%s %s → %s: %s\n", p.project, p.from.version, p.to.version, crd.Name)
+	fmt.Fprintf(out, "%s: %s\n", p, crd.Name)
 	for _, c := range crd.Changes {
 		if c.Severity == finding.Info && c.Field != "" {
 			continue
@@ -145,20 +151,52 @@ func tell(out io.Writer, p pair, crd crddiff.Diff) {
 	}
 }
 
-// compare holds the table to the one in the page, or writes it.
-func compare(o options, table string) error {
+// tellAnswers prints what the preview says of the CRDs that it does not call safe, and what the API server refuses.
+func tellAnswers(out io.Writer, r result) {
+	fmt.Fprintf(out, "%s: %s: %s\n", r.pair, r.answer.report.Verdict, r.answer.report.Sentence)
+	for _, c := range r.answer.report.CRDs {
+		for _, in := range c.Clusters {
+			if in.Verdict != preview.Safe {
+				fmt.Fprintf(out, "  %-8s %s %s %s: %s\n", in.Verdict, c.Name, in.Cluster, in.Reason, in.Sentence)
+			}
+		}
+	}
+	for _, f := range r.answer.report.Findings {
+		if f.CRD == "" {
+			fmt.Fprintf(out, "  %-8s %s %s %s: %s\n", f.Severity, f.Rule, f.Object, f.Place, f.Why)
+		}
+	}
+	for _, one := range r.rulings {
+		for _, refused := range []struct {
+			where string
+			err   error
+		}{{"already before", one.before}, {"in a fresh cluster", one.fresh}, {"in an aged cluster", one.aged}} {
+			if refused.err != nil {
+				fmt.Fprintf(out, "  refused %s: %v\n", refused.where, refused.err)
+			}
+		}
+	}
+}
+
+// compare holds the tables to those in the page, or writes them.
+func compare(o options, results []result) error {
 	content, err := os.ReadFile(o.page)
 	if err != nil {
 		return err
 	}
-	was, page, err := replaced(string(content), table)
+	page, differ := string(content), false
+	for _, t := range tables {
+		was, with, err := t.replaced(page, t.of(results))
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.page, err)
+		}
+		page, differ = with, differ || lasting(was) != lasting(t.of(results))
+	}
 	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", o.page, err)
 	case o.write:
 		return os.WriteFile(o.page, []byte(page), 0o600)
-	case was != table:
-		return fmt.Errorf("%s has another table; make test-real ARGS=-write writes this one", o.page)
+	case differ:
+		return fmt.Errorf("%s has other tables; make test-real ARGS=-write writes these", o.page)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-# The CRDs of well-known operators, release with release, as they lie in their Go modules. It is not part of `make test`,
-# since it downloads a few hundred megabytes, once.
+# The CRDs of well-known operators, release with release, as they lie in their Go modules, and a preview of each upgrade,
+# judged by an API server. It is not part of `make test`, since it downloads half a gigabyte, once.
 .PHONY: test-real
-test-real: ## compare the CRDs of real operators, release with release (ARGS=-v tells more)
+test-real: control-plane ## preview the releases of real operators, judged by an API server (ARGS=-v tells more)
 	@$(GO) run ./test/realcrds $(ARGS)

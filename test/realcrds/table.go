@@ -2,13 +2,15 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/preview"
 )
 
-// row is what a pair of releases amounts to.
+// row is what the CRDs of a pair of releases amount to, compared one by one.
 type row struct {
 	pair
 	crds, differ                       int
@@ -46,30 +48,67 @@ func (r *row) count(crd crddiff.Diff) {
 	}
 }
 
-// table is Markdown.
-func table(rows []row) string {
-	var b strings.Builder
-	b.WriteString("| project | releases | CRDs | differ | versions +/−/flipped | fields +/− | defaults | errors | warnings | infos |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s → %s | %d | %d | %d / %d / %d | %d / %d | %d | %d | %d | %d |\n", r.project, r.from.version, r.to.version,
+// table is one of the page's.
+type table struct {
+	// name stands in the line before it.
+	name string
+	// head is its first line, and row one of a pair.
+	head string
+	row  func(result) string
+}
+
+var comparisons = table{
+	name: "what differs",
+	head: "| project | releases | CRDs | differ | versions +/−/flipped | fields +/− | defaults | errors | warnings | infos |",
+	row: func(r result) string {
+		return fmt.Sprintf("| %s | %s → %s | %d | %d | %d / %d / %d | %d / %d | %d | %d | %d | %d |", r.project, r.from.version, r.to.version,
 			r.crds, r.differ, r.added, r.removed, r.flipped, r.fieldsAdded, r.fieldsGone, r.defaulted, r.errors, r.warnings, r.infos)
+	},
+}
+
+var previews = table{
+	name: "previews",
+	head: "| project | releases | CRDs in files | verdict | blocked / unknown / warned | refused: fresh / aged | lines | time | memory |",
+	row: func(r result) string {
+		return fmt.Sprintf("| %s | %s → %s | %d | %s | %d / %d / %d | %d / %d | %d | %.1f s | %d MB |", r.project, r.from.version, r.to.version,
+			r.answer.seen, r.answer.report.Verdict,
+			r.judged(preview.Blocked), r.judged(preview.Unknown), r.judged(preview.Warned), r.refusedFresh(), r.refusedAged(),
+			r.answer.visible, r.answer.took.Seconds(), r.answer.memory>>20)
+	},
+}
+
+var tables = []table{comparisons, previews}
+
+// of is the table in Markdown.
+func (t table) of(results []result) string {
+	var b strings.Builder
+	b.WriteString(t.head + "\n" + strings.Repeat("|---", strings.Count(t.head, "|")-1) + "|\n")
+	for _, r := range results {
+		b.WriteString(t.row(r) + "\n")
 	}
 	return b.String()
 }
 
-// The table stands between these in docs/previews.md.
-const (
-	begin = "<!-- `make test-real ARGS=-write` writes this table -->\n"
-	end   = "<!-- end of the table -->\n"
-)
+// measured are the cells that are not the same twice.
+var measured = regexp.MustCompile(`\| [0-9.]+ s \| \d+ MB \|\n`)
+
+// lasting is a table without what varies.
+func lasting(table string) string { return measured.ReplaceAllString(table, "|\n") }
+
+// The line after each table.
+const end = "<!-- end of the table -->\n"
+
+// begin is the line before a table in docs/previews.md.
+func (t table) begin() string {
+	return fmt.Sprintf("<!-- `make test-real ARGS=-write` writes this table: %s -->\n", t.name)
+}
 
 // replaced puts the table into a page; what was there is returned, too.
-func replaced(page, with string) (was, page2 string, err error) {
-	before, rest, ok := strings.Cut(page, begin)
+func (t table) replaced(page, with string) (was, page2 string, err error) {
+	before, rest, ok := strings.Cut(page, t.begin())
 	was, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		return "", "", fmt.Errorf("the page has no lines %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
+		return "", "", fmt.Errorf("the page has no lines %q and %q", strings.TrimSpace(t.begin()), strings.TrimSpace(end))
 	}
-	return was, before + begin + with + end + after, nil
+	return was, before + t.begin() + with + end + after, nil
 }
