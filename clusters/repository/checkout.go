@@ -42,6 +42,7 @@ func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *
 	if err := c.fetch(ctx); err != nil {
 		return err
 	}
+	defer c.leave()
 	for _, f := range c.files {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -63,6 +64,10 @@ type checkout struct {
 	links []entry
 	// charts are the folders of charts, each with a slash behind it.
 	charts []string
+	// folder is the one that was written to last, by its name: files come folder by folder, and to open one by its whole path
+	// is to open each folder on the way.
+	folder     *os.Root
+	folderName string
 }
 
 // entry is a file or a link of a tree.
@@ -138,7 +143,7 @@ func (c *checkout) fetch(ctx context.Context) error {
 }
 
 func (c *checkout) write(e entry) error {
-	if err := c.root.MkdirAll(path.Dir(e.name), 0o700); err != nil {
+	if err := c.enter(path.Dir(e.name)); err != nil {
 		return err
 	}
 	permissions := fs.FileMode(0o600)
@@ -150,12 +155,33 @@ func (c *checkout) write(e entry) error {
 		return err
 	}
 	defer func() { _ = content.Close() }()
-	file, err := c.root.OpenFile(e.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
+	file, err := c.folder.OpenFile(path.Base(e.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Close())
+}
+
+// enter makes a folder, and has the next files written to it.
+func (c *checkout) enter(name string) error {
+	if c.folder != nil && c.folderName == name {
+		return nil
+	}
+	c.leave()
+	err := c.root.MkdirAll(name, 0o700)
+	if err == nil {
+		c.folder, err = c.root.OpenRoot(name)
+	}
+	c.folderName = name
+	return err
+}
+
+func (c *checkout) leave() {
+	if c.folder != nil {
+		_ = c.folder.Close()
+	}
+	c.folder = nil
 }
 
 // content is that of a file. What is no manifest and no data is not read: its hash stands for it.
