@@ -144,6 +144,23 @@ func decidingValues(spec map[string]any) {
 	}
 }
 
+// bringsMore tells whether a value may be more than it is called: charts for raw manifests have these below resources.
+func bringsMore(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, bringsMore)
+	case map[string]any:
+		for key, item := range v {
+			if key == "kind" || key == "apiVersion" || strings.Contains(strings.ToLower(key), "crd") || bringsMore(item) {
+				return true
+			}
+		}
+	case string:
+		return strings.Contains(v, "\n") || strings.Contains(v, "{{")
+	}
+	return false
+}
+
 func withoutContainers(value any) {
 	switch v := value.(type) {
 	case []any:
@@ -152,7 +169,7 @@ func withoutContainers(value any) {
 		}
 	case map[string]any:
 		for key, item := range v {
-			if slices.Contains(ofContainers, key) {
+			if slices.Contains(ofContainers, key) && !bringsMore(item) {
 				delete(v, key)
 				continue
 			}

@@ -82,6 +82,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 	lending := files{"entry/a.yaml": app("a", "source: {chart: c, repoURL: x, targetRevision: 1.2.3, helm: {values: \""+given+"\"}}")}
 	objects := files{"entry/a.yaml": app("a", "sources: [{chart: c, repoURL: x, targetRevision: 1.2.3, helm: {valuesObject: "+given+"}}]")}
 	others := files{"entry/s.yaml": object("operators.coreos.com/v1alpha1", "Subscription", "s", "values: "+given)}
+	raw := files{"entry/h.yaml": helm("chart: {spec: {chart: raw}}, values: {resources: [{apiVersion: v1, kind: X, x: 1}], image: \"a\\nx: 1\"}")}
 	plugin := files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x.txt": "a", "base/kustomization.yaml": "resources: [x.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	set := files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {path: 'at/{{name}}'}}}"), "at/one/crd.yaml": crd("x"), "at/one/x.yaml": configMap("x")}
 	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
@@ -132,6 +133,8 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"a feature among Argo CD's values":        {lending, "entry/a.yaml", "enabled: false", "enabled: true", false},
 		"an image among its values as an object":  {objects, "entry/a.yaml", "tag: '1'", "tag: '2'", true},
 		"a feature among its values as an object": {objects, "entry/a.yaml", "enabled: false", "enabled: true", false},
+		"manifests that are called resources":     {raw, "entry/h.yaml", "kind: X, x: 1", "kind: X, x: 2", false},
+		"a text of several lines":                 {raw, "entry/h.yaml", "nx: 1", "nx: 2", false},
 		"an image of something else":              {others, "entry/s.yaml", "tag: '1'", "tag: '2'", false},
 		"another repository's tag":                {other, "entry/g.yaml", "tag: v1", "tag: v2", false},
 		"how often another repository is fetched": {other, "entry/g.yaml", "interval: 1h", "interval: 2h", true},
