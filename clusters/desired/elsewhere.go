@@ -74,7 +74,7 @@ func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
 	if source == nil || from.Kind != "GitRepository" || source.Field("spec", "include") != nil {
 		return
 	}
-	for _, field := range leavingOut {
+	for _, field := range leavingOut[1:] { // what is ignored is worked out
 		if jsonOf(source.Field("spec", field)) != "" {
 			return // of what is left out it cannot be said whether it is missed
 		}
@@ -84,9 +84,6 @@ func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
 		ref = source.Text("spec", "ref", "tag")
 	}
 	f.fromElsewhere(u, "", source.Text("spec", "url"), ref, d.Path, func(there *follower, dir string) (*render.Rendering, error) {
-		if len(there.ignoringFiles()) > 0 {
-			return nil, errors.New("it has a .sourceignore")
-		}
 		return there.folderOf(u, dir, there.fluxOptions(u, d), d)
 	})
 }

@@ -48,5 +48,8 @@ func (f *follower) fluxOptions(u *delivery.Unit, d delivery.Source) render.Optio
 	o.Namespace = by.Text("spec", "targetNamespace")
 	o.NamePrefix, o.NameSuffix = by.Text("spec", "namePrefix"), by.Text("spec", "nameSuffix")
 	o.Annotations = by.TextMap("spec", "commonMetadata", "annotations")
+	if f.survey == nil {
+		o.Ignored = f.ignoredFor(by)
+	}
 	return o
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -83,6 +84,8 @@ type follower struct {
 	ctx     context.Context //nolint:containedctx // a follower lives as long as one Follow
 	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
 	ignoring map[string]string
+	// sourceIgnore are the patterns in them, nil until somebody asks.
+	sourceIgnore *[]gitignore.Pattern
 }
 
 // pointer is an object that makes a tool apply something.

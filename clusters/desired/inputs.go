@@ -39,6 +39,9 @@ func (f *follower) findInputs() {
 			f.inputsOfSource(u)
 			f.inputsOfVariables(u)
 		}
+		if u.Tool == delivery.Flux && u.Unseen == "" {
+			continue // it was built without what these leave out
+		}
 		for name, content := range f.ignoringFiles() {
 			addInput(u, name, content)
 		}
@@ -55,6 +58,9 @@ func (f *follower) inputsOfSource(u *delivery.Unit) {
 	sources := f.cluster.Named("GitRepository", from.Namespace, from.Name)
 	for _, source := range sources {
 		for _, field := range leavingOut {
+			if field == "ignore" && u.Unseen == "" {
+				continue // as with a .sourceignore
+			}
 			addInput(u, fmt.Sprintf("spec.%s of GitRepository %s", field, source.GetName()), jsonOf(source.Field("spec", field)))
 		}
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Inflate func(dir, home string, chart types.HelmChart) ([]byte, error)
 	// Network says whom Kustomize may ask for remote bases; nil for anybody.
 	Network *network.Policy
+	// Ignored, if set, tells which files are as if they were not there. It gets absolute paths.
+	Ignored func(path string, isDir bool) bool
 	// LeaveOut, if set, tells which files of a folder without a kustomization are no manifests and are not built. It gets
 	// absolute paths, and may be asked more than once for each file.
 	LeaveOut func(file string, content []byte) bool
@@ -96,6 +98,9 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	disk, err := confine(regular{filesys.MakeFsOnDisk()}, f.options.Root)
 	if err != nil {
 		return nil, nil, err
+	}
+	if f.options.Ignored != nil {
+		disk = ignoring{disk, f.options.Ignored}
 	}
 	root, file, err := disk.CleanedAbs(f.dir)
 	if err != nil {

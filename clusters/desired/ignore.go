@@ -1,0 +1,74 @@
+package desired
+
+import (
+	"cmp"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// ignoredFor tells what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the
+// repository, and then by spec.ignore of its GitRepository. Nil if these leave out nothing.
+// https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files
+func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, isDir bool) bool {
+	patterns := f.sourceIgnores()
+	from := kustomization.SourceRef()
+	if source := f.gitRepository(from.Namespace, from.Name); source != nil {
+		patterns = slices.Concat(patterns, patternsIn([]byte(source.Text("spec", "ignore")), nil))
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	matcher := gitignore.NewMatcher(patterns)
+	return func(path string, isDir bool) bool {
+		short, err := filepath.Rel(f.tree.Root, path)
+		return err == nil && filepath.IsLocal(short) && short != "." && matcher.Match(strings.Split(short, string(filepath.Separator)), isDir)
+	}
+}
+
+// sourceIgnores are the patterns of all .sourceignore files; those of a folder come after those of the folders around it.
+func (f *follower) sourceIgnores() []gitignore.Pattern {
+	if f.sourceIgnore != nil {
+		return *f.sourceIgnore
+	}
+	var files []string
+	_ = filepath.WalkDir(f.tree.Root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && entry.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if err == nil && entry.Name() == ".sourceignore" {
+			files = append(files, path)
+		}
+		return nil
+	})
+	depth := func(path string) int { return strings.Count(path, string(filepath.Separator)) }
+	slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(depth(a), depth(b)) })
+	patterns := []gitignore.Pattern{}
+	for _, file := range files {
+		content, err := render.ReadRegular(file)
+		if err != nil {
+			continue // source-controller does not read it either
+		}
+		var folder []string
+		if short, err := filepath.Rel(f.tree.Root, filepath.Dir(file)); err == nil && short != "." {
+			folder = strings.Split(short, string(filepath.Separator))
+		}
+		patterns = append(patterns, patternsIn(content, folder)...)
+	}
+	f.sourceIgnore = &patterns
+	return patterns
+}
+
+// patternsIn are those of a file in a folder.
+func patternsIn(content []byte, folder []string) (patterns []gitignore.Pattern) {
+	for pattern := range strings.Lines(patternsOf(content)) {
+		patterns = append(patterns, gitignore.ParsePattern(strings.TrimRight(pattern, "\n"), folder))
+	}
+	return patterns
+}
