@@ -35,7 +35,14 @@ func (f *follower) fromElsewhere(u *delivery.Unit, unseen, address, revision, pa
 		u.Unseen, u.Pinned = unseen, revision
 		u.Elsewhere = append(u.Elsewhere, address)
 		u.Objects = append(u.Objects, placed(rendering, f.inRepository)...)
-	case f.releases != nil && !errors.Is(err, charts.ErrNotAsked):
+	case !errors.Is(err, charts.ErrNotAsked):
+		f.notSeen(u, err)
+	}
+}
+
+// notSeen remembers why a unit cannot be seen, beside what is said of it anyway.
+func (f *follower) notSeen(u *delivery.Unit, err error) {
+	if f.releases != nil && err != nil {
 		f.notRendered[u.By] = err
 	}
 }

@@ -19,7 +19,11 @@ func (f *follower) flux(u *delivery.Unit) {
 	}
 	if u.Unseen, u.Pinned = f.fluxSource(by); u.Unseen != "" {
 		f.hideSource(u, d)
-		f.fluxFromElsewhere(u, d)
+		if u.By.SourceRef().Kind == "ExternalArtifact" {
+			f.notSeen(u, f.fluxArtifact(u, d))
+		} else {
+			f.fluxFromElsewhere(u, d)
+		}
 	} else if f.build(u, d.Path, func(dir string) (*render.Rendering, error) { return f.folderOf(u, dir, f.fluxOptions(u, d), d) }); f.folder(d.Path) == "" {
 		f.fluxFromElsewhere(u, d)
 	}

@@ -14,8 +14,12 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// waits tells whether a Kustomization takes variables from a ConfigMap that no unit so far holds, but another may.
+// waits tells whether a Kustomization takes variables from a ConfigMap, or its manifests from an artifact, that no unit so far
+// holds or makes, but another may.
 func (f *follower) waits(p pointer) bool {
+	if from := p.by.SourceRef(); from.Kind == "ExternalArtifact" && len(f.artifactsNamed(from)) == 0 {
+		return true
+	}
 	return slices.ContainsFunc(p.by.Entries("spec", "postBuild", "substituteFrom"), func(from *delivery.Object) bool {
 		return from.Text("kind") == "ConfigMap" && f.configMap(p.by.GetNamespace(), from.Text("name")) == nil
 	})

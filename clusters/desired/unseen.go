@@ -21,7 +21,7 @@ func (f *follower) findUnseen() {
 		}
 		for _, object := range u.Objects {
 			switch {
-			case f.rendered(object):
+			case f.rendered(object), f.allBuilt(object):
 			case installs(object):
 				f.unseen(delivery.Unseen{Name: nameOf(object, u), By: object, Why: whatIsInstalled(object)}, u, f.installed(object))
 			case f.tree == nil && delivers(object):
