@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -19,3 +20,42 @@ func Remote(address string) (host, path string) {
 	}
 	return host, strings.Trim(strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git"), "/")
 }
+
+// Git and Go read some addresses differently, and so find different hosts in them. These are read alike: nothing in them is
+// escaped, a user is a name without a password, and there is no query and no fragment.
+var (
+	plainURL = regexp.MustCompile(`^(https?|ssh)://(?:[A-Za-z][A-Za-z0-9-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]+)?)(?:/[A-Za-z0-9._~+@:/-]*)?$`)
+	plainSCP = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*):[A-Za-z0-9._~+/-]+$`)
+)
+
+// AllowGit is nil for the address of a Git repository that may be asked, or a RefusedError.
+func (p *Policy) AllowGit(address string) error {
+	if p == nil {
+		host, _ := Remote(address)
+		return p.Allow(host)
+	}
+	scheme, host := "ssh", ""
+	if found := plainURL.FindStringSubmatch(address); found != nil {
+		scheme, host = found[1], found[2]
+	} else if found := plainSCP.FindStringSubmatch(address); found != nil && !strings.Contains(address, "://") {
+		host = found[1]
+	}
+	if host == "" {
+		return &RefusedError{"its address is no plain one over HTTPS or SSH, so that Git may find another host in it"}
+	}
+	return p.AllowOver(scheme, host)
+}
+
+// AllowOver is Allow with a scheme: whom the base asks over HTTPS is not asked without it.
+func (p *Policy) AllowOver(scheme, host string) error {
+	if err := p.Allow(host); err != nil || p == nil || scheme != "http" {
+		return err
+	}
+	if !p.knows(Plain + host) {
+		return &RefusedError{fmt.Sprintf("the base does not use %s without HTTPS", host)}
+	}
+	return nil
+}
+
+// Plain before a host says that it may be asked over HTTP.
+const Plain = "http://"

@@ -22,7 +22,7 @@ func (p *Policy) Client() *http.Client {
 		if len(via) >= 10 {
 			return errors.New("it is led from one address to the next")
 		}
-		return p.allowRedirect(to.URL)
+		return p.AllowRedirect(to.URL)
 	}}
 }
 
@@ -38,9 +38,9 @@ type guard struct {
 
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
-	err := g.policy.Allow(request.URL.Host)
+	err := g.policy.AllowOver(request.URL.Scheme, request.URL.Host)
 	if request.Response != nil { // it was led here
-		err = g.policy.allowRedirect(request.URL)
+		err = g.policy.AllowRedirect(request.URL)
 	}
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(request)
 }
 
-// allowRedirect is nil for where an allowed host may lead to.
-func (p *Policy) allowRedirect(to *url.URL) error {
-	if p != nil && to.Scheme != "https" && !p.knows(to.Host) {
+// AllowRedirect is nil for where an allowed host may lead to.
+func (p *Policy) AllowRedirect(to *url.URL) error {
+	if p != nil && to.Scheme != "https" && !p.knows(Plain+to.Host) {
 		return &RefusedError{fmt.Sprintf("it is led to %s without HTTPS", to.Host)}
 	}
 	return nil

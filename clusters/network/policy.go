@@ -18,7 +18,8 @@ type Policy struct {
 // Offline asks nobody.
 func Offline() *Policy { return &Policy{offline: true} }
 
-// Only asks these hosts, with their ports if these are not the usual ones. They are looked up when the first is needed.
+// Only asks these hosts, with their ports if these are not the usual ones; without HTTPS those that are there a second time,
+// with Plain before them. They are looked up when the first is needed.
 func Only(hosts func() []string) *Policy { return &Policy{hosts: sync.OnceValue(hosts)} }
 
 // RefusedError says why a host is not asked, and what to do.

@@ -47,7 +47,7 @@ func (r *remotes) allow(base remoteBase) error {
 	if r.policy == nil {
 		return nil
 	}
-	return r.policy.Allow(base.host)
+	return r.policy.AllowGit(base.address)
 }
 
 // RoundTrip implements http.RoundTripper, for what Kustomize asks for over HTTP.
@@ -72,7 +72,7 @@ func (r *remotes) during(build func() error) error {
 	return build()
 }
 
-// withoutSubmodules tells git that no submodule is wanted, and how to take that back. Others may start git meanwhile: the
+// withoutSubmodules tells git that no submodule is wanted, nor to be led elsewhere, and how to take that back. Others may start git meanwhile: the
 // count of settings comes last and goes first, so that there is never one without its key.
 // https://git-scm.com/docs/gitsubmodules#_active_submodules
 func withoutSubmodules() (undo func()) {
@@ -83,9 +83,12 @@ func withoutSubmodules() (undo func()) {
 	undo = func() {}
 	for _, variable := range [][2]string{
 		{"GIT_TERMINAL_PROMPT", "0"},
+		{"GIT_ALLOW_PROTOCOL", "http:https:ssh"},
 		{fmt.Sprintf("GIT_CONFIG_KEY_%d", count), "submodule.active"},
 		{fmt.Sprintf("GIT_CONFIG_VALUE_%d", count), "none"},
-		{"GIT_CONFIG_COUNT", strconv.Itoa(count + 1)},
+		{fmt.Sprintf("GIT_CONFIG_KEY_%d", count+1), "http.followRedirects"},
+		{fmt.Sprintf("GIT_CONFIG_VALUE_%d", count+1), "false"},
+		{"GIT_CONFIG_COUNT", strconv.Itoa(count + 2)},
 	} {
 		back, before := set(variable[0], variable[1]), undo
 		undo = func() { back(); before() }
@@ -107,7 +110,9 @@ func set(name, value string) (undo func()) {
 type remoteBase struct {
 	name string // as the kustomization has it
 	host string // empty for a repository on this machine
-	ref  string
+	// address is the part of the name that git gets, and more.
+	address string
+	ref     string
 }
 
 // RemoteHosts are the hosts of all that a kustomization takes from elsewhere.
@@ -158,7 +163,11 @@ func remoteBaseOf(name string) (remoteBase, bool) {
 	if len(address) >= 5 && strings.EqualFold(address[:5], "git::") {
 		address = address[5:]
 	}
+	base.address = address
 	scheme := strings.ToLower(schemes.FindString(address))
+	if scheme != "" {
+		base.address = scheme + address[len(scheme):]
+	}
 	address = address[len(scheme):]
 	user := username.FindString(address)
 	address = address[len(user):]
@@ -166,7 +175,7 @@ func remoteBaseOf(name string) (remoteBase, bool) {
 	case scheme == "file://":
 		return base, true
 	case gitHub.MatchString(address):
-		base.host = "github.com"
+		base.host, base.address = "github.com", "https://github.com/"+address[len("github.com/"):]
 		return base, true
 	case scheme == "" && user == "":
 		return base, false

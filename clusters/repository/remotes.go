@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-git/v5"
+	gogit "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/moult-dev/moult/clusters/network"
@@ -74,7 +74,7 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	if host == "" || strings.HasPrefix(address, "-") {
 		return nil, errors.New("it has no address that can be asked")
 	}
-	if err := errors.Join(r.policy.Allow(host), r.isSilent(host, nil)); err != nil {
+	if err := errors.Join(r.policy.AllowGit(address), r.isSilent(host, nil)); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -91,16 +91,17 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	if !commitHash.MatchString(name) {
 		wanted = "refs/tags/" + strings.TrimPrefix(name, "refs/tags/")
 	}
+	git := func(args ...string) error { return runGit(ctx, dir, r.policy != nil, args...) }
 	for _, args := range [][]string{
 		{"init", "--quiet", "--bare", "."},
 		{"remote", "add", "origin", address},
 		{"fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "--recurse-submodules=no", "origin", "+" + wanted + ":refs/heads/wanted"},
 	} {
-		if err := runGit(ctx, dir, args...); err != nil {
+		if err := git(args...); err != nil {
 			return nil, err
 		}
 	}
-	repository, err := git.PlainOpen(dir)
+	repository, err := gogit.PlainOpen(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (r *Remotes) isSilent(host string, err error) error {
 }
 
 // written is the branch that was fetched, on disk.
-func written(ctx context.Context, repository *git.Repository, name string) (*Tree, error) {
+func written(ctx context.Context, repository *gogit.Repository, name string) (*Tree, error) {
 	hash, err := repository.ResolveRevision(plumbing.Revision("refs/heads/wanted"))
 	if err != nil {
 		return nil, err
@@ -152,13 +153,19 @@ func (r *Remotes) Close() error {
 	return errors.Join(failed...)
 }
 
-// runGit asks nobody at the keyboard.
-func runGit(ctx context.Context, dir string, args ...string) error {
+// runGit asks nobody at the keyboard. If it is limited, it speaks HTTP and SSH alone, and is not led elsewhere.
+func runGit(ctx context.Context, dir string, limited bool, args ...string) error {
 	// A helper of git that waits for a silent server outlives git: nobody waits for it, and it gives up by itself.
 	slow := []string{"-c", "http.lowSpeedLimit=1", "-c", fmt.Sprintf("http.lowSpeedTime=%d", int(longestFetch.Seconds()))}
+	if limited {
+		slow = append(slow, "-c", "http.followRedirects=false")
+	}
 	command := exec.CommandContext(ctx, "git", append(slow, args...)...)
 	command.Dir, command.WaitDelay = dir, time.Second
 	command.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	if limited {
+		command.Env = append(command.Env, "GIT_ALLOW_PROTOCOL=http:https:ssh")
+	}
 	if os.Getenv("GIT_SSH_COMMAND") == "" {
 		command.Env = append(command.Env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	}

@@ -43,7 +43,7 @@ func (s *Store) overHTTP(ctx context.Context, r charts.Reference) (*charts.Chart
 	if err != nil {
 		return nil, err
 	}
-	if err := s.options.Network.Allow(repository.Host); err != nil {
+	if err := s.options.Network.AllowOver(repository.Scheme, repository.Host); err != nil {
 		return nil, err
 	}
 	entries, err := s.indexOf(ctx, repository)
@@ -70,6 +70,11 @@ func (s *Store) download(ctx context.Context, repository *url.URL, e entry) (*ch
 	at, err := repository.Parse(e.URLs[0])
 	if err != nil {
 		return nil, err
+	}
+	if at.Scheme != repository.Scheme || at.Host != repository.Host {
+		if err := s.options.Network.AllowRedirect(at); err != nil {
+			return nil, err
+		}
 	}
 	content, err := s.get(ctx, repository, at, largestChart)
 	if err != nil {

@@ -33,7 +33,11 @@ func (s *Store) overOCI(ctx context.Context, r charts.Reference) (*charts.Chart,
 		name += "/" + r.Name
 	}
 	host, _, _ := strings.Cut(name, "/")
-	if err := s.options.Network.Allow(host); err != nil {
+	scheme := "https"
+	if r.Insecure && !isLoopback(host) {
+		scheme = "http"
+	}
+	if err := s.options.Network.AllowOver(scheme, host); err != nil {
 		return nil, err
 	}
 	repository, err := remote.NewRepository(name)

@@ -36,7 +36,9 @@ func withoutHome(t *testing.T) string {
 	return home
 }
 
-func only(host string) func() []string { return func() []string { return []string{host} } }
+func only(host string) func() []string {
+	return func() []string { return []string{host, network.Plain + host} }
+}
 
 func hostOf(server *httptest.Server) string { return strings.TrimPrefix(server.URL, "http://") }
 

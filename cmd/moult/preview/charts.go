@@ -38,10 +38,14 @@ func (p *command) network(base side) *network.Policy {
 		return nil
 	}
 	return network.Only(func() []string {
-		if base.tree == nil {
-			return p.allowHosts
+		var hosts []string
+		if base.tree != nil {
+			hosts = hostsIn(base.tree)
 		}
-		return append(hostsIn(base.tree), p.allowHosts...)
+		for _, host := range p.allowHosts {
+			hosts = append(hosts, host, network.Plain+host)
+		}
+		return hosts
 	})
 }
 
@@ -56,7 +60,7 @@ var (
 	// of a chart's dependencies.
 	address = regexp.MustCompile(`\b(?:url|repoURL|repository)["']?:\s*["']?((?:(?:https?|oci)://)?[^\s"'#,}]+)`)
 	// remoteFile is what a kustomization takes over HTTP.
-	remoteFile = regexp.MustCompile(`https?://([^\s"'/]+)`)
+	remoteFile = regexp.MustCompile(`(https?://)([^\s"'/]+)`)
 )
 
 // hostsIn are the hosts that a repository takes something from.
@@ -86,15 +90,27 @@ func hostsNamed(file string, content []byte) (hosts []string) {
 	if slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(file)) {
 		hosts = render.RemoteHosts(content)
 		for _, found := range remoteFile.FindAllSubmatch(content, -1) {
-			hosts = append(hosts, string(found[1]))
+			hosts = append(hosts, string(found[2]))
+			if string(found[1]) == network.Plain {
+				hosts = append(hosts, network.Plain+string(found[2]))
+			}
 		}
 	}
 	if !bytes.Contains(content, []byte("url")) && !bytes.Contains(content, []byte("repo")) {
 		return hosts
 	}
 	for _, found := range address.FindAllSubmatch(content, -1) {
-		if host := hostOf(string(found[1])); host != "" {
-			hosts = append(hosts, host)
+		text := string(found[1])
+		if host, _ := network.Remote(text); host != "" {
+			hosts = append(hosts, host) // git@host:path
+		}
+		host := hostOf(text)
+		if host == "" {
+			continue
+		}
+		hosts = append(hosts, host)
+		if strings.HasPrefix(text, network.Plain) || strings.HasPrefix(text, "oci://") && bytes.Contains(content, []byte("insecure: true")) {
+			hosts = append(hosts, network.Plain+host)
 		}
 	}
 	return hosts
