@@ -144,6 +144,15 @@ func decidingValues(spec map[string]any) {
 	}
 }
 
+// areResources tells whether a value is what containers ask for, and not a list of anything.
+func areResources(value any) bool {
+	asked, ok := value.(map[string]any)
+	for key := range asked {
+		ok = ok && slices.Contains([]string{"limits", "requests", "claims"}, key)
+	}
+	return ok
+}
+
 // bringsMore tells whether a value may be more than it is called: charts for raw manifests have these below resources.
 func bringsMore(value any) bool {
 	switch v := value.(type) {
@@ -169,7 +178,7 @@ func withoutContainers(value any) {
 		}
 	case map[string]any:
 		for key, item := range v {
-			if slices.Contains(ofContainers, key) && !bringsMore(item) {
+			if slices.Contains(ofContainers, key) && !bringsMore(item) && (key != "resources" || areResources(item)) {
 				delete(v, key)
 				continue
 			}

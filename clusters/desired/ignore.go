@@ -13,8 +13,32 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
+// ignoredByDefault is what source-controller leaves out if nothing says what to: media, archives, and files of pipelines.
+// https://fluxcd.io/flux/components/source/gitrepositories/#default-exclusions
+const ignoredByDefault = `*.jpg
+*.jpeg
+*.gif
+*.png
+*.wmv
+*.flv
+*.tar.gz
+*.zip
+.github/
+.circleci/
+.travis.yml
+.gitlab-ci.yml
+appveyor.yml
+.drone.yml
+cloudbuild.yaml
+codeship-services.yml
+codeship-steps.yml
+**/.goreleaser.yml
+**/.sops.yaml
+**/.flux.yaml
+`
+
 // ignoredFor tells what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the
-// repository, and then by spec.ignore of its GitRepository. Nil if these leave out nothing.
+// repository, and then by spec.ignore of its GitRepository.
 // https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files
 func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, isDir bool) bool {
 	patterns := f.sourceIgnores()
@@ -23,7 +47,7 @@ func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, 
 		patterns = slices.Concat(patterns, patternsIn([]byte(source.Text("spec", "ignore")), nil))
 	}
 	if len(patterns) == 0 {
-		return nil
+		patterns = patternsIn([]byte(ignoredByDefault), nil)
 	}
 	matcher := gitignore.NewMatcher(patterns)
 	return func(path string, isDir bool) bool {

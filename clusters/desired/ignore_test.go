@@ -28,6 +28,8 @@ func TestWhatFluxIgnoresIsNotApplied(t *testing.T) {
 		"a pattern that leads elsewhere":        {with(repository(""), files{"apps/below/.sourceignore": "/x.yaml\n"}), "w x y z", ""},
 		"spec.ignore":                           {repository("x.yaml"), "w y z", ""},
 		"spec.ignore over a .sourceignore":      {with(repository("!/apps/x.yaml"), files{".sourceignore": "x.yaml\n"}), "w x y z", ""},
+		"files of pipelines":                    {with(repository(""), files{"apps/cloudbuild.yaml": crd("v"), "apps/.github/a.yaml": crd("u")}), "w x y z", ""},
+		"these, where something is said":        {with(repository("none"), files{"apps/cloudbuild.yaml": crd("v")}), "v w x y z", ""},
 		"a resource that a kustomization names": {with(repository(""), files{".sourceignore": "w.yaml\n"}), "", "w.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

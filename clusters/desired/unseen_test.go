@@ -77,7 +77,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"entry/a.yaml": app("a", "sources: [{path: charts/c, helm: {valueFiles: [own.yaml, $here/env/one.yaml]}}, {ref: here}]"), "charts/c/Chart.yaml": "name: c\n",
 		"charts/c/own.yaml": "a: b", "env/one.yaml": "a: b", "env/two.yaml": "a: b",
 	}
-	given := "{image: {tag: '1'}, more: {resources: {x: 1}}, feature: {enabled: false}, list: [{replicas: 1, crds: none}]}"
+	given := "{image: {tag: '1'}, more: {resources: {limits: {x: 1}}, sub: {resources: {widgets: true}}}, feature: {enabled: false}, list: [{replicas: 1, crds: none}]}"
 	giving := files{"entry/h.yaml": helm("chart: {spec: {chart: c}}, values: " + given)}
 	lending := files{"entry/a.yaml": app("a", "source: {chart: c, repoURL: x, targetRevision: 1.2.3, helm: {values: \""+given+"\"}}")}
 	objects := files{"entry/a.yaml": app("a", "sources: [{chart: c, repoURL: x, targetRevision: 1.2.3, helm: {valuesObject: "+given+"}}]")}
@@ -127,6 +127,7 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"an image among values":                   {giving, "entry/h.yaml", "tag: '1'", "tag: '2'", true},
 		"resources among values":                  {giving, "entry/h.yaml", "x: 1", "x: 2", true},
 		"a feature among values":                  {giving, "entry/h.yaml", "enabled: false", "enabled: true", false},
+		"other resources among values":            {giving, "entry/h.yaml", "widgets: true", "widgets: false", false},
 		"replicas in a list":                      {giving, "entry/h.yaml", "replicas: 1", "replicas: 2", true},
 		"what stands beside them":                 {giving, "entry/h.yaml", "crds: none", "crds: all", false},
 		"an image among Argo CD's values":         {lending, "entry/a.yaml", "tag: '1'", "tag: '2'", true},

@@ -40,6 +40,8 @@ type Delivered struct {
 	Base, Head Side
 	// NoCluster: these are the CRDs of a repository's files, and nothing says to which cluster they are applied.
 	NoCluster bool
+	// KnownBefore are the names of all CRDs of the base, wherever they lie; only with NoCluster.
+	KnownBefore []string
 	// Findings are about what Flux and Argo CD apply of the head.
 	Findings []finding.Finding
 	// Snapshot is nil if nothing is known about the cluster, and Source says where it comes from.

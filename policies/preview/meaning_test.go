@@ -80,15 +80,17 @@ func TestAKindThatBeginsInAnOperatorsRepositoryIsSafe(t *testing.T) {
 	for name, c := range map[string]struct {
 		added     *apiextensionsv1.CustomResourceDefinition
 		inCluster bool
+		known     []string
 		want      preview.Verdict
 	}{
-		"one version, of a group that is there": {gadgets("example.com", "v1alpha1"), false, preview.Safe},
-		"of a cluster's manifests":              {gadgets("example.com", "v1alpha1"), true, preview.Unknown},
-		"two versions: it has a past":           {gadgets("example.com", "v1alpha1", "v1"), false, preview.Unknown},
-		"of another group":                      {gadgets("example.org", "v1alpha1"), false, preview.Unknown},
+		"one version, of a group that is there": {gadgets("example.com", "v1alpha1"), false, nil, preview.Safe},
+		"of a cluster's manifests":              {gadgets("example.com", "v1alpha1"), true, nil, preview.Unknown},
+		"two versions: it has a past":           {gadgets("example.com", "v1alpha1", "v1"), false, nil, preview.Unknown},
+		"of another group":                      {gadgets("example.org", "v1alpha1"), false, nil, preview.Unknown},
+		"that another folder had":               {gadgets("example.com", "v1alpha1"), false, []string{"gadgets.example.com"}, preview.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := preview.Delivered{Name: "all", NoCluster: !c.inCluster, Base: crds(crd("v1")), Head: crds(crd("v1"), c.added)}
+			d := preview.Delivered{Name: "all", NoCluster: !c.inCluster, KnownBefore: c.known, Base: crds(crd("v1")), Head: crds(crd("v1"), c.added)}
 			NewWithT(t).Expect(preview.Make(input(d)).Verdict).To(Equal(c.want))
 		})
 	}

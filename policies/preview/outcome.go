@@ -101,7 +101,7 @@ func (m meaning) outcome() outcome {
 // cluster what is applied to it, with one version, beside other CRDs of its group.
 func (m meaning) begins() bool {
 	head := m.to.Head.crd(m.change.Name)
-	return m.to.NoCluster && m.to.Snapshot == nil && head != nil && len(head.Spec.Versions) == 1 &&
+	return m.to.NoCluster && m.to.Snapshot == nil && head != nil && len(head.Spec.Versions) == 1 && !slices.Contains(m.to.KnownBefore, head.Name) &&
 		slices.ContainsFunc(m.to.Base.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 			return crd.Spec.Group == head.Spec.Group
 		})

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,18 +78,45 @@ type gone struct {
 	object *delivery.Object
 	unit   *delivery.Unit // of the base
 	to     *delivery.Unit // of the head, nil if no unit applies the CRD
+	// replaced: the same release has the CRD, and becomes another one by its name or namespace.
+	replaced bool
+}
+
+// replacesRelease tells whether a HelmRelease is to be another release from now on: Flux uninstalls the one before.
+// https://fluxcd.io/flux/components/helm/helmreleases/#release-name
+func replacesRelease(was, now *delivery.Unit) bool {
+	if now == nil || was.Tool != delivery.Helm || now.Tool != delivery.Helm || was.By == nil || now.By == nil {
+		return false
+	}
+	return releaseOfHelm(was) != releaseOfHelm(now)
+}
+
+// releaseOfHelm is by what helm-controller knows a release again: its name, both namespaces, and the chart's name.
+func releaseOfHelm(u *delivery.Unit) [4]string {
+	own, target := u.By.GetNamespace(), u.By.Text("spec", "targetNamespace")
+	name := u.By.GetName()
+	if target != "" {
+		name = target + "-" + name
+	}
+	chart := ""
+	if len(u.Charts) > 0 {
+		chart, _, _ = strings.Cut(u.Charts[0], " ")
+	}
+	return [4]string{cmp.Or(u.By.Text("spec", "releaseName"), name), cmp.Or(target, own), cmp.Or(u.By.Text("spec", "storageNamespace"), own), chart}
 }
 
 func (s *situation) gone() []gone {
 	var found []gone
 	for unit, object := range s.base.Objects() {
-		if now := s.head.Unit(unit.Name); !object.IsCRD() || now != nil && (now.Holds(object) || now.Incomplete()) {
+		now := s.head.Unit(unit.Name)
+		replaced := replacesRelease(unit, now)
+		if !object.IsCRD() || now != nil && (now.Holds(object) && !replaced || now.Incomplete()) {
 			continue
 		}
 		if unit.Tool == delivery.Helm && isUnseen(s.head, unit) {
 			continue // unseenChanged says that it is no longer rendered
 		}
-		g := gone{object: object, unit: unit}
+		g := gone{object: object, unit: unit, replaced: replaced}
 		for _, other := range s.head.Units {
 			if other.Holds(object) {
 				g.to = other
@@ -113,6 +141,10 @@ func crdPruned(s *situation, g gone) *finding.Finding {
 	if g.unit.Tool == delivery.Helm {
 		f.Why = fmt.Sprintf("%s does not hold the CRD any more, so Helm deletes the CRD with all its objects", g.unit.Name)
 		f.Mend = "first annotate the CRD with " + helmPolicy + ": keep and let that be applied, then take it out"
+		if g.replaced {
+			f.Why = fmt.Sprintf("%s becomes another release by its name, namespace or chart, so Flux uninstalls the one before, and Helm deletes the CRD with all its objects", g.unit.Name)
+			f.Mend = "first annotate the CRD with " + helmPolicy + ": keep and let that be applied, then change the release"
+		}
 		return f
 	}
 	if g.to != nil {

@@ -179,9 +179,15 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 	}
 	fmt.Fprintln(s.errOut, lookedAt(all))
 	whole.Name = name
+	var before []string
+	for _, c := range []delivery.Cluster{all.Base, whole.Base} {
+		for _, crd := range c.CRDs() {
+			before = append(before, crd.GetName())
+		}
+	}
 	delivered, err := compare(preview.Spread(whole, all)...)
 	for i := range delivered {
-		delivered[i].NoCluster = true
+		delivered[i].NoCluster, delivered[i].KnownBefore = true, before
 	}
 	return delivered, err
 }
