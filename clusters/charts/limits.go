@@ -30,7 +30,7 @@ func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering
 	}
 	done := make(chan answer, 1)
 	over := make(chan struct{})
-	before := heap()
+	before := Heap()
 	go func() {
 		defer close(over)
 		rendering, err := render()
@@ -46,7 +46,7 @@ func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering
 			go endWith(over, before)
 			return nil, context.Cause(ctx)
 		case <-ticker.C:
-			if heap() > before+mostMemory {
+			if Heap() > before+mostMemory {
 				go endWith(over, before)
 				return nil, fmt.Errorf("it takes more than %d MiB of memory", mostMemory>>20)
 			}
@@ -72,15 +72,15 @@ func outgrows(over <-chan struct{}, before uint64) bool {
 		case <-over:
 			return false
 		case <-ticker.C:
-			if heap() > before+2*mostMemory {
+			if Heap() > before+2*mostMemory {
 				return true
 			}
 		}
 	}
 }
 
-// heap is the memory that objects take, used or not yet collected.
-func heap() uint64 {
+// Heap is the memory that objects take, in bytes, used or not yet collected.
+func Heap() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

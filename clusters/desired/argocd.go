@@ -1,8 +1,10 @@
 package desired
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -45,7 +47,14 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		f.hiddenOf(u).widen(everything) // a plugin reads what it likes
 		return
 	}
-	if url := elsewhere(u, source); url != "" {
+	url := elsewhere(u, source)
+	if at := tagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.repositorySource != nil && !isOurs(u, source) {
+		u.Unseen = fmt.Sprintf("it is taken from revision %s of %s, and nothing says that this is this repository", at, network.WithoutUser(source.Text("repoURL")))
+		f.hiddenOf(u).addBelowRoot(f.tree, path)
+		f.argoCDFromElsewhere(u, unseen, d)
+		return
+	}
+	if url != "" {
 		u.Unseen = "it comes from another repository, " + url
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
 		f.argoCDFromElsewhere(u, unseen, d)
@@ -91,6 +100,18 @@ func elsewhere(u *delivery.Unit, source *delivery.Object) string {
 		}
 	}
 	return ""
+}
+
+// isOurs tells whether an Application around says that a source is of the repository that it was found in itself.
+func isOurs(u *delivery.Unit, source *delivery.Object) bool {
+	for around := u.Parent; around != nil; around = around.Parent {
+		for _, ours := range around.Sources {
+			if of := ours.Settings.Text("repoURL"); around.Tool == delivery.ArgoCD && of != "" && normalURL(of) == normalURL(source.Text("repoURL")) {
+				return true
+			}
+		}
+	}
+	return source.Text("repoURL") == ""
 }
 
 // argoCDFolder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.

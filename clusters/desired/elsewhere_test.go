@@ -107,3 +107,26 @@ func TestOtherRepositoriesAreAskedOnlyWhereTheyMayBe(t *testing.T) {
 		g.Expect(server.Asked()).To(BeEmpty())
 	}
 }
+
+// A folder of the same name is not what lies in another repository, and nothing says that it is this one.
+func TestAPinnedSourceIsNotReadFromThisRepository(t *testing.T) {
+	server := gittest.New(t)
+	server.Commit(t, "operator", inOperator, "v1.0.0")
+	for name, objects := range map[string]string{
+		"Flux":    flux("a", "path: deploy, sourceRef: {kind: GitRepository, name: other}") + gitRepository("other", "url: '"+server.Address("operator")+"', ref: {tag: v1.0.0}"),
+		"Argo CD": app("a", "source: {repoURL: '"+server.Address("operator")+"', path: deploy, targetRevision: v1.0.0}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for policy, want := range map[*network.Policy]string{nil: "${who:=nobody} w z x", network.Offline(): ""} {
+				g := NewWithT(t)
+				tree := opened(t, files{"entry/all.yaml": objects, "deploy/ours.yaml": crd("ours")})
+				cluster, err := desired.Follow(t.Context(), tree, "entry", desired.WithRepositories(repository.NewRemotes(policy)))
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(brought(cluster)).To(Equal(want))
+				if want == "" {
+					g.Expect(cluster.Unseen).To(ConsistOf(HaveField("Why", ContainSubstring("nothing says that this is this repository"))))
+				}
+			}
+		})
+	}
+}

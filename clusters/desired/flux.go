@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"fmt"
+
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -17,7 +19,10 @@ func (f *follower) flux(u *delivery.Unit) {
 		f.hideBuild(u, d)
 		return
 	}
-	if u.Unseen, u.Pinned = f.fluxSource(by); u.Unseen != "" {
+	if u.Unseen, u.Pinned = f.fluxSource(by); u.Pinned != "" && f.repositorySource != nil && f.gitRepository("", "flux-system") == nil {
+		u.Unseen, u.Pinned = fmt.Sprintf("it is taken from %s, and nothing says that this is this repository", u.Pinned), ""
+	}
+	if u.Unseen != "" {
 		f.hideSource(u, d)
 		if u.By.SourceRef().Kind == "ExternalArtifact" {
 			f.notSeen(u, f.fluxArtifact(u, d))

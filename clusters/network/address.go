@@ -59,3 +59,15 @@ func (p *Policy) AllowOver(scheme, host string) error {
 
 // Plain before a host says that it may be asked over HTTP.
 const Plain = "http://"
+
+// WithoutUser is an address as it may be printed: without the credentials that may be in it.
+func WithoutUser(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		return address
+	}
+	if at := strings.LastIndex(strings.SplitN(rest, "/", 2)[0], "@"); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return scheme + "://" + rest
+}

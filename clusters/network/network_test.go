@@ -13,7 +13,9 @@ import (
 
 // Git, SSH and Go do not agree on which host some addresses mean, so these are not asked.
 func TestAnAddressThatCanBeReadOtherwiseIsRefused(t *testing.T) {
-	policy := network.Only(func() []string { return []string{"a.example.com", "a.example.com:2222", "p.example.com", network.Plain + "p.example.com"} })
+	policy := network.Only(func() []string {
+		return []string{"a.example.com", "a.example.com:2222", "p.example.com", network.Plain + "p.example.com"}
+	})
 	for _, address := range []string{
 		"https://a.example.com/x.git", "https://a.example.com/x/_git/y//z", "ssh://git@a.example.com/x.git", "ssh://git@a.example.com:2222/x", "git@a.example.com:x/y.git",
 		"a.example.com:x", "http://p.example.com/x", "https://p.example.com/x",

@@ -63,12 +63,17 @@ type checkout struct {
 	files []entry
 	links []entry
 	// charts are the folders of charts, each with a slash behind it.
-	charts []string
+	charts  []string
+	entries int // seen so far
 	// folder is the one that was written to last, by its name: files come folder by folder, and to open one by its whole path
 	// is to open each folder on the way.
 	folder     *os.Root
 	folderName string
 }
+
+// mostEntries is how many files and folders a revision may have: more than any repository of manifests, and an end to trees that
+// hold themselves many times over.
+const mostEntries = 300_000
 
 // entry is a file or a link of a tree.
 type entry struct {
@@ -102,6 +107,9 @@ func (c *checkout) walk(ctx context.Context, files *object.Tree, wanted func(nam
 		}
 		if err != nil {
 			return err
+		}
+		if c.entries++; c.entries > mostEntries {
+			return fmt.Errorf("it has more than %d files and folders", mostEntries)
 		}
 		if !wanted(name) {
 			continue

@@ -63,7 +63,7 @@ func (r *Remotes) Fetch(ctx context.Context, address, name string) (*Tree, error
 		defer cancel()
 		one.tree, one.err = r.fetch(ctx, address, name)
 		if one.err != nil {
-			one.err = fmt.Errorf("%s of %s cannot be had: %w", name, withoutPassword(address), one.err)
+			one.err = fmt.Errorf("%s of %s cannot be had: %w", name, network.WithoutUser(address), one.err)
 		}
 	})
 	return one.tree, one.err
@@ -105,7 +105,7 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	if err != nil {
 		return nil, err
 	}
-	return written(ctx, repository, withoutPassword(address)+" "+name)
+	return written(ctx, repository, network.WithoutUser(address)+" "+name)
 }
 
 // isSilent tells why a host is not asked any more, nil if it is. It remembers an error.
@@ -179,16 +179,4 @@ func runGit(ctx context.Context, dir string, limited bool, args ...string) error
 		return err
 	}
 	return errors.New(strings.Join(strings.Fields(string(said)), " "))
-}
-
-// withoutPassword is an address as it may be printed.
-func withoutPassword(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	if !found {
-		return address
-	}
-	if at := strings.LastIndex(strings.SplitN(rest, "/", 2)[0], "@"); at >= 0 {
-		rest = rest[at+1:]
-	}
-	return scheme + "://" + rest
 }

@@ -161,6 +161,9 @@ func sourceMoved(s *situation) []finding.Finding {
 		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil && len(u.Elsewhere) == 0 && !saidUnseen(was, u) {
 			findings = append(findings, movedFields(u, before, after, ofASource)...)
 		}
+		if before, after := sourceOf(s.base, was), sourceOf(s.head, u); before != nil && after != nil && before.True("spec", "suspend") && !after.True("spec", "suspend") {
+			findings = append(findings, moved(u, after, []string{"spec", "suspend"})) // whatever has come meanwhile arrives
+		}
 	}
 	return findings
 }

@@ -103,7 +103,7 @@ func TestAHostThatIsNotAllowedIsNotAsked(t *testing.T) {
 		"a Helm repository":            {repository.URL + "/charts", "other.example.com", "allow it with --allow-hosts " + hostOf(repository)},
 		"a registry":                   {"oci://" + hostOf(registry) + "/charts", "other.example.com", "allow it with --allow-hosts " + hostOf(registry)},
 		"one that is led to":           {leads.URL + "/charts", hostOf(leads), "without HTTPS"},
-		"one that an index leads to":   {leads.URL + "/names", hostOf(leads), "not public"},
+		"one that an index leads to":   {leads.URL + "/names", hostOf(leads), "without HTTPS"},
 		"a file":                       {"file:///etc", "other.example.com", "no address that can be asked"},
 		"something without an address": {"", "other.example.com", "no address that can be asked"},
 	} {

@@ -131,3 +131,30 @@ func TestTheTemplatesOfAChartAreRenderedWithItsOwnValues(t *testing.T) {
 		})
 	}
 }
+
+// helm-controller uninstalls a release before it installs one of another name, and Helm deletes what was in the templates.
+func TestAReleaseThatIsReplacedIsUninstalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec string
+		crd  string
+		code int
+	}{
+		"the same by other words":  {"  releaseName: widgets\n  storageNamespace: flux-system\n", "templates/crd.yaml", exitSafe},
+		"another name":             {"  releaseName: gadgets\n", "templates/crd.yaml", exitBlocked},
+		"another namespace":        {"  targetNamespace: gadgets\n", "templates/crd.yaml", exitBlocked},
+		"another place of records": {"  storageNamespace: gadgets\n", "templates/crd.yaml", exitBlocked},
+		"with crds/ that stay":     {"  releaseName: gadgets\n", "crds/crd.yaml", exitSafe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := clitest.InRepository(t, map[string]string{
+				"base/clusters/production/release.yaml": aRelease(""), "base/charts/widgets/Chart.yaml": widgetsChart, "base/charts/widgets/" + c.crd: widgetsCRD,
+				"head/clusters/production/release.yaml": aRelease(c.spec), "head/charts/widgets/Chart.yaml": widgetsChart, "head/charts/widgets/" + c.crd: widgetsCRD,
+			})
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			if c.code == exitBlocked {
+				g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring("Flux uninstalls the one before"))
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package preview
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/moult-dev/moult/clusters/charts"
+)
+
+// A pull request may be made to take all memory, or for ever, and what reads it cannot be stopped from outside: manifests that
+// multiply themselves, or one of a gigabyte. The largest repositories that are known take 0.8 GB and ten seconds.
+const (
+	mostMemory = 3 << 30
+	longest    = 10 * time.Minute
+)
+
+// limit ends the process, as one that failed, if it takes more. What it returns ends the watch.
+func (p *command) limit(memory uint64, longest time.Duration, exit func(int)) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(50 * time.Millisecond) //nolint:forbidigo // it measures memory, and decides nothing by the time
+		defer ticker.Stop()
+		end := time.After(longest) //nolint:forbidigo // as above
+		for {
+			var why string
+			select {
+			case <-done:
+				return
+			case <-end:
+				why = fmt.Sprintf("it takes longer than %s", longest)
+			case <-ticker.C:
+				if charts.Heap() <= memory {
+					continue
+				}
+				why = fmt.Sprintf("it takes more than %d MiB of memory", memory>>20)
+			}
+			fmt.Fprintf(p.ErrOut, "error: the preview is given up: %s; look for a manifest that is huge, or that refers to itself many times over\n", why)
+			exit(exitFailed)
+			return
+		}
+	}()
+	return func() { close(done) }
+}
