@@ -36,6 +36,24 @@ func TestWhichReferencesAreMoved(t *testing.T) {
 	}
 }
 
+func TestAPatchTestsWhatItWasMadeFrom(t *testing.T) {
+	g := NewWithT(t)
+	item := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "object", ResourceVersion: "7", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "a", UID: "a"}, {APIVersion: "example.com/v1alpha1", Kind: "Widget", Name: "rose", UID: "owner"},
+	}}}
+	body, err := move(item, matches([]Target{{Group: "example.com", Kind: "Widget", Storage: "v1", Leaving: []string{"v1alpha1"}}}, item))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(body).To(MatchJSON(`[
+  {"op": "test", "path": "/metadata/uid", "value": "object"},
+  {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+  {"op": "test", "path": "/metadata/ownerReferences/1/apiVersion", "value": "example.com/v1alpha1"},
+  {"op": "test", "path": "/metadata/ownerReferences/1/kind", "value": "Widget"},
+  {"op": "test", "path": "/metadata/ownerReferences/1/name", "value": "rose"},
+  {"op": "test", "path": "/metadata/ownerReferences/1/uid", "value": "owner"},
+  {"op": "replace", "path": "/metadata/ownerReferences/1/apiVersion", "value": "example.com/v1"}
+]`))
+}
+
 func managed(manager, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 }
