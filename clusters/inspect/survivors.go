@@ -11,13 +11,7 @@ import (
 // LeavingVersions tells which versions of the named CRDs, or without names of those that a label selector selects, are to
 // leave: those that are asked for, else what survivors.TargetOf says. The note is about VersionRemovals that could not be read.
 func (c *Cluster) LeavingVersions(ctx context.Context, names []string, selector string, asked []string) (targets []survivors.Target, note string, err error) {
-	var removals []v1alpha1.VersionRemoval
-	if len(asked) == 0 {
-		known := c.gates(ctx, names)
-		if removals = known.Value; known.Not != "" {
-			note = known.Not + "; so all versions but the storage version are looked for"
-		}
-	}
+	removals, note := c.leaving(ctx, names, asked)
 	for crd, err := range c.ReadCRDs(ctx, names, selector) {
 		if err != nil {
 			return nil, "", err
@@ -25,6 +19,18 @@ func (c *Cluster) LeavingVersions(ctx context.Context, names []string, selector 
 		targets = append(targets, survivors.TargetOf(crd, asked, removals))
 	}
 	return targets, note, ctx.Err()
+}
+
+// leaving are the VersionRemovals that say which versions leave, unless a person has said it. The note is as in LeavingVersions.
+func (c *Cluster) leaving(ctx context.Context, names, asked []string) (removals []v1alpha1.VersionRemoval, note string) {
+	if len(asked) > 0 {
+		return nil, ""
+	}
+	known := c.gates(ctx, names)
+	if known.Not != "" {
+		note = known.Not + "; so all versions but the storage version are looked for"
+	}
+	return known.Value, note
 }
 
 // SurvivorSearch says what to look for, and how far.

@@ -123,6 +123,16 @@ func IsDenied(err error) bool {
 	return errors.As(err, new(apierrors.APIStatus)) && denied(err.Error())
 }
 
+// IsGone tells whether err says that the object with this name, of this API group, is not there.
+func IsGone(err error, group, name string) bool { return notFoundIs(err, group, name) }
+
+// MayPass tells whether err is that of a server that is busy, away or in trouble, so that the same request may be
+// answered later.
+func MayPass(err error) bool {
+	c, _ := classify(err)
+	return c == busy || c == flaky
+}
+
 // details are what the API server's answer is about. One to a resource or a version
 // that is not served has none.
 func details(err error) metav1.StatusDetails {

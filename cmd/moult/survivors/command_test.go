@@ -162,7 +162,7 @@ func TestSecretsAreReadOnlyOnDemand(t *testing.T) {
 
 func TestWhatMayNotBeReadIsNotKnown(t *testing.T) {
 	w := newWorld(t)
-	reader := w.kubeconfigAs(everythingBut(w, "leases.coordination.k8s.io", "secrets")...)
+	reader := w.KubeconfigAs(w.EverythingBut("leases.coordination.k8s.io", "secrets")...)
 	got := w.Run("survivors", w.CRD.Name, "--kubeconfig", reader)
 	w.Expect(got.Code).To(Equal(exitNotKnown), got.Out+got.ErrOut)
 	w.Expect(got.Out).To(ContainSubstring("\nnot looked at    leases.coordination.k8s.io may not be read; it needs list on leases in coordination.k8s.io\n"))
@@ -172,7 +172,7 @@ func TestWhatMayNotBeReadIsNotKnown(t *testing.T) {
 	w.creates(owned)
 	w.Expect(w.Run("survivors", w.CRD.Name, "--kubeconfig", reader).Code).To(Equal(exitFound), "what is found is found")
 
-	got = w.Run("survivors", w.CRD.Name, "--kubeconfig", w.kubeconfigAs())
+	got = w.Run("survivors", w.CRD.Name, "--kubeconfig", w.KubeconfigAs())
 	w.Expect(got.Code).To(Equal(exitNoAnswer))
 	w.Expect(got.Out).To(BeEmpty())
 	w.Expect(got.ErrOut).To(ContainSubstring("reading CRDs needs get, list and watch on customresourcedefinitions"))
@@ -181,8 +181,8 @@ func TestWhatMayNotBeReadIsNotKnown(t *testing.T) {
 func TestAListThatMayBeReadAndItsObjectsMayNot(t *testing.T) {
 	w := newWorld(t)
 	w.creates(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, name: sh.helm.release.v1.rose.v1, labels: {owner: helm}}}`)
-	rules := append(everythingBut(w, "configmaps", "secrets"), running.Rule("", "configmaps", "list"))
-	got := w.Run("survivors", w.CRD.Name, "--kubeconfig", w.kubeconfigAs(rules...))
+	rules := append(w.EverythingBut("configmaps", "secrets"), running.Rule("", "configmaps", "list"))
+	got := w.Run("survivors", w.CRD.Name, "--kubeconfig", w.KubeconfigAs(rules...))
 	w.Expect(got.Code).To(Equal(exitNotKnown), got.Out+got.ErrOut)
 	w.Expect(got.Out).To(ContainSubstring("\nnot looked at    1 of the objects of configmaps may not be read; it needs get on configmaps\n"))
 }
@@ -197,7 +197,7 @@ func TestVersionRemovalsSayWhichVersionsLeave(t *testing.T) {
 	report, _ = w.report("--version", "v1alpha1,v0")
 	w.Expect(report.Targets).To(ConsistOf(And(HaveField("Leaving", []string{"v1alpha1", "v0"}), HaveField("From", survivors.Asked))))
 
-	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	reader := w.KubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
 	got := w.Run("survivors", w.CRD.Name, "--kubeconfig", reader)
 	w.Expect(strings.Join(strings.Fields(got.Out), " ")).To(ContainSubstring("it needs list on versionremovals in moult.dev; so all versions but the storage version are looked for"))
 }
@@ -239,7 +239,7 @@ loses data  owner-references: ownerReferences
          configmaps ` + w.namespace + `/b  metadata.ownerReferences[0]  Widget rose
          and 1 more; --limit 0 names all
          what happens: The garbage collector takes an owner`))
-	w.Expect(got.Out).To(ContainSubstring("\n         mend (a person): Write the reference's apiVersion at a version that stays"))
+	w.Expect(got.Out).To(ContainSubstring("\n         mend (Moult): Run `moult repair owners`, before the removal or after it;"))
 	w.Expect(strings.Index(got.Out, "\nstops silently  webhook-configurations")).To(BeNumerically(">", strings.Index(got.Out, "\nloses data")))
 	w.Expect(got.Out).To(HaveSuffix("\nfound: 4 fields that matter; backups, Git and other clusters were not looked at\n"))
 }

@@ -6,21 +6,16 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
@@ -112,51 +107,4 @@ func packed(w *world, manifest string) string {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(zip.Close()).To(Succeed())
 	return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(buffer.Bytes())))
-}
-
-// kubeconfigAs is that of a user who may do what the rules say and nothing else.
-func (w *world) kubeconfigAs(rules ...rbacv1.PolicyRule) string {
-	w.T.Helper()
-	config := running.User(w.T, cp.Config, w.Namespace()+"-reader", rules...)
-	content, err := cp.KubeConfig()
-	w.Expect(err).NotTo(HaveOccurred())
-	admin, err := clientcmd.Load(content)
-	w.Expect(err).NotTo(HaveOccurred())
-	for _, user := range admin.AuthInfos {
-		user.Impersonate = config.Impersonate.UserName
-	}
-	content, err = clientcmd.Write(*admin)
-	w.Expect(err).NotTo(HaveOccurred())
-	path := filepath.Join(w.T.TempDir(), "kubeconfig")
-	w.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
-	return path
-}
-
-// all are rules to list everything but some resources, which the user may not even see.
-func everythingBut(w *world, left ...string) (rules []rbacv1.PolicyRule) {
-	w.T.Helper()
-	lists, err := discovery.NewDiscoveryClientForConfigOrDie(cp.Config).ServerPreferredResources()
-	w.Expect(err).NotTo(HaveOccurred())
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		w.Expect(err).NotTo(HaveOccurred())
-		for i := range list.APIResources {
-			name := list.APIResources[i].Name
-			gr := schema.GroupResource{Group: gv.Group, Resource: name}.String()
-			if strings.Contains(name, "/") || contains(left, gr) || !contains(list.APIResources[i].Verbs, "list") {
-				continue
-			}
-			rules = append(rules, running.Rule(gv.Group, name, "list", "get"))
-		}
-	}
-	return rules
-}
-
-func contains(all []string, one string) bool {
-	for _, other := range all {
-		if other == one {
-			return true
-		}
-	}
-	return false
 }

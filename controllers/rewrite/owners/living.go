@@ -1,0 +1,87 @@
+package owners
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// maxLiving bounds how many owners are remembered.
+const maxLiving = 10_000
+
+// living are owners that were read and exist. Those that do not are asked for each time, since they may have been made since.
+type living struct {
+	mu  *sync.Mutex
+	uid map[types.UID]bool // true for those that are being deleted
+}
+
+func newLiving() living { return living{&sync.Mutex{}, map[types.UID]bool{}} }
+
+func (l *living) known(owner types.UID) (terminating, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	terminating, known = l.uid[owner]
+	return terminating, known
+}
+
+func (l *living) add(owner types.UID, terminating bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.uid) >= maxLiving {
+		clear(l.uid)
+	}
+	l.uid[owner] = terminating
+}
+
+// owner is what is known of the owner of a reference.
+type owner struct {
+	terminating bool
+	// reason and why say why the reference is not to be moved; empty if it is.
+	reason Reason
+	why    string
+}
+
+// owner reads the owner of a reference. The error is the context's.
+func (v *visit) owner(ctx context.Context, m match) (owner, error) {
+	if terminating, known := v.living.known(m.UID); known {
+		return owner{terminating: terminating}, nil
+	}
+	key := types.NamespacedName{Name: m.Name}
+	if m.target.Namespaced {
+		if key.Namespace = v.item.Namespace; key.Namespace == "" {
+			return owner{reason: OwnerGone, why: "its owner would be in a namespace, and the object is in none: Kubernetes knows no such owner"}, nil
+		}
+	}
+	var read *metav1.PartialObjectMetadata
+	err := v.patiently(ctx, func() (err error) {
+		read, err = v.Client.Resource(m.target.resource()).Get(ctx, key)
+		return err
+	})
+	if ctx.Err() != nil {
+		return owner{}, ctx.Err()
+	}
+	o := ownerOf(m, read, err)
+	if o.reason == "" {
+		v.living.add(m.UID, o.terminating)
+	}
+	return o, nil
+}
+
+// ownerOf judges what was read, or the error.
+func ownerOf(m match, read *metav1.PartialObjectMetadata, err error) owner {
+	switch {
+	case rewrite.IsGone(err, m.target.Group, m.Name):
+		return owner{reason: OwnerGone, why: "its owner does not exist"}
+	case err != nil:
+		return owner{reason: OwnerUnknown, why: "its owner cannot be read: " + err.Error()}
+	case read.UID != m.UID:
+		return owner{reason: OwnerGone, why: fmt.Sprintf("its owner does not exist: %s is another object now, with the uid %s", m.Name, read.UID)}
+	default:
+		return owner{terminating: read.DeletionTimestamp != nil}
+	}
+}

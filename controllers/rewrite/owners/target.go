@@ -1,0 +1,68 @@
+// Package owners moves owner references from versions of a CRD that are to leave, or have left, to its storage version, in
+// all objects of a cluster: Repair lists them by their metadata, and changes the apiVersion of a reference and nothing else,
+// by a JSON Patch that tests what it was read as. The garbage collector resolves a reference at its version, so one at a
+// version that has left makes it delete what lives, and keep what should go. docs/survivors.md tells people.
+package owners
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Target is a CRD whose objects are owners.
+type Target struct {
+	// CRD is the name.
+	CRD        string `json:"crd"`
+	Group      string `json:"group"`
+	Kind       string `json:"kind"`
+	Plural     string `json:"plural"`
+	Namespaced bool   `json:"namespaced"`
+	// Storage is the version that references are moved to. It has to be served.
+	Storage string `json:"to"`
+	// Leaving are the versions that they are moved from.
+	Leaving []string `json:"leaving"`
+	// Listed are all that the CRD has. References at others are moved, too, if Unlisted is true.
+	Listed   []string `json:"listed"`
+	Unlisted bool     `json:"unlisted"`
+}
+
+// moves tells whether a reference is to an object of the CRD at a version that it is to be moved from.
+func (t *Target) moves(ref *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil || gv.Group != t.Group || ref.Kind != t.Kind || gv.Version == t.Storage {
+		return false
+	}
+	return slices.Contains(t.Leaving, gv.Version) || t.Unlisted && !slices.Contains(t.Listed, gv.Version)
+}
+
+// apiVersion is what a reference is to have.
+func (t *Target) apiVersion() string { return t.Group + "/" + t.Storage }
+
+// resource is where the owners are read.
+func (t *Target) resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: t.Group, Version: t.Storage, Resource: t.Plural}
+}
+
+// match is a reference that is to be moved.
+type match struct {
+	*metav1.OwnerReference
+
+	index  int
+	target *Target
+}
+
+// matches are those of one object.
+func matches(targets []Target, item *metav1.PartialObjectMetadata) (found []match) {
+	for i := range item.OwnerReferences {
+		ref := &item.OwnerReferences[i]
+		for k := range targets {
+			if targets[k].moves(ref) {
+				found = append(found, match{OwnerReference: ref, index: i, target: &targets[k]})
+				break
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,231 @@
+package owners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
+)
+
+// visit moves the references of one object.
+type visit struct {
+	*Repair
+
+	at      schema.GroupVersionResource
+	objects rewrite.Objects
+	item    *metav1.PartialObjectMetadata // as it was read last
+	races   int
+	// unsure is what a write was to move that was never answered, and may have been carried out.
+	unsure []Reference
+}
+
+// run ends when every reference of the object is moved or left. The error is the context's.
+func (v *visit) run(ctx context.Context) error {
+	for {
+		found, told, err := v.movable(ctx)
+		if err != nil {
+			return err
+		}
+		v.settle(told)
+		if len(found) == 0 {
+			return nil
+		}
+		again, err := v.move(ctx, found, told)
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+// movable are the references that are to be moved now. Those that are to be left are.
+func (v *visit) movable(ctx context.Context) (found []match, told []Reference, err error) {
+	for _, m := range matches(v.Targets, v.item) {
+		r := v.reference(m)
+		if v.collector.timesMoved(v.key(r)) >= maxMoves {
+			r.Why = comesBack(r.Writers)
+			v.collector.leave(ComesBack, "", r)
+			continue
+		}
+		if !v.Orphans {
+			o, err := v.owner(ctx, m)
+			if err != nil {
+				return nil, nil, err
+			}
+			if r.Why = o.why; o.reason != "" {
+				v.collector.leave(o.reason, needs(o.reason, m), r)
+				continue
+			}
+			r.OwnerTerminating = o.terminating
+		}
+		found, told = append(found, m), append(told, r)
+	}
+	return found, told, nil
+}
+
+func comesBack(writers []string) string {
+	if len(writers) == 0 {
+		return "somebody writes it back, and managedFields do not say who"
+	}
+	return strings.Join(writers, " or ") + " writes it back"
+}
+
+func (v *visit) reference(m match) Reference {
+	gv, _ := schema.ParseGroupVersion(m.APIVersion) // it was parsed to be found
+	return Reference{
+		Object: nameOf(v.at, v.item), Path: fmt.Sprintf("metadata.ownerReferences[%d]", m.index), CRD: m.target.CRD, Owner: m.Kind + " " + m.Name,
+		UID: m.UID, From: gv.Version, To: m.target.Storage, Writers: writers(v.item.ManagedFields, m.UID),
+	}
+}
+
+func (v *visit) key(r Reference) entry { return entry{v.item.UID, r.UID} }
+
+// needs is the permission that would tell whether an owner exists.
+func needs(reason Reason, m match) string {
+	if reason == OwnerUnknown {
+		return permission("get", m.target.resource())
+	}
+	return ""
+}
+
+// settle counts what a write without an answer has moved after all: what is not to be moved any more. Whether it was that write
+// or another client is not known, so nothing is given back.
+func (v *visit) settle(still []Reference) {
+	for _, r := range v.unsure {
+		moved := true
+		for i := range still {
+			moved = moved && still[i].UID != r.UID
+		}
+		if !moved {
+			continue
+		}
+		v.collector.hasMoved(v.key(r), r)
+		if !slices.Equal(r.Writers, writers(v.item.ManagedFields, r.UID)) {
+			v.collector.taken(1, "the write was not answered, so it is not known who has it now")
+		}
+	}
+	v.unsure = nil
+}
+
+// move writes once, and tells whether to look at the object again.
+func (v *visit) move(ctx context.Context, found []match, told []Reference) (again bool, err error) {
+	body, err := move(v.item, found)
+	if err != nil {
+		return false, err
+	}
+	after, err := v.patch(ctx, body, func() { v.unsure = told })
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return false, ctx.Err()
+	case err == nil:
+		for _, r := range told {
+			v.collector.hasMoved(v.key(r), r)
+		}
+		if !v.DryRun {
+			v.giveBack(ctx, after, found)
+		}
+		return false, nil
+	}
+	return v.refused(ctx, err, told)
+}
+
+// refused reads the object again, which tells whether it has gone, or was written by somebody else meanwhile.
+func (v *visit) refused(ctx context.Context, err error, told []Reference) (again bool, end error) {
+	if rewrite.IsForbidden(err) || rewrite.IsDenied(err) {
+		v.leave(err, told)
+		return false, nil
+	}
+	fresh, getErr := v.read(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case rewrite.IsGone(getErr, v.at.Group, v.item.Name):
+		return false, nil
+	case getErr != nil:
+		v.leave(errors.Join(err, getErr), told)
+	case fresh.UID != v.item.UID: // made again since, and for the next look
+	case fresh.ResourceVersion != v.item.ResourceVersion && v.races < maxRaces:
+		v.races++
+		v.item = fresh
+		return true, nil
+	default:
+		v.leave(err, told)
+	}
+	return false, nil
+}
+
+// leave keeps why the references of a write were not moved.
+func (v *visit) leave(err error, told []Reference) {
+	reason, needs := Refused, ""
+	if rewrite.IsForbidden(err) {
+		reason, needs = Forbidden, permission("patch", v.at)
+	}
+	for _, r := range told {
+		r.Why = err.Error()
+		v.collector.leave(reason, needs, r)
+	}
+}
+
+func (v *visit) read(ctx context.Context) (fresh *metav1.PartialObjectMetadata, err error) {
+	err = v.patiently(ctx, func() (err error) {
+		fresh, err = v.objects.Get(ctx, v.name())
+		return err
+	})
+	return fresh, err
+}
+
+func (v *visit) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: v.item.Namespace, Name: v.item.Name}
+}
+
+// patch sends a write when its turn has come. A write without an answer is not sent again: the object has to be read first.
+func (v *visit) patch(ctx context.Context, body []byte, unsure func()) (after *metav1.PartialObjectMetadata, err error) {
+	err = v.patiently(ctx, func() error {
+		permit, err := v.Lane.Enter(ctx)
+		if err != nil {
+			return err
+		}
+		after, err = v.objects.Patch(ctx, v.name(), types.JSONPatchType, body)
+		switch {
+		case err == nil:
+			permit.Done(pace.Served)
+		case ctx.Err() == nil && rewrite.MayPass(err):
+			permit.Done(pace.Overloaded)
+			if !apierrors.IsTooManyRequests(err) {
+				unsure()
+			}
+		default:
+			permit.Done(pace.Nothing)
+		}
+		return err
+	})
+	return after, err
+}
+
+// patiently asks again as long as the API server is busy or away. A test of resourceVersion makes that safe for writes, too.
+func (v *visit) patiently(ctx context.Context, ask func() error) error {
+	for try := 0; ; try++ {
+		err := ask()
+		if err == nil || ctx.Err() != nil || try == maxTries-1 || !rewrite.MayPass(err) {
+			return err
+		}
+		pause := min(firstPause<<try, longPause)
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			pause = max(pause, time.Duration(seconds)*time.Second)
+		}
+		select {
+		case <-v.Clock.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
