@@ -18,9 +18,9 @@ const (
 func (p *command) limit(memory uint64, longest time.Duration, exit func(int)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
-		ticker := time.NewTicker(50 * time.Millisecond) //nolint:forbidigo // it measures memory, and decides nothing by the time
+		ticker := time.NewTicker(50 * time.Millisecond)
 		defer ticker.Stop()
-		end := time.After(longest) //nolint:forbidigo // as above
+		end := time.After(longest)
 		for {
 			var why string
 			select {
