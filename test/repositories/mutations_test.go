@@ -206,7 +206,7 @@ func renameFolder(t *rapid.T, p pull) {
 		sides = append(sides, p.base)
 	}
 	name := regexp.MustCompile(`(?m)(^|[^\w-])` + regexp.QuoteMeta(folder) + `/`)
-	whole := regexp.MustCompile(`(?m)(path: (?:\./)?)` + regexp.QuoteMeta(folder) + `([},]|$)`)
+	whole := regexp.MustCompile(`(?m)(path: (?:\./)?)` + regexp.QuoteMeta(folder) + `([},\r]|$)`)
 	for _, s := range sides {
 		for _, file := range s.paths() {
 			content := whole.ReplaceAllString(name.ReplaceAllString(s[file], "${1}x-"+folder+"/"), "${1}x-"+folder+"${2}")
