@@ -19,6 +19,7 @@ func TestAnArtifactOfThisRepositoryIsBuilt(t *testing.T) {
 		want, why    string
 	}{
 		"a folder":                       {whole, "./", nil, "x y", ""},
+		"a source that is called alike":  {whole, "./", files{"entry/art.yaml": gitRepository("art", "url: 'https://git/ours', ignore: x.yaml")}, "x y", ""},
 		"a folder of it":                 {whole, "./below", nil, "y", ""},
 		"below a name of its own":        {"{from: '@repo/deploy/**', to: '@artifact/app/'}", "./app/below", nil, "y", ""},
 		"beside another":                 {"{from: '@chart/**', to: '@artifact/chart/'}, {from: '@repo/deploy/**', to: '@artifact/app'}", "app", nil, "x y", ""},

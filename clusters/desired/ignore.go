@@ -43,7 +43,7 @@ codeship-steps.yml
 func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, isDir bool) bool {
 	patterns := f.sourceIgnores()
 	from := kustomization.SourceRef()
-	if source := f.gitRepository(from.Namespace, from.Name); source != nil {
+	if source := f.gitRepository(from.Namespace, from.Name); source != nil && (from.Kind == "GitRepository" || from.Kind == "") {
 		patterns = slices.Concat(patterns, patternsIn([]byte(source.Text("spec", "ignore")), nil))
 	}
 	if len(patterns) == 0 {
