@@ -68,14 +68,14 @@ func (r *remotes) during(build func() error) error {
 	transport := http.DefaultTransport
 	http.DefaultTransport = r
 	defer func() { http.DefaultTransport = transport }()
-	defer withoutSubmodules()()
+	defer limitGit()()
 	return build()
 }
 
-// withoutSubmodules tells git that no submodule is wanted, nor to be led elsewhere, and how to take that back. Others may start git meanwhile: the
-// count of settings comes last and goes first, so that there is never one without its key.
+// limitGit tells git that no submodule is wanted, and that it is not to be led elsewhere; and how to take that back. Others may
+// start git meanwhile: the count of settings comes last and goes first, so that there is never one without its key.
 // https://git-scm.com/docs/gitsubmodules#_active_submodules
-func withoutSubmodules() (undo func()) {
+func limitGit() (undo func()) {
 	count, err := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
 	if err != nil || count < 0 {
 		count = 0
@@ -180,13 +180,7 @@ func remoteBaseOf(name string) (remoteBase, bool) {
 	case scheme == "" && user == "":
 		return base, false
 	}
-	ends := "/"
-	if scheme == "" {
-		ends = "/:"
-	}
-	if at := strings.IndexAny(address, ends); at >= 0 {
-		address = address[:at]
-	}
-	base.host = strings.ToLower(address[strings.LastIndex(address, "@")+1:]) // a password may be before it
+	host, _ := network.Remote(base.address)
+	base.host = strings.ToLower(host)
 	return base, true
 }

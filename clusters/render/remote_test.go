@@ -152,7 +152,7 @@ func TestTheSettingsOfGitAreAlwaysWhole(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 2000 {
-			withoutSubmodules()()
+			limitGit()()
 		}
 	}()
 	for running := true; running; {
