@@ -104,7 +104,7 @@ func TestTheDoctorTellsProblemsFirst(t *testing.T) {
 func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 	w := healthy(t)
 	w.gate()
-	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	reader := w.KubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
 	got := without(aside, w.Run("doctor", w.CRD.Name, "--helm", "--kubeconfig", reader))
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 	w.Expect(got.Out).To(HavePrefix("ok       label-in-git"))
@@ -125,7 +125,7 @@ func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 
 	w.Expect(got.Out).To(ContainSubstring("not run  helm-keep"))
 
-	got = w.Run("doctor", w.CRD.Name, "--kubeconfig", w.kubeconfigAs())
+	got = w.Run("doctor", w.CRD.Name, "--kubeconfig", w.KubeconfigAs())
 	w.Expect(got.Code).To(Equal(cli.ExitError))
 	w.Expect(got.ErrOut).To(ContainSubstring("reading CRDs needs get, list and watch on customresourcedefinitions"))
 }
@@ -199,7 +199,7 @@ func TestTheDoctorNamesASecretThatIsNoRelease(t *testing.T) {
 func TestTheDoctorReadsTheReleasesThatItMay(t *testing.T) {
 	w := healthy(t)
 	mine, others := w.stores(revision(1, "deployed", w.manifest(""), nil)), w.Namespace()
-	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	reader := w.KubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
 	w.allows(reader, mine, running.Rule("", "secrets", "list"))
 	r, code := w.check(doctor.HelmKeep, "--helm-namespace", mine+","+others, "--kubeconfig", reader)
 	w.Expect(code).To(Equal(cli.ExitDone))

@@ -49,7 +49,7 @@ func TestTheDoctorSeesAnAggregatedServer(t *testing.T) {
 	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Error), HaveField("Object", w.CRD.Name),
 		HaveField("Why", And(ContainSubstring("APIService "+server.APIService()), ContainSubstring("Service "+server.Service()))))))
 
-	r, code = w.check(doctor.Aggregation, "--kubeconfig", w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list")))
+	r, code = w.check(doctor.Aggregation, "--kubeconfig", w.KubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list")))
 	w.Expect(code).To(Equal(cli.ExitDone))
 	w.Expect(r.Evidence).To(Equal("the APIServices of " + w.CRD.Name + " may not be read; it needs get on apiservices in apiregistration.k8s.io"))
 }

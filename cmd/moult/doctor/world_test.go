@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -88,24 +86,6 @@ func (w *world) manifest(annotation string) string {
 // widget is the manifest of an object.
 func (w *world) widget(version string) string {
 	return fmt.Sprintf("---\napiVersion: %s/%s\nkind: Widget\nmetadata:\n  name: a\n", w.GR.Group, version)
-}
-
-// kubeconfigAs is that of a user who may do what the rules say and nothing else.
-func (w *world) kubeconfigAs(rules ...rbacv1.PolicyRule) string {
-	w.T.Helper()
-	config := running.User(w.T, cp.Config, w.Namespace()+"-reader", rules...)
-	content, err := cp.KubeConfig()
-	w.Expect(err).NotTo(HaveOccurred())
-	admin, err := clientcmd.Load(content)
-	w.Expect(err).NotTo(HaveOccurred())
-	for _, user := range admin.AuthInfos {
-		user.Impersonate = config.Impersonate.UserName
-	}
-	content, err = clientcmd.Write(*admin)
-	w.Expect(err).NotTo(HaveOccurred())
-	path := filepath.Join(w.T.TempDir(), "kubeconfig")
-	w.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
-	return path
 }
 
 // allows the user of a kubeconfig something in a namespace.

@@ -25,7 +25,7 @@ func TestTheDoctorKnowsOfWritesToTheStatusThatAreRefused(t *testing.T) {
 	w := &world{suite.WorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").OptedIn())}
 	w.Label = v1alpha1.MigrateLabel
 	w.Denies()
-	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"), running.Rule("", "events", "list"),
+	reader := w.KubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"), running.Rule("", "events", "list"),
 		running.Rule("admissionregistration.k8s.io", "validatingadmissionpolicies", "list"),
 		running.Rule("admissionregistration.k8s.io", "validatingadmissionpolicybindings", "list"))
 	found := func(args ...string) []finding.Finding {
@@ -65,7 +65,7 @@ func TestTheDoctorAsksRBACAboutTheController(t *testing.T) {
 	r, _ = w.check(doctor.StatusWrites, "--controller", "bob")
 	w.Expect(r.Findings).To(BeEmpty(), "this CRD is enough")
 
-	reader := w.kubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	reader := w.KubeconfigAs(running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
 	r, code = w.check(doctor.StatusWrites, "--controller", "bob", "--kubeconfig", reader)
 	w.Expect(code).To(Equal(cli.ExitDone))
 	w.Expect(r.Outcome).To(Equal(doctor.NotRun))
