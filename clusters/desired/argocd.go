@@ -48,8 +48,8 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 		return
 	}
 	url := elsewhere(u, source)
-	if at := tagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.repositorySource != nil && !isOurs(u, source) {
-		u.Unseen = fmt.Sprintf("it is taken from revision %s of %s, and nothing says that this is this repository", at, network.WithoutUser(source.Text("repoURL")))
+	if at := tagOrCommit(source.Text("targetRevision")); url == "" && at != "" && f.repositorySource != nil && source.Text("repoURL") != "" {
+		u.Unseen = fmt.Sprintf("it is taken from revision %s of %s, which need not be what lies here", at, network.WithoutUser(source.Text("repoURL")))
 		f.hiddenOf(u).addBelowRoot(f.tree, path)
 		f.argoCDFromElsewhere(u, unseen, d)
 		return
@@ -100,18 +100,6 @@ func elsewhere(u *delivery.Unit, source *delivery.Object) string {
 		}
 	}
 	return ""
-}
-
-// isOurs tells whether an Application around says that a source is of the repository that it was found in itself.
-func isOurs(u *delivery.Unit, source *delivery.Object) bool {
-	for around := u.Parent; around != nil; around = around.Parent {
-		for _, ours := range around.Sources {
-			if of := ours.Settings.Text("repoURL"); around.Tool == delivery.ArgoCD && of != "" && normalURL(of) == normalURL(source.Text("repoURL")) {
-				return true
-			}
-		}
-	}
-	return source.Text("repoURL") == ""
 }
 
 // argoCDFolder builds a folder as Argo CD does: without a kustomization in it, kustomize's options are passed over.

@@ -19,8 +19,8 @@ func (f *follower) flux(u *delivery.Unit) {
 		f.hideBuild(u, d)
 		return
 	}
-	if u.Unseen, u.Pinned = f.fluxSource(by); u.Pinned != "" && f.repositorySource != nil && f.gitRepository("", "flux-system") == nil {
-		u.Unseen, u.Pinned = fmt.Sprintf("it is taken from %s, and nothing says that this is this repository", u.Pinned), ""
+	if u.Unseen, u.Pinned = f.fluxSource(by); u.Pinned != "" && f.repositorySource != nil {
+		u.Unseen, u.Pinned = fmt.Sprintf("it is taken from %s, which need not be what lies here", u.Pinned), ""
 	}
 	if u.Unseen != "" {
 		f.hideSource(u, d)
