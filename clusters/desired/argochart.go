@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ func (a *argoCDChart) values() (map[string]any, error) {
 		}
 	}
 	for _, p := range a.source.Entries("helm", "fileParameters") {
-		content, _, err := a.file(p.Text("path"))
+		content, err := a.file(p.Text("path"))
 		if err != nil {
 			return nil, err
 		}
@@ -159,53 +158,6 @@ func (a *argoCDChart) set(values map[string]any, parameter *delivery.Object, tex
 
 var unescapedComma = regexp.MustCompile(`(^|[^\\]),`)
 
-// valuesOfFiles merges helm.valueFiles in their order.
-func (a *argoCDChart) valuesOfFiles() (map[string]any, error) {
-	values := map[string]any{}
-	for _, name := range a.source.Texts("helm", "valueFiles") {
-		content, found, err := a.file(name)
-		switch {
-		case !found && err == nil && a.source.True("helm", "ignoreMissingValueFiles"):
-			continue
-		case err != nil:
-			return nil, err
-		case !found:
-			return nil, fmt.Errorf("there is no file of values %s", name)
-		}
-		if values, err = withFile(values, name, content); err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
-}
-
-// file reads a file of values or parameters: of the chart, of the repository if it begins with a slash, or of another source
-// if it begins with $name/. Why it cannot be known is the error.
-func (a *argoCDChart) file(name string) (content []byte, found bool, err error) {
-	if reference, rest, _ := strings.Cut(name, "/"); strings.HasPrefix(reference, "$") && !strings.HasPrefix(reference, "$ARGOCD_") {
-		if err := a.isOurs(strings.TrimPrefix(reference, "$")); err != nil {
-			return nil, false, err
-		}
-		name = "/" + rest
-	}
-	name, err = a.expanded(name)
-	switch {
-	case err != nil:
-		return nil, false, err
-	case strings.Contains(name, "://"):
-		return nil, false, fmt.Errorf("the file %s is not in this repository", name)
-	case strings.ContainsAny(name, "*?[{"):
-		return nil, false, fmt.Errorf("the files %s are a pattern", name)
-	case strings.HasPrefix(name, "/"):
-		content, found = a.fileInRepository(strings.TrimPrefix(name, "/"))
-	case a.dir == "":
-		content, found = a.chart.File(name)
-	default:
-		content, found = a.fileInRepository(a.tree.Relative(filepath.Join(a.dir, filepath.FromSlash(name))))
-	}
-	return content, found, nil
-}
-
 // isOurs tells whether a source that lends its files is of this repository.
 func (a *argoCDChart) isOurs(reference string) error {
 	i := slices.IndexFunc(a.unit.Sources, func(s delivery.Source) bool { return s.Settings.Text("ref") == reference })
@@ -227,7 +179,7 @@ func (a *argoCDChart) expanded(text string) (string, error) {
 	known := map[string]string{
 		"ARGOCD_APP_NAME": a.unit.By.GetName(), "ARGOCD_APP_NAMESPACE": a.unit.By.Text("spec", "destination", "namespace"),
 		"ARGOCD_APP_SOURCE_PATH": a.source.Text("path"), "ARGOCD_APP_SOURCE_REPO_URL": a.source.Text("repoURL"),
-		"ARGOCD_APP_SOURCE_TARGET_REVISION": a.source.Text("targetRevision"),
+		"ARGOCD_APP_SOURCE_TARGET_REVISION": a.source.Text("targetRevision"), "$": "$",
 	}
 	var lacks string
 	expanded := os.Expand(text, func(name string) string {
