@@ -10,7 +10,7 @@ RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.
-LINTED = . health/argocd test/bench test/e2e test/lua test/page test/tools/image
+LINTED = . health/argocd test/bench test/e2e test/kubevirt test/lua test/page test/tools/image
 
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml'
@@ -26,7 +26,7 @@ build: ## build moult-controller and moult into bin/
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 	@echo "built bin/moult-controller and bin/moult"
 
-test: test-main test-kills test-health test-bench ## run all tests against a real kube-apiserver and etcd
+test: test-main test-kills test-health test-bench test-kubevirt ## run all tests against a real kube-apiserver and etcd
 
 .PHONY: test-main
 test-main: control-plane
@@ -69,4 +69,4 @@ verify: generate ## fail if a generated file differs from what is committed
 clean: clean-control-plane clean-tools clean-e2e-tools clean-bench-peers ## remove bin/ and everything that was built into the cache folder
 	@rm -rf bin
 
-include test/demo/demo.mk test/controlplane/controlplane.mk test/controlplane/kubernetes.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk test/faults/faults.mk test/simulation/simulation.mk test/bench/bench.mk test/realcrds/realcrds.mk test/repositories/repositories.mk test/tools/image/image.mk test/page/page.mk
+include test/demo/demo.mk test/controlplane/controlplane.mk test/controlplane/kubernetes.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk test/faults/faults.mk test/simulation/simulation.mk test/bench/bench.mk test/kubevirt/kubevirt.mk test/realcrds/realcrds.mk test/repositories/repositories.mk test/tools/image/image.mk test/page/page.mk

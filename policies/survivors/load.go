@@ -109,6 +109,8 @@ func (p *Place) compile() error {
 	} else {
 		check(p.Convert == "", "convert is for places of the shape %s", Object)
 	}
+	check(p.Move == "" || p.Convert == ByProject && len(p.Groups) == 1 && MoveOf(p) != nil,
+		"move %q is none that Moult knows, or convert is not %s, or the place is not about exactly one group", p.Move, ByProject)
 	check(p.Secret == slices.Contains(p.Resources, Secrets), "secret is true for places in %s, and for no others", Secrets)
 	for _, c := range slices.Concat(p.When, p.Unless) {
 		check(len(c.Labels)+len(c.Lacks)+len(c.Owners)+len(c.Names) > 0, "a condition is empty, and so would always hold")

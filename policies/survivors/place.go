@@ -26,6 +26,8 @@ type Place struct {
 	Mend   string  `json:"mend"`
 	// Convert is how a stashed copy gets to another version. It is set for places with the shape object and no others.
 	Convert Conversion `json:"convert,omitempty"`
+	// Move names how Moult moves the copies, if it does: a Move.
+	Move string `json:"move,omitempty"`
 	// Evidence are the addresses of what the above rests on.
 	Evidence []string `json:"evidence"`
 	// Tried says what of it was tried, and with what.
@@ -75,6 +77,9 @@ type Payload struct {
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 	Name    string `json:"name,omitempty"`
+	// UID and Generation are needed where copies are moved.
+	UID        string `json:"uid,omitempty"`
+	Generation string `json:"generation,omitempty"`
 }
 
 // Shape is how a version is written. The set is closed.

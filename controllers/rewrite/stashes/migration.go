@@ -1,0 +1,207 @@
+// Package stashes moves stashed copies of objects from versions of a CRD that are to leave to one that stays, where a place
+// declares how (survivors.Move): each object that holds an old copy gets a successor with the converted copy, whatever names
+// it is made to name the successor, and when a look at everything that can name it finds nothing any more, it is written to a
+// journal and deleted. That is the only deletion that Moult knows. Run may be stopped at any time and run again: what it does
+// next follows from what it finds, and from the journal. docs/survivors.md tells people.
+package stashes
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+const (
+	// maxLooks is how often everything is listed, if each look finds something to do.
+	maxLooks = 10
+	// maxMoves is how often one name is changed, or one object given back, before that is left.
+	maxMoves = 2
+	// maxRaces is how often an object is read again after another client has written it first.
+	maxRaces = 10
+	// maxTries is how often a request is sent to a server that is busy or away.
+	maxTries = 8
+	// workers are the copies that may be moved at a time; the Lane allows fewer.
+	workers    = 16
+	firstPause = 200 * time.Millisecond
+	longPause  = 10 * time.Second
+	// manager is who writes, in managedFields.
+	manager = "moult"
+)
+
+// Lister lists all objects of a resource whole, a page at a time. An object may come twice. why says, after an error of the API
+// server, why the objects are not known, and which permission is missing if that is why.
+type Lister interface {
+	EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error)
+}
+
+// Journal keeps what is deleted. Keep returns when it is safe on disk. Kept is what a run before this one has kept.
+type Journal interface {
+	Keep(object *unstructured.Unstructured) error
+	Kept() []*unstructured.Unstructured
+}
+
+// Migration moves stashed copies.
+type Migration struct {
+	// Targets are the CRDs whose objects are in the copies, and their versions that leave.
+	Targets []survivors.Target
+	// Places are where copies lie. Those without a survivors.Move are left out.
+	Places []survivors.Place
+	// Resources are all that the cluster has, each at a version that is served. Unseen tells why those of a group are not known.
+	Resources []schema.GroupVersionResource
+	Unseen    map[string]string
+	// Lister lists them.
+	Lister Lister
+	// Client reads and writes.
+	Client dynamic.Interface
+	// Mapper finds the resource of an owner.
+	Mapper meta.RESTMapper
+	// Journal gets what is deleted, first. It is not used in a dry run.
+	Journal Journal
+	// DryRun has the API server check each write, and writes nothing.
+	DryRun bool
+	// TakeOver moves, too, what a controller of the project moves by itself.
+	TakeOver bool
+	// Most is how many copies of each sort the report has. All are counted. 0: all.
+	Most int
+	// Lane paces the writes. Default: one on a pace of its own.
+	Lane *pace.Lane
+	// Clock is replaced in tests. Default: the real one.
+	Clock clock.Clock
+
+	collector *collector
+	removed   *removed
+}
+
+// Run looks and moves until a look finds nothing to do. What was left is in the report and is no error. It runs once.
+func (m *Migration) Run(ctx context.Context) (Report, error) {
+	if m.Lane == nil {
+		m.Lane = pace.New(pace.Options{MaxInFlight: workers}).Lane()
+	}
+	if m.Clock == nil {
+		m.Clock = clock.RealClock{}
+	}
+	m.collector, m.removed = newCollector(m.Most), newRemoved(m.Journal)
+	for looks := 1; ; looks++ {
+		m.collector.look()
+		if err := m.look(ctx); err != nil {
+			return m.collector.result(looks), err
+		}
+		if m.DryRun || m.collector.done() == 0 || looks == maxLooks {
+			return m.collector.result(looks), nil
+		}
+	}
+}
+
+// look does what one survey shows has to be done.
+func (m *Migration) look(ctx context.Context) error {
+	for _, move := range m.moves() {
+		s, err := m.survey(ctx, move)
+		if err != nil {
+			return err
+		}
+		if err := m.giveBack(ctx, s); err != nil {
+			return err
+		}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(workers)
+		for _, one := range s.stashes {
+			group.Go(func() error { return (&visit{Migration: m, survey: s, stash: one}).run(ctx) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moving is a move, and its places that are about one of the targets.
+type moving struct {
+	*survivors.Move
+	places []*survivors.Place
+}
+
+func (m *Migration) moves() (all []*moving) {
+	walker := survivors.NewWalker(m.Places, m.Targets)
+	byName := map[string]*moving{}
+	for i := range walker.Places() {
+		p := &walker.Places()[i]
+		if p.Move == "" {
+			continue
+		}
+		if byName[p.Move] == nil {
+			byName[p.Move] = &moving{Move: survivors.MoveOf(p)}
+			all = append(all, byName[p.Move])
+		}
+		byName[p.Move].places = append(byName[p.Move].places, p)
+	}
+	return all
+}
+
+// target is the CRD of a copy, if the copy is at a version that leaves it.
+func (m *Migration) target(group, kind, version string) *survivors.Target {
+	for i := range m.Targets {
+		if t := &m.Targets[i]; t.Group == group && t.HasKind(kind) && t.Leaves(version) {
+			return t
+		}
+	}
+	return nil
+}
+
+// dryRun is what requests say.
+func (m *Migration) dryRun() []string {
+	if m.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// write sends a write when its turn has come. Each may be sent twice: it tests what it changes, or meets what it made.
+func (m *Migration) write(ctx context.Context, send func() error) error {
+	return m.patiently(ctx, func() error {
+		permit, err := m.Lane.Enter(ctx)
+		if err != nil {
+			return err
+		}
+		err = send()
+		switch {
+		case err == nil:
+			permit.Done(pace.Served)
+		case ctx.Err() == nil && rewrite.MayPass(err):
+			permit.Done(pace.Overloaded)
+		default:
+			permit.Done(pace.Nothing)
+		}
+		return err
+	})
+}
+
+// patiently asks again as long as the API server is busy or away.
+func (m *Migration) patiently(ctx context.Context, ask func() error) error {
+	for try := 0; ; try++ {
+		err := ask()
+		if err == nil || ctx.Err() != nil || try == maxTries-1 || !rewrite.MayPass(err) {
+			return err
+		}
+		pause := min(firstPause<<try, longPause)
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			pause = max(pause, time.Duration(seconds)*time.Second)
+		}
+		select {
+		case <-m.Clock.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

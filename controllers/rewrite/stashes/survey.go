@@ -1,0 +1,213 @@
+package stashes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+// survey is what one look at the cluster shows of a move.
+type survey struct {
+	*moving
+	// stashes are the old copies, and exists all objects that lie beside them.
+	stashes []*stash
+	exists  map[types.NamespacedName]bool
+	// names are the objects that name others, by the name that they name.
+	names map[types.NamespacedName][]referrer
+	// busy is what goes on in a namespace.
+	busy map[string]string
+	// mover says why a controller of the project moves its own copies; empty if it does not.
+	mover string
+	// unknown is true if not all that can name an object could be read: nothing may be deleted then.
+	unknown bool
+}
+
+// stash is an object with an old copy, or with one that cannot be read.
+type stash struct {
+	at    schema.GroupVersionResource
+	key   types.NamespacedName
+	uid   types.UID
+	place *survivors.Place
+	told  Stash
+	// owned is true if the project's controller cares for it.
+	owned bool
+	// problem says why the copy cannot be read.
+	problem error
+}
+
+// referrer is an object that names another.
+type referrer struct {
+	at    schema.GroupVersionResource
+	key   types.NamespacedName
+	field *survivors.NameField
+}
+
+func (r referrer) String() string {
+	return Object{Resource: r.at.GroupResource().String(), Namespace: r.key.Namespace, Name: r.key.Name}.String()
+}
+
+// survey lists the copies first, then the work that goes on, then what names them: a copy that was there at first and is
+// nobody's work is named by then, or never will be.
+func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
+	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}}
+	steps := []func(context.Context, *survey) error{m.listStashes, m.listBusy, m.listMover, m.listReferences}
+	for _, step := range steps {
+		if err := step(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// list lists a resource, if there is one. known is false if it could not be read.
+func (m *Migration) list(ctx context.Context, resource string, take func(schema.GroupVersionResource, *unstructured.Unstructured)) (known bool, err error) {
+	gr := schema.ParseGroupResource(resource)
+	at := slices.IndexFunc(m.Resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == gr })
+	if at < 0 {
+		if why, unseen := m.Unseen[gr.Group]; unseen {
+			m.collector.notLooked(resource, why)
+			return false, nil
+		}
+		return true, nil
+	}
+	why, err := m.Lister.EachObject(ctx, m.Resources[at], func(item *unstructured.Unstructured) { take(m.Resources[at], item) })
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil && !apierrors.IsNotFound(err): // the resource may have gone since
+		m.collector.notLooked(resource, why)
+		return false, nil
+	}
+	return true, nil
+}
+
+func keyOf(item *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}
+}
+
+func (m *Migration) listStashes(ctx context.Context, s *survey) error {
+	var resources []string
+	for _, p := range s.places {
+		for _, selector := range p.Resources {
+			if !slices.Contains(resources, string(selector)) {
+				resources = append(resources, string(selector))
+			}
+		}
+	}
+	for _, resource := range resources {
+		if _, err := m.list(ctx, resource, func(at schema.GroupVersionResource, item *unstructured.Unstructured) { m.see(s, at, item) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// see keeps an object if its copy is an old one, or cannot be read.
+func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstructured.Unstructured) {
+	key := keyOf(item)
+	if s.exists[key] {
+		return // a list that was taken again
+	}
+	s.exists[key] = true
+	r := survivors.Resource{GroupResource: at.GroupResource()}
+	for _, p := range s.places {
+		if !p.In(r) || !p.Applies(item.Object) {
+			continue
+		}
+		one := &stash{at: at, key: key, uid: item.GetUID(), place: p, owned: s.Controller != nil && s.Controller.Owned(item.Object)}
+		one.told = Stash{Place: p.Name, Object: Object{Resource: r.String(), Namespace: key.Namespace, Name: key.Name}}
+		c, err := s.ReadCopy(p.Groups[0], item.Object)
+		if err != nil {
+			if kind, version := p.Labelled(item.GetLabels()); kind != "" && version != "" && m.target(p.Groups[0], kind, version) == nil {
+				return
+			}
+			one.problem = err
+			s.stashes = append(s.stashes, one)
+			return
+		}
+		if target := m.target(p.Groups[0], c.Kind, c.Version); target != nil {
+			one.told.CRD, one.told.Copy, one.told.From = target.CRD, strings.TrimSpace(c.Kind+" "+c.Name), c.Version
+			s.stashes = append(s.stashes, one)
+		}
+		return
+	}
+}
+
+func (m *Migration) listBusy(ctx context.Context, s *survey) error {
+	for i := range s.Busy {
+		work := &s.Busy[i]
+		known, err := m.list(ctx, work.Resource, func(_ schema.GroupVersionResource, item *unstructured.Unstructured) {
+			if !work.Done(item.Object) {
+				s.busy[item.GetNamespace()] = fmt.Sprintf("%s %s/%s is not done", work.Resource, item.GetNamespace(), item.GetName())
+			}
+		})
+		if err != nil {
+			return err
+		}
+		s.unknown = s.unknown || !known
+	}
+	return nil
+}
+
+// listMover finds out whether a controller of the project moves copies.
+func (m *Migration) listMover(ctx context.Context, s *survey) error {
+	if s.Controller == nil {
+		return nil
+	}
+	known, err := m.list(ctx, s.Controller.Resource, func(_ schema.GroupVersionResource, item *unstructured.Unstructured) {
+		version := s.Controller.Version(item.Object)
+		if moves(s.Controller, version) {
+			s.mover = fmt.Sprintf("%s of %s moves it by itself", s.Controller.Name, strings.TrimSpace(item.GetKind()+" "+version))
+		}
+	})
+	if err == nil && !known {
+		s.mover = fmt.Sprintf("whether %s moves it by itself is not known", s.Controller.Name)
+	}
+	return err
+}
+
+// moves tells whether a version of the project does it. One that cannot be read may.
+func moves(c *survivors.Mover, version string) bool {
+	v, err := semver.NewVersion(version)
+	if err != nil {
+		return true
+	}
+	core := semver.New(v.Major(), v.Minor(), v.Patch(), "", "")
+	return !core.LessThan(semver.MustParse(c.Since)) && core.LessThan(semver.MustParse(c.Until))
+}
+
+func (m *Migration) listReferences(ctx context.Context, s *survey) error {
+	for i := range s.References {
+		f := &s.References[i]
+		seen := map[types.NamespacedName]bool{}
+		known, err := m.list(ctx, f.Resource, func(at schema.GroupVersionResource, item *unstructured.Unstructured) {
+			key := keyOf(item)
+			if seen[key] || !f.In(key.Name) {
+				return
+			}
+			seen[key] = true
+			named := map[string]bool{}
+			for _, n := range f.Read(item.Object) {
+				if !named[n.Name] {
+					named[n.Name] = true
+					of := types.NamespacedName{Namespace: key.Namespace, Name: n.Name}
+					s.names[of] = append(s.names[of], referrer{at, key, f})
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		s.unknown = s.unknown || !known
+	}
+	return nil
+}
