@@ -1,4 +1,5 @@
-// Package survivors is `moult survivors`: what still names the versions that are to leave.
+// Package survivors is `moult survivors`: what still names the versions that are to leave. `moult survivors migrate` moves stashed
+// copies to a version that stays.
 package survivors
 
 import (
@@ -92,6 +93,7 @@ Exit codes:
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
+	c.AddCommand(newMigrate(f))
 	return c
 }
 
