@@ -112,10 +112,10 @@ func leaves(c *cobra.Command) []*cobra.Command {
 	if c.Name() == "help" || c.Name() == "completion" {
 		return nil
 	}
-	if !c.HasSubCommands() {
-		return []*cobra.Command{c}
-	}
 	var all []*cobra.Command
+	if !c.HasSubCommands() || c.HasExample() {
+		all = append(all, c)
+	}
 	for _, sub := range c.Commands() {
 		all = append(all, leaves(sub)...)
 	}
