@@ -24,3 +24,8 @@ func InScope(crd *apiextensionsv1.CustomResourceDefinition, groups []string) boo
 func Paused(object metav1.Object) bool {
 	return object.GetAnnotations()[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue
 }
+
+// RepairsOwners tells whether a CRD lets Moult move owner references to its objects. It has to be opted in, too.
+func RepairsOwners(crd metav1.Object) bool {
+	return crd.GetAnnotations()[v1alpha1.RepairOwnersAnnotation] == v1alpha1.RepairOwnersAnnotationValue
+}

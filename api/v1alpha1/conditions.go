@@ -95,4 +95,20 @@ const (
 	// EventStatusRefused: a write of the condition was refused, by RBAC or by
 	// an admission policy or webhook, so that the condition cannot say so.
 	EventStatusRefused = "StatusRefused"
+
+	// EventOwnerReferencesMoved: owner references to objects of the CRD were moved to
+	// the storage version.
+	EventOwnerReferencesMoved = "OwnerReferencesMoved"
+
+	// EventOwnerReferencesLeft: owner references still name a version that is to go, or
+	// is gone, and could not be moved. They are tried again.
+	EventOwnerReferencesLeft = "OwnerReferencesLeft"
+
+	// EventOwnerReferencesUnknown: not all objects of the cluster could be looked at,
+	// so it is not known whether owner references are left.
+	EventOwnerReferencesUnknown = "OwnerReferencesUnknown"
+
+	// EventOwnerReferencesReturned: references that had been moved named another
+	// version again, and who writes them.
+	EventOwnerReferencesReturned = "OwnerReferencesReturned"
 )

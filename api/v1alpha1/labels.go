@@ -27,6 +27,15 @@ const (
 	// without a manager losing ownership, Moult then moves them all the same.
 	AllowOwnershipLossAnnotation = "moult.dev/allow-ownership-loss"
 
+	// RepairOwnersAnnotation on a CustomResourceDefinition that is opted in, with the
+	// value "true", lets Moult write to other objects: owner references to the CRD's
+	// objects, wherever they are, are moved to the storage version from versions that
+	// are to go, or are gone.
+	RepairOwnersAnnotation = "moult.dev/repair-owners"
+
+	// RepairOwnersAnnotationValue is the only value of RepairOwnersAnnotation that does.
+	RepairOwnersAnnotationValue = "true"
+
 	// FieldManager is the name under which Moult writes to the API server. It
 	// appears in metadata.managedFields of everything Moult owns a field of.
 	FieldManager = "moult"

@@ -28,9 +28,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/controllers/repair"
 )
 
 func main() {
@@ -92,12 +94,15 @@ func explain(err error, f *flags) error {
 	}
 }
 
-// setup adds both reconcilers and connects them.
+// setup adds the reconcilers and connects them.
 func setup(mgr manager.Manager, f *flags) error {
 	store := migration.NewStateStore()
-	f.migration.StateStore = store
+	f.migration.StateStore, f.migration.Pace = store, f.migration.NewPace()
 	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
 		return fmt.Errorf("setting up the migration controller: %w", err)
+	}
+	if err := setupRepair(mgr, f, store); err != nil {
+		return fmt.Errorf("setting up the repair of owner references: %w", err)
 	}
 	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = store, f.migration.LabelKey, f.migration.Groups
 	if f.eventsAddr != "" {
@@ -108,6 +113,18 @@ func setup(mgr manager.Manager, f *flags) error {
 		f.removal.Recorder = recorder
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return openGate(ctx, mgr, f.removal) }))
+}
+
+// setupRepair adds the reconciler of owner references, which does nothing for CRDs that do not ask for it.
+func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) error {
+	cluster, err := inspect.Connect(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	return repair.SetupWithManager(mgr, repair.Options{
+		Migration: store, Cluster: inspect.Pages{Cluster: cluster}, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
+		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace,
+	})
 }
 
 // openGate starts the removal controller as soon as the API server serves

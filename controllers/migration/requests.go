@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -38,6 +39,7 @@ func (s *StateStore) Ask(crd string, asker types.NamespacedName, request plan.Re
 	}
 	all.forget(before)
 	all.note(asker, request)
+	s.news()
 	send(s.requested, crd)
 }
 
@@ -72,8 +74,35 @@ func (s *StateStore) Withdraw(crd string, asker types.NamespacedName) {
 	}
 	all.forget(all.by[asker])
 	delete(all.by, asker)
+	s.news()
 	if len(all.by) == 0 {
 		delete(s.asked, crd)
+	}
+}
+
+// Asked are the versions of a CRD that somebody wants to go, sorted, as they were named: some may have left already, or may
+// never have been there. They are nil if nobody asks.
+func (s *StateStore) Asked(crd string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked[crd] == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.asked[crd].versions))
+}
+
+// Follow calls tell, until the process ends, whenever a CRD's status or what is asked of it may have changed. It must not block
+// nor ask the store.
+func (s *StateStore) Follow(tell func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followers = append(s.followers, tell)
+}
+
+// news tells those who follow. The caller holds the lock.
+func (s *StateStore) news() {
+	for _, tell := range s.followers {
+		tell()
 	}
 }
 
@@ -120,6 +149,7 @@ func (s *StateStore) publish(crd string, o plan.Observation, d plan.Decision) {
 		status := known.findings.status()
 		status.Subject, status.Decision, status.Evidence, status.Walking = o.Subject, d, o.Evidence, o.Walking
 		known.status = &status
+		s.news()
 		switch {
 		case s.asked[crd] == nil:
 			known.told = nil // who asks next looks for itself

@@ -21,6 +21,7 @@ type StateStore struct {
 
 	requested chan string // CRDs that are asked about anew
 	changed   chan string // CRDs whose status has changed
+	followers []func()
 }
 
 // state is what is known about one CRD.
@@ -114,6 +115,7 @@ func (s *StateStore) forget(crd string) (labelOwner string, known bool) {
 	defer s.mu.Unlock()
 	before, known := s.states[crd]
 	delete(s.states, crd)
+	s.news()
 	if s.asked[crd] != nil {
 		send(s.changed, crd)
 	}

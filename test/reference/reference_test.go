@@ -33,8 +33,12 @@ func TestEveryReasonHasARow(t *testing.T) {
 
 func TestEveryMetricHasARowWithItsLabels(t *testing.T) {
 	g := NewWithT(t)
-	source, err := os.ReadFile("../../controllers/migration/metrics.go")
-	g.Expect(err).NotTo(HaveOccurred())
+	var source []byte
+	for _, room := range []string{"migration", "repair"} {
+		some, err := os.ReadFile("../../controllers/" + room + "/metrics.go")
+		g.Expect(err).NotTo(HaveOccurred())
+		source = append(source, some...)
+	}
 	inCode := map[string]string{}
 	metric := regexp.MustCompile(`(?s)Opts\{Name: "(moult_\w+)",.*?\}, (?:\[\]string\{(.*?)\})?`)
 	for _, found := range metric.FindAllStringSubmatch(string(source), -1) {

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -22,8 +23,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/controllers/repair"
 )
 
 // Quiet drops what the reconcilers log, unless MOULT_TEST_LOG is set. The logger is global: call it in TestMain.
@@ -59,6 +62,28 @@ func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Opt
 	r.Migration, r.LabelKey, r.Groups = m.StateStore, m.LabelKey, m.Groups // as moult-controller connects them
 	return run(t, config, func(ctx context.Context, mgr manager.Manager) error {
 		if err := migration.SetupWithManager(mgr, m); err != nil {
+			return err
+		}
+		return removal.SetupWithManager(ctx, mgr, r)
+	})
+}
+
+// Repairing runs all reconcilers, as moult-controller does: Moult, and the repair of owner references.
+func Repairing(t testing.TB, config *rest.Config, m migration.Options, r removal.Options, o repair.Options) (stop func()) {
+	t.Helper()
+	g := NewWithT(t)
+	cluster, err := inspect.Connect(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	store := migration.NewStateStore()
+	m.MaxInFlight = cmp.Or(m.MaxInFlight, migration.DefaultMaxInFlight)
+	m.StateStore, m.Pace = store, m.NewPace()
+	r.Migration, r.LabelKey, r.Groups = store, m.LabelKey, m.Groups
+	o.Migration, o.Cluster, o.LabelKey, o.Groups, o.Pace, o.Registerer = store, inspect.Pages{Cluster: cluster}, m.LabelKey, m.Groups, m.Pace, m.Registerer
+	return run(t, config, func(ctx context.Context, mgr manager.Manager) error {
+		if err := migration.SetupWithManager(mgr, m); err != nil {
+			return err
+		}
+		if err := repair.SetupWithManager(mgr, o); err != nil {
 			return err
 		}
 		return removal.SetupWithManager(ctx, mgr, r)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
@@ -31,6 +33,7 @@ type command struct {
 	name        string
 	aggregateTo string
 	optedIn     bool
+	owners      bool
 }
 
 // NewCommand makes the subcommand.
@@ -51,6 +54,13 @@ A PATH is a folder with a kustomization, or without one, in which case all manif
 in it and below are taken, as Flux does; a file of manifests; git:REV:PATH; or - for
 standard input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
 
+With --repair-owners it is another role, to be added to the first: what the controller
+needs to move owner references, which the annotation ` + v1alpha1.RepairOwnersAnnotation + `
+on a CRD asks for. It names Kubernetes' own resources, list on all and patch on those
+in namespaces, and the objects of the CRDs of the PATHs, of which there need be none:
+name all CRDs of the cluster whose objects may be owned. It is a wide right: who may
+list Secrets reads them, and who may patch Deployments can run what he likes.
+
 Exit codes:
   0    the role is printed
   2    it is not: wrong arguments, a build failed, no CRD at all`,
@@ -62,17 +72,26 @@ Exit codes:
   # what Helm renders
   helm template widgets ./chart --include-crds | moult rbac -
 
+  # what moving owner references takes, in a cluster with these CRDs
+  kubectl get crd -o yaml | moult rbac --repair-owners - > moult-owners.yaml
+
   # what is in a cluster already
   kubectl get crd widgets.example.com -o yaml | moult rbac -`),
-		Args:    cli.SomePaths,
+		Args: func(c *cobra.Command, paths []string) error {
+			if r.owners {
+				return nil
+			}
+			return cli.SomePaths(c, paths)
+		},
 		PreRunE: func(*cobra.Command, []string) error { return r.check() },
 		RunE: func(c *cobra.Command, paths []string) error {
 			return r.print(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}
-	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects")
+	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects or -owners")
 	c.Flags().StringVar(&r.aggregateTo, "aggregate-to", aggregateDefault, "the controller's own ClusterRole")
 	c.Flags().BoolVar(&r.optedIn, "opted-in", false, "leave out CRDs that do not carry the opt-in label")
+	c.Flags().BoolVar(&r.owners, "repair-owners", false, "print what moving owner references takes")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("aggregate-to", cobra.NoFileCompletions)
 	return c
@@ -83,7 +102,11 @@ func (r *command) check() error {
 	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {
 		return fmt.Errorf("--aggregate-to %q cannot be a label's value; write it like %s", r.aggregateTo, aggregateDefault)
 	}
-	r.name = cmp.Or(r.name, r.aggregateTo+"-objects")
+	suffix := "-objects"
+	if r.owners {
+		suffix = "-owners"
+	}
+	r.name = cmp.Or(r.name, r.aggregateTo+suffix)
 	if problems := content.IsPathSegmentName(r.name); len(problems) > 0 {
 		return fmt.Errorf("--name %q cannot be a ClusterRole's name: %s", r.name, strings.Join(problems, "; "))
 	}
@@ -91,14 +114,31 @@ func (r *command) check() error {
 }
 
 func (r *command) print(ctx context.Context, paths []string, stdin io.Reader) error {
+	if r.owners {
+		return r.printOwners(ctx, paths, stdin)
+	}
 	crds, err := r.built(ctx, paths, stdin)
 	if err != nil {
 		return err
 	}
-	role, err := yaml.Marshal(r.role(crds))
+	return r.write("What moult-controller needs for the objects of your CRDs. Printed by `moult rbac`: do so again when a CRD comes or goes.", r.role(crds))
+}
+
+func (r *command) printOwners(ctx context.Context, paths []string, stdin io.Reader) (err error) {
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	if len(paths) > 0 {
+		if crds, err = r.built(ctx, paths, stdin); err != nil {
+			return err
+		}
+	}
+	return r.write("What moult-controller needs to move owner references. Printed by `moult rbac --repair-owners`.", r.repairRole(crds))
+}
+
+func (r *command) write(comment string, role *rbacv1.ClusterRole) error {
+	raw, err := yaml.Marshal(role)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(r.Out, "# What moult-controller needs for the objects of your CRDs. Printed by `moult rbac`: do so again when a CRD comes or goes.\n%s", role)
+	_, err = fmt.Fprintf(r.Out, "# %s\n%s", comment, raw)
 	return err
 }

@@ -31,7 +31,7 @@ func (r *command) built(ctx context.Context, paths []string, stdin io.Reader) ([
 		}
 		for _, crd := range built {
 			label := crd.Labels[r.LabelKey]
-			if label == v1alpha1.MigrateLabelExcluded || r.optedIn && label != v1alpha1.MigrateLabelValue {
+			if label == v1alpha1.MigrateLabelExcluded && !r.owners || r.optedIn && label != v1alpha1.MigrateLabelValue {
 				continue
 			}
 			if err := grantable(crd); err != nil {
@@ -96,10 +96,7 @@ func (r *command) role(all []*apiextensionsv1.CustomResourceDefinition) *rbacv1.
 			statuses[group] = append(statuses[group], plural+"/status")
 		}
 	}
-	role := &rbacv1.ClusterRole{
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: r.name, Labels: map[string]string{aggregateLabel: r.aggregateTo}},
-	}
+	role := r.empty()
 	for _, group := range slices.Sorted(maps.Keys(objects)) {
 		role.Rules = append(role.Rules, rule(group, objects[group], "get", "list", "patch"))
 		if len(statuses[group]) > 0 {
@@ -107,6 +104,13 @@ func (r *command) role(all []*apiextensionsv1.CustomResourceDefinition) *rbacv1.
 		}
 	}
 	return role
+}
+
+func (r *command) empty() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.name, Labels: map[string]string{aggregateLabel: r.aggregateTo}},
+	}
 }
 
 func rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {

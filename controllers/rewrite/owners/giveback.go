@@ -57,7 +57,9 @@ func (v *visit) giveBack(ctx context.Context, after *metav1.PartialObjectMetadat
 		}
 	}
 	if err != nil {
-		v.collector.taken(len(found), err.Error())
+		for _, m := range found {
+			v.collector.taken(m.target.CRD, err.Error())
+		}
 	}
 }
 

@@ -51,6 +51,8 @@ type Repair struct {
 	Orphans bool
 	// Most is how many references of each sort the report has. All are counted. 0: all.
 	Most int
+	// Memory tells what an earlier Repair has moved already. Default: none.
+	Memory *Memory
 	// Lane paces the writes. Default: one on a pace of its own.
 	Lane *pace.Lane
 	// Clock is replaced in tests. Default: the real one.
@@ -69,7 +71,7 @@ func (r *Repair) Run(ctx context.Context) (Report, error) {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	r.collector, r.living = newCollector(r.Most), newLiving()
+	r.collector, r.living = newCollector(r.Most, r.Memory, r.Targets), newLiving()
 	for looks := 1; ; looks++ {
 		r.collector.look()
 		for _, at := range r.Resources {
@@ -97,7 +99,7 @@ func (r *Repair) look(ctx context.Context, at schema.GroupVersionResource) error
 	case stopped != nil:
 		return stopped
 	case err != nil && !apierrors.IsNotFound(err): // the resource may have gone since
-		r.collector.notLooked(at.GroupResource().String(), why)
+		r.collector.cannotLook(at.GroupResource().String(), why)
 	}
 	return nil
 }

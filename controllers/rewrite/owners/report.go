@@ -2,8 +2,6 @@ package owners
 
 import (
 	"cmp"
-	"slices"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,6 +10,8 @@ import (
 
 // Report is what a Repair has done.
 type Report struct {
+	// Each is the same for the owners of each CRD, by its name. What could not be listed is in all of them.
+	Each map[string]Report `json:"-"`
 	// Moved is how many references were moved, or in a dry run would be. References are some of them.
 	Moved      int64       `json:"moved"`
 	References []Reference `json:"references"`
@@ -25,6 +25,10 @@ type Report struct {
 	// who owned them; TakenWhy is why of one of them.
 	Taken    int64  `json:"taken,omitempty"`
 	TakenWhy string `json:"takenWhy,omitempty"`
+	// Returned is how many of those that were moved had been moved before, in this Repair or in an earlier one that had the same
+	// Memory; ReturnedBy are the field managers that own these.
+	Returned   int64    `json:"-"`
+	ReturnedBy []string `json:"-"`
 	// Looks is how often all objects were listed.
 	Looks int `json:"looks"`
 	// Unfinished: even the last look has found references to be moved.
@@ -101,119 +105,6 @@ type NotLooked struct {
 type Writer struct {
 	Manager    string `json:"manager"`
 	References int64  `json:"references"`
-}
-
-// entry tells references apart, for as long as their objects live.
-type entry struct{ object, owner types.UID }
-
-// collector keeps what becomes of references.
-type collector struct {
-	most int
-
-	mu      sync.Mutex
-	report  Report
-	moved   map[entry]int // how often
-	now     int64         // moved in this look
-	writers map[string]int64
-	left    map[Reason]*Group
-}
-
-func newCollector(most int) *collector {
-	c := &collector{most: most, moved: map[entry]int{}, writers: map[string]int64{}, report: Report{References: []Reference{}}}
-	c.look()
-	return c
-}
-
-// look begins a new look at all objects.
-func (c *collector) look() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now, c.left, c.report.NotLooked = 0, map[Reason]*Group{}, []NotLooked{}
-}
-
-func (c *collector) keeps(references []Reference) bool {
-	return c.most == 0 || len(references) < c.most
-}
-
-func (c *collector) hasMoved(key entry, r Reference) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.moved[key]++; c.moved[key] == 1 {
-		c.report.Moved++
-		for _, name := range r.Writers {
-			c.writers[name]++
-		}
-		if c.keeps(c.report.References) {
-			c.report.References = append(c.report.References, r)
-		}
-	}
-	c.now++
-}
-
-func (c *collector) timesMoved(key entry) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.moved[key]
-}
-
-func (c *collector) leave(reason Reason, needs string, r Reference) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g := c.left[reason]
-	if g == nil {
-		g = &Group{Reason: reason, References: []Reference{}}
-		c.left[reason] = g
-	}
-	if g.Count++; c.keeps(g.References) {
-		g.References = append(g.References, r)
-	}
-	if needs != "" && !slices.Contains(g.Needs, needs) {
-		g.Needs = append(g.Needs, needs)
-	}
-}
-
-func (c *collector) notLooked(resource, why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.NotLooked = append(c.report.NotLooked, NotLooked{resource, why})
-}
-
-func (c *collector) taken(n int, why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.Taken += int64(n)
-	c.report.TakenWhy = why
-}
-
-// movedNow is how many were moved in this look.
-func (c *collector) movedNow() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// result ends the repair.
-func (c *collector) result(looks int) Report {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.report
-	r.Unfinished = looks == maxLooks && c.now > 0
-	r.Looks, r.Left, r.Writers = looks, []Group{}, []Writer{}
-	for _, reason := range Reasons {
-		if g := c.left[reason]; g != nil {
-			slices.SortFunc(g.References, byObject)
-			slices.Sort(g.Needs)
-			r.Left = append(r.Left, *g)
-		}
-	}
-	slices.SortFunc(r.References, byObject)
-	for name, n := range c.writers {
-		r.Writers = append(r.Writers, Writer{name, n})
-	}
-	slices.SortFunc(r.Writers, func(a, b Writer) int {
-		return cmp.Or(cmp.Compare(b.References, a.References), cmp.Compare(a.Manager, b.Manager))
-	})
-	return r
 }
 
 func byObject(a, b Reference) int {

@@ -110,7 +110,7 @@ func (v *visit) settle(still []Reference) {
 		}
 		v.collector.hasMoved(v.key(r), r)
 		if !slices.Equal(r.Writers, writers(v.item.ManagedFields, r.UID)) {
-			v.collector.taken(1, "the write was not answered, so it is not known who has it now")
+			v.collector.taken(r.CRD, "the write was not answered, so it is not known who has it now")
 		}
 	}
 	v.unsure = nil

@@ -1,0 +1,107 @@
+package repair
+
+import (
+	"reflect"
+	"time"
+)
+
+// outcome is how a look has ended. The set is closed.
+type outcome int
+
+const (
+	// none: no reference was to be moved, and all objects were looked at.
+	none outcome = iota
+	// moved: all that were found were.
+	moved
+	// unfinished: references are left, or not all objects could be looked at.
+	unfinished
+)
+
+// look is the last one at all objects for a CRD.
+type look struct {
+	subject  subject
+	outcome  outcome
+	at       time.Time
+	failures int // unfinished ones in a row
+}
+
+// after is the look that follows this one.
+func (l look) after(s subject, o outcome, at time.Time) look {
+	next := look{subject: s, outcome: o, at: at}
+	if o == unfinished && same(l.subject, s) {
+		next.failures = l.failures + 1
+	}
+	return next
+}
+
+// firstPause is until what could not be moved is tried again for the first time. Pauses double from there.
+const firstPause = 30 * time.Second
+
+// decision is what to do next: one of the three.
+type decision struct {
+	// stop the repair under way: it is for something that is not wanted any more.
+	stop bool
+	// start one for these.
+	start []subject
+	// until is when there may be something to do; zero: when something changes.
+	until time.Time
+}
+
+// decide is pure. A CRD is looked after at once when it is new, or when the versions that it has, stores or is asked to let go are
+// other ones; again after a while if something was moved or is left, or if VersionRemovals name it, because who writes references
+// may do so at any time; and not before it changes otherwise.
+func decide(now time.Time, every time.Duration, subjects []subject, looks map[string]look, underWay []subject) decision {
+	d := decision{}
+	if len(underWay) > 0 {
+		for _, s := range underWay {
+			d.stop = d.stop || !wanted(subjects, s)
+		}
+		return d
+	}
+	for _, s := range subjects {
+		at, due := next(looks[s.name()], s, every)
+		switch {
+		case due && !at.After(now):
+			d.start = append(d.start, s)
+		case due && (d.until.IsZero() || at.Before(d.until)):
+			d.until = at
+		}
+	}
+	return d
+}
+
+// next is when to look for a CRD; due is false for never.
+func next(last look, s subject, every time.Duration) (at time.Time, due bool) {
+	switch {
+	case !same(last.subject, s):
+		return time.Time{}, true
+	case last.outcome == unfinished:
+		return last.at.Add(pause(last.failures, every)), true
+	case last.outcome == moved, s.asked:
+		return last.at.Add(every), true
+	default:
+		return time.Time{}, false
+	}
+}
+
+func pause(failures int, most time.Duration) time.Duration {
+	p := firstPause
+	for range failures {
+		if p *= 2; p >= most {
+			break
+		}
+	}
+	return min(p, most)
+}
+
+func wanted(subjects []subject, s subject) bool {
+	for i := range subjects {
+		if same(subjects[i], s) {
+			return true
+		}
+	}
+	return false
+}
+
+// same tells whether two looks would be for the same.
+func same(a, b subject) bool { return a.uid == b.uid && reflect.DeepEqual(a.target, b.target) }

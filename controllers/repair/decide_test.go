@@ -1,0 +1,88 @@
+package repair
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite/owners"
+)
+
+func TestWhenToLookForReferences(t *testing.T) {
+	now, every := time.Unix(1_000_000, 0), 10*time.Minute
+	s := subject{uid: "a", target: owners.Target{CRD: "widgets.example.com", Storage: "v1", Listed: []string{"v1"}, Unlisted: true}}
+	asked, other, again := s, s, s
+	asked.asked, asked.target.Leaving = true, []string{"v1alpha1"}
+	other.target.Storage = "v2"
+	again.uid = "b"
+	before := func(s subject, o outcome, ago time.Duration, failures int) look {
+		return look{subject: s, outcome: o, at: now.Add(-ago), failures: failures}
+	}
+	starts := func(s subject) decision { return decision{start: []subject{s}} }
+	waits := func(d time.Duration) decision { return decision{until: now.Add(d)} }
+	for name, c := range map[string]struct {
+		subject  []subject
+		last     look
+		underWay []subject
+		want     decision
+	}{
+		"nobody wants it":                           {},
+		"for the first time":                        {subject: []subject{s}, want: starts(s)},
+		"nothing was found, and nobody asks":        {subject: []subject{s}, last: before(s, none, time.Hour, 0)},
+		"nothing was found, and somebody asks":      {subject: []subject{asked}, last: before(asked, none, time.Minute, 0), want: waits(9 * time.Minute)},
+		"the interval is over":                      {subject: []subject{asked}, last: before(asked, none, every, 0), want: starts(asked)},
+		"somebody asks now":                         {subject: []subject{asked}, last: before(s, none, time.Second, 0), want: starts(asked)},
+		"somebody asked":                            {subject: []subject{s}, last: before(asked, none, time.Second, 0), want: starts(s)},
+		"another storage version":                   {subject: []subject{other}, last: before(s, none, time.Second, 0), want: starts(other)},
+		"another CRD of that name":                  {subject: []subject{again}, last: before(s, unfinished, time.Second, 9), want: starts(again)},
+		"some were moved, so there may be more":     {subject: []subject{s}, last: before(s, moved, time.Minute, 0), want: waits(9 * time.Minute)},
+		"some are left":                             {subject: []subject{s}, last: before(s, unfinished, 10*time.Second, 0), want: waits(20 * time.Second)},
+		"some are left again":                       {subject: []subject{s}, last: before(s, unfinished, 10*time.Second, 2), want: waits(110 * time.Second)},
+		"some are left for ever":                    {subject: []subject{asked}, last: before(asked, unfinished, time.Minute, 50), want: waits(9 * time.Minute)},
+		"it is under way":                           {subject: []subject{s, asked}, underWay: []subject{s}},
+		"it is under way, and not wanted any more":  {underWay: []subject{s}, want: decision{stop: true}},
+		"it is under way for other versions":        {subject: []subject{asked}, underWay: []subject{s}, want: decision{stop: true}},
+		"it is under way for two, and one has gone": {subject: []subject{s}, underWay: []subject{s, again}, want: decision{stop: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(decide(now, every, c.subject, map[string]look{s.name(): c.last}, c.underWay)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestWhatIsNotSeenIsNeverSaidToBeDone(t *testing.T) {
+	left := []owners.Group{{Reason: owners.Refused, Count: 1}}
+	for name, c := range map[string]struct {
+		found found
+		want  outcome
+	}{
+		"nothing":                   {found{}, none},
+		"all were moved":            {found{Report: owners.Report{Moved: 3}}, moved},
+		"some were left":            {found{Report: owners.Report{Moved: 3, Left: left}}, unfinished},
+		"a resource was not listed": {found{Report: owners.Report{Moved: 3, NotLooked: []owners.NotLooked{{Resource: "pods"}}}}, unfinished},
+		"there are always new ones": {found{Report: owners.Report{Moved: 3, Unfinished: true}}, unfinished},
+		"no answer":                 {found{err: errors.New("no answer")}, unfinished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(c.found.outcome()).To(Equal(c.want))
+			trouble := false
+			for _, said := range sayings(subject{}, c.found) {
+				trouble = trouble || said.reason == v1alpha1.EventOwnerReferencesLeft || said.reason == v1alpha1.EventOwnerReferencesUnknown
+			}
+			g.Expect(trouble).To(Equal(c.want == unfinished), "what is not done is told")
+		})
+	}
+}
+
+func TestFailuresInARowAreCounted(t *testing.T) {
+	g, now := NewWithT(t), time.Unix(1_000_000, 0)
+	s, other := subject{uid: "a"}, subject{uid: "b"}
+	l := look{}.after(s, unfinished, now).after(s, unfinished, now)
+	g.Expect(l.failures).To(Equal(1))
+	g.Expect(l.after(s, moved, now).failures).To(BeZero())
+	g.Expect(l.after(other, unfinished, now).failures).To(BeZero())
+}

@@ -1,0 +1,96 @@
+package repair
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/pace"
+)
+
+// Migration is the side of the migration reconciler that is asked.
+type Migration interface {
+	// Status is how far the migration of a CRD is.
+	Status(crd string) (plan.MigrationStatus, bool)
+	// Asked are the versions of a CRD that VersionRemovals name; nil if there is none.
+	Asked(crd string) []string
+	// Follow calls tell, which does not block, when one of these may have changed.
+	Follow(tell func())
+}
+
+// Cluster is where references are looked for.
+type Cluster interface {
+	owners.Lister
+	// Resources are all of which objects are stored, each at a version that is served, and why those of some groups are not
+	// known.
+	Resources() (all []schema.GroupVersionResource, unseen map[string]string, err error)
+}
+
+// Options adjust the reconciler.
+type Options struct {
+	// Migration and Cluster are asked. Required.
+	Migration Migration
+	Cluster   Cluster
+
+	// LabelKey and Groups are those of the migration reconciler.
+	LabelKey string
+	Groups   []string
+
+	// Interval is how often all objects are looked through while VersionRemovals name the CRD, and at most how long it takes
+	// until what could not be moved is tried again. Default: 10 minutes.
+	Interval time.Duration
+
+	// Pace is shared with the passes. Default: one of its own.
+	Pace *pace.Pace
+
+	// Recorder receives Events. Default: the manager's.
+	Recorder events.EventRecorder
+
+	// Registerer receives the metrics. Default: controller-runtime's registry.
+	Registerer prometheus.Registerer
+
+	// Clock is replaced in tests. Default: the real one.
+	Clock clock.Clock
+}
+
+const (
+	defaultInterval = 10 * time.Minute
+	// defaultInFlight is the migration's.
+	defaultInFlight = 32
+)
+
+func (o Options) withDefaults() Options {
+	if o.LabelKey == "" {
+		o.LabelKey = v1alpha1.MigrateLabel
+	}
+	if o.Interval == 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Pace == nil {
+		o.Pace = pace.New(pace.Options{MaxInFlight: defaultInFlight})
+	}
+	if o.Registerer == nil {
+		o.Registerer = metrics.Registry
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+var errIncomplete = errors.New("repair: options Migration and Cluster are required")
+
+func (o Options) validate() error {
+	if o.Migration == nil || o.Cluster == nil {
+		return errIncomplete
+	}
+	return nil
+}

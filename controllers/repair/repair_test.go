@@ -1,0 +1,192 @@
+package repair_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+func TestReferencesMoveWhenVersionsAreToGoAndAfterTheyHaveGone(t *testing.T) {
+	w := newWorld(t)
+	w.owns("soil", w.at("v1alpha1", w.owner))
+	w.owns("water", w.at("v1", w.owner))
+	w.owns("light", w.at("v0", w.owner)) // a version that the CRD does not have
+	w.runs(cp.Config, 2*time.Second)
+
+	w.Eventually(w.refersAt("light"), soon, "50ms").Should(Equal([]string{"v1"}), "nobody has to ask for what has left")
+	w.Expect(w.refersAt("soil")()).To(Equal([]string{"v1alpha1"}), "v1alpha1 may stay for ever")
+
+	w.Ask()
+	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+		HavePrefix("Normal OwnerReferencesMoved: 1 owner reference moved to v1; for example that of configmaps default/"+w.name("soil")+" to Widget rose, from v1alpha1"),
+		ContainSubstring("set by widget-operator"))))
+
+	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
+	w.owns("late", w.at("v1alpha1", w.owner)) // by a controller that has not heard
+	w.Eventually(w.refersAt("late"), soon, "50ms").Should(Equal([]string{"v1"}))
+}
+
+func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) {
+	for name, change := range map[string]func(*builders.CRDBuilder){
+		"no annotation": func(b *builders.CRDBuilder) { b.Annotation(v1alpha1.RepairOwnersAnnotation, "false") },
+		"no label":      func(b *builders.CRDBuilder) { b.Label(v1alpha1.MigrateLabel, "no") },
+		"paused":        func(b *builders.CRDBuilder) { b.Annotation(v1alpha1.PausedAnnotation, "true") },
+		"not migrated":  func(b *builders.CRDBuilder) { b.Unserved("v1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, other := newWorld(t), &world{}
+			*other = *w
+			crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").OptedIn().Annotation(v1alpha1.RepairOwnersAnnotation, "true")
+			change(crd)
+			other.Gate = running.GateFor(running.Install(t, cp, crd.Build()))
+			other.namespace = other.Name.Namespace
+			other.owns("soil", other.at("v1alpha1", w.owner))
+			other.owns("light", other.at("v0", w.owner))
+			other.Ask()
+			w.owns("soil", w.at("v1alpha1", w.owner))
+			w.Ask()
+			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(time.Second))
+			for range 2 { // looks that have gone through all objects
+				w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+				w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
+			}
+			w.Expect(other.refersAt("soil")()).To(Equal([]string{"v1alpha1"}))
+			w.Expect(other.refersAt("light")()).To(Equal([]string{"v0"}))
+		})
+	}
+}
+
+// The migration and the gate need none of the rights of this.
+func TestWithoutTheRightsTheCRDSaysSoAndAllElseGoesOn(t *testing.T) {
+	w := newWorld(t)
+	w.owns("soil", w.at("v1alpha1", w.owner))
+	user := "repairs-" + w.namespace
+	objects := running.Rule(w.GR.Group, "widgets", "get", "list", "patch")
+	config := running.User(t, cp.Config, user, running.MoultRules(objects)...)
+	w.runs(config, 2*time.Second)
+	w.Ask()
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+		HavePrefix("Warning OwnerReferencesUnknown: not known whether owner references are left: "), ContainSubstring("it needs list on"))))
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Expect(w.events()).NotTo(ContainElement(ContainSubstring("OwnerReferencesMoved")))
+
+	list := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}}
+	running.Allow(t, cp.Config, user, running.MoultRules(objects, list)...)
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(
+		HavePrefix("Warning OwnerReferencesLeft: 1 owner reference could not be moved, and are tried again: 1 may not be written (grant patch on configmaps): configmaps default/" + w.name("soil"))))
+
+	running.Allow(t, cp.Config, user, running.MoultRules(objects, list, running.Rule("", "configmaps", "patch"))...)
+	w.Eventually(w.refersAt("soil"), soon, "100ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")))
+}
+
+func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
+	w := newWorld(t)
+	w.owns("soil", w.at("v1alpha1", w.owner))
+	w.owns("stone", w.at("v1alpha1", w.owner))
+	gone := w.at("v1alpha1", w.owner)
+	gone.UID = "00000000-0000-0000-0000-000000000000" // it was made again with another uid
+	w.owns("leaves", gone)
+	w.refuses("stone")
+	w.runs(cp.Config, 2*time.Second)
+	w.Ask()
+	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+		HavePrefix("Warning OwnerReferencesLeft: 2 owner references could not be moved"),
+		ContainSubstring("1 were refused (mend the object, or what refuses it): configmaps default/"+w.name("stone")),
+		ContainSubstring("set in stone"),
+		ContainSubstring("1 have an owner that does not exist"), ContainSubstring("configmaps default/"+w.name("leaves")))))
+	w.Expect(w.refersAt("stone")()).To(Equal([]string{"v1alpha1"}))
+	w.Expect(w.refersAt("leaves")()).To(Equal([]string{"v1alpha1"}))
+}
+
+// refuses installs a policy that denies writes to a ConfigMap, and returns when it is in force.
+func (w *world) refuses(name string) {
+	w.t.Helper()
+	policies := client().AdmissionregistrationV1()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: w.name(name)},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				ResourceNames: []string{w.name(name)},
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{"UPDATE"},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "set in stone"}},
+		},
+	}
+	_, err := policies.ValidatingAdmissionPolicies().Create(w.t.Context(), policy, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	_, err = policies.ValidatingAdmissionPolicyBindings().Create(w.t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.name(name)},
+		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{"Deny"}},
+	}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Eventually(func() error { return w.refers(name, "v1alpha1") }, soon, "100ms").Should(MatchError(ContainSubstring("set in stone")))
+}
+
+func TestWhoWritesTheOldVersionAgainIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.owns("soil")
+	w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
+	w.runs(cp.Config, time.Second)
+	w.Ask()
+	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Expect(w.refers("soil", "v1alpha1")).To(Succeed(), "long after the repair has ended")
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+		HavePrefix("Warning OwnerReferencesReturned: 1 owner reference had been moved before, and somebody wrote another version again: the field manager is gardener"),
+		ContainSubstring("has to write "+w.GR.Group+"/v1"))))
+	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+}
+
+// Who takes the annotation off means now, not when thousands of objects are done.
+func TestARepairStopsWhenItIsNotWantedAnyMore(t *testing.T) {
+	w := newWorld(t)
+	const n = 60
+	for i := range n {
+		w.owns(fmt.Sprint("soil-", i), w.at("v1alpha1", w.owner))
+	}
+	slow := running.Quick(w.GR.Group)
+	slow.MaxRate = 10
+	w.Ask()
+	running.Repairing(t, cp.Config, slow, removalOptions(), repairOptions(time.Hour))
+	moved := func() (n int) {
+		list, err := client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+		for i := range list.Items {
+			for _, ref := range list.Items[i].OwnerReferences {
+				if ref.APIVersion == w.GR.Group+"/v1" {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	w.Eventually(moved, soon, "50ms").Should(BeNumerically(">", 0))
+	w.Update(optOut)
+	var some int
+	w.Eventually(w.events, soon, "50ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "it has ended, and tells what it did")
+	some = moved()
+	w.Expect(some).To(BeNumerically("<", n))
+	w.Consistently(moved, "2s", "200ms").Should(Equal(some))
+
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Annotations = map[string]string{v1alpha1.RepairOwnersAnnotation: "true"}
+	})
+	w.Eventually(moved, soon, "100ms").Should(Equal(n), "it goes on with what is left")
+}
