@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -18,6 +17,7 @@ func (e *everywhere) templated(name string, content []byte) bool {
 	if dir == "" {
 		return false
 	}
+	e.makes(dir)
 	declared := len(declares.FindAll(content, -1))
 	var found []*delivery.Object
 	for _, crd := range e.crdsOfChart(dir) {
@@ -63,23 +63,11 @@ func (e *everywhere) declaring(crd *delivery.Object) bool {
 
 // crdsOfChart are the CRDs that the templates of a chart make; none if it cannot be rendered.
 func (e *everywhere) crdsOfChart(dir string) []*delivery.Object {
-	if known, there := e.charts[dir]; there {
-		return known
+	made := e.madeBy(dir)
+	if len(made.ifAsked) > len(made.byDefault) {
+		return made.ifAsked
 	}
-	var most []*delivery.Object
-	if chart, err := e.chartIn(dir); err == nil {
-		for _, values := range []map[string]any{nil, chart.ValuesWithCRDs()} {
-			rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
-			if err != nil {
-				continue
-			}
-			if crds := crdsAmong(e.placedInChart(rendering.Objects)); len(crds) > len(most) {
-				most = crds
-			}
-		}
-	}
-	e.charts[dir] = most
-	return most
+	return made.byDefault
 }
 
 func crdsAmong(objects []*delivery.Object) []*delivery.Object {

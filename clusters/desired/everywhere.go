@@ -33,7 +33,8 @@ import (
 func Everywhere(ctx context.Context, t *repository.Tree, options ...Option) (*delivery.Cluster, error) {
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
-		charts: map[string][]*delivery.Object{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
+		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
+		making: map[string][]delivery.InChart{},
 	}
 	for _, option := range options {
 		option(&e.follower)
@@ -55,6 +56,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, options ...Option) (*de
 		}
 		return e.file(file)
 	})
+	e.findInCharts()
 	return e.cluster, err
 }
 
@@ -66,7 +68,8 @@ type everywhere struct {
 	follower // for the places
 	cluster  *delivery.Cluster
 	built    map[string]*render.Rendering  // by the folder of a kustomization; nil for one that cannot be built
-	charts   map[string][]*delivery.Object // the CRDs of templates, by the folder of a chart
+	charts   map[string]*madeByChart       // by the folder of a chart
+	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
 	added    map[*delivery.Object]bool     // of these
 	specs    map[[sha256.Size]byte]map[string]any
 }
@@ -89,6 +92,7 @@ func (e *everywhere) file(name string) error {
 		if object.IsCRD() {
 			untemplate(object)
 			object.At = e.placeOf(name, i, object.Place())
+			e.inChart(name, object)
 			e.add(filepath.Dir(name), e.asBuilt(object, name))
 		}
 	}

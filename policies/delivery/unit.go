@@ -30,6 +30,8 @@ type Cluster struct {
 	Unseen []Unseen
 	// Findings are about what Flux and Argo CD are told.
 	Findings []finding.Finding
+	// InCharts are the CRDs that charts in the files bring, whoever installs these; only without an entry point.
+	InCharts []InChart
 }
 
 // Unit is what one Kustomization, Application or HelmRelease applies.

@@ -21,21 +21,26 @@ type Pair struct {
 // those that change otherwise than the first are further Pairs, by their folder.
 //
 // Whole is what comes of the repository if it is applied as it is, nothing if it cannot be, and all are the CRDs of its
-// files.
-func Spread(whole, all Pair) []Pair {
-	s := &spread{first: whole}
+// files. Of files that mayBeApplied denies, nobody gets anything.
+func Spread(whole, all Pair, mayBeApplied func(file string) bool) []Pair {
+	s := &spread{first: whole, all: all, mayBeApplied: mayBeApplied}
 	base, head := s.readable(&all.Base, &s.first.Base), s.readable(&all.Head, &s.first.Head)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(base)), maps.Keys(head))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		s.add(name, pairsOf(base[name], head[name]))
+		pairs, left := pairsOf(base[name], head[name])
+		s.add(name, append(pairs, s.left(left, head[name])...))
 	}
+	s.leaveCharts()
 	return append([]Pair{s.first}, s.rest...)
 }
 
 type spread struct {
 	first Pair
 	rest  []Pair
+
+	all          Pair
+	mayBeApplied func(file string) bool
 }
 
 // readable are the CRDs of a cluster by name. What is no CRD after all is not seen in another one.
@@ -76,8 +81,8 @@ func (c change) folder() string {
 
 // pairsOf puts the copies of a CRD together that are the same file, then those that are alike, and then, of those that are
 // neither, one after the other: they were moved. Of what is left over, a copy that came is held against the last one that
-// was there, such as the bundle of the release before. One that went says nothing of the CRD as long as there are others.
-func pairsOf(base, head []delivery.CRD) (pairs []change) {
+// was there, such as the bundle of the release before. What went while others stay is left.
+func pairsOf(base, head []delivery.CRD) (pairs []change, left []*delivery.CRD) {
 	fileOf := func(crd delivery.CRD) string { return crd.Unit.Name + " " + crd.Place().File }
 	gone, came := pointers(base), pointers(head)
 	for _, same := range []func(b, h *delivery.CRD) bool{
@@ -100,12 +105,13 @@ func pairsOf(base, head []delivery.CRD) (pairs []change) {
 		}
 		pairs = append(pairs, change{before, h})
 	}
-	if len(head) == 0 {
-		for _, b := range gone {
-			pairs = append(pairs, change{b, nil})
-		}
+	if len(head) > 0 {
+		return pairs, gone
 	}
-	return pairs
+	for _, b := range gone {
+		pairs = append(pairs, change{b, nil})
+	}
+	return pairs, nil
 }
 
 func pointers(crds []delivery.CRD) []*delivery.CRD {

@@ -68,7 +68,7 @@ func verdictOfFinding(f finding.Finding) Verdict {
 	if f.Acknowledged != "" {
 		return Safe
 	}
-	if rollout.LeavesUnknown(f.Rule) || f.Rule == BaseNotBuilt || f.Rule == NeitherBuilt {
+	if rollout.LeavesUnknown(f.Rule) || slices.Contains([]string{BaseNotBuilt, NeitherBuilt, CRDLeavesChart}, f.Rule) {
 		return Unknown
 	}
 	return verdictOf(f.Severity)

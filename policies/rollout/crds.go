@@ -140,10 +140,10 @@ func crdPruned(s *situation, g gone) *finding.Finding {
 	}
 	if g.unit.Tool == delivery.Helm {
 		f.Why = fmt.Sprintf("%s does not hold the CRD any more, so Helm deletes the CRD with all its objects", g.unit.Name)
-		f.Mend = "first annotate the CRD with " + helmPolicy + ": keep and let that be applied, then take it out"
+		f.Mend = "first annotate the CRD with " + HelmPolicy + ": keep and let that be applied, then take it out"
 		if g.replaced {
 			f.Why = fmt.Sprintf("%s becomes another release by its name, namespace or chart, so Flux uninstalls the one before, and Helm deletes the CRD with all its objects", g.unit.Name)
-			f.Mend = "first annotate the CRD with " + helmPolicy + ": keep and let that be applied, then change the release"
+			f.Mend = "first annotate the CRD with " + HelmPolicy + ": keep and let that be applied, then change the release"
 		}
 		return f
 	}
@@ -166,14 +166,14 @@ func (s *situation) placeOfGone(g gone) finding.Place {
 	return now.By.Place("spec")
 }
 
-// helmPolicy is the annotation that keeps Helm from deleting an object.
+// HelmPolicy is the annotation that keeps Helm from deleting an object, with the value keep.
 // https://helm.sh/docs/howto/charts_tips_and_tricks/#tell-helm-not-to-uninstall-a-resource
-const helmPolicy = "helm.sh/resource-policy"
+const HelmPolicy = "helm.sh/resource-policy"
 
 // prunes tells whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
 func (s *situation) prunes(g gone) bool {
 	if g.unit.Tool == delivery.Helm {
-		return !slices.Contains(g.unit.Kept, g.object) && g.object.Annotation(helmPolicy) != "keep"
+		return !slices.Contains(g.unit.Kept, g.object) && g.object.Annotation(HelmPolicy) != "keep"
 	}
 	const setting = delivery.FluxGroup + "/prune"
 	if g.unit.Tool != delivery.Flux || g.object.Annotation(setting) == "disabled" || g.object.Text("metadata", "labels", setting) == "disabled" {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/manifests"
@@ -47,8 +46,7 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 		}
 	}
 	if len(p.entries) == 0 && s.head.isFolder() {
-		below := s.head.tree.Relative(s.head.tree.Dir)
-		in.MayBeApplied = func(file string) bool { return !desired.ForReading(below, file) }
+		in.MayBeApplied = s.head.mayBeApplied
 	}
 	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
 	return in, err

@@ -124,6 +124,11 @@ func (s side) isFolder() bool {
 	return err == nil && info.IsDir()
 }
 
+// mayBeApplied tells whether somebody may apply a file that nothing in the repository leads to.
+func (s side) mayBeApplied(file string) bool {
+	return !desired.ForReading(s.tree.Relative(s.tree.Dir), file)
+}
+
 // isKustomization tells whether a side says itself how it is built.
 func (s side) isKustomization() bool { return render.KustomizationIn(s.tree.Dir) != "" }
 
@@ -185,7 +190,7 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 			before = append(before, crd.GetName())
 		}
 	}
-	delivered, err := compare(preview.Spread(whole, all)...)
+	delivered, err := compare(preview.Spread(whole, all, s.head.mayBeApplied)...)
 	for i := range delivered {
 		delivered[i].NoCluster, delivered[i].KnownBefore = true, before
 	}
