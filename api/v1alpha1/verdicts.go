@@ -11,9 +11,10 @@ const (
 
 	// ReasonSafeToRemove: every object is stored at the storage version, which is
 	// proved for the CRD as it is, and no managedFields named the versions at the
-	// time that the message tells. That is all: references, manifests and readers
-	// are not looked at, and while a version is served a write may name it again.
-	// True.
+	// time that the message tells. With NoReferences or NoStashes in spec.require,
+	// nothing else in the cluster named them either, in what was looked at. Backups,
+	// Git, other clusters and readers are not looked at, and while a version is served
+	// a write may name it again. True.
 	ReasonSafeToRemove = "SafeToRemove"
 
 	// ReasonIntermediateRevisionRequired: one of the versions is still the
@@ -52,4 +53,19 @@ const (
 	// spec.quietPeriod, or nobody has looked since it was over, and spec.require
 	// names Quiet.
 	ReasonStillWritten = "StillWritten"
+
+	// ReasonStillReferenced: other objects name one of the versions, and spec.require
+	// names NoReferences. Stalled where a commit or a person has to change that. The
+	// kinds of the blockers are the places that name it, see docs/survivors.md.
+	ReasonStillReferenced = "StillReferenced"
+
+	// ReasonStillStashed: whole objects are kept at one of the versions inside of other
+	// objects, and spec.require names NoStashes. Otherwise as StillReferenced.
+	ReasonStillStashed = "StillStashed"
+
+	// ReasonReferencesUnknown: spec.require names NoReferences or NoStashes, and it is
+	// not known whether other objects name one of the versions: nobody has looked yet,
+	// or not everything could be looked at. Stalled where Moult is not told to look.
+	// As the kind of a warning: what was not looked at, without such a requirement.
+	ReasonReferencesUnknown = "ReferencesUnknown"
 )

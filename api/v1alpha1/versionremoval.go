@@ -7,8 +7,10 @@ import (
 // VersionRemoval says that versions of a CustomResourceDefinition are to go.
 // It becomes Ready when every object is proved to be stored at the storage
 // version and no managedFields named the versions when Moult looked last; the
-// message of Ready says when that was. What else names the versions (manifests,
-// references, running clients) is not looked at. It lives in Git beside the CRD:
+// message of Ready says when that was. Whether other objects of the cluster name
+// the versions is looked at where Moult is allowed to, and holds the removal back if
+// spec.require says so. Manifests in Git, backups and running clients are not looked
+// at. It lives in Git beside the CRD:
 // in an earlier sync wave (Argo CD), or in a Kustomization that the CRD's
 // Kustomization depends on (Flux), so that the commit that removes the versions
 // waits. It only asks: Moult writes nothing because of it that the CRD's opt-in
@@ -72,7 +74,7 @@ type VersionRemovalSpec struct {
 	// is served, a client may write at it after the last look.
 	//
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=4
 	// +optional
 	Require []Requirement `json:"require,omitempty"`
 
@@ -88,7 +90,7 @@ type VersionRemovalSpec struct {
 
 // Requirement is something that can hold a removal back beside what is stored.
 //
-// +kubebuilder:validation:Enum=Unserved;Quiet
+// +kubebuilder:validation:Enum=Unserved;Quiet;NoReferences;NoStashes
 type Requirement string
 
 const (
@@ -98,6 +100,12 @@ const (
 	// Quiet: nobody has written at one of the versions for spec.quietPeriod, as
 	// seen when that time was over.
 	Quiet Requirement = "Quiet"
+	// NoReferences: no other object of the cluster names one of the versions, at the
+	// places of docs/survivors.md, where that has an effect worse than cosmetic.
+	NoReferences Requirement = "NoReferences"
+	// NoStashes: no object of the CRD is kept whole at one of the versions inside of
+	// another object, at the places of docs/survivors.md.
+	NoStashes Requirement = "NoStashes"
 )
 
 // VersionRemovalStatus is what Moult sees and who has to act. Its conditions
@@ -174,6 +182,11 @@ type ProofStatus struct {
 	//
 	// +optional
 	SurveyedAt *metav1.Time `json:"surveyedAt,omitempty"`
+	// ReferencesAt is when the look through the cluster began that found nothing
+	// else that names the versions, if spec.require asks for one.
+	//
+	// +optional
+	ReferencesAt *metav1.Time `json:"referencesAt,omitempty"`
 }
 
 // ProgressStatus counts objects.
@@ -187,7 +200,8 @@ type ProgressStatus struct {
 
 // Blocker is one thing that holds the removal back.
 type Blocker struct {
-	// Kind is a reason of the Ready condition, or what is to be looked at.
+	// Kind is a reason of the Ready condition, or the name of the place that names
+	// a version, for example owner-references.
 	Kind string `json:"kind"`
 	// Message says what is the case.
 	Message string `json:"message"`

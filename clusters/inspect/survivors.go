@@ -37,8 +37,8 @@ func (c *Cluster) leaving(ctx context.Context, names, asked []string) (removals 
 type SurvivorSearch struct {
 	Targets []survivors.Target
 	Places  []survivors.Place
-	// Secrets reads Secrets, too.
-	Secrets bool
+	// LeaveOut are resources, as in deployments.apps, that are not read, and why.
+	LeaveOut map[string]string
 	// Everything reads all objects whole, for what lies at no known place.
 	Everything bool
 	// Most is how many findings are kept of each place, CRD and version. 0: all.
@@ -79,8 +79,8 @@ func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivo
 		s.survey.Unseen(group, why)
 	}
 	for _, r := range resources {
-		if r.String() == string(survivors.Secrets) && !s.Secrets {
-			s.survey.LeftOut(r.Resource, "Secrets are read only with --secrets")
+		if why, leftOut := s.LeaveOut[r.String()]; leftOut {
+			s.survey.LeftOut(r.Resource, why)
 			continue
 		}
 		s.look(ctx, r)

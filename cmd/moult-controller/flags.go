@@ -30,6 +30,7 @@ type flags struct {
 	eventsAddr      string
 	migration       migration.Options
 	removal         removal.Options
+	references      references
 	version         bool
 }
 
@@ -98,6 +99,9 @@ func bindRemoval(fs *pflag.FlagSet, f *flags) {
 	fs.StringSliceVar(&f.removal.Namespaces, "gate-namespaces", nil, "Namespaces whose VersionRemovals are answered. Default: all.")
 	fs.DurationVar(&f.removal.SurveyInterval, "survey-interval", 10*time.Minute, "How often the objects' managedFields are looked through again while versions wait to be removed.")
 	fs.BoolVar(&f.removal.RequestReconcile, "nudge", false, "Make the Flux Kustomization and its dependents, or the Argo CD Application, look again when a gate opens. Needs the Role in clusters/components/nudge.")
+	fs.BoolVar(&f.references.look, "references", false, "Look through the cluster for what else names the versions that are to go: the worst is told as warnings, and spec.require can ask for NoReferences and NoStashes. Needs the rights in clusters/components/references.")
+	fs.StringSliceVar(&f.references.except, "references-except", nil, "Resources that are left out of that look, such as secrets or widgets.example.com. VersionRemovals tell that they are.")
+	fs.StringVar(&f.references.places, "places", "", "Folder with places of your own where versions can lie, one in each file that ends in .yaml.")
 	fs.StringVar(&f.eventsAddr, "events-addr", "", "Address of Flux's notification-controller for events about VersionRemovals.")
 }
 
@@ -114,6 +118,9 @@ func (f *flags) validate() error {
 		return fmt.Errorf("--log-encoding %q is none of %s; the usual one is json", f.log.LogEncoding, strings.Join(logEncodings, ", "))
 	case f.leader.Enable && f.leaderNamespace == "" && !inCluster():
 		return errors.New("--enable-leader-election needs --leader-election-namespace outside of a cluster, for example moult-system: the lease lies there")
+	}
+	if err := f.references.validate(); err != nil {
+		return err
 	}
 	for _, namespace := range f.removal.Namespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {

@@ -105,6 +105,10 @@ func setup(mgr manager.Manager, f *flags) error {
 		return fmt.Errorf("setting up the repair of owner references: %w", err)
 	}
 	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = store, f.migration.LabelKey, f.migration.Groups
+	var err error
+	if f.removal.References, err = f.references.in(mgr.GetConfig()); err != nil {
+		return fmt.Errorf("setting up the look for references: %w", err)
+	}
 	if f.eventsAddr != "" {
 		recorder, err := events.NewRecorder(mgr, ctrl.Log, f.eventsAddr, "moult-controller")
 		if err != nil {

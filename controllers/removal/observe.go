@@ -30,6 +30,9 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	if at := removal.Status.LastWriteAt; at != nil {
 		s.LastWrite = at.Time
 	}
+	if removal.Status.ObservedGeneration == removal.Generation {
+		s.Noted = verdict.Noted(removal.Status.Warnings)
+	}
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -48,16 +51,21 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		status = verdict.Disclose(status, removal.Namespace)
 		s.Migration = &status
 	}
+	if s.Looks = r.looks != nil; s.Looks {
+		if s.References = r.looks.found(crd.Name, crd.Spec.Group, removal.Spec.Versions); s.References != nil {
+			s.References = s.References.Disclose(removal.Namespace)
+		}
+	}
 	return crd, s, nil
 }
 
 // readsCRD reads a CRD by name.
 type readsCRD func(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error)
 
-// ask wants the managedFields of the objects to let go of the versions. It asks
-// for nothing the label does not allow: the migration reconciler does not look
-// after a CRD without it.
-func (r *Reconciler) ask(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
+// ask wants the managedFields of the objects to let go of the versions, and a look for
+// what else names them. It asks for nothing the label does not allow: the migration
+// reconciler does not look after a CRD without it.
+func (r *Reconciler) ask(crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
 	since := s.Asked
 	if v.SurveyFrom.After(since) {
 		since = v.SurveyFrom
@@ -65,4 +73,19 @@ func (r *Reconciler) ask(removal *v1alpha1.VersionRemoval, s verdict.Situation, 
 	r.opts.Migration.Ask(removal.Spec.CRDName, client.ObjectKeyFromObject(removal), plan.Removal{
 		Versions: slices.Sorted(slices.Values(removal.Spec.Versions)), Since: since, Every: r.opts.SurveyInterval,
 	})
+	r.askForLook(crd, removal, s, v)
+}
+
+// askForLook wants the cluster looked through, unless all is over.
+func (r *Reconciler) askForLook(crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
+	name := client.ObjectKeyFromObject(removal)
+	switch {
+	case r.looks == nil:
+	case crd.DeletionTimestamp != nil, v.Reason == v1alpha1.ReasonAlreadyRemoved:
+		r.looks.withdraw(name)
+	case v.LookFrom.After(s.Asked):
+		r.looks.want(name, crd, removal.Spec.Versions, v.LookFrom)
+	default:
+		r.looks.want(name, crd, removal.Spec.Versions, s.Asked)
+	}
 }

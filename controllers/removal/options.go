@@ -48,6 +48,10 @@ type Options struct {
 	// a gate opens. It needs a Role of its own.
 	RequestReconcile bool
 
+	// References looks for what else names the versions. Without it nobody looks, and a
+	// VersionRemoval that requires it stays closed.
+	References References
+
 	// Recorder receives Events. Default: the manager's. One of
 	// fluxcd/pkg/runtime/events sends them to Flux's notification-controller too.
 	Recorder Recorder

@@ -29,6 +29,7 @@ type Reconciler struct {
 
 	approving keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
 	requester *requester        // nil if nobody is to be asked
+	looks     *looks            // nil if nobody looks for what else names the versions
 }
 
 // Reconcile is the main path.
@@ -94,7 +95,7 @@ func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, fr
 		r.states.closed(e.before, e.situation.Now)
 	}
 	if e.crd != nil {
-		r.ask(e.before, e.situation, e.verdict)
+		r.ask(e.crd, e.before, e.situation, e.verdict)
 	}
 	e.removal = e.before.DeepCopy()
 	fill(e.removal, e.situation, e.verdict)
@@ -113,6 +114,9 @@ func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result 
 func (r *Reconciler) forget(name types.NamespacedName) {
 	if crd, known := r.states.forget(name); known {
 		r.opts.Migration.Withdraw(crd, name)
+	}
+	if r.looks != nil {
+		r.looks.withdraw(name)
 	}
 }
 

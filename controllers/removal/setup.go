@@ -55,6 +55,12 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 			return err
 		}
 	}
+	if opts.References != nil {
+		r.looks = newLooks(opts.References, opts.SurveyInterval, opts.Clock)
+		if err := mgr.Add(r.looks); err != nil {
+			return err
+		}
+	}
 	if err := known.IndexField(ctx, &v1alpha1.VersionRemoval{}, crdNameIndex, crdNameOf); err != nil {
 		return fmt.Errorf("index of VersionRemovals: %w", err)
 	}
@@ -111,7 +117,12 @@ func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	}))); err != nil {
 		return err
 	}
-	return c.Watch(source.Func(r.followMigration))
+	if r.looks != nil {
+		if err := c.Watch(r.follow(r.looks.ended)); err != nil {
+			return err
+		}
+	}
+	return c.Watch(r.follow(r.opts.Migration.Changes()))
 }
 
 // answered wakes the reconciler for a VersionRemoval that changes, and for the CRD
@@ -138,22 +149,24 @@ func answered() handler.TypedEventHandler[*v1alpha1.VersionRemoval, ctrl.Request
 	}
 }
 
-// followMigration wakes the reconciler for the VersionRemovals of each CRD whose
-// migration gets further.
-func (r *Reconciler) followMigration(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	go func() {
-		for {
-			select {
-			case crd := <-r.opts.Migration.Changes():
-				for _, request := range r.waiting(ctx, crd) {
-					queue.Add(request)
+// follow wakes the reconciler for the VersionRemovals of each CRD that there is news
+// of: its migration gets further, or somebody has looked for what else names it.
+func (r *Reconciler) follow(news <-chan string) source.TypedFunc[ctrl.Request] {
+	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		go func() {
+			for {
+				select {
+				case crd := <-news:
+					for _, request := range r.waiting(ctx, crd) {
+						queue.Add(request)
+					}
+				case <-ctx.Done():
+					return
 				}
-			case <-ctx.Done():
-				return
 			}
-		}
-	}()
-	return nil
+		}()
+		return nil
+	}
 }
 
 // waiting are the VersionRemovals that name a CRD.

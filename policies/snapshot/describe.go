@@ -131,6 +131,7 @@ var plainReasons = []string{
 	v1alpha1.ReasonAggregatedAPIServer,
 	v1alpha1.ReasonNothingStored, v1alpha1.ReasonAlreadyRemoved, v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonIntermediateRevisionRequired,
 	v1alpha1.ReasonNotOptedIn, v1alpha1.ReasonOutOfScope, v1alpha1.ReasonRepairingOwnership, v1alpha1.ReasonStillServed, v1alpha1.ReasonStillWritten,
+	v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown,
 }
 
 // serverSaid is where a message about a missing permission begins to quote.

@@ -40,7 +40,9 @@ type Report struct {
 type Group struct {
 	Effect Effect `json:"effect,omitempty"`
 	// Place is empty for what no declared place has.
-	Place       string   `json:"place,omitempty"`
+	Place string `json:"place,omitempty"`
+	// Stash is true if the place holds whole objects.
+	Stash       bool     `json:"stash,omitempty"`
 	Title       string   `json:"title"`
 	Consequence string   `json:"consequence,omitempty"`
 	Clears      Clearer  `json:"clears,omitempty"`
@@ -51,17 +53,25 @@ type Group struct {
 	// Count is how many fields there are; References may be fewer.
 	Count      int64       `json:"count"`
 	References []Reference `json:"references"`
+
+	groups []string // API groups that the place is about; empty: any
 }
 
 // Looked is whether a place was looked at.
 type Looked struct {
-	Place   string  `json:"place"`
+	Place string `json:"place"`
+	// Stash is true if the place holds whole objects.
+	Stash   bool    `json:"stash,omitempty"`
 	Effect  Effect  `json:"effect"`
 	Outcome Outcome `json:"outcome"`
 	// Objects is how many objects were read of the resources that have the place.
 	Objects int64 `json:"objects"`
 	// Not are the resources that were not.
 	Not []string `json:"not,omitempty"`
+	// Failed is true if one of them could not be read, though it was asked for.
+	Failed bool `json:"failed,omitempty"`
+
+	groups []string // as of a Group
 }
 
 // Outcome is what became of looking at a place. The set is closed.
@@ -80,24 +90,31 @@ const (
 
 // Report ends the survey.
 func (s *Survey) Report() Report {
-	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}, Verdict: NoneFound}
+	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}}
 	r.Found, r.Unknown, r.Possible = s.groups(Found), s.groups(Unknown), s.groups(Possible)
-	unread := false
 	for i := range s.walker.places {
-		p := &s.walker.places[i]
-		looked, failed := s.lookedAt(p)
-		r.Places = append(r.Places, looked)
-		unread = unread || failed && p.Effect != Cosmetic
+		r.Places = append(r.Places, s.lookedAt(&s.walker.places[i]))
 	}
-	matters := func(g Group) bool { return g.Effect != Cosmetic }
-	switch {
-	case slices.ContainsFunc(r.Found, matters):
-		r.Verdict = StillNamed
-	case unread, slices.ContainsFunc(r.Unknown, matters):
-		r.Verdict = NotKnown
-	}
+	r.Verdict = r.verdict()
 	return r
 }
+
+// verdict is what the rest of the report amounts to.
+func (r *Report) verdict() Verdict {
+	switch {
+	case slices.ContainsFunc(r.Found, Group.Matters):
+		return StillNamed
+	case slices.ContainsFunc(r.Places, Looked.unread), slices.ContainsFunc(r.Unknown, Group.Matters):
+		return NotKnown
+	}
+	return NoneFound
+}
+
+// Matters tells whether something depends on what is named.
+func (g Group) Matters() bool { return g.Effect != Cosmetic }
+
+// unread tells whether something of the place could not be read, and that matters.
+func (l Looked) unread() bool { return l.Failed && l.Effect != Cosmetic }
 
 // groups are the references of a state, the worst first.
 func (s *Survey) groups(state State) []Group {
@@ -110,6 +127,7 @@ func (s *Survey) groups(state State) []Group {
 		for i := range s.walker.places {
 			if p := &s.walker.places[i]; p.Name == key.place {
 				g.Title, g.Consequence, g.Clears, g.Mend, g.Evidence = p.Title, p.Consequence, p.Clears, p.Mend, p.Evidence
+				g.Stash, g.groups = p.Stash(), p.Groups
 			}
 		}
 		slices.SortFunc(g.References, func(a, b Reference) int {
@@ -132,9 +150,9 @@ func (e Effect) weight() int {
 	return len(Effects)
 }
 
-// lookedAt tells whether a place was looked at, and whether something of it could not be.
-func (s *Survey) lookedAt(p *Place) (looked Looked, failed bool) {
-	looked = Looked{Place: p.Name, Effect: p.Effect, Outcome: NotThere}
+// lookedAt tells whether a place was looked at.
+func (s *Survey) lookedAt(p *Place) Looked {
+	looked := Looked{Place: p.Name, Stash: p.Stash(), Effect: p.Effect, Outcome: NotThere, groups: p.Groups}
 	for _, l := range s.looked {
 		if p.In(l.Resource) {
 			looked.Objects += l.objects
@@ -149,14 +167,14 @@ func (s *Survey) lookedAt(p *Place) (looked Looked, failed bool) {
 			continue
 		}
 		looked.Not = append(looked.Not, not.Resource)
-		failed = failed || !not.LeftOut
+		looked.Failed = looked.Failed || !not.LeftOut
 		if looked.Outcome != LookedAt && looked.Outcome != InPart {
 			looked.Outcome = NotLookedAt
 		} else {
 			looked.Outcome = InPart
 		}
 	}
-	return looked, failed
+	return looked
 }
 
 // inGroup tells whether the place may be in a group whose resources are not known, written as *.<group>.

@@ -49,6 +49,20 @@ func (p *Place) In(r Resource) bool {
 	return slices.ContainsFunc(p.Resources, func(s Selector) bool { return s.selects(r) })
 }
 
+// ResourcesOf are the resources that places name, each once and sorted. Places in all resources, in a category or by a pattern name none.
+func ResourcesOf(places []Place) (named []schema.GroupResource) {
+	for i := range places {
+		for _, s := range places[i].Resources {
+			of := schema.ParseGroupResource(string(s))
+			if s != All && !strings.HasPrefix(string(s), category) && !strings.Contains(string(s), anything) {
+				named = append(named, of)
+			}
+		}
+	}
+	slices.SortFunc(named, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(named)
+}
+
 // Condition is what an object's metadata must be. All that is set has to hold.
 type Condition struct {
 	// Labels that the object has; the value * is any.

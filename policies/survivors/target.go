@@ -74,6 +74,13 @@ func leavingOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, re
 	return leaving, NotStored
 }
 
+// With is the same CRD with more versions that leave.
+func (t Target) With(leaving []string) Target {
+	t.Leaving = words.Distinct(slices.Concat(t.Leaving, leaving))
+	t.Staying = slices.DeleteFunc(slices.Clone(t.Staying), t.leaves)
+	return t
+}
+
 // isKind tells whether objects of a kind belong to the CRD. A kind that is not known may.
 func (t *Target) isKind(kind string) bool { return kind == "" || slices.Contains(t.Kinds, kind) }
 

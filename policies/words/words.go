@@ -31,7 +31,7 @@ func Of[T, S any](things []T, say func(T) S) (said []S) {
 }
 
 // Distinct keeps the first of each.
-func Distinct(names []string) (once []string) {
+func Distinct[T comparable](names []T) (once []T) {
 	for _, name := range names {
 		if !slices.Contains(once, name) {
 			once = append(once, name)

@@ -34,6 +34,7 @@ type command struct {
 	aggregateTo string
 	optedIn     bool
 	owners      bool
+	references  bool
 }
 
 // NewCommand makes the subcommand.
@@ -61,6 +62,12 @@ in namespaces, and the objects of the CRDs of the PATHs, of which there need be 
 name all CRDs of the cluster whose objects may be owned. It is a wide right: who may
 list Secrets reads them, and who may patch Deployments can run what he likes.
 
+With --references it is what the controller's flag of that name reads, to find what
+else names the versions that are to go: get and list on the resources of Kubernetes,
+Secrets included, and on those at which versions are known to lie. That role is in
+clusters/components/references. With PATHs it is get and list on the objects of
+the CRDs that are built from them, for what is in your cluster beside that.
+
 Exit codes:
   0    the role is printed
   2    it is not: wrong arguments, a build failed, no CRD at all`,
@@ -75,36 +82,46 @@ Exit codes:
   # what moving owner references takes, in a cluster with these CRDs
   kubectl get crd -o yaml | moult rbac --repair-owners - > moult-owners.yaml
 
+  # so that owner references are found in all custom resources of a cluster
+  kubectl get crd -o yaml | moult rbac --references - > moult-references.yaml
+
   # what is in a cluster already
   kubectl get crd widgets.example.com -o yaml | moult rbac -`),
 		Args: func(c *cobra.Command, paths []string) error {
-			if r.owners {
+			if r.owners || r.references {
 				return nil
 			}
 			return cli.SomePaths(c, paths)
 		},
-		PreRunE: func(*cobra.Command, []string) error { return r.check() },
+		PreRunE: func(_ *cobra.Command, paths []string) error { return r.check(paths) },
 		RunE: func(c *cobra.Command, paths []string) error {
 			return r.print(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}
-	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects or -owners")
+	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects, -owners, -references or -references-objects")
 	c.Flags().StringVar(&r.aggregateTo, "aggregate-to", aggregateDefault, "the controller's own ClusterRole")
 	c.Flags().BoolVar(&r.optedIn, "opted-in", false, "leave out CRDs that do not carry the opt-in label")
 	c.Flags().BoolVar(&r.owners, "repair-owners", false, "print what moving owner references takes")
+	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
+	c.MarkFlagsMutuallyExclusive("repair-owners", "references")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("aggregate-to", cobra.NoFileCompletions)
 	return c
 }
 
 // check refuses names that the API server would refuse.
-func (r *command) check() error {
+func (r *command) check(paths []string) error {
 	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {
 		return fmt.Errorf("--aggregate-to %q cannot be a label's value; write it like %s", r.aggregateTo, aggregateDefault)
 	}
 	suffix := "-objects"
-	if r.owners {
+	switch {
+	case r.owners:
 		suffix = "-owners"
+	case r.references && len(paths) > 0:
+		suffix = "-references-objects"
+	case r.references:
+		suffix = "-references"
 	}
 	r.name = cmp.Or(r.name, r.aggregateTo+suffix)
 	if problems := content.IsPathSegmentName(r.name); len(problems) > 0 {
@@ -114,8 +131,11 @@ func (r *command) check() error {
 }
 
 func (r *command) print(ctx context.Context, paths []string, stdin io.Reader) error {
-	if r.owners {
+	switch {
+	case r.owners:
 		return r.printOwners(ctx, paths, stdin)
+	case r.references:
+		return r.printReferences(ctx, paths, stdin)
 	}
 	crds, err := r.built(ctx, paths, stdin)
 	if err != nil {

@@ -124,8 +124,12 @@ func (s *command) run(ctx context.Context, names []string) error {
 	if len(targets) == 0 {
 		return fmt.Errorf("no CRD carries the label %s; name the CRDs to look for", s.Selector())
 	}
+	leaveOut := map[string]string{}
+	if !s.secrets {
+		leaveOut[string(survivors.Secrets)] = "Secrets are read only with --secrets"
+	}
 	report, err := cluster.Survivors(ctx, inspect.SurvivorSearch{
-		Targets: targets, Places: places, Secrets: s.secrets, Everything: s.everything, Most: s.limit, Tell: progress.NewObjects(s.ErrOut).Tell,
+		Targets: targets, Places: places, LeaveOut: leaveOut, Everything: s.everything, Most: s.limit, Tell: progress.NewObjects(s.ErrOut).Tell,
 	})
 	if err != nil {
 		return cli.ReadError(err)

@@ -20,19 +20,22 @@ func TestTheOrderOfTheRules(t *testing.T) {
 	g.Expect(names).To(Equal([]string{
 		"Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
 		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
-		"StillServed", "StillWritten", "NotSeenQuiet", "StillLanding", "LookedTooEarly", "SafeToRemove",
+		"StillServed", "StillWritten", "StillReferenced", "StillStashed", "ReferencesUnknown",
+		"NotSeenQuiet", "StillLanding", "LookedTooEarly", "NotLookedForReferences", "SafeToRemove",
 	}))
 }
 
 func TestRulesFurtherUpWin(t *testing.T) {
 	gone := CRD{Deleting: true}
 	present := CRD{Subject: plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1alpha1"}, Versions: []Version{{"v1alpha1", true}}, StoredVersions: []string{"v1alpha1", "v1"}}
-	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet), func(s *Situation) {
+	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes), func(s *Situation) {
 		s.Paused, s.CRD = true, nil
 		s.Migration.Subject.Generation = 2
 		s.Migration.Evidence.Proved = false
 		s.Migration.Evidence.Survey.Failure = &plan.Failure{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
 		s.LastWrite = now
+		looks(looked(now.Add(-time.Hour), reference, stash, unreadable))(s)
+		s.Asked = now
 		s.Migration.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(2 * time.Hour)}
 	})
 	relax := []struct {
@@ -52,9 +55,13 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"OwnershipNotRepaired", func(s *Situation) { s.Migration.Evidence.Survey.Failure = nil }},
 		{"StillServed", func(s *Situation) { s.CRD.Versions[0].Served = false }},
 		{"StillWritten", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
+		{"StillReferenced", func(s *Situation) { s.References = looked(s.Now, stash, unreadable) }},
+		{"StillStashed", func(s *Situation) { s.References = looked(s.Now, unreadable) }},
+		{"ReferencesUnknown", func(s *Situation) { s.References = looked(now.Add(-time.Hour)) }},
 		{"NotSeenQuiet", func(s *Situation) { s.Migration.Evidence.Survey.At = s.quietFrom() }},
 		{"StillLanding", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
 		{"LookedTooEarly", func(s *Situation) { s.Migration.Evidence.Survey.At = s.Now }},
+		{"NotLookedForReferences", func(s *Situation) { s.References = looked(s.Now) }},
 	}
 	g := NewWithT(t)
 	for _, c := range relax {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // A situation drawn here is a safe one with a few deviations, each of which may
@@ -34,8 +35,14 @@ var deviations = []func(*rapid.T, *Situation){
 	func(t *rapid.T, s *Situation) { s.Removal.Versions = versions(1).Draw(t, "asked") },
 	func(t *rapid.T, s *Situation) { s.Removal.QuietPeriod.Duration = minutes(t, "quiet period") },
 	func(t *rapid.T, s *Situation) {
-		s.Removal.Require = rapid.SliceOfNDistinct(rapid.SampledFrom([]v1alpha1.Requirement{v1alpha1.Unserved, v1alpha1.Quiet}), 0, 2, rapid.ID).Draw(t, "require")
+		s.Removal.Require = rapid.SliceOfNDistinct(rapid.SampledFrom([]v1alpha1.Requirement{v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes}), 0, 4, rapid.ID).Draw(t, "require")
 	},
+	func(t *rapid.T, s *Situation) {
+		parts := []func(*survivors.Report){reference, policy, waits, cosmetic, stash, unreadable, leftOut, damaged}
+		found := rapid.SliceOfN(rapid.SampledFrom(parts), 0, 3).Draw(t, "found")
+		looks(looked(now.Add(-minutes(t, "looked ago")), found...))(s)
+	},
+	func(t *rapid.T, s *Situation) { s.CRD.RepairsOwners = rapid.Bool().Draw(t, "repairs owners") },
 	func(t *rapid.T, s *Situation) { s.LastWrite = now.Add(-minutes(t, "last write")) },
 	func(t *rapid.T, s *Situation) { s.CRD.Subject = subjects.Draw(t, "CRD") },
 	func(t *rapid.T, s *Situation) { s.CRD.OptedIn = rapid.Bool().Draw(t, "opted in") },
@@ -139,6 +146,20 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 			g.Expect(loss.Waits && slices.Contains(s.Removal.Versions, loss.Version)).To(BeFalse(), "nobody has agreed to lose that")
 		}
 		g.Expect(s.CRD.OptedIn && s.CRD.InScope && !s.Paused && !s.CRD.Deleting).To(BeTrue())
+		for requirement, part := range map[v1alpha1.Requirement]survivors.Part{v1alpha1.NoReferences: survivors.References, v1alpha1.NoStashes: survivors.Stashes} {
+			if !slices.Contains(s.Removal.Require, requirement) {
+				continue
+			}
+			opened := s.Remembered != nil && about(s.Remembered) == s.CRD.Subject
+			if s.References == nil {
+				g.Expect(opened).To(BeTrue(), "nobody has looked for %s", requirement)
+				continue
+			}
+			report := s.References.Report.Only(part)
+			g.Expect(slices.ContainsFunc(report.Found, survivors.Group.Matters)).To(BeFalse(), "%s", requirement)
+			known := len(report.Unread()) == 0 && !slices.ContainsFunc(report.Unknown, survivors.Group.Matters)
+			g.Expect(opened || known && !s.References.At.Before(s.Asked) && !s.References.At.Before(s.ClosedAt)).To(BeTrue(), "%s", requirement)
+		}
 	})
 	NewWithT(t).Expect(opened).To(BeNumerically(">", 0), "the situations must not be hopeless")
 }
@@ -158,7 +179,7 @@ func lookedAfterAll(s Situation) bool {
 // needsNobody are the reasons that pass by themselves.
 var needsNobody = []string{
 	v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonRepairingOwnership,
-	v1alpha1.ReasonStandingBack, v1alpha1.ReasonUnavailable, v1alpha1.ReasonStillWritten,
+	v1alpha1.ReasonStandingBack, v1alpha1.ReasonUnavailable, v1alpha1.ReasonStillWritten, v1alpha1.ReasonReferencesUnknown,
 }
 
 func TestEveryVerdictSaysWhatAPersonHasToKnow(t *testing.T) {

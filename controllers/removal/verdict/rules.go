@@ -38,9 +38,13 @@ var rules = []rule{
 	{OwnershipNotRepaired, ownershipNotRepaired, false},
 	{"StillServed", stillServed, true},
 	{"StillWritten", stillWritten, true},
+	{"StillReferenced", stillReferenced, true},
+	{"StillStashed", stillStashed, true},
+	{"ReferencesUnknown", referencesUnknown, true},
 	{"NotSeenQuiet", notSeenQuiet, false},
 	{"StillLanding", stillLanding, false},
 	{"LookedTooEarly", lookedTooEarly, false},
+	{"NotLookedForReferences", notLookedForReferences, false},
 	{"SafeToRemove", safeToRemove, false},
 }
 
@@ -58,7 +62,7 @@ func Judge(s Situation) Verdict {
 		if v, ok := r.judge(s); ok {
 			v.Rule, v.LastWrite = r.name, s.lastWrite()
 			v.Closes, v.Answered = r.closes, s.answered()
-			v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(v.Warnings))
+			v.Warnings = s.warnOfLabelOrigin(s.warnOfLosses(s.warnOfReferences(v)))
 			return v
 		}
 	}
@@ -211,9 +215,19 @@ func safeToRemove(s Situation) (Verdict, bool) {
 	if len(served) > 0 {
 		message += fmt.Sprintf("; %s is still served, so a write since then may name it again: with `require: [%s]` no client can write at it", list(served), v1alpha1.Unserved)
 	}
+	references := s.referencesAt()
+	switch {
+	case !s.Looks:
+		message += "; other objects that may name it were not looked at"
+	case !references.IsZero():
+		message += fmt.Sprintf("; nothing else that was looked at named it at %s", references.UTC().Format(time.RFC3339))
+	}
 	v := ready(v1alpha1.ReasonSafeToRemove, message)
 	v.Proof = &v1alpha1.ProofStatus{
 		UID: s.CRD.UID, Generation: s.CRD.Generation, StorageVersion: s.CRD.StorageVersion, SurveyedAt: &metav1.Time{Time: at.Truncate(time.Second)},
+	}
+	if !references.IsZero() {
+		v.Proof.ReferencesAt = &metav1.Time{Time: references.Truncate(time.Second)}
 	}
 	v.Progress = toProgress(s.Migration.Evidence.Last) // of the proof: a survey under way changes nothing
 	v.Warnings = writers(s)

@@ -35,6 +35,12 @@ type Situation struct {
 	// asked to look; ClosedAt is when the verdict was last one that Closes. A gate
 	// opens on a survey that began later. Both are of this process' clock.
 	Asked, ClosedAt time.Time
+	// Looks tells whether this Moult looks for what else names the versions, and
+	// References is what it found when it looked last; nil if it has not yet. Noted are
+	// the warnings that an earlier process has found that way.
+	Looks      bool
+	References *References
+	Noted      []v1alpha1.Blocker
 	// Requested is when this process first saw a request to look that has not been
 	// answered; zero if there is none.
 	Requested time.Time
@@ -49,7 +55,9 @@ type CRD struct {
 	// ResourceVersion is empty where nobody needs to know.
 	ResourceVersion string
 
-	OptedIn        bool
+	OptedIn bool
+	// RepairsOwners tells whether Moult may move owner references to the storage version.
+	RepairsOwners  bool
 	InScope        bool
 	Deleting       bool
 	Versions       []Version
@@ -68,7 +76,7 @@ type Version struct {
 func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, groups []string) *CRD {
 	d := &CRD{
 		Subject: plan.SubjectOf(crd), ResourceVersion: crd.ResourceVersion,
-		OptedIn: crds.OptedIn(crd, labelKey), InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
+		OptedIn: crds.OptedIn(crd, labelKey), RepairsOwners: crds.RepairsOwners(crd), InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions, LabelOrigin: labelorigin.Of(crd, labelKey),
 	}
 	for _, v := range crd.Spec.Versions {
@@ -110,6 +118,9 @@ type Verdict struct {
 	// SurveyFrom is since when a survey is wanted that is not there yet; zero if
 	// none is.
 	SurveyFrom time.Time
+	// LookFrom is since when a look through the cluster is wanted that is not there
+	// yet, or from when on the next one is; zero if none is.
+	LookFrom time.Time
 	// Answered tells whether a request to look is answered by this.
 	Answered bool
 	// Until is when to ask again without being woken; zero for never.

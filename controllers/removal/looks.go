@@ -1,0 +1,187 @@
+package removal
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// References looks through a cluster for what names versions that are to go.
+type References interface {
+	// Look is one look at all objects of the cluster. What it could not read is in the
+	// report; an error means that there is none.
+	Look(ctx context.Context, targets []survivors.Target) (survivors.Report, error)
+}
+
+// looks has the cluster looked through for all VersionRemovals together, one look after
+// the other: each resource is listed once, however many gates ask.
+type looks struct {
+	references References
+	every      time.Duration // how often, while somebody asks
+	clock      clock.Clock
+
+	mu     sync.Mutex
+	wanted map[types.NamespacedName]wanted
+	last   *look         // that has ended
+	asked  chan struct{} // of size 1: somebody asks for something
+	ended  chan string   // CRDs that a look has been made for
+}
+
+// wanted is a look that a VersionRemoval asks for.
+type wanted struct {
+	target survivors.Target
+	since  time.Time // when it may begin
+}
+
+// look is one that has ended.
+type look struct {
+	began, done time.Time
+	targets     []survivors.Target
+	report      survivors.Report
+	failure     string
+}
+
+const (
+	// restShare is how many times as long as a look took nobody looks after it, and
+	// leastRest how long at least, unless looks are to be made more often anyway.
+	restShare = 5
+	leastRest = 5 * time.Second
+)
+
+func newLooks(references References, every time.Duration, clock clock.Clock) *looks {
+	return &looks{
+		references: references, every: every, clock: clock,
+		wanted: map[types.NamespacedName]wanted{}, asked: make(chan struct{}, 1), ended: make(chan string),
+	}
+}
+
+// want asks for a look that begins at a time or later. It may be asked for again and
+// again.
+func (l *looks) want(name types.NamespacedName, crd *apiextensionsv1.CustomResourceDefinition, versions []string, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted[name] = wanted{survivors.TargetOf(crd, versions, nil), since}
+	select {
+	case l.asked <- struct{}{}:
+	default:
+	}
+}
+
+// withdraw is for VersionRemovals that are gone, or are answered for good.
+func (l *looks) withdraw(name types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.wanted, name)
+}
+
+// found is what the last look has found of versions of a CRD; nil if it was not about
+// them.
+func (l *looks) found(crd, group string, versions []string) *verdict.References {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil || !l.last.covers(crd, versions) {
+		return nil
+	}
+	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd, group, versions), Failure: l.last.failure}
+}
+
+// covers tells whether the look was about all of these versions.
+func (k *look) covers(crd string, versions []string) bool {
+	return slices.ContainsFunc(k.targets, func(t survivors.Target) bool {
+		return t.CRD == crd && !slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(t.Leaving, v) })
+	})
+}
+
+// Start looks when it is time to, until ctx ends.
+func (l *looks) Start(ctx context.Context) error {
+	for {
+		var timer <-chan time.Time
+		if due, some := l.due(); some {
+			wait := due.Sub(l.clock.Now())
+			if wait <= 0 {
+				l.look(ctx)
+				continue
+			}
+			timer = l.clock.After(wait)
+		}
+		select {
+		case <-timer:
+		case <-l.asked:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// due is when the next look is to begin, if anybody wants one.
+func (l *looks) due() (due time.Time, some bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.wanted {
+		at := w.since
+		if l.last != nil && l.last.covers(w.target.CRD, w.target.Leaving) && !l.last.began.Before(w.since) {
+			at = l.last.began.Add(l.every)
+		}
+		if !some || at.Before(due) {
+			due, some = at, true
+		}
+	}
+	if l.last != nil {
+		rested := l.last.done.Add(max(min(leastRest, l.every), restShare*l.last.done.Sub(l.last.began)))
+		if due.Before(rested) {
+			due = rested
+		}
+	}
+	return due, some
+}
+
+// look is one look, for all that is wanted by now.
+func (l *looks) look(ctx context.Context) {
+	k := &look{began: l.clock.Now(), targets: l.targets()}
+	report, err := l.references.Look(ctx, k.targets)
+	if ctx.Err() != nil {
+		return
+	}
+	if k.report = report; err != nil {
+		k.failure = words.Clip(err.Error(), 500)
+		ctrl.LoggerFrom(ctx).Error(err, "looking for what names versions that are to go")
+	}
+	k.done = l.clock.Now()
+	l.mu.Lock()
+	l.last = k
+	l.mu.Unlock()
+	for _, t := range k.targets {
+		select {
+		case l.ended <- t.CRD:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// targets are what all who ask want to know, each CRD once.
+func (l *looks) targets() (targets []survivors.Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.wanted {
+		at := slices.IndexFunc(targets, func(t survivors.Target) bool { return t.CRD == w.target.CRD })
+		if at < 0 {
+			targets = append(targets, w.target)
+			continue
+		}
+		targets[at] = targets[at].With(w.target.Leaving)
+	}
+	slices.SortFunc(targets, func(a, b survivors.Target) int { return strings.Compare(a.CRD, b.CRD) })
+	return targets
+}

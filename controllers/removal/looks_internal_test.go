@@ -1,0 +1,109 @@
+package removal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// seeing is a cluster that counts how often it is looked through, and what for.
+type seeing struct {
+	mu    sync.Mutex
+	looks [][]survivors.Target
+	err   error
+}
+
+func (s *seeing) Look(_ context.Context, targets []survivors.Target) (survivors.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks = append(s.looks, targets)
+	return survivors.Report{Targets: targets, Verdict: survivors.NoneFound}, s.err
+}
+
+func (s *seeing) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.looks)
+}
+
+// looking runs the looks of a test, by a clock that stands still.
+func looking(t *testing.T, s *seeing) (*looks, *clocktesting.FakeClock) {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	l := newLooks(s, time.Minute, clock)
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { defer close(ended); _ = l.Start(ctx) }()
+	go func() {
+		for {
+			select {
+			case <-l.ended:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return l, clock
+}
+
+var widgetsCRD = builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1beta1", "v1").Storage("v1").Build()
+
+func named(i int) types.NamespacedName {
+	return types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}
+}
+
+func TestOneLookAnswersAllWhoAsk(t *testing.T) {
+	g, s := NewWithT(t), &seeing{}
+	l, clock := looking(t, s)
+	later := clock.Now().Add(time.Second)
+	for i := range 50 {
+		l.want(named(i), widgetsCRD, []string{"v1alpha1"}, later)
+	}
+	l.want(named(50), widgetsCRD, []string{"v1beta1"}, later)
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	g.Expect(l.found("widgets.example.com", "example.com", []string{"v1alpha1"})).To(BeNil(), "nobody has looked")
+	clock.Step(time.Second)
+	g.Eventually(s.count, "5s").Should(Equal(1))
+	g.Expect(s.looks[0]).To(ConsistOf(And(HaveField("CRD", "widgets.example.com"), HaveField("Leaving", ConsistOf("v1alpha1", "v1beta1")), HaveField("Staying", ConsistOf("v1")))))
+	g.Eventually(func() any { return l.found("widgets.example.com", "example.com", []string{"v1alpha1"}) }, "5s").Should(HaveField("At", later))
+	g.Expect(l.found("widgets.example.com", "example.com", []string{"v1"})).To(BeNil(), "that was not looked for")
+	g.Expect(l.found("gadgets.example.com", "example.com", []string{"v1alpha1"})).To(BeNil())
+
+	// It is made again while somebody asks, and no more when nobody does.
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	clock.Step(time.Minute)
+	g.Eventually(s.count, "5s").Should(Equal(2))
+	for i := range 51 {
+		l.withdraw(named(i))
+	}
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	clock.Step(time.Hour)
+	g.Consistently(s.count, "300ms").Should(Equal(2))
+}
+
+func TestALookIsMadeAnewForWhoAsksLater(t *testing.T) {
+	g, s := NewWithT(t), &seeing{err: errors.New("the API server does not answer")}
+	l, clock := looking(t, s)
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	g.Eventually(func() any { return l.found("widgets.example.com", "example.com", []string{"v1alpha1"}) }, "5s").Should(HaveField("Failure", "the API server does not answer"))
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now().Add(time.Millisecond))
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	g.Expect(s.count()).To(Equal(1), "not before it has rested")
+	clock.Step(leastRest)
+	g.Eventually(s.count, "5s").Should(Equal(2))
+	l.want(named(2), widgetsCRD, []string{"v1beta1"}, clock.Now().Add(-time.Hour))
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	clock.Step(leastRest)
+	g.Eventually(s.count, "5s").Should(Equal(3), "the earlier looks were not about that version")
+}
