@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/controllers/rewrite/stashes"
 	"github.com/moult-dev/moult/test/running"
@@ -112,7 +114,8 @@ func TestWhereTheNameOfTheSuccessorIsTaken(t *testing.T) {
 
 	second := w.named("second", "second-old")
 	old := w.stash("second-old", small("v1alpha2", 2), second, labelsOf(small("v1alpha2", 2)))
-	w.stash("second"+successor, small("v1beta1", 2), u, labelsOf(small("v1beta1", 2)))
+	equal := ours(w.WithT, small("v1alpha2", 2))
+	w.stash("second"+successor, equal, u, labelsOf(equal))
 	report = w.migrates()
 	w.Expect(report.Left).To(BeEmpty())
 	w.Expect(w.names("second")).NotTo(Equal("second"+successor), "that one goes when another VirtualMachine does")
@@ -128,6 +131,41 @@ func TestWhatCannotBeDecodedIsLeft(t *testing.T) {
 	w.Expect(report.Left).To(leaves(stashes.Undecodable, "no JSON in base64"))
 	w.Expect(w.revision("vm-old")).To(Equal(old))
 	w.Expect(w.now(vms, "vm")).To(Equal(u))
+}
+
+func TestAFieldOfAnotherTypeCannotBeDecoded(t *testing.T) {
+	w := newWorld(t)
+	u := w.named("vm", "vm-old")
+	raw := []byte(strings.Replace(string(small("v1alpha2", 2)), `"guest":2`, `"guest":"two"`, 1))
+	_, err := resolved(raw)
+	w.Expect(err).To(HaveOccurred(), "KubeVirt reads it")
+	old := w.stash("vm-old", raw, u, labelsOf(raw))
+	w.Expect(w.migrates().Left).To(leaves(stashes.Undecodable, "spec.cpu.guest"))
+	w.Expect(w.revision("vm-old")).To(Equal(old))
+	w.Expect(w.now(vms, "vm")).To(Equal(u))
+}
+
+// behind is a clock on which every survey is old when its objects are to be deleted.
+type behind struct {
+	clock.Clock
+
+	asked atomic.Int64
+}
+
+func (b *behind) Now() time.Time {
+	return b.Clock.Now().Add(time.Duration(b.asked.Add(1)) * 20 * time.Second)
+}
+
+func TestWhatASurveyShowsIsOldAfterAWhile(t *testing.T) {
+	w := newWorld(t)
+	for i := range 8 {
+		w.one(fmt.Sprintf("vm-%d", i))
+	}
+	m := w.migration(nil)
+	m.Clock = &behind{Clock: clock.RealClock{}}
+	report := w.runs(m)
+	w.Expect(report).To(And(HaveField("Moved", BeEquivalentTo(8)), HaveField("Left", BeEmpty()), HaveField("Unfinished", BeFalse())))
+	w.Expect(report.Looks).To(BeNumerically(">", 5), "each look deletes only some")
 }
 
 func TestWhoMayNotDeleteLeavesTheOldOne(t *testing.T) {

@@ -48,7 +48,7 @@ var stashed = []string{"VirtualMachineInstancetype", "VirtualMachineClusterInsta
 func crdOf(kind string) string { return strings.ToLower(kind) + "s." + group }
 
 // crd has KubeVirt's name, group, kind, versions, scope and subresource, and the conversion None, as KubeVirt's has. Its schema
-// is not KubeVirt's, which no Go module holds: it takes everything.
+// is not KubeVirt's, which no Go module holds: it takes everything but some fields of a wrong type.
 func crd(group, kind string, status bool, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	b := builders.CRD(group, strings.ToLower(kind)+"s").Versions(versions...)
 	if status {
@@ -61,9 +61,21 @@ func crd(group, kind string, status bool, versions ...string) *apiextensionsv1.C
 	}
 	c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	for i := range c.Spec.Versions {
-		c.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+		c.Spec.Versions[i].Schema.OpenAPIV3Schema = anything(nil)
+	}
+	if kind == "VirtualMachineInstancetype" {
+		cpu := anything(map[string]apiextensionsv1.JSONSchemaProps{"guest": {Type: "integer"}, "model": {Type: "string"}})
+		spec := anything(map[string]apiextensionsv1.JSONSchemaProps{"cpu": *cpu})
+		spec.Required = []string{"cpu", "memory", "whatever"} // what is required now was not always
+		for i := range c.Spec.Versions {
+			c.Spec.Versions[i].Schema.OpenAPIV3Schema = anything(map[string]apiextensionsv1.JSONSchemaProps{"spec": *spec})
+		}
 	}
 	return c
+}
+
+func anything(properties map[string]apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true), Properties: properties}
 }
 
 var install sync.Once
@@ -222,12 +234,14 @@ func (w *world) as(cfg *rest.Config) *stashes.Migration {
 	w.Expect(err).NotTo(HaveOccurred())
 	resources, unseen, err := cluster.Resources()
 	w.Expect(err).NotTo(HaveOccurred())
+	types, err := all.Types(w.t.Context(), targets)
+	w.Expect(err).NotTo(HaveOccurred())
 	journal, err := stashes.OpenFile(w.file)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() { _ = journal.Close() })
 	return &stashes.Migration{
 		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Lister: inspect.Pages{Cluster: cluster},
-		Client: dynamic.NewForConfigOrDie(cfg), Mapper: cluster.Mapper(), Journal: journal,
+		Client: dynamic.NewForConfigOrDie(cfg), Mapper: cluster.Mapper(), Types: types, Journal: journal,
 	}
 }
 

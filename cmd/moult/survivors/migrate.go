@@ -157,7 +157,7 @@ func (m *migrate) run(ctx context.Context, names []string) error {
 
 // move does the work. The error of an interruption says how to go on.
 func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, d *migrated) error {
-	work, err := m.prepare(cfg, cluster, d.Targets)
+	work, err := m.prepare(ctx, cfg, cluster, d.Targets)
 	if err != nil {
 		return cli.ReadError(err)
 	}
@@ -179,8 +179,12 @@ func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.C
 	return err
 }
 
-func (m *migrate) prepare(cfg *rest.Config, cluster *inspect.Cluster, targets []survivors.Target) (*stashes.Migration, error) {
+func (m *migrate) prepare(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, targets []survivors.Target) (*stashes.Migration, error) {
 	resources, unseen, err := cluster.Resources()
+	if err != nil {
+		return nil, err
+	}
+	types, err := cluster.Types(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +195,7 @@ func (m *migrate) prepare(cfg *rest.Config, cluster *inspect.Cluster, targets []
 		return nil, err
 	}
 	return &stashes.Migration{
-		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Client: client, Mapper: cluster.Mapper(),
+		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Client: client, Mapper: cluster.Mapper(), Types: types,
 		Lister: inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(m.ErrOut).Tell}, Lane: m.pace.NewPace().Lane(),
 		DryRun: m.dryRun, TakeOver: m.takeOver, Most: m.limit,
 	}, nil

@@ -24,8 +24,10 @@ import (
 )
 
 const (
-	// maxLooks is how often everything is listed, if each look finds something to do.
-	maxLooks = 10
+	// maxFruitless is how many looks may find something to do and end without a copy that is moved.
+	maxFruitless = 10
+	// freshFor is how long after a survey objects are deleted by what it shows, or as long as the survey took, if that is longer.
+	freshFor = 30 * time.Second
 	// maxMoves is how often one name is changed, or one object given back, before that is left.
 	maxMoves = 2
 	// maxRaces is how often an object is read again after another client has written it first.
@@ -65,6 +67,8 @@ type Migration struct {
 	Lister Lister
 	// Client reads and writes.
 	Client dynamic.Interface
+	// Types are those of the converted copies. Copies of others are not checked.
+	Types map[CRDVersion]*survivors.Types
 	// Mapper finds the resource of an owner.
 	Mapper meta.RESTMapper
 	// Journal gets what is deleted, first. It is not used in a dry run.
@@ -84,6 +88,9 @@ type Migration struct {
 	removed   *removed
 }
 
+// CRDVersion is a version of a CRD.
+type CRDVersion struct{ CRD, Version string }
+
 // Run looks and moves until a look finds nothing to do. What was left is in the report and is no error. It runs once.
 func (m *Migration) Run(ctx context.Context) (Report, error) {
 	if m.Lane == nil {
@@ -93,13 +100,17 @@ func (m *Migration) Run(ctx context.Context) (Report, error) {
 		m.Clock = clock.RealClock{}
 	}
 	m.collector, m.removed = newCollector(m.Most), newRemoved(m.Journal)
-	for looks := 1; ; looks++ {
+	for looks, fruitless := 1, 0; ; looks++ {
 		m.collector.look()
+		before := m.collector.moves()
 		if err := m.look(ctx); err != nil {
-			return m.collector.result(looks), err
+			return m.collector.result(looks, false), err
 		}
-		if m.DryRun || m.collector.done() == 0 || looks == maxLooks {
-			return m.collector.result(looks), nil
+		if m.collector.moves() == before {
+			fruitless++
+		}
+		if unfinished := m.collector.done() > 0; m.DryRun || !unfinished || fruitless == maxFruitless {
+			return m.collector.result(looks, unfinished && !m.DryRun), nil
 		}
 	}
 }

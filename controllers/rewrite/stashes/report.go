@@ -24,7 +24,7 @@ type Report struct {
 	Left []Group `json:"left"`
 	// NotLooked are resources that could not be listed.
 	NotLooked []NotLooked `json:"notLooked"`
-	// Unfinished is true if each look found something to do.
+	// Unfinished is true if it ended with something to do.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
 
@@ -224,12 +224,19 @@ func (c *collector) done() int64 {
 	return c.now
 }
 
+// moves is how many were moved.
+func (c *collector) moves() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.report.Moved
+}
+
 // result ends the migration.
-func (c *collector) result(looks int) Report {
+func (c *collector) result(looks int, unfinished bool) Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.report
-	r.Looks, r.Left, r.Unfinished = looks, []Group{}, looks == maxLooks && c.now > 0
+	r.Looks, r.Left, r.Unfinished = looks, []Group{}, unfinished
 	for _, reason := range Reasons {
 		if g := c.left[reason]; g != nil {
 			slices.SortFunc(g.Stashes, byObject)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,8 @@ type survey struct {
 	mover string
 	// unknown is true if not all that can name an object could be read: nothing may be deleted then.
 	unknown bool
+	// fresh is until when objects may be deleted by it.
+	fresh time.Time
 }
 
 // stash is an object with an old copy, or with one that cannot be read.
@@ -59,12 +62,15 @@ func (r referrer) String() string {
 // nobody's work is named by then, or never will be.
 func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
 	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}}
+	began := m.Clock.Now()
 	steps := []func(context.Context, *survey) error{m.listStashes, m.listBusy, m.listMover, m.listReferences}
 	for _, step := range steps {
 		if err := step(ctx, s); err != nil {
 			return nil, err
 		}
 	}
+	now := m.Clock.Now()
+	s.fresh = now.Add(max(freshFor, now.Sub(began)))
 	return s, nil
 }
 

@@ -143,9 +143,20 @@ func (v *visit) convert(live *unstructured.Unstructured) (converted survivors.Co
 	case !slices.Contains(target.Staying, converted.Version):
 		v.leave(NoRule, fmt.Sprintf("it can be converted to %s, which %s does not keep", converted.Version, target.CRD), "")
 	default:
+		if err := v.checkTypes(target.CRD, converted); err != nil {
+			v.leave(Undecodable, err.Error(), "")
+			return converted, false
+		}
 		return converted, true
 	}
 	return converted, false
+}
+
+func (v *visit) checkTypes(crd string, converted survivors.Copy) error {
+	if types := v.Types[CRDVersion{crd, converted.Version}]; types != nil {
+		return types.Check(converted)
+	}
+	return nil
 }
 
 func (m *Migration) objects(at schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
@@ -180,6 +191,10 @@ func (v *visit) refused(err error, verb string, at schema.GroupVersionResource) 
 
 // remove keeps the object in the journal, and deletes it if it is as it was read.
 func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) error {
+	if v.Clock.Now().After(v.fresh) {
+		v.collector.again() // what names it may have changed by now
+		return nil
+	}
 	if !v.DryRun {
 		if err := v.removed.keep(live); err != nil {
 			return fmt.Errorf("%s is not deleted, since it cannot be saved first: %w", v.told.Object, err)
