@@ -57,7 +57,7 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 			other.Ask()
 			w.owns("soil", w.at("v1alpha1", w.owner))
 			w.Ask()
-			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(time.Second))
+			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Second))
 			for range 2 { // looks that have gone through all objects
 				w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
 				w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
@@ -164,7 +164,7 @@ func TestARepairStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 	slow := running.Quick(w.GR.Group)
 	slow.MaxRate = 10
 	w.Ask()
-	running.Repairing(t, cp.Config, slow, removalOptions(), repairOptions(time.Hour))
+	running.Repairing(t, cp.Config, slow, removalOptions(), repairOptions(t, cp.Config, time.Hour))
 	moved := func() (n int) {
 		list, err := client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 		w.Expect(err).NotTo(HaveOccurred())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
 	"github.com/moult-dev/moult/test/builders"
@@ -116,12 +117,18 @@ func (w *world) refers(name, version string) error {
 // runs all of Moult as somebody.
 func (w *world) runs(config *rest.Config, interval time.Duration) (stop func()) {
 	w.t.Helper()
-	return running.Repairing(w.t, config, running.Quick(w.GR.Group), removalOptions(), repairOptions(interval))
+	return running.Repairing(w.t, config, running.Quick(w.GR.Group), removalOptions(), repairOptions(w.t, config, interval))
 }
 
 func removalOptions() removal.Options { return removal.Options{} }
 
-func repairOptions(interval time.Duration) repair.Options { return repair.Options{Interval: interval} }
+// repairOptions are of a repair that looks as often, as the user of a configuration.
+func repairOptions(t *testing.T, config *rest.Config, interval time.Duration) repair.Options {
+	t.Helper()
+	cluster, err := inspect.Connect(config)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return repair.Options{Interval: interval, Cluster: inspect.Pages{Cluster: cluster}}
+}
 
 // events are what is told of the CRD, as "Type Reason: note".
 func (w *world) events() (told []string, err error) {

@@ -23,7 +23,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
@@ -68,17 +67,14 @@ func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Opt
 	})
 }
 
-// Repairing runs all reconcilers, as moult-controller does: Moult, and the repair of owner references.
+// Repairing runs all reconcilers, as moult-controller does: Moult, and the repair of owner references in o.Cluster.
 func Repairing(t testing.TB, config *rest.Config, m migration.Options, r removal.Options, o repair.Options) (stop func()) {
 	t.Helper()
-	g := NewWithT(t)
-	cluster, err := inspect.Connect(config)
-	g.Expect(err).NotTo(HaveOccurred())
 	store := migration.NewStateStore()
 	m.MaxInFlight = cmp.Or(m.MaxInFlight, migration.DefaultMaxInFlight)
 	m.StateStore, m.Pace = store, m.NewPace()
 	r.Migration, r.LabelKey, r.Groups = store, m.LabelKey, m.Groups
-	o.Migration, o.Cluster, o.LabelKey, o.Groups, o.Pace, o.Registerer = store, inspect.Pages{Cluster: cluster}, m.LabelKey, m.Groups, m.Pace, m.Registerer
+	o.Migration, o.LabelKey, o.Groups, o.Pace, o.Registerer = store, m.LabelKey, m.Groups, m.Pace, m.Registerer
 	return run(t, config, func(ctx context.Context, mgr manager.Manager) error {
 		if err := migration.SetupWithManager(mgr, m); err != nil {
 			return err
