@@ -248,6 +248,10 @@ func TestTwoHundredVirtualMachinesAndTwentySnapshots(t *testing.T) {
 	after := w.revisions()
 	for name, version := range after {
 		w.Expect(version).To(Equal("v1beta1"), name)
+		r := w.revision(name)
+		w.Expect(r.Labels).To(Equal(labelsOf(r.Data.Raw)), "%s has the labels that KubeVirt gives it", name)
+		w.Expect(r.OwnerReferences).To(HaveLen(1))
+		w.Expect(name).To(HavePrefix(r.OwnerReferences[0].Name+"-"), "from which KubeVirt makes the name of a restored one")
 	}
 	w.Expect(after).To(HaveLen(len(before)), "one successor for each")
 	for name, version := range before {

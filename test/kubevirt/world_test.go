@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/json"
 
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/controllers/rewrite/stashes"
@@ -161,7 +162,7 @@ func (w *world) stash(name string, raw []byte, owner *unstructured.Unstructured,
 // labelsOf are those that KubeVirt gives a revision since 1.0.
 func labelsOf(raw []byte) map[string]string {
 	u := &unstructured.Unstructured{}
-	if err := stdjson.Unmarshal(raw, &u.Object); err != nil {
+	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &u.Object); err != nil {
 		panic(err)
 	}
 	return map[string]string{
