@@ -74,7 +74,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		return nil
 	}
 	content, err := os.ReadFile(file)
-	if err != nil || !bytes.Contains(content, []byte("kustomize.toolkit.fluxcd.io")) && !bytes.Contains(content, []byte("argoproj.io")) {
+	if err != nil || !ofTools.Match(content) {
 		return err
 	}
 	read, err := render.Stream(file, bytes.NewReader(content))

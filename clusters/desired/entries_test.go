@@ -2,6 +2,7 @@ package desired_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -43,6 +44,10 @@ func TestEntryPointsThatNobodyHasNamed(t *testing.T) {
 		},
 		"one that is bootstrapped, with nothing beside flux-system": {
 			files{"clusters/only/flux-system/sync.yaml": bootstrap("clusters/only"), "clusters/only/apps/a.yaml": flux("a", "path: ./apps"), "apps/x.yaml": configMap("x")}, ".", []string{"clusters/only"},
+		},
+		"one that is written with an anchor, beside CRDs that name such kinds": {
+			files{"clusters/only/a.yaml": strings.Replace(app("a", "source: {path: apps}"), "apiVersion: ", "apiVersion: &v ", 1), "apps/x.yaml": configMap("x"),
+				"crds/x.yaml": crd("applications.argoproj.io")}, ".", []string{"clusters/only"},
 		},
 		"ones that apply one another": {
 			files{"a/a.yaml": flux("a", "path: ./b"), "b/b.yaml": flux("b", "path: ./a")}, ".", []string{"a", "b"},

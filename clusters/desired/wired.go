@@ -45,7 +45,7 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 }
 
 // ofTools finds what may be an object of Flux or Argo CD, in YAML, JSON or a template of either.
-var ofTools = regexp.MustCompile(`apiVersion["']?:\s*["']?(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
+var ofTools = regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
 
 // isManifest tells by its name whether a file may hold manifests, or be a template of some.
 func isManifest(name string) bool {

@@ -42,14 +42,8 @@ func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *
 	if err := c.fetch(ctx); err != nil {
 		return err
 	}
-	defer c.leave()
-	for _, f := range c.files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.write(f); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", f.name, err)
-		}
+	if err := c.writeAll(ctx); err != nil {
+		return err
 	}
 	return c.link()
 }
@@ -65,10 +59,6 @@ type checkout struct {
 	// charts are the folders of charts, each with a slash behind it.
 	charts  []string
 	entries int // seen so far
-	// folder is the one that was written to last, by its name: files come folder by folder, and to open one by its whole path
-	// is to open each folder on the way.
-	folder     *os.Root
-	folderName string
 }
 
 // mostEntries is how many files and folders a revision may have: more than any repository of manifests, and an end to trees that
@@ -123,11 +113,11 @@ func (c *checkout) walk(ctx context.Context, files *object.Tree, wanted func(nam
 // take handles one entry of a tree.
 func (c *checkout) take(e entry) error {
 	switch e.Mode { //nolint:exhaustive // all others are files
-	case filemode.Dir:
-		return c.root.MkdirAll(e.name, 0o700)
+	case filemode.Dir: // is made for what lies in it
 	case filemode.Submodule:
 		c.tree.addSubmodule(e.name, e.Hash.String())
 		c.tree.Notes = append(c.tree.Notes, e.name+" is a submodule, whose content is in another repository and was left out")
+		return c.root.MkdirAll(path.Dir(e.name), 0o700)
 	case filemode.Symlink:
 		c.links = append(c.links, e)
 	default:
@@ -148,48 +138,6 @@ func (c *checkout) fetch(ctx context.Context) error {
 		}
 	}
 	return fetchMissing(ctx, c.repository, blobs)
-}
-
-func (c *checkout) write(e entry) error {
-	if err := c.enter(path.Dir(e.name)); err != nil {
-		return err
-	}
-	permissions := fs.FileMode(0o600)
-	if e.Mode == filemode.Executable {
-		permissions = 0o700
-	}
-	content, err := c.content(e)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = content.Close() }()
-	file, err := c.folder.OpenFile(path.Base(e.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, content)
-	return errors.Join(err, file.Close())
-}
-
-// enter makes a folder, and has the next files written to it.
-func (c *checkout) enter(name string) error {
-	if c.folder != nil && c.folderName == name {
-		return nil
-	}
-	c.leave()
-	err := c.root.MkdirAll(name, 0o700)
-	if err == nil {
-		c.folder, err = c.root.OpenRoot(name)
-	}
-	c.folderName = name
-	return err
-}
-
-func (c *checkout) leave() {
-	if c.folder != nil {
-		_ = c.folder.Close()
-	}
-	c.folder = nil
 }
 
 // content is that of a file. What is no manifest and no data is not read: its hash stands for it.

@@ -2,6 +2,7 @@ package repository_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,6 +215,28 @@ func TestOnlyWhatMayMatterIsRead(t *testing.T) {
 	g.Expect(read(t, filepath.Join(open(t, "git:HEAD").Root, "charts/x/files/crd.md"))).To(Equal(crd), "a template may take it in")
 	written := read(t, filepath.Join(open(t, "git:HEAD").Root, "main.go"))
 	g.Expect(written).To(Equal("blob " + git(t, dir, "rev-parse", "HEAD:main.go") + "\n"))
+}
+
+func TestEveryFileIsWritten(t *testing.T) {
+	g := NewWithT(t)
+	dir := newRepository(t)
+	many := map[string]string{}
+	for i := range 300 {
+		many[fmt.Sprintf("many/%d.yaml", i)] = fmt.Sprint("number ", i)
+		many[fmt.Sprintf("many/%d/x.yaml", i%7*i)] = fmt.Sprint("below ", i%7*i)
+		many[fmt.Sprintf("deep/%d/b/c/x.yaml", i)] = fmt.Sprint("deep ", i)
+	}
+	write(t, dir, many)
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-q", "-m", "many")
+	t.Chdir(dir)
+	tree := open(t, "git:HEAD")
+	for name, content := range many {
+		g.Expect(read(t, filepath.Join(tree.Root, name))).To(Equal(content), name)
+	}
+	info, err := os.Stat(filepath.Join(tree.Root, "run.sh"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o700)))
 }
 
 func TestABareRepositoryHasRevisions(t *testing.T) {
