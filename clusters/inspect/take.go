@@ -11,6 +11,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // taker reads one cluster into a snapshot.
@@ -19,6 +20,8 @@ type taker struct {
 	*snapshot.Snapshot
 
 	opts Options
+	// targets are the versions of CRDs that references are looked for.
+	targets []survivors.Target
 }
 
 // Take reads a cluster into a snapshot. It is an error if the cluster does not answer, does not know who asks, or ctx ends;
@@ -42,6 +45,7 @@ func Take(ctx context.Context, cfg *rest.Config, opts Options) (*snapshot.Snapsh
 		return nil, err
 	}
 	t.takeRemovals(ctx)
+	t.takeReferences(ctx)
 	t.sort()
 	return t.Snapshot, ctx.Err()
 }
@@ -85,6 +89,8 @@ type Options struct {
 	MoultVersion string
 	// NoObjects leaves the objects out, and NoNames their names.
 	NoObjects, NoNames bool
+	// References looks through all objects of the cluster for what else names versions, and Secrets through Secrets, too.
+	References, Secrets bool
 	// PageSize is how many objects are listed at a time. Default: 500.
 	PageSize int64
 	// Tell is called after each page of objects. Default: nobody is told.

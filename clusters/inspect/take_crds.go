@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // takeCRDs reads the CRDs, and the objects of those that matter. The metrics are read in between, so that they do not count
@@ -23,6 +24,7 @@ func (t *taker) takeCRDs(ctx context.Context) error {
 	}
 	for _, crd := range found {
 		t.CRDs = append(t.CRDs, crd.CRD)
+		t.targets = append(t.targets, crd.target)
 	}
 	t.takeMetrics(ctx)
 	for i := range found {
@@ -38,6 +40,7 @@ type seen struct {
 	snapshot.CRD
 	group, plural string
 	readable      []string // versions
+	target        survivors.Target
 }
 
 // worthALook tells whether the objects have to be looked through. The single version of a CRD that nobody asks about is
@@ -47,7 +50,8 @@ func (s seen) worthALook(named []string) bool {
 }
 
 func (t *taker) see(crd *apiextensionsv1.CustomResourceDefinition) seen {
-	return seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: readable(crd)}
+	return seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: readable(crd),
+		target: survivors.TargetOf(crd, nil, nil)}
 }
 
 // listed reads all CRDs. What has been read before an error is kept, and the error noted.

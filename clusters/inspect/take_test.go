@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -315,5 +316,32 @@ func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
 			return next.RoundTrip(req)
 		}), Options{NoObjects: true})
 		g.Expect(err).To(MatchError(context.Canceled), "interrupted at %s", path)
+	}
+}
+
+func TestASnapshotCountsWhatElseNamesAVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.referring(7)
+	for name, c := range map[string]struct {
+		opts Options
+		want gomegatypes.GomegaMatcher
+	}{
+		"nobody asked": {Options{}, BeNil()},
+		"with names":   {Options{References: true}, HaveField("Found", ContainElement(And(HaveField("Place", "owner-references"), HaveField("Count", int64(7)), HaveField("References", HaveLen(5)))))},
+		"without":      {Options{References: true, NoNames: true}, HaveField("Found", ContainElement(And(HaveField("Count", int64(7)), HaveField("References", BeEmpty()))))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c.opts.Cluster, c.opts.CRDs = "production", []string{w.GR.String()}
+			taken, err := Take(t.Context(), cp.Config, c.opts)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(taken.CRDs[0].References).To(c.want)
+			content, err := taken.Write()
+			g.Expect(err).NotTo(HaveOccurred())
+			again, err := snapshot.Read(content)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(again.Write()).To(Equal(content), "as it is written, it is read")
+		})
 	}
 }

@@ -17,11 +17,11 @@ func migration(crd crddiff.Diff, base, head, labelKey string) []Step {
 	stored := flipped && slices.Contains(removed, crd.Base.Storage)
 	switch {
 	case stored:
-		return slices.Concat([]Step{bridge(crd, base, head)}, []Step{wait(crd)}, []Step{gate(crd, removed)})
+		return slices.Concat([]Step{bridge(crd, base, head)}, []Step{wait(crd)}, []Step{look(crd, removed)}, []Step{gate(crd, removed)})
 	case len(removed) > 0 && flipped:
-		return []Step{optIn(crd, labelKey, true), wait(crd), gate(crd, removed), {Text: fmt.Sprintf("Apply this release. It stores at %s; wait once more before a later release removes %s.", code(crd.Head.Storage), code(crd.Base.Storage))}}
+		return []Step{optIn(crd, labelKey, true), wait(crd), look(crd, removed), gate(crd, removed), {Text: fmt.Sprintf("Apply this release. It stores at %s; wait once more before a later release removes %s.", code(crd.Head.Storage), code(crd.Base.Storage))}}
 	case len(removed) > 0:
-		return []Step{optIn(crd, labelKey, true), wait(crd), gate(crd, removed)}
+		return []Step{optIn(crd, labelKey, true), wait(crd), look(crd, removed), gate(crd, removed)}
 	case flipped:
 		return []Step{optIn(crd, labelKey, false), {Text: "Apply this release."}, wait(crd), {
 			Text: fmt.Sprintf("From then on a release may remove %s, in a commit that adds a VersionRemoval in an earlier wave.", code(crd.Base.Storage)),
@@ -53,11 +53,19 @@ func wait(crd crddiff.Diff) Step {
 	}
 }
 
+// look: what else names the versions is in no CRD, so these notes cannot know of it.
+func look(crd crddiff.Diff, removed []string) Step {
+	return Step{
+		Text:     fmt.Sprintf("Look for what else in the cluster names %s, such as owner references, webhooks, policies and stashed copies, and move it.", list(removed, "or")),
+		Language: "sh", Code: fmt.Sprintf("moult survivors %s --version %s", crd.Name, strings.Join(removed, ",")),
+	}
+}
+
 func gate(crd crddiff.Diff, removed []string) Step {
 	plural, _, _ := strings.Cut(crd.Name, ".")
 	return Step{
 		Text: "Apply this release in a commit that adds a VersionRemoval in an earlier sync wave (Argo CD), or in a Kustomization that the one with the CRD lists under `dependsOn` (Flux). " +
-			"It becomes Ready when nothing breaks, and the wave behind it goes on by itself.",
+			"It becomes Ready when no object is stored at what goes, and the wave behind it goes on by itself.",
 		Language: "yaml",
 		Code: fmt.Sprintf(`apiVersion: moult.dev/v1alpha1
 kind: VersionRemoval

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // The snapshots that the tests judge: a safe one, and what may be otherwise.
@@ -95,6 +96,8 @@ func unread(what What, crd, why string) change {
 			s.Removals = nil
 		case APIServerMetrics:
 			s.Metrics = nil
+		case References:
+			s.CRDs[0].References = nil
 		}
 		s.NotRead = append(s.NotRead, NotRead{What: what, CRD: crd, Why: why})
 	}
@@ -125,4 +128,11 @@ func open(changes ...func(*Removal)) change {
 
 func requires(quiet time.Duration, what ...v1alpha1.Requirement) func(*Removal) {
 	return func(r *Removal) { r.Spec.Require, r.Spec.QuietPeriod.Duration = what, quiet }
+}
+
+// named are references that one object makes at a place.
+func named(place string, effect survivors.Effect) func(*Snapshot) {
+	return crd(func(c *CRD) {
+		c.References = &survivors.Report{Found: []survivors.Group{{Place: place, Effect: effect, Clears: survivors.ByCommit, Title: "rules", CRD: widgets, Version: "v1alpha1", Count: 1}}}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -35,6 +36,8 @@ type CRD struct {
 	Objects *Objects `json:"objects,omitempty"`
 	// Requests are those that the API server has counted; none if Snapshot.Metrics is nil.
 	Requests []Requests `json:"requests,omitempty"`
+	// References are what else in the cluster names a version but the storage version; nil if nobody looked.
+	References *survivors.Report `json:"references,omitempty"`
 }
 
 // Version is one entry of spec.versions.

@@ -103,6 +103,9 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 		a.Why = fmt.Sprintf("it is not proved at which version the objects of %s are stored, and the snapshot shows no Moult in this cluster; install Moult, or run `moult migrate %[1]s` once, and take the snapshot again", crd.Name)
 	case a.Reason == v1alpha1.ReasonNotOptedIn && gate == nil && ask.Terms == nil && crd.clean(ask.Versions):
 		a.withoutMoult(crd, ask)
+	case a.Rule == verdict.NotLookedForReferences && !situation.Looks:
+		a.Known = false
+		a.Why = fmt.Sprintf("the VersionRemoval requires that nothing else names %s of %s, and the snapshot does not tell: take it with --references", strings.Join(ask.Versions, ", "), crd.Name)
 	case a.Rule == verdict.OwnershipNotRepaired:
 		a.RepairOnly = situation.Migration.Evidence.Survey.Failure == nil
 	}
@@ -185,6 +188,11 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 	}
 	situation.CRD.Versions = words.Of(crd.Versions, func(v Version) verdict.Version { return verdict.Version{Name: v.Name, Served: v.Served} })
 	situation.Migration = s.migration(crd, ask.Versions, gate)
+	if crd.References != nil {
+		_, group, _ := strings.Cut(crd.Name, ".")
+		situation.Looks = true
+		situation.References = &verdict.References{At: s.TakenAt, Report: crd.References.Of(crd.Name, group, ask.Versions)}
+	}
 	return situation
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
@@ -70,6 +71,9 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		"the gate asks for quiet":                                  {with(open(requires(2*time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", time.Hour)), progressing, v1alpha1.ReasonStillWritten, "less than 2h0m0s ago"},
 		"it has been quiet for long":                               {with(open(requires(time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", 2*time.Hour)), ready, v1alpha1.ReasonSafeToRemove, ""},
 		"the gate remembers a late write":                          {with(open(requires(2*time.Hour, v1alpha1.Quiet), func(r *Removal) { at := taken.Add(-time.Minute); r.LastWriteAt = &at })), progressing, v1alpha1.ReasonStillWritten, ""},
+		"the gate asks for no references, and a policy names it":   {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), named("admission-policies", survivors.StopsSilently)), stalled, v1alpha1.ReasonStillReferenced, "admission-policies (1, stops silently)"},
+		"the gate asks for no references, and there are none":      {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), named("last-applied", survivors.Cosmetic)), ready, v1alpha1.ReasonSafeToRemove, "nothing else that was looked at named it"},
+		"a policy names it, and nobody asks":                       {with(named("admission-policies", survivors.StopsSilently)), ready, v1alpha1.ReasonSafeToRemove, "is stored at v1"},
 		"a survey cannot be carried out":                           {with(gated(v1alpha1.ReasonObjectsFailed, widgets+": 7 of 7 objects, 1 failed")), progressing, v1alpha1.ReasonObjectsFailed, "1 failed"},
 		"the group is another Moult's":                             {with(silent, gated(v1alpha1.ReasonOutOfScope, "")), stalled, v1alpha1.ReasonOutOfScope, "--crd-groups"},
 		"an open gate stands for the condition that does not show": {with(silent, open()), ready, v1alpha1.ReasonSafeToRemove, "proved to be stored at v1"},
@@ -101,6 +105,7 @@ func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
 		"nobody opted in, and a clean list":       {with(unlabelled), ask, "the API server accepts it, because storedVersions of widgets.example.com is [v1]; but nothing proves"},
 		"the condition is another Moult's":        {with(crd(func(c *CRD) { c.Conditions[1].Ours = false })), ask, "it is not proved"},
 		"the snapshot is of other CRDs":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{"gadgets.example.com"} }), ask, "taken of other CRDs (gadgets.example.com)"},
+		"the pull request asks for no references": {with(open()), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences}}}, "take it with --references"},
 		"CRDs could not be listed":                {with(unread(CRDs, "", "it takes list on customresourcedefinitions")), ask, "it takes list on customresourcedefinitions"},
 		"the CRD could not be read":               {with(unread(OneCRD, widgets, "it takes get")), ask, "whether the cluster has widgets.example.com is not known: it takes get"},
 		"the snapshot is of another label's CRDs": {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, LabelKey: "example.com/migrate"}, "take one with --label-key example.com/migrate"},

@@ -64,6 +64,8 @@ const (
 	ObjectsOfCRD What = "objects"
 	// Removals: the VersionRemovals.
 	Removals What = "removals"
+	// References: what else names versions of the CRDs.
+	References What = "references"
 	// APIServerMetrics: who still requests or watches which version.
 	APIServerMetrics What = "metrics"
 )

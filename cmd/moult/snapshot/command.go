@@ -4,6 +4,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type command struct {
 	*cli.Factory
 	file, output, cluster string
 	noObjects, noNames    bool
+	references, secrets   bool
 }
 
 // NewCommand makes the subcommand.
@@ -55,6 +57,9 @@ Exit codes:
   # two of them, on standard output
   moult snapshot --context production widgets.example.com gadgets.example.com -o json
 
+  # with what else names an old version: owner references, policies, stashed copies
+  moult snapshot --context production --references -f snapshots/production.yaml
+
   # a cluster with millions of objects, or one whose names are nobody's business
   moult snapshot --context production --no-objects
   moult snapshot --context production --no-names`),
@@ -66,6 +71,8 @@ Exit codes:
 	c.Flags().StringVar(&s.cluster, "cluster", "", "what to call the cluster in the snapshot; default: the context")
 	c.Flags().BoolVar(&s.noObjects, "no-objects", false, "do not look through the objects; who owns fields at which version is not known then")
 	c.Flags().BoolVar(&s.noNames, "no-names", false, "name no objects")
+	c.Flags().BoolVar(&s.references, "references", false, "look through all objects of the cluster for what else names a version, as moult survivors does")
+	c.Flags().BoolVar(&s.secrets, "secrets", false, "look through Secrets, too, with --references")
 	output.Complete(c, "yaml", "json")
 	return c
 }
@@ -98,6 +105,9 @@ func (s *command) validate() error {
 	if !output.IsDocument(s.output) && s.output != "" {
 		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)
 	}
+	if s.secrets && !s.references {
+		return errors.New("--secrets is about what --references looks through; give both, or neither")
+	}
 	if s.ContextName != "" {
 		return nil
 	}
@@ -119,7 +129,8 @@ func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot,
 	}
 	taken, err := inspect.Take(ctx, cfg, inspect.Options{
 		Cluster: cmp.Or(s.cluster, s.ContextName), CRDs: names, LabelKey: s.LabelKey,
-		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames, Tell: progress.NewObjects(s.ErrOut).Tell,
+		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames,
+		References: s.references, Secrets: s.secrets, Tell: progress.NewObjects(s.ErrOut).Tell,
 	})
 	if err != nil {
 		return nil, cli.ReadError(err)

@@ -67,6 +67,7 @@ var deviations = []func(*rapid.T, *Situation){
 	func(t *rapid.T, s *Situation) { written("v1alpha1", minutes(t, "written ago"))(s) },
 	func(t *rapid.T, s *Situation) { losing(rapid.Bool().Draw(t, "waits"))(s) },
 	func(t *rapid.T, s *Situation) { remember(subjects.Draw(t, "remembered"))(s) },
+	func(_ *rapid.T, s *Situation) { lookedBefore(s) },
 	func(t *rapid.T, s *Situation) { s.Asked = now.Add(-minutes(t, "asked ago")) },
 	func(t *rapid.T, s *Situation) { s.ClosedAt = now.Add(-minutes(t, "closed ago")) },
 	func(t *rapid.T, s *Situation) { s.Migration.Evidence.Survey.At = now.Add(-minutes(t, "surveyed ago")) },
@@ -150,7 +151,7 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 			if !slices.Contains(s.Removal.Require, requirement) {
 				continue
 			}
-			opened := s.Remembered != nil && about(s.Remembered) == s.CRD.Subject
+			opened := s.Remembered != nil && about(s.Remembered) == s.CRD.Subject && s.Remembered.ReferencesAt != nil
 			if s.References == nil {
 				g.Expect(opened).To(BeTrue(), "nobody has looked for %s", requirement)
 				continue

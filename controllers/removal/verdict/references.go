@@ -60,7 +60,7 @@ func (s Situation) required() (made []requirement) {
 // notLookedForReferences: what names the versions is looked for right before the
 // gate opens. An open gate stays open until something is found.
 func notLookedForReferences(s Situation) (Verdict, bool) {
-	if len(s.required()) == 0 || s.remembered() {
+	if len(s.required()) == 0 || s.rememberedReferences() {
 		return Verdict{}, false
 	}
 	if !s.Looks {
@@ -72,6 +72,11 @@ func notLookedForReferences(s Situation) (Verdict, bool) {
 		s.CRD.StorageVersion, list(s.Removal.Versions)))
 	v.Blockers, v.LookFrom = nil, s.opensFrom()
 	return v, s.References == nil || s.References.At.Before(v.LookFrom)
+}
+
+// rememberedReferences tells whether a look was part of what is remembered.
+func (s Situation) rememberedReferences() bool {
+	return s.remembered() && s.Remembered.ReferencesAt != nil
 }
 
 // stillReferenced: something would break, or be lost, when the versions go.
@@ -109,7 +114,7 @@ func (s Situation) stillNamed(r requirement) (Verdict, bool) {
 // referencesUnknown: what could not be looked at may name the versions.
 func referencesUnknown(s Situation) (Verdict, bool) {
 	made := s.required()
-	if len(made) == 0 || s.References == nil || s.remembered() {
+	if len(made) == 0 || s.References == nil || s.rememberedReferences() {
 		return Verdict{}, false
 	}
 	var unknown []v1alpha1.Blocker
@@ -175,7 +180,7 @@ func names(g survivors.Group) string {
 // example is one of those that may be named, if any may.
 func example(g survivors.Group) string {
 	if len(g.References) == 0 {
-		return ", outside of this namespace"
+		return ", which may not be named here"
 	}
 	first := g.References[0]
 	text := fmt.Sprintf(", for example %s in %s", first.Object, first.Path)
@@ -237,11 +242,11 @@ func (s Situation) referencesAt() (at time.Time) {
 	if len(s.required()) == 0 {
 		return at
 	}
-	if r := s.Remembered; s.remembered() && r.ReferencesAt != nil && !r.ReferencesAt.After(s.Now) {
-		at = r.ReferencesAt.Time
+	if s.rememberedReferences() && !s.Remembered.ReferencesAt.After(s.Now) {
+		at = s.Remembered.ReferencesAt.Time
 	}
 	look := s.References
-	if look == nil || at.IsZero() && look.Failure != "" || s.remembered() && !s.clean() {
+	if look == nil || !s.clean() {
 		return at
 	}
 	if at.IsZero() || at.Before(s.Asked.Truncate(time.Second)) || look.At.Sub(at) >= s.Every {

@@ -73,6 +73,12 @@ func looks(r *References) func(*Situation) {
 
 func requires(what ...v1alpha1.Requirement) func(*Situation) { return require(0, what...) }
 
+// lookedBefore is an open gate that has looked for references.
+func lookedBefore(s *Situation) {
+	remember(v1)(s)
+	s.Remembered.ReferencesAt = &metav1.Time{Time: now.Add(-time.Minute)}
+}
+
 func repairs(s *Situation) { s.CRD.RepairsOwners = true }
 
 func TestWhatElseNamesTheVersions(t *testing.T) {
@@ -118,9 +124,10 @@ func TestWhatElseNamesTheVersions(t *testing.T) {
 		"a copy that cannot be read is no reference": {s: with(requires(v1alpha1.NoReferences), looks(looked(now, damaged))), state: Ready, reason: v1alpha1.ReasonSafeToRemove},
 		"a look that failed": {s: with(both, looks(&References{At: now, Failure: "the API server does not answer"})), state: Progressing, reason: v1alpha1.ReasonReferencesUnknown,
 			says: "the API server does not answer", kinds: []string{"ReferencesUnknown"}, lookFrom: now.Add(lookEvery)},
-		"an open gate stays open until somebody has looked":  {s: with(both, remember(v1), looks(nil)), state: Ready, reason: v1alpha1.ReasonSafeToRemove},
-		"an open gate stays open if not all can be read now": {s: with(both, remember(v1), looks(looked(now, unreadable))), state: Ready, reason: v1alpha1.ReasonSafeToRemove, warnings: []string{"ReferencesUnknown"}},
-		"an open gate closes if something comes to name it":  {s: with(both, remember(v1), looks(looked(now, policy))), state: Stalled, reason: v1alpha1.ReasonStillReferenced, kinds: []string{"admission-policies"}, lookFrom: now.Add(lookEvery)},
+		"an open gate stays open until somebody has looked":  {s: with(both, lookedBefore, looks(nil)), state: Ready, reason: v1alpha1.ReasonSafeToRemove},
+		"an open gate stays open if not all can be read now": {s: with(both, lookedBefore, looks(looked(now, unreadable))), state: Ready, reason: v1alpha1.ReasonSafeToRemove, warnings: []string{"ReferencesUnknown"}},
+		"an open gate that did not ask has to look":          {s: with(both, remember(v1), asked, looks(nil)), state: Progressing, reason: v1alpha1.ReasonReferencesUnknown, lookFrom: now},
+		"an open gate closes if something comes to name it":  {s: with(both, lookedBefore, looks(looked(now, policy))), state: Stalled, reason: v1alpha1.ReasonStillReferenced, kinds: []string{"admission-policies"}, lookFrom: now.Add(lookEvery)},
 		"what an earlier process has said holds until it looks": {s: with(remember(v1), looks(nil), func(s *Situation) { s.Noted = []v1alpha1.Blocker{{Kind: "admission-policies"}} }), state: Ready, reason: v1alpha1.ReasonSafeToRemove,
 			warnings: []string{"admission-policies"}},
 	} {
@@ -177,7 +184,7 @@ func TestOfOtherNamespacesNothingIsNamed(t *testing.T) {
 	g.Expect((&References{Report: report}).Disclose("garden").Report.Found).To(Equal(report.Found))
 	public := looks((&References{At: now, Report: report}).Disclose("team-b"))
 	v := Judge(with(requires(v1alpha1.NoReferences), public))
-	g.Expect(v.Blockers[0].Message).To(And(ContainSubstring("2 fields"), ContainSubstring("outside of this namespace"), Not(ContainSubstring("rose"))))
+	g.Expect(v.Blockers[0].Message).To(And(ContainSubstring("2 fields"), ContainSubstring("may not be named here"), Not(ContainSubstring("rose"))))
 	g.Expect(report.Found[0].References).To(HaveLen(1), "what is disclosed is a copy")
 	g.Expect((&References{Failure: "team-a/rose says no"}).Disclose("team-b").Failure).NotTo(ContainSubstring("rose"))
 }

@@ -44,7 +44,7 @@ var rules = []rule{
 	{"NotSeenQuiet", notSeenQuiet, false},
 	{"StillLanding", stillLanding, false},
 	{"LookedTooEarly", lookedTooEarly, false},
-	{"NotLookedForReferences", notLookedForReferences, false},
+	{NotLookedForReferences, notLookedForReferences, false},
 	{"SafeToRemove", safeToRemove, false},
 }
 
@@ -54,6 +54,8 @@ const (
 	NotSeenYet = "NotSeenYet"
 	// OwnershipNotRepaired: managedFields still name a version that is to go, or nobody has looked.
 	OwnershipNotRepaired = "OwnershipNotRepaired"
+	// NotLookedForReferences: spec.require asks what else names the versions, and nobody has looked.
+	NotLookedForReferences = "NotLookedForReferences"
 )
 
 // Judge asks the rules in order. The last rule always holds.
