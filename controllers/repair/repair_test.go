@@ -1,15 +1,20 @@
 package repair_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
@@ -39,6 +44,7 @@ func TestReferencesMoveWhenVersionsAreToGoAndAfterTheyHaveGone(t *testing.T) {
 }
 
 func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) {
+	says := map[string]string{"no annotation": v1alpha1.ReasonMigrated, "paused": v1alpha1.ReasonPaused, "not migrated": v1alpha1.ReasonStorageVersionNotServed}
 	for name, change := range map[string]func(*builders.CRDBuilder){
 		"no annotation": func(b *builders.CRDBuilder) { b.Annotation(v1alpha1.RepairOwnersAnnotation, "false") },
 		"no label":      func(b *builders.CRDBuilder) { b.Label(v1alpha1.MigrateLabel, "no") },
@@ -52,18 +58,19 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 			change(crd)
 			other.Gate = running.GateFor(running.Install(t, cp, crd.Build()))
 			other.namespace = other.Name.Namespace
-			other.owns("soil", other.at("v1alpha1", w.owner))
-			other.owns("light", other.at("v0", w.owner))
+			other.owner = other.creates("v1alpha1", "rose")
+			other.owns("soil", other.at("v1alpha1", other.owner))
+			other.owns("light", other.at("v0", other.owner))
 			other.Ask()
 			w.owns("soil", w.at("v1alpha1", w.owner))
 			w.Ask()
 			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Second))
-			for range 2 { // looks that have gone through all objects
-				w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
-				w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
-			}
+			other.Eventually(other.Reason, soon, "50ms").Should(Equal(says[name]))
+			w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+			w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
+			w.Consistently(other.refersAt("light"), "3s", "100ms").Should(Equal([]string{"v0"}), "for three intervals")
 			w.Expect(other.refersAt("soil")()).To(Equal([]string{"v1alpha1"}))
-			w.Expect(other.refersAt("light")()).To(Equal([]string{"v0"}))
+			w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}), "all objects were looked through meanwhile")
 		})
 	}
 }
@@ -138,6 +145,43 @@ func (w *world) refuses(name string) {
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Eventually(func() error { return w.refers(name, "v1alpha1") }, soon, "100ms").Should(MatchError(ContainSubstring("set in stone")))
+}
+
+func TestANamespaceThatIsTerminatingAndAnAPIThatDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	widgets := dynamic.NewForConfigOrDie(cp.Config).Resource(w.GR.WithVersion("v1")).Namespace(w.namespace)
+	tulip, err := widgets.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": w.GR.Group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "tulip"}}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	configMaps := client().CoreV1().ConfigMaps(w.namespace)
+	_, err = configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "petals", OwnerReferences: []metav1.OwnerReference{w.at("v0", tulip)}}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(client().CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{})).To(Succeed())
+
+	group := "away." + w.GR.Group
+	services := dynamic.NewForConfigOrDie(cp.Config).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	_, err = services.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + group},
+		"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
+			"service": map[string]any{"namespace": "default", "name": "away"}},
+	}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = services.Delete(context.Background(), "v1."+group, metav1.DeleteOptions{}) })
+	w.Eventually(func() error {
+		_, err := client().Discovery().ServerPreferredResources()
+		return err
+	}, soon, "100ms").Should(MatchError(ContainSubstring(group)))
+
+	running.Repairing(t, cp.Config, running.Quick(w.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Hour))
+	w.Eventually(w.events, soon, "100ms").Should(ContainElement(
+		HavePrefix("Warning OwnerReferencesUnknown: not known whether owner references are left: the resources of " + group + "/v1 are not known")))
+	w.Eventually(func() (string, error) {
+		c, err := configMaps.Get(t.Context(), "petals", metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		return c.OwnerReferences[0].APIVersion, nil
+	}, soon, "100ms").Should(Equal(w.GR.Group + "/v1"))
 }
 
 func TestWhoWritesTheOldVersionAgainIsNamed(t *testing.T) {

@@ -58,15 +58,15 @@ func newWorld(t *testing.T, changes ...func(*builders.CRDBuilder)) *world {
 	}
 	w := &world{Gomega: g, t: t, Gate: running.GateFor(running.Install(t, cp, crd.Build()))}
 	w.namespace = w.Name.Namespace
-	w.owner = w.creates("rose")
+	w.owner = w.creates("v1", "rose")
 	return w
 }
 
 // creates an owner, in the namespace default: GateFor has made the other one, which the dependents are in, too.
-func (w *world) creates(name string) *unstructured.Unstructured {
+func (w *world) creates(version, name string) *unstructured.Unstructured {
 	w.t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.GR.Group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": name}}}
-	created, err := w.Objects("v1").Create(w.t.Context(), object, metav1.CreateOptions{})
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.GR.Group + "/" + version, "kind": "Widget", "metadata": map[string]any{"name": name}}}
+	created, err := w.Objects(version).Create(w.t.Context(), object, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	return created
 }
