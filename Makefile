@@ -32,13 +32,13 @@ test: test-main test-kills test-health test-bench test-kubevirt ## run all tests
 test-main: control-plane
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	@echo "testing; the first run compiles for a few minutes, and every package tells when it is done"
-	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $$($(GO) list ./... | grep -v -e '/test/faults$$' -e '/examples/ci$$') # test-kills plays a part of the one, test-ci is the other
+	@$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $$($(GO) list ./... | grep -v -e '/test/faults$$' -e '/test/collector$$' -e '/examples/ci$$') # test-kills plays a part of the first, test-collector and test-ci are the others
 
 .PHONY: test-ci
 test-ci: ## test the scripts of examples/ci against GitHub and GitLab played on loopback (needs curl and jq)
 	@$(GO) test -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./examples/ci
 
-test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo CD and Flux
+test-e2e: control-plane e2e-tools test-collector ## run the end-to-end tests with the real Argo CD, Flux and garbage collector
 	@$(GO) -C test/e2e test -timeout 30m $(TEST_FLAGS) ./...
 
 lint: golangci-lint ## check the code; .golangci.yml says for what
@@ -66,7 +66,7 @@ verify: generate ## fail if a generated file differs from what is committed
 	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 	[ -z "$$new" ] || { echo "generated but not committed: $$new" >&2; exit 1; }
 
-clean: clean-control-plane clean-tools clean-e2e-tools clean-bench-peers ## remove bin/ and everything that was built into the cache folder
+clean: clean-control-plane clean-tools clean-e2e-tools clean-kube-controller-manager ## remove bin/ and everything that was built into the cache folder
 	@rm -rf bin
 
-include test/demo/demo.mk test/controlplane/controlplane.mk test/controlplane/kubernetes.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk test/faults/faults.mk test/simulation/simulation.mk test/bench/bench.mk test/kubevirt/kubevirt.mk test/realcrds/realcrds.mk test/repositories/repositories.mk test/tools/image/image.mk test/page/page.mk
+include test/demo/demo.mk test/controlplane/controlplane.mk test/controlplane/kubernetes.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk test/faults/faults.mk test/simulation/simulation.mk test/bench/bench.mk test/collector/collector.mk test/tools/kube-controller-manager/kube-controller-manager.mk test/kubevirt/kubevirt.mk test/realcrds/realcrds.mk test/repositories/repositories.mk test/tools/image/image.mk test/page/page.mk

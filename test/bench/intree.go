@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
-	"golang.org/x/mod/modfile"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/moult-dev/moult/test/controlplane/assets"
 )
 
 // inTree is Kubernetes' own migrator: a kube-controller-manager with it, and with the garbage collector, whose graph it
@@ -134,50 +134,14 @@ func inTreeFinished(ctx context.Context, e *entry) error {
 	}
 }
 
-// controllerManager finds what `make bench-peers` has built.
+// controllerManager finds what `make kube-controller-manager` has built.
 func controllerManager(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
 	}
-	version, err := pinned("test/tools/kube-controller-manager", "k8s.io/kubernetes")
+	binary, err := assets.ControllerManager()
 	if err != nil {
-		return "", err
-	}
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if !filepath.IsAbs(cache) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(home, ".cache")
-	}
-	folder := fmt.Sprintf("kube-controller-manager-%s-%s-%s", version, runtime.GOOS, runtime.GOARCH)
-	binary := filepath.Join(cache, "moult", "bench", folder, "kube-controller-manager")
-	if _, err := os.Stat(binary); err != nil {
-		return "", fmt.Errorf("no %s: run `make bench-peers`, which builds it once, or leave in-tree out with --only", binary)
+		return "", fmt.Errorf("%w, or leave in-tree out with --only", err)
 	}
 	return binary, nil
-}
-
-// pinned is the version of a module that another module of this repository requires.
-func pinned(folder, module string) (string, error) {
-	root, err := repository()
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(root, folder, "go.mod")
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return "", err
-	}
-	file, err := modfile.ParseLax(name, content, nil)
-	if err != nil {
-		return "", err
-	}
-	for _, required := range file.Require {
-		if required.Mod.Path == module {
-			return required.Mod.Version, nil
-		}
-	}
-	return "", fmt.Errorf("%s does not require %s", name, module)
 }

@@ -97,7 +97,7 @@ func bindTable(fs *pflag.FlagSet, o *options) {
 	fs.IntVar(&o.Workers, "ceiling", 0, "Patches at once of the ceiling. Default: what is found to be best.")
 	fs.IntVar(&o.LagRuns, "lag-runs", 3, "Runs with an API server that stands still for 3 s, of those that trim.")
 	fs.IntVar(&o.LagObjects, "lag-objects", 200, "Objects of such a run.")
-	fs.StringVar(&o.ControllerManager, "controller-manager", "", "The kube-controller-manager to run. Default: the one that `make bench-peers` has built.")
+	fs.StringVar(&o.ControllerManager, "controller-manager", "", "The kube-controller-manager to run. Default: the one that `make kube-controller-manager` has built.")
 }
 
 func bindMemory(fs *pflag.FlagSet, o *options) {

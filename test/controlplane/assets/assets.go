@@ -97,6 +97,31 @@ func Of(minor string) (Assets, error) {
 	return Assets{Dir: filepath.Join(cache, "moult", "control-plane", name), Programs: []Program{etcd, apiserver}}, nil
 }
 
+// controllerManagerModule is where the repository pins kube-controller-manager, relative to its root.
+const controllerManagerModule = "test/tools/kube-controller-manager"
+
+// ControllerManager is the kube-controller-manager that `make kube-controller-manager` has built. The error tells to run that.
+func ControllerManager() (binary string, err error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	version, err := pinned(filepath.Join(root, controllerManagerModule), kubernetes)
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	folder := fmt.Sprintf("%s-%s-%s", version, runtime.GOOS, runtime.GOARCH)
+	binary = filepath.Join(cache, "moult", "kube-controller-manager", folder, "kube-controller-manager")
+	if _, err := os.Stat(binary); err != nil {
+		return "", fmt.Errorf("no %s: run 'make kube-controller-manager', which builds it once", binary)
+	}
+	return binary, nil
+}
+
 // Minors are the minor versions of Kubernetes that EnvMinor can choose, the oldest first.
 func Minors() ([]string, error) {
 	pins, err := findPins()

@@ -5,7 +5,7 @@
 // the same release.
 //
 // To raise it: set k8s.io/kubernetes to v1.N.P and every replace to v0.N.P (the list is the ./staging/ lines of its own
-// go.mod), run `go mod tidy`, then `make bench-peers` in the root.
+// go.mod), run `go mod tidy`, then `make kube-controller-manager` in the root.
 module github.com/moult-dev/moult/test/tools/kube-controller-manager
 
 go 1.26.0
