@@ -54,7 +54,7 @@ func TestTheReferenceHasEveryFlagWithItsDefault(t *testing.T) {
 	for name, row := range rows {
 		inTable[strings.TrimPrefix(name, "--")] = strings.ReplaceAll(row[0], "`", "")
 	}
-	empty := map[string][]string{"": {"–", "all"}, "[]": {"all"}, "0": {"none"}, "false": {"off"}}
+	empty := map[string][]string{"": {"–", "all"}, "[]": {"all", "none"}, "0": {"none"}, "false": {"off"}}
 	flagSet(&flags{}).VisitAll(func(f *pflag.Flag) {
 		if strings.HasPrefix(f.Name, "log-") || strings.HasPrefix(f.Name, "leader-election-") || f.Name == "version" {
 			return
