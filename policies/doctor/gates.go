@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
@@ -49,6 +50,13 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 		if b.Action != "" {
 			findings = append(findings, finding.Finding{Severity: severity, Object: name, Why: b.Kind + ": " + b.Message, Mend: b.Action})
 		}
+	}
+	for _, w := range verdict.Noted(gate.Status.Warnings) {
+		f := finding.Finding{Severity: finding.Warning, Object: name, Why: w.Kind + ": " + w.Message, Mend: w.Action}
+		if w.Action == "" {
+			f.Severity, f.Mend = finding.Info, "`moult survivors "+gate.Spec.CRDName+"` looks with a person's rights"
+		}
+		findings = append(findings, f)
 	}
 	return findings
 }
