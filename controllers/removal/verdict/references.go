@@ -105,8 +105,8 @@ func (s Situation) stillNamed(r requirement) (Verdict, bool) {
 		places = append(places, fmt.Sprintf("%s (%d, %s)", g.Place, g.Count, g.Effect))
 		v.Blockers = append(v.Blockers, s.named(g))
 	}
-	v.Message = fmt.Sprintf("%s: %s %s: %s; see blockers for which and what to do. It was looked at %s", s.Removal.CRDName, r.what, list(s.Removal.Versions),
-		words.Few(words.Distinct(places), 5), s.References.At.UTC().Format(time.RFC3339))
+	// It does not say when: the message would be another one after each look.
+	v.Message = fmt.Sprintf("%s: %s %s: %s; see blockers for which and what to do", s.Removal.CRDName, r.what, list(s.Removal.Versions), words.Few(words.Distinct(places), 5))
 	v.Blockers = v.Blockers[:min(len(v.Blockers), maxWarnings)]
 	return v, true
 }

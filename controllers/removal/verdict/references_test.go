@@ -162,6 +162,17 @@ func TestABlockerSaysWhoNamesItWhatHappensAndWhatToDo(t *testing.T) {
 		Message: "stops silently: 2 fields of the title name v1alpha1, for example services garden/rose in spec.to: what happens", Action: "do this"}))
 }
 
+// Otherwise a gate that is held would have its status written after each look.
+func TestALookThatFindsTheSameSaysTheSame(t *testing.T) {
+	g := NewWithT(t)
+	at := func(look time.Time) Verdict {
+		v := Judge(with(requires(v1alpha1.NoReferences), looks(looked(look, policy, unreadable))))
+		v.LookFrom = time.Time{}
+		return v
+	}
+	g.Expect(at(now.Add(-time.Hour))).To(Equal(at(now)))
+}
+
 // The proof goes on naming the look that the gate was opened by, or each repeated look
 // would have the status written.
 func TestAnOpenGateNamesTheLookThatOpenedIt(t *testing.T) {
