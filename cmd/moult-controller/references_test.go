@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,8 +88,8 @@ func TestTheGateWaitsForWhatElseNamesTheVersion(t *testing.T) {
 		g.Expect(c.Create(ctx, object)).To(Succeed())
 		t.Cleanup(func() { _ = c.Delete(t.Context(), object) })
 	}
-	removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "widgets"},
-		Spec: v1alpha1.VersionRemovalSpec{CRDName: widgets.Name, Versions: []string{"v1alpha1"}, Require: []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes}}}
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	removal := example(g)
 	g.Expect(c.Create(ctx, removal)).To(Succeed())
 	look := func() *v1alpha1.VersionRemoval {
 		_ = c.Get(ctx, client.ObjectKeyFromObject(removal), removal)
@@ -125,6 +126,16 @@ func TestTheGateWaitsForWhatElseNamesTheVersion(t *testing.T) {
 	// With the owner reference gone once more, it opens again.
 	g.Expect(c.Delete(ctx, dependent)).To(Succeed())
 	g.Eventually(verdict, soon, "100ms").Should(Equal("True SafeToRemove"), says)
+}
+
+// example is the VersionRemoval of examples/references, in a namespace that is there.
+func example(g *WithT) *v1alpha1.VersionRemoval {
+	content, err := os.ReadFile("../../examples/references/version-removal.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	removal := &v1alpha1.VersionRemoval{}
+	g.Expect(yaml.UnmarshalStrict(content, removal)).To(Succeed())
+	removal.Namespace = "default"
+	return removal
 }
 
 // component are the rules of the Component's role.
