@@ -18,6 +18,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/optin"
 	"github.com/moult-dev/moult/cmd/moult/preview"
 	"github.com/moult-dev/moult/cmd/moult/rbac"
+	"github.com/moult-dev/moult/cmd/moult/rehearse"
 	"github.com/moult-dev/moult/cmd/moult/repair"
 	"github.com/moult-dev/moult/cmd/moult/rewrite"
 	"github.com/moult-dev/moult/cmd/moult/snapshot"
@@ -45,7 +46,7 @@ removed from the CRD. It touches only CRDs that carry the label
 	root.Version = start.Version()
 	root.SetVersionTemplate("moult {{.Version}}\n")
 	root.AddCommand(status.NewCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
-		preview.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
+		preview.NewCommand(f), rehearse.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
