@@ -1,44 +1,49 @@
 package desired
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
 )
-
-// artifactFolder is a folder of an artifact that is made of this repository.
-type artifactFolder struct {
-	// dir is the folder in this repository, and root the one around it that the artifact has.
-	dir, root string
-}
-
-// artifactOf finds what an ExternalArtifact has at a path, if an ArtifactGenerator makes that of one folder of this repository.
-// The error says why it cannot be told.
-// https://github.com/fluxcd/source-watcher/blob/main/docs/spec/v1beta1/artifactgenerators.md
-func (f *follower) artifactOf(from delivery.Reference, at string) (artifactFolder, error) {
-	made := f.artifactsNamed(from)
-	switch {
-	case len(made) == 0:
-		return artifactFolder{}, errors.New("no ArtifactGenerator in this repository makes it")
-	case len(made) > 1:
-		return artifactFolder{}, errors.New("several ArtifactGenerators make it")
-	case strings.EqualFold(made[0].generator.GetAnnotations()["source.extensions.fluxcd.io/reconcile"], "disabled"),
-		strings.EqualFold(made[0].generator.GetAnnotations()["source.extensions.fluxcd.io/reconcile"], "disable"):
-		return artifactFolder{}, errors.New("its ArtifactGenerator is suspended")
-	}
-	return f.folderInArtifact(made[0].generator, made[0].copies, path.Clean("/"+filepath.ToSlash(at)))
-}
 
 // artifact is what an ArtifactGenerator makes under one name.
 type artifact struct {
 	generator *delivery.Object
+	name      string
 	copies    []*delivery.Object
+}
+
+// artifactOf finds what makes an ExternalArtifact. The error says why it cannot be told.
+func (f *follower) artifactOf(from delivery.Reference) (artifact, error) {
+	made := f.artifactsNamed(from)
+	switch {
+	case len(made) == 0:
+		return artifact{}, errors.New("no ArtifactGenerator in this repository makes it")
+	case len(made) > 1:
+		return artifact{}, errors.New("several ArtifactGenerators make it")
+	}
+	generator := made[0].generator
+	switch annotation := generator.GetAnnotations()["source.extensions.fluxcd.io/reconcile"]; {
+	case strings.EqualFold(annotation, "disabled"), strings.EqualFold(annotation, "disable"):
+		return artifact{}, errors.New("its ArtifactGenerator is suspended")
+	case generator.Text("spec", "pathPattern") != "":
+		return artifact{}, errors.New("its ArtifactGenerator makes one for each folder of a pattern")
+	case f.templated[generator]:
+		return artifact{}, errors.New("its ArtifactGenerator has variables whose values are not in this repository")
+	}
+	return made[0], nil
 }
 
 // artifactsNamed are those that are seen so far.
@@ -49,102 +54,212 @@ func (f *follower) artifactsNamed(from delivery.Reference) (made []artifact) {
 		}
 		for _, one := range object.Entries("spec", "artifacts") {
 			if one.Text("name") == from.Name {
-				made = append(made, artifact{object, one.Entries("copy")})
+				made = append(made, artifact{object, from.Name, one.Entries("copy")})
 			}
 		}
 	}
 	return made
 }
 
-// folderInArtifact finds the one operation that brings a folder, with all that is in it.
-func (f *follower) folderInArtifact(generator *delivery.Object, copies []*delivery.Object, at string) (found artifactFolder, err error) {
-	withSlash := func(path string) string { return strings.TrimSuffix(path, "/") + "/" }
-	for _, operation := range copies {
-		alias, source, to, err := copied(operation)
-		if err != nil {
-			return artifactFolder{}, err
-		}
-		inside, covers := strings.CutPrefix(withSlash(at), withSlash(to))
-		switch {
-		case !covers && !strings.HasPrefix(withSlash(to), withSlash(at)):
-			continue // it is beside the folder
-		case !covers || found.dir != "":
-			return artifactFolder{}, errors.New("it is put together of several")
-		}
-		if err := f.isOurSource(generator, alias); err != nil {
-			return artifactFolder{}, err
-		}
-		root := folder(f.tree, source)
-		if root == "" {
-			return artifactFolder{}, fmt.Errorf("there is no folder %s in this repository", source)
-		}
-		found = artifactFolder{dir: filepath.Join(root, filepath.FromSlash(inside)), root: root}
-	}
-	if found.dir == "" {
-		return artifactFolder{}, errors.New("nothing is copied there")
-	}
-	return found, nil
+// artifactIsSeen tells whether an artifact's generator and the repositories that it takes are among what is seen so far.
+func (f *follower) artifactIsSeen(from delivery.Reference) bool {
+	made := f.artifactsNamed(from)
+	return len(made) > 0 && !slices.ContainsFunc(made[0].generator.Entries("spec", "sources"), func(source *delivery.Object) bool {
+		to := delivery.ReferenceOf(source, made[0].generator.GetNamespace())
+		return to.Kind == "GitRepository" && f.gitRepository(to.Namespace, to.Name) == nil
+	})
 }
 
-// copied takes a copy operation apart that brings a whole folder: from which source, which folder, and to where in the
-// artifact, with a slash before it.
-func copied(operation *delivery.Object) (alias, source, to string, err error) {
-	if strategy := operation.Text("strategy"); strategy != "" && strategy != "Overwrite" || operation.Field("exclude") != nil {
-		return "", "", "", errors.New("some of it is merged, unpacked or left out")
+// staged is an artifact, put together once.
+func (f *follower) staged(a artifact) (*staging, error) {
+	for _, known := range f.stagings {
+		if known.of.generator == a.generator && known.of.name == a.name {
+			return known.staging, known.err
+		}
 	}
-	alias, source, found := strings.Cut(strings.TrimPrefix(operation.Text("from"), "@"), "/")
-	to, inArtifact := strings.CutPrefix(operation.Text("to"), "@artifact")
-	whole := source == "**"
-	if rest, all := strings.CutSuffix(source, "/**"); all {
-		source, whole = rest, true
-	}
-	if whole && source == "**" {
-		source = ""
-	}
-	if !found || !inArtifact || !whole || strings.ContainsAny(source, "*?[]{}\\") {
-		return "", "", "", fmt.Errorf("%s is no whole folder", operation.Text("from"))
-	}
-	return alias, source, path.Clean("/" + to), nil
+	made, err := f.stage(a)
+	f.stagings = append(f.stagings, stagedArtifact{a, made, err})
+	return made, err
 }
 
-// isOurSource tells whether a source of a generator is this repository, as it is.
-func (f *follower) isOurSource(generator *delivery.Object, alias string) error {
-	for _, source := range generator.Entries("spec", "sources") {
-		if source.Text("alias") != alias {
-			continue
-		}
-		from := delivery.ReferenceOf(source, generator.GetNamespace())
-		elsewhere, pinned := f.sourceIsHere(from)
-		repository := f.gitRepository(from.Namespace, from.Name)
-		switch {
-		case elsewhere != "":
-			return errors.New(elsewhere)
-		case pinned != "":
-			return fmt.Errorf("it is taken from %s", pinned)
-		case repository == nil || len(f.sourceIgnores()) > 0 || slices.ContainsFunc(leavingOut, func(field string) bool { return jsonOf(repository.Field("spec", field)) != "" }):
-			return fmt.Errorf("what GitRepository %s leaves out is not worked out for an artifact", from.Name)
-		}
-		return nil
-	}
-	return fmt.Errorf("it has no source %s", alias)
+// stagedArtifact is an artifact that was put together, or why it cannot be.
+type stagedArtifact struct {
+	of      artifact
+	staging *staging
+	err     error
 }
 
-// fluxArtifact fills a unit with what an artifact of this repository has, if that can be told. The error says why it cannot.
-func (f *follower) fluxArtifact(u *delivery.Unit, d delivery.Source) error {
-	from, err := f.artifactOf(u.By.SourceRef(), d.Path)
+// stage puts an artifact together as source-watcher does, without what comes from sources that cannot be read.
+// https://github.com/fluxcd/source-watcher/blob/main/internal/builder/builder.go
+func (f *follower) stage(a artifact) (*staging, error) {
+	dir, err := f.tree.Temporary("moult-artifact-")
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	into := &staging{dir: dir, root: root, from: map[string]string{}, room: mostInArtifact}
+	for _, operation := range a.copies {
+		if err := f.carryOut(a.generator, operation, into); err != nil {
+			return nil, err
+		}
+	}
+	return into, into.pack()
+}
+
+// carryOut does what one operation says.
+func (f *follower) carryOut(generator, operation *delivery.Object, into *staging) error {
+	c, err := copyingOf(operation)
 	if err != nil {
 		return err
 	}
-	o := f.fluxOptions(u, d)
-	o.Root = from.root
-	rendering, err := render.Folder(from.dir, o)
+	from, err := f.artifactSource(generator, c.alias, into)
+	var other *otherSourceError
+	if errors.As(err, &other) {
+		into.lacks, into.why = append(into.lacks, path.Clean(c.to)), cmp.Or(into.why, other.why)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.root.Close() }()
+	if operation.Text("strategy") == unpacks {
+		return fmt.Errorf("%s is unpacked", operation.Text("from"))
+	}
+	return c.files(from, into)
+}
+
+// unpacks is the strategy for archives.
+const unpacks = "Extract"
+
+// copyingOf takes an operation apart.
+func copyingOf(operation *delivery.Object) (copying, error) {
+	c := copying{exclude: operation.Texts("exclude"), merge: operation.Text("strategy") == "Merge"}
+	from, aliased := strings.CutPrefix(operation.Text("from"), "@")
+	to, inArtifact := strings.CutPrefix(operation.Text("to"), "@artifact/")
+	alias, pattern, found := strings.Cut(from, "/")
+	c.alias, c.pattern, c.to = alias, pattern, to
+	switch strategy := operation.Text("strategy"); {
+	case !aliased || !found || !inArtifact:
+		return c, fmt.Errorf("nothing can be copied from %s to %s", operation.Text("from"), operation.Text("to"))
+	case to != "" && !filepath.IsLocal(filepath.FromSlash(to)):
+		return c, fmt.Errorf("%s leads out of the artifact", operation.Text("to"))
+	case !slices.Contains([]string{"", "Overwrite", "Merge", unpacks}, strategy):
+		return c, fmt.Errorf("what the strategy %s does is not known", strategy)
+	}
+	for _, pattern := range c.exclude {
+		if !doublestar.ValidatePattern(pattern) {
+			return c, fmt.Errorf("%s is no pattern", pattern)
+		}
+	}
+	return c, nil
+}
+
+// otherSourceError says why the files of a source cannot be read here.
+type otherSourceError struct{ why string }
+
+// Error is why.
+func (e *otherSourceError) Error() string { return e.why }
+
+// artifactSource are the files of a generator's source: this repository, or a tag or commit of another that is fetched.
+func (f *follower) artifactSource(generator *delivery.Object, alias string, into *staging) (sourceFiles, error) {
+	named := slices.DeleteFunc(generator.Entries("spec", "sources"), func(source *delivery.Object) bool { return source.Text("alias") != alias })
+	if len(named) != 1 {
+		return sourceFiles{}, fmt.Errorf("it has %d sources %s", len(named), alias)
+	}
+	from := delivery.ReferenceOf(named[0], generator.GetNamespace())
+	elsewhere, pinned := f.sourceIsHere(from)
+	repository := f.gitRepository(from.Namespace, from.Name)
+	switch {
+	case repository == nil && elsewhere == "" && from.Name != "flux-system": // which flux bootstrap and the Flux Operator make
+		return sourceFiles{}, &otherSourceError{fmt.Sprintf("GitRepository %s is not in this repository", from.Name)}
+	case repository != nil && from.Kind == "GitRepository":
+		for _, field := range []string{"sparseCheckout", "recurseSubmodules", "include"} {
+			if jsonOf(repository.Field("spec", field)) != "" {
+				return sourceFiles{}, &otherSourceError{fmt.Sprintf("what spec.%s of GitRepository %s does is not worked out for an artifact", field, from.Name)}
+			}
+		}
+	}
+	if elsewhere == "" && pinned == "" {
+		return f.filesOf(repository, true)
+	}
+	there, err := f.artifactElsewhere(from, repository)
+	switch {
+	case errors.Is(err, charts.ErrNotAsked) && elsewhere == "":
+		return sourceFiles{}, &otherSourceError{"it is taken from " + pinned}
+	case errors.Is(err, charts.ErrNotAsked):
+		return sourceFiles{}, &otherSourceError{elsewhere}
+	case err != nil:
+		return sourceFiles{}, &otherSourceError{err.Error()}
+	}
+	into.elsewhere = append(into.elsewhere, repository.Text("spec", "url"))
+	return there.filesOf(repository, false)
+}
+
+// artifactElsewhere fetches what a GitRepository has of another repository.
+func (f *follower) artifactElsewhere(from delivery.Reference, repository *delivery.Object) (*follower, error) {
+	if f.repositorySource == nil || repository == nil || from.Kind != "GitRepository" || pinnedTo(repository) == "" {
+		return nil, charts.ErrNotAsked
+	}
+	tree, err := f.repositorySource.Fetch(f.ctx, repository.Text("spec", "url"), pinnedTo(repository))
+	return &follower{tree: tree}, err
+}
+
+// filesOf are those of the whole tree that a GitRepository hands on.
+func (f *follower) filesOf(repository *delivery.Object, ours bool) (sourceFiles, error) {
+	root, err := os.OpenRoot(f.tree.Root)
+	return sourceFiles{root: root, ignored: f.ignoredBy(repository), ours: ours}, err
+}
+
+// fluxArtifact fills a unit with what an artifact has that is made of this repository, if that can be told. The error says
+// why it cannot.
+func (f *follower) fluxArtifact(u *delivery.Unit, d delivery.Source) error {
+	made, err := f.artifactOf(u.By.SourceRef())
+	if err != nil {
+		return err
+	}
+	staged, err := f.staged(made)
 	if err != nil {
 		return f.inTree(err)
 	}
+	at := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(d.Path)), "/")
+	switch {
+	case staged.mayLack(cmp.Or(at, ".")), len(staged.lacks) > 0 && d.IgnoreMissingComponents:
+		return errors.New(staged.why)
+	}
+	dir := filepath.Join(staged.dir, filepath.FromSlash(at))
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return errors.New("nothing is copied there")
+	}
+	o := f.fluxOptions(u, d)
+	o.Root, o.Ignored = staged.dir, nil // what is ignored is not in it
+	rendering, err := render.Folder(dir, o)
+	if err != nil {
+		return errors.New(strings.NewReplacer(staged.dir+string(filepath.Separator), "", staged.dir, "the artifact").Replace(err.Error()))
+	}
 	u.Unseen = ""
-	u.Dirs = append(u.Dirs, f.tree.Relative(from.dir))
-	u.Objects = append(u.Objects, f.objects(u, rendering)...)
+	for _, dir := range staged.dirs(cmp.Or(at, ".")) {
+		u.Dirs = append(u.Dirs, f.tree.Relative(dir))
+	}
+	u.Elsewhere = append(u.Elsewhere, staged.elsewhere...)
+	u.Objects = append(u.Objects, placed(rendering, func(at finding.Place) finding.Place { return f.inRepository(staged.place(at)) })...)
 	return nil
+}
+
+// scopeOfCopies is how much of the repository may decide about what a generator makes.
+func scopeOfCopies(generator *delivery.Object) scope {
+	for _, one := range generator.Entries("spec", "artifacts") {
+		for _, operation := range one.Entries("copy") {
+			from, to := path.Ext(operation.Text("from")), path.Ext(operation.Text("to"))
+			if operation.Text("strategy") == unpacks || !strings.HasSuffix(operation.Text("to"), "/") && to != "" && from != to {
+				return everything
+			}
+		}
+	}
+	return data
 }
 
 // allBuilt tells whether each artifact of an ArtifactGenerator is taken by Kustomizations here, and all of these were built.

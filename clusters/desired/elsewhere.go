@@ -86,13 +86,18 @@ func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
 			return // of what is left out it cannot be said whether it is missed
 		}
 	}
-	ref := source.Text("spec", "ref", "commit")
-	if ref == "" && source.Text("spec", "ref", "semver") == "" && source.Text("spec", "ref", "name") == "" {
-		ref = source.Text("spec", "ref", "tag")
-	}
-	f.fromElsewhere(u, "", source.Text("spec", "url"), ref, d.Path, func(there *follower, dir string) (*render.Rendering, error) {
+	f.fromElsewhere(u, "", source.Text("spec", "url"), pinnedTo(source), d.Path, func(there *follower, dir string) (*render.Rendering, error) {
 		return there.folderOf(u, dir, there.fluxOptions(u, d), d)
 	})
+}
+
+// pinnedTo is the commit or tag that a GitRepository stays at, empty if it follows something.
+func pinnedTo(repository *delivery.Object) string {
+	commit := repository.Text("spec", "ref", "commit")
+	if commit == "" && repository.Text("spec", "ref", "semver") == "" && repository.Text("spec", "ref", "name") == "" {
+		return repository.Text("spec", "ref", "tag")
+	}
+	return commit
 }
 
 // argoCDFromElsewhere is for a source of an Application that is another repository.

@@ -41,30 +41,38 @@ func TestATagOrACommitOfAnotherRepositoryIsBuilt(t *testing.T) {
 	application := func(spec string) string {
 		return app("root", "source: {path: apps, repoURL: 'https://git/ours'}") + app("a", spec)
 	}
+	artifact := func(copies, source string) string {
+		return ours + flux("a", "path: app, sourceRef: {kind: ExternalArtifact, name: art}") + gitRepository("other", source) + generator(copies)
+	}
 	source := func(more string) string { return application("source: {repoURL: '" + address + "', " + more + "}") }
 	for name, c := range map[string]struct{ objects, want string }{
-		"Flux, a tag":                        {kustomization("", "url: '"+address+"', ref: {tag: v1.0.0}"), "${who:=nobody} w z x"},
-		"Flux, the next tag":                 {kustomization("", "url: '"+address+"', ref: {tag: v2.0.0}"), "${who:=nobody} w z x y"},
-		"Flux, a commit":                     {kustomization("", "url: '"+address+"', ref: {branch: main, commit: "+commit+"}"), "${who:=nobody} w z x"},
-		"Flux, variables":                    {kustomization(", postBuild: {substitute: {who: us}}", "url: '"+address+"', ref: {tag: v1.0.0}"), "us w z x"},
-		"Flux, a branch":                     {kustomization("", "url: '"+address+"', ref: {branch: main}"), "another repository"},
-		"Flux, a range":                      {kustomization("", "url: '"+address+"', ref: {semver: 1.x}"), "another repository"},
-		"Flux, something ignored":            {kustomization("", "url: '"+address+"', ref: {tag: v1.0.0}, ignore: x.yaml"), "${who:=nobody} w z"},
-		"Flux, only some of it":              {kustomization("", "url: '"+address+"', ref: {tag: v1.0.0}, sparseCheckout: [deploy]"), "another repository"},
-		"Flux, .sourceignore":                {kustomization("", "url: '"+server.Address("ignoring")+"', ref: {tag: v1.0.0}"), "${who:=nobody} w z"},
-		"Flux, no such tag":                  {kustomization("", "url: '"+address+"', ref: {tag: v9}"), "v9 of " + address + " cannot be had"},
-		"Flux, no such folder":               {ours + flux("a", "path: none, sourceRef: {kind: GitRepository, name: other}") + gitRepository("other", "url: '"+address+"', ref: {tag: v1.0.0}"), "there is no folder none in " + address},
-		"Flux, a broken build":               {ours + flux("a", "path: broken, sourceRef: {kind: GitRepository, name: other}") + gitRepository("other", "url: '"+address+"', ref: {tag: v1.0.0}"), "it cannot be built"},
-		"Argo CD, a tag":                     {source("path: deploy, targetRevision: v1.0.0"), "${who:=nobody} w z x"},
-		"Argo CD, a short tag":               {source("path: deploy, targetRevision: '1.1'"), "${who:=nobody} w z x"},
-		"Argo CD, a commit":                  {source("path: deploy, targetRevision: " + commit), "${who:=nobody} w z x"},
-		"Argo CD, a chart":                   {source("path: chart, targetRevision: v1.0.0, helm: {valuesObject: {x: given}}"), "given w z y"},
-		"Argo CD, HEAD":                      {source("path: deploy, targetRevision: HEAD"), "there is no folder deploy in this repository"},
-		"Argo CD, a range":                   {source("path: deploy, targetRevision: 1.*"), "there is no folder deploy in this repository"},
-		"Argo CD, jsonnet":                   {source("path: jsonnet, targetRevision: v1.0.0"), "it is rendered by jsonnet"},
-		"Argo CD, our values":                {application("sources: [{repoURL: '" + address + "', path: chart, targetRevision: v1.0.0, helm: {valueFiles: [$v/x.yaml]}}, {ref: v, repoURL: 'https://git/ours'}]"), "its values come from another source"},
-		"Argo CD, one of two":                {application("sources: [{repoURL: '" + address + "', path: deploy}, {repoURL: '" + address + "', path: chart, targetRevision: v1.0.0}]"), "there is no folder deploy in this repository"},
-		"Argo CD, nobody says which is ours": {app("a", "source: {repoURL: '"+address+"', path: chart/crds, targetRevision: v1.0.0}"), "y"},
+		"Flux, a tag":                         {kustomization("", "url: '"+address+"', ref: {tag: v1.0.0}"), "${who:=nobody} w z x"},
+		"Flux, the next tag":                  {kustomization("", "url: '"+address+"', ref: {tag: v2.0.0}"), "${who:=nobody} w z x y"},
+		"Flux, a commit":                      {kustomization("", "url: '"+address+"', ref: {branch: main, commit: "+commit+"}"), "${who:=nobody} w z x"},
+		"Flux, variables":                     {kustomization(", postBuild: {substitute: {who: us}}", "url: '"+address+"', ref: {tag: v1.0.0}"), "us w z x"},
+		"Flux, a branch":                      {kustomization("", "url: '"+address+"', ref: {branch: main}"), "another repository"},
+		"Flux, a range":                       {kustomization("", "url: '"+address+"', ref: {semver: 1.x}"), "another repository"},
+		"Flux, something ignored":             {kustomization("", "url: '"+address+"', ref: {tag: v1.0.0}, ignore: x.yaml"), "${who:=nobody} w z"},
+		"Flux, only some of it":               {kustomization("", "url: '"+address+"', ref: {tag: v1.0.0}, sparseCheckout: [deploy]"), "another repository"},
+		"Flux, .sourceignore":                 {kustomization("", "url: '"+server.Address("ignoring")+"', ref: {tag: v1.0.0}"), "${who:=nobody} w z"},
+		"Flux, no such tag":                   {kustomization("", "url: '"+address+"', ref: {tag: v9}"), "v9 of " + address + " cannot be had"},
+		"Flux, no such folder":                {ours + flux("a", "path: none, sourceRef: {kind: GitRepository, name: other}") + gitRepository("other", "url: '"+address+"', ref: {tag: v1.0.0}"), "there is no folder none in " + address},
+		"Flux, a broken build":                {ours + flux("a", "path: broken, sourceRef: {kind: GitRepository, name: other}") + gitRepository("other", "url: '"+address+"', ref: {tag: v1.0.0}"), "it cannot be built"},
+		"Flux, an artifact of a tag":          {artifact("{from: '@other/deploy/**', to: '@artifact/app/'}", "url: '"+address+"', ref: {tag: v1.0.0}"), "${who:=nobody} w z x"},
+		"Flux, an artifact and .sourceignore": {artifact("{from: '@other/deploy/**', to: '@artifact/app/'}", "url: '"+server.Address("ignoring")+"', ref: {tag: v1.0.0}"), "${who:=nobody} w z"},
+		"Flux, an artifact of both":           {artifact("{from: '@other/deploy/**', to: '@artifact/app/'}, {from: '@repo/apps/**', to: '@artifact/app/'}", "url: '"+address+"', ref: {tag: v2.0.0}"), "${who:=nobody} w z x y"},
+		"Flux, an artifact of a branch":       {artifact("{from: '@other/deploy/**', to: '@artifact/app/'}", "url: '"+address+"', ref: {branch: main}"), "another repository"},
+		"Flux, an artifact of no such tag":    {artifact("{from: '@other/deploy/**', to: '@artifact/app/'}", "url: '"+address+"', ref: {tag: v9}"), "v9 of " + address + " cannot be had"},
+		"Argo CD, a tag":                      {source("path: deploy, targetRevision: v1.0.0"), "${who:=nobody} w z x"},
+		"Argo CD, a short tag":                {source("path: deploy, targetRevision: '1.1'"), "${who:=nobody} w z x"},
+		"Argo CD, a commit":                   {source("path: deploy, targetRevision: " + commit), "${who:=nobody} w z x"},
+		"Argo CD, a chart":                    {source("path: chart, targetRevision: v1.0.0, helm: {valuesObject: {x: given}}"), "given w z y"},
+		"Argo CD, HEAD":                       {source("path: deploy, targetRevision: HEAD"), "there is no folder deploy in this repository"},
+		"Argo CD, a range":                    {source("path: deploy, targetRevision: 1.*"), "there is no folder deploy in this repository"},
+		"Argo CD, jsonnet":                    {source("path: jsonnet, targetRevision: v1.0.0"), "it is rendered by jsonnet"},
+		"Argo CD, our values":                 {application("sources: [{repoURL: '" + address + "', path: chart, targetRevision: v1.0.0, helm: {valueFiles: [$v/x.yaml]}}, {ref: v, repoURL: 'https://git/ours'}]"), "its values come from another source"},
+		"Argo CD, one of two":                 {application("sources: [{repoURL: '" + address + "', path: deploy}, {repoURL: '" + address + "', path: chart, targetRevision: v1.0.0}]"), "there is no folder deploy in this repository"},
+		"Argo CD, nobody says which is ours":  {app("a", "source: {repoURL: '"+address+"', path: chart/crds, targetRevision: v1.0.0}"), "y"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -46,6 +46,9 @@ func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 	// An artifact may well be made of this repository, by whoever publishes it.
 	if kind := u.By.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
 		f.hiddenOf(u).widen(data) // made in the cluster, most likely of this repository
+		for _, made := range f.artifactsNamed(u.By.SourceRef()) {
+			f.hiddenOf(u).widen(scopeOfCopies(made.generator))
+		}
 	} else if kind != "GitRepository" && len(f.hiddenOf(u).files) > 0 {
 		f.hiddenOf(u).widen(wires)
 	}

@@ -30,6 +30,7 @@ func opened(t *testing.T, f files) *repository.Tree {
 	}
 	opened, err := repository.Open(t.Context(), dir)
 	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(opened.Close()).To(Succeed()) })
 	return opened
 }
 

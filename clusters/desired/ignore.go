@@ -41,9 +41,17 @@ codeship-steps.yml
 // repository, and then by spec.ignore of its GitRepository.
 // https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files
 func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, isDir bool) bool {
-	patterns := f.sourceIgnores()
 	from := kustomization.SourceRef()
-	if source := f.gitRepository(from.Namespace, from.Name); source != nil && (from.Kind == "GitRepository" || from.Kind == "") {
+	if from.Kind != "GitRepository" && from.Kind != "" {
+		return f.ignoredBy(nil)
+	}
+	return f.ignoredBy(f.gitRepository(from.Namespace, from.Name))
+}
+
+// ignoredBy is the same for a GitRepository, nil if its own spec.ignore is not known.
+func (f *follower) ignoredBy(source *delivery.Object) func(path string, isDir bool) bool {
+	patterns := f.sourceIgnores()
+	if source != nil {
 		patterns = slices.Concat(patterns, patternsIn([]byte(source.Text("spec", "ignore")), nil))
 	}
 	if len(patterns) == 0 {

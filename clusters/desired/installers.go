@@ -48,7 +48,7 @@ func (f *follower) installed(object *delivery.Object) hidden {
 			h.addBelowRoot(f.tree, fetch.Text("git", "subPath"))
 		}
 	case object.Is("source.extensions.fluxcd.io", "ArtifactGenerator"):
-		h.widen(data)
+		h.widen(scopeOfCopies(object))
 	}
 	return h
 }

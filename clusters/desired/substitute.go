@@ -17,7 +17,7 @@ import (
 // waits tells whether a Kustomization takes variables from a ConfigMap, or its manifests from an artifact, that no unit so far
 // holds or makes, but another may.
 func (f *follower) waits(p pointer) bool {
-	if from := p.by.SourceRef(); from.Kind == "ExternalArtifact" && len(f.artifactsNamed(from)) == 0 {
+	if from := p.by.SourceRef(); from.Kind == "ExternalArtifact" && !f.artifactIsSeen(from) {
 		return true
 	}
 	return slices.ContainsFunc(p.by.Entries("spec", "postBuild", "substituteFrom"), func(from *delivery.Object) bool {

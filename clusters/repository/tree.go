@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Prefix of what Open takes for a revision. A folder whose name begins so is written ./git:….
@@ -34,6 +35,15 @@ type Tree struct {
 	Links string
 
 	temporary string
+
+	more moreFolders
+}
+
+// moreFolders are temporary ones that others have asked for.
+type moreFolders struct {
+	sync.Mutex
+
+	dirs []string
 }
 
 // Open finds or writes a tree. spec is a folder, a file, or git:REVISION[:PATH], where the revision is whatever Git would
@@ -116,10 +126,27 @@ func (t *Tree) Relative(path string) string {
 	return filepath.ToSlash(short)
 }
 
-// Close removes what Open has written. Calling it twice does no harm.
-func (t *Tree) Close() error {
-	if t.temporary == "" {
-		return nil
+// Temporary makes a folder outside of the tree, absolute and without symbolic links, which lasts until the tree is closed.
+func (t *Tree) Temporary(prefix string) (string, error) {
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", err
 	}
-	return os.RemoveAll(t.temporary)
+	t.more.Lock()
+	defer t.more.Unlock()
+	t.more.dirs = append(t.more.dirs, dir)
+	return filepath.EvalSymlinks(dir)
+}
+
+// Close removes what Open has written, and Temporary has made. Calling it twice does no harm.
+func (t *Tree) Close() error {
+	t.more.Lock()
+	defer t.more.Unlock()
+	var failed error
+	for _, dir := range append(t.more.dirs, t.temporary) {
+		if dir != "" {
+			failed = errors.Join(failed, os.RemoveAll(dir))
+		}
+	}
+	return failed
 }
