@@ -85,22 +85,29 @@ func (l *looks) withdraw(name types.NamespacedName) {
 	delete(l.wanted, name)
 }
 
-// found is what the last look has found of versions of a CRD; nil if it was not about
-// them.
-func (l *looks) found(crd, group string, versions []string) *verdict.References {
+// found is what the last look has found of versions of a CRD as it is now; nil if it was
+// not about them.
+func (l *looks) found(crd *apiextensionsv1.CustomResourceDefinition, versions []string) *verdict.References {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == nil || !l.last.covers(crd, versions) {
+	if l.last == nil || !l.last.covers(survivors.TargetOf(crd, versions, nil)) {
 		return nil
 	}
-	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd, group, versions), Failure: l.last.failure}
+	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd.Name, crd.Spec.Group, versions), Failure: l.last.failure}
 }
 
-// covers tells whether the look was about all of these versions.
-func (k *look) covers(crd string, versions []string) bool {
+// covers tells whether the look was about all of these versions, and took none for one
+// that stays, so that a rule goes on matching, that has left the CRD since.
+func (k *look) covers(target survivors.Target) bool {
 	return slices.ContainsFunc(k.targets, func(t survivors.Target) bool {
-		return t.CRD == crd && !slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(t.Leaving, v) })
+		return t.CRD == target.CRD && slices.Equal(t.Kinds, target.Kinds) && t.Plural == target.Plural &&
+			within(target.Leaving, t.Leaving) && within(t.Staying, target.Staying)
 	})
+}
+
+// within tells whether all of some versions are among others.
+func within(versions, others []string) bool {
+	return !slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(others, v) })
 }
 
 // Start looks when it is time to, until ctx ends.
@@ -130,7 +137,7 @@ func (l *looks) due() (due time.Time, some bool) {
 	defer l.mu.Unlock()
 	for _, w := range l.wanted {
 		at := w.since
-		if l.last != nil && l.last.covers(w.target.CRD, w.target.Leaving) && !l.last.began.Before(w.since) {
+		if l.last != nil && l.last.covers(w.target) && !l.last.began.Before(w.since) {
 			at = l.last.began.Add(l.every)
 		}
 		if !some || at.Before(due) {

@@ -58,6 +58,30 @@ func looking(t *testing.T, s *seeing) (*looks, *clocktesting.FakeClock) {
 }
 
 var widgetsCRD = builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1beta1", "v1").Storage("v1").Build()
+var gadgetsCRD = builders.CRD("example.com", "gadgets").Versions("v1alpha1", "v1").Build()
+
+// A rule for v1alpha1 and v1beta1 goes on matching without v1alpha1, until v1beta1 has left the CRD, too.
+func TestALookDoesNotHoldForACRDThatHasChanged(t *testing.T) {
+	g, s := NewWithT(t), &seeing{}
+	l, clock := looking(t, s)
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	g.Eventually(func() any { return l.found(widgetsCRD, []string{"v1alpha1"}) }, "5s").ShouldNot(BeNil())
+	crd := func(kind string, versions ...string) any {
+		changed := builders.CRD("example.com", "widgets").Versions(versions...).Build()
+		changed.Spec.Names.Kind = kind
+		return l.found(changed, []string{"v1alpha1"})
+	}
+	g.Expect(crd("Widget", "v1alpha1", "v1")).To(BeNil(), "a version that was to stay has left")
+	g.Expect(crd("Gizmo", "v1alpha1", "v1beta1", "v1")).To(BeNil(), "other objects were looked for")
+	g.Expect(crd("Widget", "v1alpha1", "v1beta1", "v1", "v2")).NotTo(BeNil())
+
+	without := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Build()
+	l.want(named(1), without, []string{"v1alpha1"}, clock.Now())
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	clock.Step(leastRest)
+	g.Eventually(s.count, "5s").Should(Equal(2))
+	g.Eventually(func() any { return l.found(without, []string{"v1alpha1"}) }, "5s").ShouldNot(BeNil())
+}
 
 func named(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}
@@ -72,13 +96,13 @@ func TestOneLookAnswersAllWhoAsk(t *testing.T) {
 	}
 	l.want(named(50), widgetsCRD, []string{"v1beta1"}, later)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
-	g.Expect(l.found("widgets.example.com", "example.com", []string{"v1alpha1"})).To(BeNil(), "nobody has looked")
+	g.Expect(l.found(widgetsCRD, []string{"v1alpha1"})).To(BeNil(), "nobody has looked")
 	clock.Step(time.Second)
 	g.Eventually(s.count, "5s").Should(Equal(1))
 	g.Expect(s.looks[0]).To(ConsistOf(And(HaveField("CRD", "widgets.example.com"), HaveField("Leaving", ConsistOf("v1alpha1", "v1beta1")), HaveField("Staying", ConsistOf("v1")))))
-	g.Eventually(func() any { return l.found("widgets.example.com", "example.com", []string{"v1alpha1"}) }, "5s").Should(HaveField("At", later))
-	g.Expect(l.found("widgets.example.com", "example.com", []string{"v1"})).To(BeNil(), "that was not looked for")
-	g.Expect(l.found("gadgets.example.com", "example.com", []string{"v1alpha1"})).To(BeNil())
+	g.Eventually(func() any { return l.found(widgetsCRD, []string{"v1alpha1"}) }, "5s").Should(HaveField("At", later))
+	g.Expect(l.found(widgetsCRD, []string{"v1"})).To(BeNil(), "that was not looked for")
+	g.Expect(l.found(gadgetsCRD, []string{"v1alpha1"})).To(BeNil())
 
 	// It is made again while somebody asks, and no more when nobody does.
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
@@ -96,7 +120,7 @@ func TestALookIsMadeAnewForWhoAsksLater(t *testing.T) {
 	g, s := NewWithT(t), &seeing{err: errors.New("the API server does not answer")}
 	l, clock := looking(t, s)
 	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
-	g.Eventually(func() any { return l.found("widgets.example.com", "example.com", []string{"v1alpha1"}) }, "5s").Should(HaveField("Failure", "the API server does not answer"))
+	g.Eventually(func() any { return l.found(widgetsCRD, []string{"v1alpha1"}) }, "5s").Should(HaveField("Failure", "the API server does not answer"))
 	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now().Add(time.Millisecond))
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	g.Expect(s.count()).To(Equal(1), "not before it has rested")

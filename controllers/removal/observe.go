@@ -52,7 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		s.Migration = &status
 	}
 	if s.Looks = r.looks != nil; s.Looks {
-		if s.References = r.looks.found(crd.Name, crd.Spec.Group, removal.Spec.Versions); s.References != nil {
+		if s.References = r.looks.found(crd, removal.Spec.Versions); s.References != nil {
 			s.References = s.References.Disclose(removal.Namespace)
 		}
 	}

@@ -81,8 +81,11 @@ func (t Target) With(leaving []string) Target {
 	return t
 }
 
-// isKind tells whether objects of a kind belong to the CRD. A kind that is not known may.
-func (t *Target) isKind(kind string) bool { return kind == "" || slices.Contains(t.Kinds, kind) }
+// isKind tells whether objects of a kind belong to the CRD. A kind that is not known may. Clients that map kinds to resources,
+// the garbage collector among them, take a kind in lower case for the same (k8s.io/client-go/restmapper, NewDiscoveryRESTMapper).
+func (t *Target) isKind(kind string) bool {
+	return kind == "" || slices.ContainsFunc(t.Kinds, func(own string) bool { return strings.EqualFold(own, kind) })
+}
 
 // isResource tells whether one of some resources, as rules write them, belongs to the CRD.
 func (t *Target) isResource(resources []string) bool {

@@ -79,6 +79,7 @@ func TestWhatAPayloadNames(t *testing.T) {
 		"the leaving version":                     {`{"apiVersion":"example.com/v1alpha1","kind":"Widget"}`, []string{"v1alpha1"}},
 		"the leaving version, of whichever kind":  {`{"apiVersion":"example.com/v1alpha1"}`, []string{"v1alpha1"}},
 		"a list of the CRD":                       {`{"apiVersion":"example.com/v1alpha1","kind":"WidgetList","items":[]}`, []string{"v1alpha1"}},
+		"a kind in lower case":                    {`{"apiVersion":"example.com/v1alpha1","kind":"widget"}`, []string{"v1alpha1"}},
 		"an item of a list":                       {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"example.com/v1alpha1","kind":"Widget"}]}`, []string{"v1alpha1"}},
 		"objects that follow one another":         {`[{"apiVersion":"v1","kind":"Pod"},{"apiVersion":"example.com/v1alpha1","kind":"Widget"}]`, []string{"v1alpha1"}},
 		"a version that stays":                    {`{"apiVersion":"example.com/v1","kind":"Widget"}`, nil},

@@ -21,6 +21,7 @@ func TestWhichReferencesAreMoved(t *testing.T) {
 		"one that has left":                    {"example.com/v1alpha0", "Widget", false, true},
 		"one that stays":                       {"example.com/v1beta1", "Widget", false, false},
 		"the storage version":                  {"example.com/v1", "Widget", false, false},
+		"a kind in lower case":                 {"example.com/v1alpha1", "widget", true, true},
 		"another kind of the group":            {"example.com/v1alpha1", "Gadget", false, false},
 		"a list":                               {"example.com/v1alpha1", "WidgetList", false, false},
 		"another group":                        {"example.org/v1alpha1", "Widget", false, false},

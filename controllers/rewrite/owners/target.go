@@ -6,6 +6,7 @@ package owners
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,10 +29,11 @@ type Target struct {
 	Unlisted bool     `json:"unlisted"`
 }
 
-// moves tells whether a reference is to an object of the CRD at a version that it is to be moved from.
+// moves tells whether a reference is to an object of the CRD at a version that it is to be moved from. The garbage collector
+// takes a kind in lower case for the same (k8s.io/client-go/restmapper, NewDiscoveryRESTMapper).
 func (t *Target) moves(ref *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil || gv.Group != t.Group || ref.Kind != t.Kind || gv.Version == t.Storage {
+	if err != nil || gv.Group != t.Group || !strings.EqualFold(ref.Kind, t.Kind) || gv.Version == t.Storage {
 		return false
 	}
 	return slices.Contains(t.Leaving, gv.Version) || t.Unlisted && !slices.Contains(t.Listed, gv.Version)
