@@ -57,6 +57,23 @@ func (c *Cluster) resources() (all []listed, unseen map[string]string, err error
 	return all, unseen, nil
 }
 
+// find tells whether a resource is there still, and at which version. It is an error if the resources of its group are not known.
+func (c *Cluster) find(of schema.GroupResource) (found listed, there bool, err error) {
+	all, unseen, err := c.resources()
+	if err != nil {
+		return listed{}, false, err
+	}
+	for _, r := range all {
+		if r.GroupResource == of {
+			return r, true, nil
+		}
+	}
+	if why, unknown := unseen[of.Group]; unknown {
+		return listed{}, false, errors.New(why)
+	}
+	return listed{}, false, nil
+}
+
 // isStored tells resources whose objects can be listed and are stored. Some are computed when they are asked for, and the
 // Events of events.k8s.io are those of the core group.
 func isStored(gv schema.GroupVersion, r *metav1.APIResource) bool {

@@ -100,20 +100,46 @@ type scan struct {
 	survey *survivors.Survey
 }
 
-// look reads all objects of a resource.
+// look reads all objects of a resource. A list that is not there tells no more than that this version of it is not: discovery
+// tells whether there is another.
 func (s *scan) look(ctx context.Context, r listed) {
-	o := &objectScan{scan: s, listed: r}
-	o.restart()
-	read := o.readMetadata
-	if s.Everything || s.walker.NeedOfAll(r.Resource) == survivors.Whole {
-		read = o.readWhole
+	for try := 0; ; try++ {
+		o := &objectScan{scan: s, listed: r}
+		o.restart()
+		read := o.readMetadata
+		if s.Everything || s.walker.NeedOfAll(r.Resource) == survivors.Whole {
+			read = o.readWhole
+		}
+		err := read(ctx)
+		if gone(err) && try < tries {
+			now, there, failure := s.find(r.GroupResource)
+			if failure == nil && !there {
+				s.survey.Looked(r.Resource, o.n, o.batch)
+				return
+			}
+			if failure == nil && s.pause(ctx, try) {
+				r = now // which discovery may not have forgotten yet
+				continue
+			}
+		}
+		switch {
+		case err != nil:
+			s.survey.NotLooked(r.Resource, unread(err, r.String(), r.permission("list")), o.batch)
+		case o.failure != nil:
+			s.survey.NotLooked(r.Resource, unread(o.failure, fmt.Sprintf("%d of the objects of %s", o.failures, r), r.permission("get")), o.batch)
+		default:
+			s.survey.Looked(r.Resource, o.n, o.batch)
+		}
+		return
 	}
-	switch err := read(ctx); {
-	case err != nil && !gone(err):
-		s.survey.NotLooked(r.Resource, unread(err, r.String(), r.permission("list")), o.batch)
-	case o.failure != nil:
-		s.survey.NotLooked(r.Resource, unread(o.failure, fmt.Sprintf("%d of the objects of %s", o.failures, r), r.permission("get")), o.batch)
-	default:
-		s.survey.Looked(r.Resource, o.n, o.batch)
+}
+
+// pause waits before the next try, and tells whether there is time for one.
+func (s *scan) pause(ctx context.Context, try int) bool {
+	select {
+	case <-s.clock.After(firstPause << try):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

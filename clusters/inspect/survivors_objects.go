@@ -57,7 +57,7 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 	switch {
 	case err == nil:
 		o.walk(whole.Object, survivors.Whole)
-	case gone(err): // deleted since
+	case gone(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // deleted since; or else the version is gone
 	default:
 		o.walk(content, survivors.OnlyMetadata)
 		if o.failures++; o.failure == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -95,12 +96,13 @@ func TestFaultsAreUnknownAndNothingIsCountedTwice(t *testing.T) {
 		cfg   *rest.Config
 		known bool
 	}{
-		"a list expires and says how to go on": {failing(w.isObjects, 3, 1, "Expired", 410, "a token"), true},
-		"a list expires and has to start anew": {failing(w.isObjects, 3, 1, "Expired", 410, ""), true},
-		"the API server is busy for a while":   {failing(w.isObjects, 2, 2, "TooManyRequests", 429, ""), true},
-		"a list that always expires":           {failing(w.isObjects, 1, 1000, "Expired", 410, ""), false},
-		"an error":                             {failing(w.isObjects, 2, 1000, "InternalError", 500, ""), false},
-		"the resource has gone since":          {failing(w.isObjects, 1, 1000, "NotFound", 404, ""), true},
+		"a list expires and says how to go on":                          {failing(w.isObjects, 3, 1, "Expired", 410, "a token"), true},
+		"a list expires and has to start anew":                          {failing(w.isObjects, 3, 1, "Expired", 410, ""), true},
+		"the API server is busy for a while":                            {failing(w.isObjects, 2, 2, "TooManyRequests", 429, ""), true},
+		"a list that always expires":                                    {failing(w.isObjects, 1, 1000, "Expired", 410, ""), false},
+		"an error":                                                      {failing(w.isObjects, 2, 1000, "InternalError", 500, ""), false},
+		"the list is not there for a while":                             {failing(w.isObjects, 1, 2, "NotFound", 404, ""), true},
+		"a list that is not there, though discovery names the resource": {failing(w.isObjects, 1, 1000, "NotFound", 404, ""), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -112,11 +114,54 @@ func TestFaultsAreUnknownAndNothingIsCountedTwice(t *testing.T) {
 				return
 			}
 			g.Expect(report.NotLooked).NotTo(unread)
-			if !strings.Contains(name, "gone") {
-				g.Expect(w.owned(report)).To(BeEquivalentTo(30))
-			}
+			g.Expect(w.owned(report)).To(BeEquivalentTo(30))
 		})
 	}
+}
+
+// first does something when the world's objects are listed for the first time.
+func (w *world) first(do func()) *rest.Config {
+	var once sync.Once
+	return intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if w.isObjects(req) {
+			once.Do(do)
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// discovers waits until the world's objects are listed at a version.
+func (w *world) discovers(version string) {
+	c, err := Connect(cp.Config)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Eventually(func() (string, error) {
+		found, _, err := c.find(w.GR)
+		return found.at.Version, err
+	}, soon, "50ms").Should(Equal(version))
+}
+
+func TestAVersionThatIsNoLongerServedDoesNotHideTheObjects(t *testing.T) {
+	w := newWorld(t)
+	w.referring(10) // listed at v1, which is preferred
+	report := w.survive(w.first(func() {
+		running.WitnessOf(t, cp, w.GR).Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[1].Served = false
+		})
+		w.discovers("v1alpha1")
+	}), SurvivorSearch{})
+	w.Expect(w.owned(report)).To(BeEquivalentTo(10))
+	w.Expect(report.NotLooked).NotTo(ContainElement(HaveField("Resource", w.GR.String())))
+}
+
+func TestAResourceThatHasGoneSinceNamesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.referring(10)
+	report := w.survive(w.first(func() {
+		w.Expect(running.WitnessOf(t, cp, w.GR).CRDs().Delete(t.Context(), w.GR.String(), metav1.DeleteOptions{})).To(Succeed())
+		w.discovers("")
+	}), SurvivorSearch{})
+	w.Expect(w.owned(report)).To(BeZero())
+	w.Expect(report.NotLooked).NotTo(ContainElement(HaveField("Resource", w.GR.String())))
 }
 
 func TestEverythingIsReadWholeOnDemand(t *testing.T) {
