@@ -20,6 +20,8 @@ const (
 	mostUnpacked  = 16 << 20
 	mostDocument  = 3 << 20
 	mostDocuments = 10_000
+	// mostValues bounds the values in one document: each takes hundreds of bytes, however short it is written.
+	mostValues = 200_000
 )
 
 // errTooLarge says that a payload is larger than what is unpacked of one.
@@ -36,7 +38,7 @@ var packings = map[string]func(string) (any, error){
 	},
 	"gzip": gunzip,
 	"json": func(s string) (value any, err error) {
-		if len(s) > mostUnpacked {
+		if len(s) > mostUnpacked || valuesInJSON(s) > mostValues {
 			return nil, errTooLarge
 		}
 		err = json.Unmarshal([]byte(s), &value)
@@ -92,14 +94,39 @@ func gunzip(s string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, mostUnpacked+1))
+	raw := &strings.Builder{}
+	n, err := io.Copy(raw, io.LimitReader(r, mostUnpacked+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(raw) > mostUnpacked:
+	case n > mostUnpacked:
 		return nil, errTooLarge
 	}
-	return string(raw), nil
+	return raw.String(), nil
+}
+
+// valuesInJSON is about how many values a document has: each but the first follows one of these characters, outside of texts.
+func valuesInJSON(s string) (n int) {
+	inside := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case !inside && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n
+}
+
+// valuesInYAML is how many values a document has at most. Texts have these characters, too.
+func valuesInYAML(document []byte) (n int) {
+	for _, c := range []string{"\n", ",", "[", "{"} {
+		n += bytes.Count(document, []byte(c))
+	}
+	return n
 }
 
 // documents are those of a YAML stream that are not empty. A line that begins a document cannot be part of a text, whose lines
@@ -112,7 +139,7 @@ func documents(content string) (any, error) {
 	var one bytes.Buffer
 	end := func() error {
 		defer one.Reset()
-		if len(all) == mostDocuments || one.Len() > mostDocument {
+		if len(all) == mostDocuments || one.Len() > mostDocument || valuesInYAML(one.Bytes()) > mostValues {
 			return errTooLarge
 		}
 		var value any

@@ -99,7 +99,7 @@ func children(at string, value any) iter.Seq2[string, any] {
 		switch v := value.(type) {
 		case []any:
 			for i, item := range v {
-				if !yield(at+"["+strconv.Itoa(i)+"]", item) {
+				if !yield(extend(at, "["+strconv.Itoa(i)+"]"), item) {
 					return
 				}
 			}
@@ -116,11 +116,29 @@ func children(at string, value any) iter.Seq2[string, any] {
 // below is the path of a field, as parsePath reads it.
 func below(at, name string) string {
 	switch {
+	case len(at)+len(name) > longest: // or it would be copied first
+		return extend(at, name)
 	case strings.ContainsAny(name, `./[]"* `) || name == "":
-		return at + `["` + name + `"]`
+		return extend(at, `["`+name+`"]`)
 	case at == "":
-		return name
+		return extend(at, name)
 	default:
-		return at + "." + name
+		return extend(at, "."+name)
+	}
+}
+
+// longest is how many bytes a path has at most, more or less. Fields may have names of megabytes, with a million fields below.
+const longest = 1 << 10
+
+// extend leads a path on, or tells that it does lead on.
+func extend(at, part string) string {
+	const on = "…"
+	switch {
+	case len(at)+len(part) <= longest:
+		return at + part
+	case strings.HasSuffix(at, on):
+		return at
+	default:
+		return at + on
 	}
 }

@@ -201,3 +201,14 @@ func (p *Place) effectOf(f *Field) Effect {
 	}
 	return p.Effect
 }
+
+// worst is the worst that happens by any of its fields.
+func (p *Place) worst() Effect {
+	worst := p.Effect
+	for i := range p.Fields {
+		if effect := p.effectOf(&p.Fields[i]); effect.weight() < worst.weight() {
+			worst = effect
+		}
+	}
+	return worst
+}

@@ -61,7 +61,8 @@ type Group struct {
 type Looked struct {
 	Place string `json:"place"`
 	// Stash is true if the place holds whole objects.
-	Stash   bool    `json:"stash,omitempty"`
+	Stash bool `json:"stash,omitempty"`
+	// Effect is the worst of the place's.
 	Effect  Effect  `json:"effect"`
 	Outcome Outcome `json:"outcome"`
 	// Objects is how many objects were read of the resources that have the place.
@@ -152,7 +153,7 @@ func (e Effect) weight() int {
 
 // lookedAt tells whether a place was looked at.
 func (s *Survey) lookedAt(p *Place) Looked {
-	looked := Looked{Place: p.Name, Stash: p.Stash(), Effect: p.Effect, Outcome: NotThere, groups: p.Groups}
+	looked := Looked{Place: p.Name, Stash: p.Stash(), Effect: p.worst(), Outcome: NotThere, groups: p.Groups}
 	for _, l := range s.looked {
 		if p.In(l.Resource) {
 			looked.Objects += l.objects

@@ -18,6 +18,8 @@ type naming struct {
 	resources       []string
 	crd             string
 	namespace, name string
+	// patterns is true if groups, versions and the kind may have wildcards.
+	patterns bool
 	// list is true for rules, which may name several versions: if one of them stays, the rule goes on matching.
 	list bool
 	// beside are the versions of the other rules that are the same but for them.
@@ -92,14 +94,21 @@ func readGroupVersionKind(value any) (*naming, error) {
 	parts := strings.Split(text(value), "/")
 	switch {
 	case len(parts) >= 3 && !isVersion(parts[0]):
-		kind, _, _ := strings.Cut(parts[2], ".")
-		return &naming{groups: parts[:1], versions: parts[1:2], kind: strings.Trim(kind, anything)}, nil
+		return &naming{groups: parts[:1], versions: parts[1:2], kind: kindIn(parts[2]), patterns: true}, nil
 	case len(parts) >= 2 && isVersion(parts[0]):
-		kind, _, _ := strings.Cut(parts[1], ".")
-		return &naming{groups: []string{anything}, versions: parts[:1], kind: strings.Trim(kind, anything)}, nil
+		return &naming{groups: []string{anything}, versions: parts[:1], kind: kindIn(parts[1]), patterns: true}, nil
 	default:
 		return nil, nil
 	}
+}
+
+// kindIn is the kind before a subresource; empty for any.
+func kindIn(part string) string {
+	kind, _, _ := strings.Cut(part, ".")
+	if strings.Trim(kind, anything) == "" {
+		return ""
+	}
+	return kind
 }
 
 // isVersion tells a version from a group: groups have dots, but for those of Kubernetes itself.
@@ -144,19 +153,32 @@ func textsOf(value any) (all []string) {
 // names are the leaving versions of a target that are named. They are covered if a version that stays is named beside
 // them, so that nothing stops.
 func (n *naming) names(t *Target) (versions []string, covered bool) {
-	if !slices.Contains(n.groups, t.Group) && !slices.Contains(n.groups, anything) || !t.isKind(n.kind) || !t.isResource(n.resources) || n.crd != "" && n.crd != t.CRD {
+	if !slices.Contains(n.groups, anything) && !n.has(n.groups, t.Group) || !n.isKind(t) || !t.isResource(n.resources) || n.crd != "" && n.crd != t.CRD {
 		return nil, false
 	}
 	if slices.Contains(n.groups, anything) && n.kind == "" && len(n.resources) == 0 {
 		return nil, false // a rule about everything is not about this CRD
 	}
-	for _, version := range n.versions {
-		if t.leaves(version) {
+	for _, version := range t.Leaving {
+		if n.has(n.versions, version) {
 			versions = append(versions, version)
 		}
 	}
-	stays := func(version string) bool { return version == anything || slices.Contains(t.Staying, version) }
-	return versions, n.list && slices.ContainsFunc(slices.Concat(n.versions, n.beside), stays)
+	stays := func(version string) bool { return n.has(n.versions, version) || slices.Contains(n.beside, version) }
+	several := n.list || n.patterns
+	return versions, several && (slices.Contains(slices.Concat(n.versions, n.beside), anything) || slices.ContainsFunc(t.Staying, stays))
+}
+
+// has tells whether a text is one of some, or matches one of them if they may be patterns.
+func (n *naming) has(texts []string, text string) bool {
+	matches := func(pattern string) bool { return pattern != anything && matches(pattern, text) }
+	return slices.Contains(texts, text) || n.patterns && slices.ContainsFunc(texts, matches)
+}
+
+// isKind tells whether objects of the kind, or of one that it matches, belong to the CRD.
+func (n *naming) isKind(t *Target) bool {
+	matches := func(own string) bool { return matches(n.kind, own) }
+	return t.isKind(n.kind) || n.patterns && slices.ContainsFunc(t.Kinds, matches)
 }
 
 // what is the object that is named, for people, for example "Widget garden/rose".
@@ -165,12 +187,19 @@ func (n *naming) what() string {
 	if n.namespace != "" && name != "" {
 		name = n.namespace + "/" + name
 	}
-	return strings.TrimSpace(n.kind + " " + name)
+	return strings.TrimSpace(n.kind + " " + clipTo(name, mostName))
 }
 
+// mostName is the length of a namespace and a name, and clipped that of what is no name.
+const (
+	mostName = 63 + 1 + 253
+	clipped  = 80
+)
+
 // clip keeps what is told of a value short.
-func clip(s string) string {
-	const most = 80
+func clip(s string) string { return clipTo(s, clipped) }
+
+func clipTo(s string, most int) string {
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"
 	}

@@ -1,7 +1,9 @@
 package survivors
 
 import (
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -113,4 +115,36 @@ func TestItTellsWhichPlacesWereLookedAt(t *testing.T) {
 	g.Expect(looked(g, r, "keda-scale-targets")).To(HaveField("Outcome", NotLookedAt))
 	g.Expect(looked(g, r, "velero-backups")).To(HaveField("Outcome", NotThere))
 	g.Expect(looked(g, r, "helm-config-maps")).To(HaveField("Outcome", LookedAt))
+}
+
+// A place that is cosmetic but for one of its fields matters as that one does.
+func TestAPlaceMattersAsTheWorstOfItsFields(t *testing.T) {
+	g := NewWithT(t)
+	content := strings.NewReplacer("effect: breaksAtUse", "effect: cosmetic", "{path: spec.ref, shape: apiVersion}",
+		"{path: spec.ref, shape: apiVersion}, {path: spec.owner, shape: apiVersion, effect: losesData}").Replace(valid)
+	places, err := Load(fstest.MapFS{"ours.yaml": {Data: []byte(content)}})
+	g.Expect(err).NotTo(HaveOccurred())
+	s := NewSurvey(NewWalker(places, []Target{targets[""]}), 0)
+	s.NotLooked(ours, "it needs list", s.NewBatch())
+	r := s.Report()
+	g.Expect(looked(g, r, "ours")).To(HaveField("Effect", LosesData))
+	g.Expect(r.Verdict).To(Equal(NotKnown))
+	g.Expect(r.Unread()).To(Equal([]string{"ours.example.org"}))
+}
+
+// A release has one of two places, whatever its status.
+func TestEveryHelmReleaseHasAPlace(t *testing.T) {
+	secrets := Resource{GroupResource: schema.GroupResource{Resource: "secrets"}}
+	for status, want := range map[string]string{"deployed": "helm-releases", "unknown": "helm-releases", "": "helm-releases", "pending-upgrade": "helm-releases",
+		"superseded": "helm-history", "uninstalling": "helm-history"} {
+		t.Run(status, func(t *testing.T) {
+			e := exampleOf(NewWithT(t), "helm-releases")
+			labels := e.Object["metadata"].(map[string]any)["labels"].(map[string]any)
+			if labels["status"] = status; status == "" {
+				delete(labels, "status")
+			}
+			got := NewWalker(Embedded(), []Target{targets[""]}).Walk(secrets, e.Object, Whole)
+			NewWithT(t).Expect(got).To(And(HaveLen(2), HaveEach(HaveField("Place", want))))
+		})
+	}
 }

@@ -11,12 +11,14 @@ const (
 	deepest = 4
 	// shortest is the length of a text that may be packed: an apiVersion in base64 is longer.
 	shortest = 16
+	// mostUndeclared bounds what is unpacked of one object that nobody has described.
+	mostUndeclared = 4 << 20
 )
 
 // undeclared looks at each value that no declared place has read: texts that are group/version, and mappings that have the
 // group and the version side by side.
 func (v *visit) undeclared(content Content) {
-	budget := mostUnpacked
+	budget := mostUndeclared
 	for at, value := range children("", content) {
 		switch at {
 		case "apiVersion", "kind": // the object's own, and not what it is stored at
@@ -30,6 +32,9 @@ func (v *visit) undeclared(content Content) {
 
 // undeclaredMetadata leaves managedFields to Moult's own survey.
 func (v *visit) undeclaredMetadata(value any, budget *int) {
+	if v.seen["metadata"] {
+		return
+	}
 	for at, value := range children("metadata", value) {
 		if at != "metadata.managedFields" {
 			v.descend(at, value, "", 0, budget)
@@ -39,7 +44,7 @@ func (v *visit) undeclaredMetadata(value any, budget *int) {
 
 // descend looks at a value and all below it. The kind is the one beside it, if there is one.
 func (v *visit) descend(at string, value any, kind string, packed int, budget *int) {
-	if slices.ContainsFunc(v.seen, func(seen string) bool { return isBelow(at, seen) }) {
+	if v.seen[at] {
 		return
 	}
 	switch value := value.(type) {
@@ -60,12 +65,6 @@ func (v *visit) descend(at string, value any, kind string, packed int, budget *i
 			v.descend(where, item, "", packed, budget)
 		}
 	}
-}
-
-// isBelow tells whether a path is another one, or leads on from it.
-func isBelow(at, above string) bool {
-	rest, ok := strings.CutPrefix(at, above)
-	return ok && (rest == "" || strings.ContainsAny(rest[:1], ".[|"))
 }
 
 func (v *visit) text(at, s, kind string, packed int, budget *int) {

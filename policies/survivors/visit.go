@@ -2,10 +2,10 @@ package survivors
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -20,16 +20,26 @@ type visit struct {
 	object     ObjectRef
 	references []Reference
 	// seen are the paths that declared places are about, with all that lies below.
-	seen []string
+	seen map[string]bool
+	// kept are the references that there are already.
+	kept map[Reference]bool
 	// answered are the mappings that they have read as references, to whatever.
 	answered map[string]bool
+	// rules are the versions in rules that are the same but for them.
+	rules map[ruleKey][]string
+}
+
+// ruleKey is what rules have in common that are one: the field, the list that they are in, and all but their versions.
+type ruleKey struct {
+	field      *Field
+	list, rest string
 }
 
 // skip leaves out the fields of an object that the place is declared not to apply to.
 func (v *visit) skip(p *Place, content Content) {
 	for i := range p.Fields {
 		for at := range p.Fields[i].path.values("", content) {
-			v.seen = append(v.seen, at)
+			v.seen[at] = true
 		}
 	}
 }
@@ -39,7 +49,7 @@ func (v *visit) place(p *Place, content Content) {
 		f := &p.Fields[i]
 		for at, value := range f.path.values("", content) {
 			if p.effectOf(f) == Cosmetic {
-				v.seen = append(v.seen, at) // nor does anything in it matter
+				v.seen[at] = true // nor does anything in it matter
 			}
 			if f.Shape == Presence {
 				v.present(p)
@@ -98,24 +108,26 @@ func (v *visit) versionsBeside(f *Field, at string, rule map[string]any) (versio
 		return nil
 	}
 	key := cmp.Or(f.Keys.Version, "version")
-	for where, value := range f.path.values("", v.content) {
-		other, _ := value.(map[string]any)
-		if where != at && inSameList(where, at) && maps.EqualFunc(without(rule, key), without(other, key), reflect.DeepEqual) {
-			versions = append(versions, textsOf(other[key])...)
+	if v.rules == nil {
+		v.rules = map[ruleKey][]string{}
+	}
+	if first := (ruleKey{field: f}); v.rules[first] == nil { // of all lists at once, since there may be thousands of rules
+		v.rules[first] = []string{}
+		for where, value := range f.path.values("", v.content) {
+			if other, ok := value.(map[string]any); ok {
+				of := keyOf(f, where, other, key)
+				v.rules[of] = append(v.rules[of], textsOf(other[key])...)
+			}
 		}
 	}
-	return versions
+	return v.rules[keyOf(f, at, rule, key)]
 }
 
-func without(fields map[string]any, key string) map[string]any {
-	rest := maps.Clone(fields)
-	delete(rest, key)
-	return rest
-}
-
-// inSameList tells whether two paths of items differ in the last index only.
-func inSameList(a, b string) bool {
-	return a[:strings.LastIndex(a, "[")] == b[:strings.LastIndex(b, "[")]
+func keyOf(f *Field, at string, rule map[string]any, versions string) ruleKey {
+	rest := maps.Clone(rule)
+	delete(rest, versions)
+	content, _ := json.Marshal(rest) // it was read from JSON
+	return ruleKey{f, at[:max(0, strings.LastIndex(at, "["))], string(content)}
 }
 
 // whole reads a stashed copy, or a list of some.
@@ -190,16 +202,19 @@ func (v *visit) refers(p *Place, f *Field, at string, r *naming) {
 
 // found keeps a reference, unless another field of the place has led there.
 func (v *visit) found(f Reference) {
-	v.seen = append(v.seen, f.Path)
-	same := func(other Reference) bool {
-		return other.Place == f.Place && other.Path == f.Path && other.CRD == f.CRD && other.Version == f.Version
-	}
-	if !slices.ContainsFunc(v.references, same) {
+	v.seen[f.Path] = true
+	v.keep(f, Reference{Place: f.Place, Path: f.Path, CRD: f.CRD, Version: f.Version})
+}
+
+// keep keeps a reference unless there is one of the same key.
+func (v *visit) keep(f, key Reference) {
+	if !v.kept[key] {
+		v.kept[key] = true
 		v.references = append(v.references, f)
 	}
 }
 
 func (v *visit) unknown(p *Place, f *Field, at string, err error) {
-	v.seen = append(v.seen, at)
-	v.references = append(v.references, Reference{Place: p.Name, State: Unknown, Effect: p.effectOf(f), Object: v.object, Path: at, Why: err.Error()})
+	v.seen[at] = true
+	v.keep(Reference{Place: p.Name, State: Unknown, Effect: p.effectOf(f), Object: v.object, Path: at, Why: err.Error()}, Reference{Place: p.Name, State: Unknown, Path: at})
 }

@@ -92,7 +92,7 @@ func (w *Walker) NeedOfAll(r Resource) Need {
 // looks at the places that need no more.
 func (w *Walker) Walk(r Resource, content Content, need Need) []Reference {
 	m := metadataOf(content)
-	v := &visit{Walker: w, metadata: m, content: content, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, answered: map[string]bool{}}
+	v := &visit{Walker: w, metadata: m, content: content, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, seen: map[string]bool{}, kept: map[Reference]bool{}, answered: map[string]bool{}}
 	for _, p := range w.PlacesOf(r) {
 		switch {
 		case need != Whole && !p.Metadata:

@@ -5,9 +5,12 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -207,4 +210,98 @@ func TestNothingIsFoundTwice(t *testing.T) {
 		"spec": map[string]any{"group": "example.com", "version": "v1alpha1"}}
 	w := NewWalker(Embedded(), []Target{targets[""]})
 	g.Expect(w.Walk(Resource{GroupResource: schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, managed, Whole)).To(BeEmpty())
+}
+
+// Whoever may write an object may pack into a few kilobytes what takes gigabytes to read, or hours to walk through.
+func TestWhatAnObjectMayCost(t *testing.T) {
+	numbers := strings.Repeat("9,", 7<<20) + "9"
+	for name, c := range map[string]struct{ packing, content string }{
+		"values in JSON":  {"json", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":[` + numbers + `]}`},
+		"objects in JSON": {"json", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":[` + strings.Repeat(`{"":1},`, 2<<20) + `1]}`},
+		"values in YAML":  {"yaml", "apiVersion: example.com/v1alpha1\nkind: Widget\nspec: [" + numbers[:2<<20] + "9]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			packed := base64.StdEncoding.EncodeToString([]byte(pack(c.content, []string{"gzip"}).(string)))
+			annotated := Content{"metadata": map[string]any{"name": "x", "annotations": map[string]any{"note": packed}}}
+			w := NewWalker([]Place{stashes(t, "base64, gzip, "+c.packing)}, []Target{targets[""]})
+			var got []Reference
+			g.Expect(allocated(func() { w.Walk(ours, annotated, OnlyMetadata) })).To(BeNumerically("<", 300<<20), "in a field that nobody has described")
+			g.Expect(allocated(func() {
+				got = w.Walk(ours, Content{"spec": map[string]any{"copy": packed}}, Whole)
+			})).To(BeNumerically("<", 300<<20), "in a declared place")
+			g.Expect(got).To(ContainElement(And(HaveField("State", Unknown), HaveField("Why", ContainSubstring("larger than what is looked at")))))
+		})
+	}
+}
+
+// allocated is how many bytes something takes, one after the other.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestPathsAreOfBoundedLength(t *testing.T) {
+	g := NewWithT(t)
+	const many = 20_000
+	var inside any = slices.Repeat([]any{"example.com/v1alpha1"}, many)
+	for range 50 {
+		inside = map[string]any{strings.Repeat("k", 100_000): inside, "ref": map[string]any{"apiVersion": "example.com/v1alpha1", "kind": "Widget", "name": strings.Repeat("n", 100_000)}}
+	}
+	place := strings.Replace(valid, "spec.ref", "spec.**", 1)
+	places, err := Load(fstest.MapFS{"ours.yaml": {Data: []byte(place)}})
+	g.Expect(err).NotTo(HaveOccurred())
+	w := NewWalker(places, []Target{targets[""]})
+	var got []Reference
+	g.Expect(allocated(func() { got = w.Walk(ours, Content{"spec": inside}, Whole) })).To(BeNumerically("<", 200<<20))
+	found := slices.DeleteFunc(got, func(r Reference) bool { return r.State != Found })
+	g.Expect(found).NotTo(BeEmpty())
+	for _, r := range found {
+		g.Expect(len(r.Path)).To(BeNumerically("<=", longest+3))
+		g.Expect(len(r.Names)).To(BeNumerically("<", 400))
+	}
+}
+
+func TestThousandsOfRulesAndReferencesInOneObject(t *testing.T) {
+	g := NewWithT(t)
+	const many = 20_000
+	var rules, owners []any
+	for i := range many {
+		rules = append(rules, map[string]any{"apiGroups": []any{"example.com"}, "apiVersions": []any{"v1alpha1"}, "resources": []any{"widgets"}, "scope": fmt.Sprint(i)})
+		owners = append(owners, map[string]any{"apiVersion": "example.com/v1alpha1", "kind": "Widget", "name": fmt.Sprint(i), "uid": fmt.Sprint(i)})
+	}
+	policy := Resource{GroupResource: schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}}
+	w := NewWalker(Embedded(), []Target{targets[""]})
+	began := time.Now()
+	got := w.Walk(policy, Content{
+		"metadata": map[string]any{"name": "x", "ownerReferences": owners},
+		"spec":     map[string]any{"matchConstraints": map[string]any{"resourceRules": rules}},
+	}, Whole)
+	g.Expect(got).To(HaveLen(2 * many))
+	g.Expect(time.Since(began)).To(BeNumerically("<", 20*time.Second), "it takes a second, and with comparisons of each with each minutes")
+}
+
+// What Kyverno matches with wildcards; a version that stays and matches, too, goes on matching.
+func TestKindsWithWildcards(t *testing.T) {
+	place := strings.Replace(valid, "shape: apiVersion", "shape: groupVersionKind", 1)
+	places, err := Load(fstest.MapFS{"ours.yaml": {Data: []byte(place)}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for kind, want := range map[string]Effect{
+		"example.com/v1alpha1/Widget": BreaksAtUse, "example.com/v1alpha*/Widget": BreaksAtUse, "example.com/v1alpha1/Wid*": BreaksAtUse, "example.com/v1alpha?/W?dget": BreaksAtUse,
+		"*.com/v1alpha1/Widget": BreaksAtUse, "v1alpha1/Wid*": BreaksAtUse, "example.com/v1alpha1/*": BreaksAtUse, "example.com/v1*/Widget": Cosmetic,
+		"example.com/v1/Widget": "", "example.com/v1alpha1/Gad*": "", "*.org/v1alpha1/Widget": "", "example.com/*/Widget": "", "Widget": "", "v1alpha1/*": "",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			found := NewWalker(places, []Target{targets[""]}).Walk(ours, Content{"spec": map[string]any{"ref": kind}}, Whole)
+			if found = slices.DeleteFunc(found, func(r Reference) bool { return r.State != Found }); want == "" {
+				g.Expect(found).To(BeEmpty())
+				return
+			}
+			g.Expect(found).To(ConsistOf(HaveField("Effect", want)))
+		})
+	}
 }
