@@ -140,8 +140,7 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 		if !g.Matters() {
 			continue
 		}
-		unknown = append(unknown, v1alpha1.Blocker{Kind: g.Place, Action: "look at the objects, or delete those that nobody needs",
-			Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), example(g))})
+		unknown = append(unknown, undecoded(g))
 	}
 	if unread := report.Unread(); len(unread) > 0 {
 		unknown = append(unknown, v1alpha1.Blocker{Kind: v1alpha1.ReasonReferencesUnknown,
@@ -149,6 +148,12 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 			Action:  "grant list and get on them with what `moult rbac --references` prints, or leave them out with the controller's flag --references-except"})
 	}
 	return unknown
+}
+
+// undecoded are fields that may name the versions.
+func undecoded(g survivors.Group) v1alpha1.Blocker {
+	return v1alpha1.Blocker{Kind: g.Place, Action: "look at the objects, or delete those that nobody needs",
+		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), example(g))}
 }
 
 // clearsByItself tells whether a place stops naming the versions without a commit.
@@ -210,10 +215,18 @@ func (s Situation) warnOfReferences(v Verdict) []v1alpha1.Blocker {
 // surprises are the places that matter and hold nothing back, the worst first, and
 // what was not looked at.
 func (s Situation) surprises(v Verdict) (warnings []v1alpha1.Blocker) {
-	for _, g := range s.References.Report.Found {
+	surprises := func(g survivors.Group) bool {
 		held := slices.ContainsFunc(v.Blockers, func(b v1alpha1.Blocker) bool { return b.Kind == g.Place })
-		if !held && (g.Effect == survivors.LosesData || g.Effect == survivors.StopsSilently) {
+		return !held && (g.Effect == survivors.LosesData || g.Effect == survivors.StopsSilently)
+	}
+	for _, g := range s.References.Report.Found {
+		if surprises(g) {
 			warnings = append(warnings, s.named(g))
+		}
+	}
+	for _, g := range s.References.Report.Unknown {
+		if surprises(g) {
+			warnings = append(warnings, undecoded(g))
 		}
 	}
 	not := slices.Concat(s.References.Report.Unread(), s.References.Report.LeftOut())

@@ -66,6 +66,11 @@ func damaged(r *survivors.Report) {
 	r.Unknown = append(r.Unknown, g)
 }
 
+func damagedSnapshot(r *survivors.Report) {
+	damaged(r)
+	r.Unknown[0].Effect = survivors.LosesData
+}
+
 // looks makes Moult look, and have found.
 func looks(r *References) func(*Situation) {
 	return func(s *Situation) { s.Looks, s.References = true, r }
@@ -121,6 +126,8 @@ func TestWhatElseNamesTheVersions(t *testing.T) {
 		"a resource that was left out on purpose is told": {s: with(both, looks(looked(now, leftOut))), state: Ready, reason: v1alpha1.ReasonSafeToRemove, warnings: []string{"ReferencesUnknown"}},
 		"a copy that cannot be read": {s: with(both, looks(looked(now, damaged))), state: Progressing, reason: v1alpha1.ReasonReferencesUnknown,
 			kinds: []string{"kubevirt-snapshot-revisions"}, lookFrom: now.Add(lookEvery)},
+		"nothing is asked about: what may lose data and cannot be read": {s: with(looks(looked(now, damagedSnapshot))), state: Ready, reason: v1alpha1.ReasonSafeToRemove,
+			warnings: []string{"kubevirt-snapshot-revisions"}},
 		"a copy that cannot be read is no reference": {s: with(requires(v1alpha1.NoReferences), looks(looked(now, damaged))), state: Ready, reason: v1alpha1.ReasonSafeToRemove},
 		"a look that failed": {s: with(both, looks(&References{At: now, Failure: "the API server does not answer"})), state: Progressing, reason: v1alpha1.ReasonReferencesUnknown,
 			says: "the API server does not answer", kinds: []string{"ReferencesUnknown"}, lookFrom: now.Add(lookEvery)},
