@@ -100,6 +100,9 @@ type scan struct {
 	survey *survivors.Survey
 }
 
+// refinds is how often discovery is asked where a list is not there: for four seconds, in which it forgets what has gone.
+const refinds = 4
+
 // look reads all objects of a resource. A list that is not there tells no more than that this version of it is not: discovery
 // tells whether there is another.
 func (s *scan) look(ctx context.Context, r listed) {
@@ -111,7 +114,7 @@ func (s *scan) look(ctx context.Context, r listed) {
 			read = o.readWhole
 		}
 		err := read(ctx)
-		if gone(err) && try < tries {
+		if gone(err) && try < refinds {
 			now, there, failure := s.find(r.GroupResource)
 			if failure == nil && !there {
 				s.survey.Looked(r.Resource, o.n, o.batch)

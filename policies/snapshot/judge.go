@@ -39,6 +39,18 @@ type Terms struct {
 	QuietPeriod time.Duration
 }
 
+// remember is what is left of a proof when the VersionRemoval that has it asks for more: what names the versions is looked for
+// anew then.
+func (t *Terms) remember(gate *Removal, proof *v1alpha1.ProofStatus) *v1alpha1.ProofStatus {
+	isNew := func(r v1alpha1.Requirement) bool { return !slices.Contains(gate.Spec.Require, r) }
+	if proof == nil || !slices.ContainsFunc(t.Require, isNew) {
+		return proof
+	}
+	left := *proof
+	left.ReferencesAt = nil
+	return &left
+}
+
 // Answer is what the removal would mean in the cluster.
 type Answer struct {
 	// Verdict is what the gate would say. If the answer is not Known, it is at most what is missing; never Ready.
@@ -177,6 +189,7 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 	}
 	if ask.Terms != nil {
 		situation.Removal.Require, situation.Removal.QuietPeriod = ask.Terms.Require, metav1.Duration{Duration: ask.Terms.QuietPeriod}
+		situation.Remembered = ask.Terms.remember(gate, situation.Remembered)
 	}
 	if crd == nil {
 		return situation

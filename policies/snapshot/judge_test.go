@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/removal/verdict"
@@ -106,6 +107,8 @@ func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
 		"the condition is another Moult's":        {with(crd(func(c *CRD) { c.Conditions[1].Ours = false })), ask, "it is not proved"},
 		"the snapshot is of other CRDs":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{"gadgets.example.com"} }), ask, "taken of other CRDs (gadgets.example.com)"},
 		"the pull request asks for no references": {with(open()), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences}}}, "take it with --references"},
+		"the pull request asks for no stashes, too": {with(open(requires(0, v1alpha1.NoReferences), func(r *Removal) { r.Proof.ReferencesAt = new(metav1.NewTime(now)) })),
+			Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes}}}, "take it with --references"},
 		"CRDs could not be listed":                {with(unread(CRDs, "", "it takes list on customresourcedefinitions")), ask, "it takes list on customresourcedefinitions"},
 		"the CRD could not be read":               {with(unread(OneCRD, widgets, "it takes get")), ask, "whether the cluster has widgets.example.com is not known: it takes get"},
 		"the snapshot is of another label's CRDs": {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, LabelKey: "example.com/migrate"}, "take one with --label-key example.com/migrate"},
