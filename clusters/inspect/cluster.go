@@ -82,10 +82,11 @@ func each[P page, T runtime.Object](ctx context.Context, c *Cluster, query metav
 }
 
 // pages lists all that a query asks for, a page of so many at a time. A list that has expired goes on from the token in the error:
-// what was written since then is seen as it is now, or was seen. Without a token it starts anew, after restart.
+// what was written since then is seen as it is now, or was seen. Without a token it starts anew, after restart. A page that is too
+// large is asked for as smaller ones, which grow again behind the large objects.
 func (c *Cluster) pages(ctx context.Context, query metav1.ListOptions, restart func(), list func(context.Context, metav1.ListOptions) (next string, err error)) error {
 	opts := query
-	for renewals, restarts := 0, 0; ; {
+	for renewals, restarts, small := 0, 0, 0; ; {
 		var next string
 		err := c.patiently(ctx, func(ctx context.Context) (err error) {
 			next, err = list(ctx, opts)
@@ -99,14 +100,20 @@ func (c *Cluster) pages(ctx context.Context, query metav1.ListOptions, restart f
 				restart()
 			}
 		case errors.Is(err, rewrite.ErrPageTooLarge):
-			opts.Limit = max(1, opts.Limit/4)
+			opts.Limit, small = max(1, opts.Limit/4), 0
 		case err != nil || next == "":
 			return err
 		default:
 			opts.Continue, renewals = next, 0
+			if small++; small == smallPages {
+				opts.Limit, small = min(2*opts.Limit, query.Limit), 0
+			}
 		}
 	}
 }
+
+// smallPages is how many pages come before larger ones are tried: if all objects are large, one of so many requests is in vain.
+const smallPages = 8
 
 func continueToken(err error) string {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {

@@ -48,9 +48,9 @@ func (p Pages) EachObject(ctx context.Context, at schema.GroupVersionResource, t
 		p.Size = wholePerPage
 	}
 	r := listed{Resource: survivors.Resource{GroupResource: at.GroupResource()}, at: at}
-	n, list := int64(0), p.dynamic.Resource(at).List
+	n := int64(0)
 	err = p.pages(ctx, metav1.ListOptions{Limit: p.Size}, func() { n = 0 }, func(asked context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := list(asked, opts)
+		page, err := p.objects.WholePage(asked, at, opts, wholePageBytes)
 		if err != nil {
 			return "", err
 		}

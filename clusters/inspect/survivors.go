@@ -59,8 +59,12 @@ func (s SurvivorSearch) withDefaults() SurvivorSearch {
 	return s
 }
 
-// wholePerPage bounds memory where objects are read whole: each may be more than 1 MiB.
-const wholePerPage = 20
+const (
+	// wholePerPage and wholePageBytes bound memory where objects are read whole: each may be more than 1 MiB, and takes
+	// several times as much when it is decoded.
+	wholePerPage   = 20
+	wholePageBytes = 2 << 20
+)
 
 // Survivors looks through all objects of the cluster for versions that are to leave: one list for each resource, a page at a
 // time, and of most resources only the metadata. What may not be read, or cannot be, is told in the report; it is an error only

@@ -68,9 +68,8 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 
 // readWhole lists all objects as they are.
 func (o *objectScan) readWhole(ctx context.Context) error {
-	list := o.dynamic.Resource(o.at).List
 	return o.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, o.restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := list(ctx, opts)
+		page, err := o.objects.WholePage(ctx, o.at, opts, wholePageBytes)
 		if err != nil {
 			return "", err
 		}

@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -186,4 +188,57 @@ func TestEverythingIsReadWholeOnDemand(t *testing.T) {
 	}
 	w.Expect(possible(w.survive(cp.Config, SurvivorSearch{}))).To(BeEmpty())
 	w.Expect(possible(w.survive(cp.Config, SurvivorSearch{Everything: true}))).To(Equal([]string{"spec.color"}))
+}
+
+func TestPagesOfLargeObjectsAreSmallerAndGrowAgain(t *testing.T) {
+	w := newWorld(t)
+	w.install(w.widgets().Storage("v1"), 0)
+	owner := map[string]any{"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "name": "rose", "uid": "1"}
+	owned := builders.Each(func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(o.Object, []any{owner}, "metadata", "ownerReferences")
+	})
+	at := w.GR.WithVersion("v1")
+	w.Expect(builders.CreateObjects(t.Context(), cp.Config, at, "default", 6, owned, builders.Prefix("large"), builders.Payload(900<<10))).To(Succeed())
+	w.Expect(builders.CreateObjects(t.Context(), cp.Config, at, "default", 60, owned)).To(Succeed())
+	var mu sync.Mutex
+	var limits []string
+	most := int64(0)
+	cfg := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		answer, err := next.RoundTrip(req)
+		if err != nil || !w.isObjects(req) {
+			return answer, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		limits = append(limits, req.URL.Query().Get("limit"))
+		answer.Body = &measured{ReadCloser: answer.Body, done: func(n int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			most = max(most, n)
+		}}
+		return answer, nil
+	})
+	report := w.survive(cfg, SurvivorSearch{Everything: true})
+	w.Expect(w.owned(report)).To(BeEquivalentTo(66), "each is counted once")
+	one := slices.Repeat([]string{"1"}, smallPages)
+	w.Expect(limits).To(Equal(slices.Concat([]string{"20", "5"}, one, slices.Repeat([]string{"2"}, smallPages), slices.Repeat([]string{"4"}, smallPages), []string{"8", "8"})))
+	w.Expect(most).To(BeNumerically("<=", wholePageBytes+1))
+}
+
+// measured tells how much was read of a body.
+type measured struct {
+	io.ReadCloser
+	n    int64
+	done func(n int64)
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.n += int64(n)
+	return n, err
+}
+
+func (m *measured) Close() error {
+	m.done(m.n)
+	return m.ReadCloser.Close()
 }

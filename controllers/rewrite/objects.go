@@ -8,6 +8,7 @@ import (
 
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,6 +87,25 @@ func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key
 	return c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx).Raw()
 }
 
+// WholePage is one page of objects with all that they hold. It is ErrPageTooLarge
+// above so many bytes, unless it has a limit of 1: objects can be of any size, and
+// decoded they take several times as much.
+func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64) (*unstructured.UnstructuredList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := (&resource{client: c, gvr: gvr}).stream(ctx, "application/json", opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	raw, err := readBounded(body, opts.Limit, most)
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	return list, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, list)
+}
+
 type resource struct {
 	client      *Client
 	gvr         schema.GroupVersionResource
@@ -101,10 +121,7 @@ var parameters = func() runtime.ParameterCodec {
 func (r *resource) List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body, err := r.client.rest.Get().AbsPath(r.path(types.NamespacedName{})...).
-		SetHeader("Accept", acceptList).
-		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
-		MaxRetries(0).Stream(ctx)
+	body, err := r.stream(ctx, acceptList, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -112,20 +129,34 @@ func (r *resource) List(ctx context.Context, opts metav1.ListOptions) (*metav1.P
 	return readPage(body, opts.Limit)
 }
 
-// readPage reads a page unless it is too large, which one object never is.
+// stream asks for a page.
+func (r *resource) stream(ctx context.Context, accept string, opts metav1.ListOptions) (io.ReadCloser, error) {
+	return r.client.rest.Get().AbsPath(r.path(types.NamespacedName{})...).
+		SetHeader("Accept", accept).
+		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
+		MaxRetries(0).Stream(ctx)
+}
+
+// readPage reads a page of metadata unless it is too large.
 func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, error) {
-	if limit != 1 {
-		body = io.LimitReader(body, maxPageBytes+1)
-	}
-	raw, err := io.ReadAll(body)
-	switch {
-	case err != nil:
+	raw, err := readBounded(body, limit, maxPageBytes)
+	if err != nil {
 		return nil, err
-	case limit != 1 && len(raw) > maxPageBytes:
-		return nil, ErrPageTooLarge
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	return list, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, list)
+}
+
+// readBounded reads a page unless it is too large, which one object never is.
+func readBounded(body io.Reader, limit, most int64) ([]byte, error) {
+	if limit != 1 {
+		body = io.LimitReader(body, most+1)
+	}
+	raw, err := io.ReadAll(body)
+	if err == nil && limit != 1 && int64(len(raw)) > most {
+		return nil, ErrPageTooLarge
+	}
+	return raw, err
 }
 
 func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {

@@ -16,8 +16,8 @@ const (
 	maxPageBytes = 2 * pageBytes
 )
 
-// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 6 MiB,
-// unless it has a limit of 1.
+// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 6 MiB of
+// metadata, or what WholePage is told, unless it has a limit of 1.
 var ErrPageTooLarge = errors.New("the page is too large")
 
 // pageSize is how many objects to ask for at a time, by the size of those that came:
