@@ -21,12 +21,16 @@ type seeing struct {
 	mu    sync.Mutex
 	looks [][]survivors.Target
 	err   error
+	takes func() // time, with the test's clock
 }
 
 func (s *seeing) Look(_ context.Context, targets []survivors.Target) (survivors.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks = append(s.looks, targets)
+	if s.takes != nil {
+		s.takes()
+	}
 	return survivors.Report{Targets: targets, Verdict: survivors.NoneFound}, s.err
 }
 
@@ -130,4 +134,20 @@ func TestALookIsMadeAnewForWhoAsksLater(t *testing.T) {
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	clock.Step(leastRest)
 	g.Eventually(s.count, "5s").Should(Equal(3), "the earlier looks were not about that version")
+}
+
+func TestNobodyLooksForFiveTimesAsLongAsALookTook(t *testing.T) {
+	g, s := NewWithT(t), &seeing{}
+	l, clock := looking(t, s)
+	s.takes = func() { clock.Step(20 * time.Second) }
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
+	g.Expect(s.count()).To(Equal(1))
+	for i := range 9 { // whoever asks meanwhile, and for whatever
+		l.want(named(i), widgetsCRD, []string{"v1beta1"}, clock.Now())
+		clock.Step(11 * time.Second)
+		g.Consistently(s.count, "50ms").Should(Equal(1))
+	}
+	clock.Step(time.Second)
+	g.Eventually(s.count, "5s").Should(Equal(2), "after a hundred seconds, once for all of them")
 }

@@ -39,3 +39,16 @@ func keepsToItsLanes(t *testing.T, controller *Controller, group string) {
 func isDiscovery(r Request, group string) bool {
 	return r.Method == http.MethodGet && strings.Count(strings.TrimPrefix(r.Path, "/apis/"+group), "/") < 2
 }
+
+// The lists of --references go there, too, also those of the groups in which the controller writes Events and its lease. The
+// lane is chosen before the role is looked at.
+func looksInItsLane(t *testing.T, moult *Installation) {
+	t.Helper()
+	g := NewWithT(t)
+	objects, ordinary := lane(t, "moult-objects"), lane(t, "workload-low")
+	for _, list := range []string{"/api/v1/configmaps", "/api/v1/pods", "/api/v1/events", "/apis/events.k8s.io/v1/events", "/apis/coordination.k8s.io/v1/leases", "/apis/apps/v1/controllerrevisions"} {
+		g.Expect(moult.asked(t, list+"?limit=500")).To(HaveField("Lane", objects), list)
+	}
+	own := "/apis/coordination.k8s.io/v1/namespaces/" + moult.Deployment.Namespace + "/leases/moult-controller"
+	g.Expect(moult.asked(t, own)).To(HaveField("Lane", ordinary))
+}

@@ -53,22 +53,27 @@ func lane(t *testing.T, name string) string {
 	return string(level.UID)
 }
 
-// inForce waits until the API server knows the roles and the lanes: it learns of them by watching.
-func (i *Installation) inForce(t *testing.T, objects, level string) {
+// asked is the answer to a request of the controller's ServiceAccount.
+func (i *Installation) asked(t *testing.T, path string) Request {
 	t.Helper()
 	g := NewWithT(t)
 	transport, err := rest.TransportFor(i.Config())
 	g.Expect(err).NotTo(HaveOccurred())
-	ask := func(path string) Request {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(cp.Config.Host, "/")+path, http.NoBody)
-		g.Expect(err).NotTo(HaveOccurred())
-		answer, err := transport.RoundTrip(request)
-		if err != nil {
-			return Request{}
-		}
-		defer answer.Body.Close()
-		return Request{Code: answer.StatusCode, Lane: answer.Header.Get("X-Kubernetes-Pf-Prioritylevel-Uid")}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(cp.Config.Host, "/")+path, http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return Request{}
 	}
+	defer answer.Body.Close()
+	return Request{Code: answer.StatusCode, Lane: answer.Header.Get("X-Kubernetes-Pf-Prioritylevel-Uid")}
+}
+
+// inForce waits until the API server knows the roles and the lanes: it learns of them by watching.
+func (i *Installation) inForce(t *testing.T, objects, level string) {
+	t.Helper()
+	g := NewWithT(t)
+	ask := func(path string) Request { return i.asked(t, path) }
 	g.Eventually(ask, running.Soon, "100ms").WithArguments(objects).Should(Equal(Request{Code: http.StatusOK, Lane: lane(t, level)}))
 	// There is no such lease, but somebody without the role would not be told.
 	lease := "/apis/coordination.k8s.io/v1/namespaces/" + i.Deployment.Namespace + "/leases/none"
