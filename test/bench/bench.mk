@@ -3,7 +3,7 @@
 # Included by the Makefile at the top.
 GO ?= go
 
-.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers test-bench
+.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers bench-survivors test-bench
 bench: bench-program kube-controller-manager ## measure Moult beside its peers (30 minutes; ARGS="--only moult,ceiling --rtt 0")
 	@exec ./bin/bench $(ARGS)
 
@@ -22,7 +22,10 @@ bench-gates: bench-program ## measure how long one VersionRemoval waits beside 3
 bench-managers: bench-program ## measure how fast objects with 1, 30 and 120 field managers are migrated
 	@exec ./bin/bench managers $(ARGS)
 
-test-bench: ## test what measures
+bench-survivors: bench-program ## measure a look at 100,000 objects for what still names a version (10 minutes; ARGS="--objects 5000 --rounds 1")
+	@exec ./bin/bench survivors $(ARGS)
+
+test-bench: control-plane ## test what measures
 	@$(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...
 
 .PHONY: bench-program

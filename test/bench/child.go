@@ -27,6 +27,10 @@ var children = map[string]func(ctx context.Context, t task, await func() error) 
 	"cluster-api":  runClusterAPI,
 	"list+put":     runListPut,
 	"list+get+put": runListGetPut,
+
+	"survivors":            runSurvey,
+	"survivors-everything": runEverything,
+	"survivors-at-once":    runAtOnce,
 }
 
 // runChild is `bench child NAME GROUP VERSION RESOURCE KIND [ARG…]`.

@@ -7,6 +7,7 @@
 //	go run . restart                          # what a crash and a second pass cost
 //	go run . gates                            # how long one VersionRemoval waits beside thousands of another namespace
 //	go run . managers                         # how fast objects with many field managers are migrated
+//	go run . survivors                        # what it costs to look for what still names a version
 //
 // A file per contender (moult.go, clusterapi.go, …) tells how it is started and told to begin; lap.go is one run of one
 // of them, and report.go what is made of all runs. What was rewritten and when is judged by a watch of etcd (witness.go),
@@ -29,6 +30,7 @@ import (
 
 var modes = map[string]func(context.Context, *options) error{
 	"table": runTable, "lag": runLag, "memory": runMemory, "restart": runRestart, "gates": runGates, "managers": runManagers,
+	"survivors": runSurvivors,
 }
 
 func main() {

@@ -38,6 +38,8 @@ type options struct {
 	KillAt      float64       `json:",omitempty"`
 	Gates       int           `json:",omitempty"`
 	Managers    []int         `json:",omitempty"`
+	Resources   int           `json:",omitempty"`
+	Large       int           `json:",omitempty"` // bytes
 }
 
 // short is what `make bench-short` runs: the whole table, smaller.
@@ -74,6 +76,8 @@ func parse(mode string, args []string) (*options, error) {
 		bindGates(fs, o)
 	case "managers":
 		bindManagers(fs, o)
+	case "survivors":
+		bindSurvivors(fs, o)
 	}
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -127,12 +131,24 @@ func bindManagers(fs *pflag.FlagSet, o *options) {
 	fs.DurationVar(&o.Settle, "settle", time.Second, "Settle time of moult-controller.")
 }
 
+func bindSurvivors(fs *pflag.FlagSet, o *options) {
+	fs.StringSliceVar(&o.Only, "only", wayNames(), "Ways to look.")
+	fs.IntVar(&o.Objects, "objects", 100000, "Objects to look through.")
+	fs.IntVar(&o.Resources, "resources", 60, "CRDs that have most of them.")
+	fs.IntVar(&o.Large, "large", 512<<10, "Bytes of 40 large objects that are read whole.")
+	fs.IntVar(&o.Rounds, "rounds", 3, "Rounds, each in another order.")
+	o.Settle = time.Second // nothing is migrated
+}
+
 func (o *options) validate(fs *pflag.FlagSet) error {
 	if fs.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; everything is set by flags, see --help", fs.Arg(0))
 	}
 	if o.Settle <= 0 || o.Size <= plain || o.Rounds < 0 || o.Objects < 0 {
 		return errors.New("--settle, --rounds and --objects must be more than 0, and --size more than 650")
+	}
+	if fs.Lookup("resources") != nil && (o.Resources <= composites+1 || o.Objects < 100) {
+		return fmt.Errorf("--resources must be more than %d, and --objects at least 100", composites+1)
 	}
 	return nil
 }
