@@ -28,8 +28,14 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 			return err
 		}
 		read, failed := render.Stream(file, bytes.NewReader(content))
-		if failed != nil {
-			unread.unseen(file, content, f.inTree(failed))
+		switch {
+		case failed != nil && !mayDeliver(content):
+			return nil
+		case failed != nil && bytes.Contains(content, []byte("{{")):
+			unread.hidden(file, content, "it is a template of what Flux or Argo CD applies")
+			return nil
+		case failed != nil:
+			unread.hidden(file, content, "it is about what Flux or Argo CD applies, and fails: "+failureOf(f.inTree(failed)))
 			return nil
 		}
 		found.Objects = append(found.Objects, placed(read, f.inRepository)...)
@@ -46,6 +52,18 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 
 // ofTools finds what may be an object of Flux or Argo CD, in YAML, JSON or a template of either.
 var ofTools = regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
+
+// mayDeliver tells whether what cannot be read may make Flux or Argo CD apply something. Argo's projects have many kinds that
+// do not, such as Rollouts and Workflows.
+func mayDeliver(content []byte) bool {
+	return ofFlux.Match(content) || ofArgoCD.Match(content) || declares.Match(content)
+}
+
+var (
+	ofFlux = regexp.MustCompile(`fluxcd\.(io|controlplane\.io)/`)
+	// ofArgoCD finds the kinds of Argo CD, and what may become one: a kind that a template fills in.
+	ofArgoCD = regexp.MustCompile(`kind["']?\s*:\s*(&\S+\s+)?["']?(Application|\w*List\b|\w*[^\s\w"',}])`)
+)
 
 // isManifest tells by its name whether a file may hold manifests, or be a template of some.
 func isManifest(name string) bool {
