@@ -112,7 +112,7 @@ func within(versions, others []string) bool {
 
 // Start looks when it is time to, until ctx ends.
 func (l *looks) Start(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil { // a look that was cut off stays due
 		var timer <-chan time.Time
 		if due, some := l.due(); some {
 			wait := due.Sub(l.clock.Now())
@@ -126,9 +126,9 @@ func (l *looks) Start(ctx context.Context) error {
 		case <-timer:
 		case <-l.asked:
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	return nil
 }
 
 // due is when the next look is to begin, if anybody wants one.

@@ -151,3 +151,22 @@ func TestNobodyLooksForFiveTimesAsLongAsALookTook(t *testing.T) {
 	clock.Step(time.Second)
 	g.Eventually(s.count, "5s").Should(Equal(2), "after a hundred seconds, once for all of them")
 }
+
+// A process that is told to end while it looks would else never end.
+func TestALookThatIsCutOffIsNotBegunAgain(t *testing.T) {
+	g, ended := NewWithT(t), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	l := newLooks(cutOff{stop}, time.Minute, clock)
+	l.want(named(0), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	go func() { defer close(ended); _ = l.Start(ctx) }()
+	g.Eventually(ended, "5s").Should(BeClosed())
+}
+
+// cutOff is a cluster in which a look ends with the process.
+type cutOff struct{ stop func() }
+
+func (c cutOff) Look(ctx context.Context, _ []survivors.Target) (survivors.Report, error) {
+	c.stop()
+	return survivors.Report{}, ctx.Err()
+}
