@@ -140,7 +140,7 @@ func openGate(ctx context.Context, mgr manager.Manager, opts removal.Options) er
 		if _, err := mgr.GetRESTMapper().RESTMapping(kind, v1alpha1.GroupVersion.Version); err == nil {
 			break
 		} else if !told {
-			ctrl.Log.Info("VersionRemovals are not answered until their CRD is installed (clusters/base/crds) (clusters/base/crds)", "reason", err.Error())
+			ctrl.Log.Info("VersionRemovals are not answered until their CRD is installed (clusters/base/crds)", "reason", err.Error())
 		}
 		select {
 		case <-time.After(gatePoll):

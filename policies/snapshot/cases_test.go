@@ -136,3 +136,9 @@ func named(place string, effect survivors.Effect) func(*Snapshot) {
 		c.References = &survivors.Report{Found: []survivors.Group{{Place: place, Effect: effect, Clears: survivors.ByCommit, Title: "rules", CRD: widgets, Version: "v1alpha1", Count: 1}}}
 	})
 }
+
+// ownedAt is an owner reference.
+func ownedAt(s *Snapshot) {
+	named("owner-references", survivors.LosesData)(s)
+	s.CRDs[0].References.Found[0].Clears = survivors.ByMoult
+}

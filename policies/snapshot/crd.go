@@ -21,6 +21,8 @@ type CRD struct {
 	// OptedIn: it carries the opt-in label; Paused: a person has paused its migration.
 	OptedIn bool `json:"optedIn,omitempty"`
 	Paused  bool `json:"paused,omitempty"`
+	// RepairsOwners: Moult may move owner references to its objects.
+	RepairsOwners bool `json:"repairsOwners,omitempty"`
 
 	Versions []Version `json:"versions"`
 	// StoredVersions are those of the status.

@@ -22,6 +22,7 @@ func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CR
 		Deleting:       crd.DeletionTimestamp != nil,
 		OptedIn:        crds.OptedIn(crd, s.LabelKey),
 		Paused:         crds.Paused(crd),
+		RepairsOwners:  crds.RepairsOwners(crd),
 		StoredVersions: slices.Clone(crd.Status.StoredVersions),
 	}
 	if crd.Spec.Conversion != nil {
