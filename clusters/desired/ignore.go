@@ -3,6 +3,7 @@ package desired
 import (
 	"cmp"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,8 +61,18 @@ func (f *follower) ignoredBy(source *delivery.Object) func(path string, isDir bo
 	matcher := gitignore.NewMatcher(patterns)
 	return func(path string, isDir bool) bool {
 		short, err := filepath.Rel(f.tree.Root, path)
-		return err == nil && filepath.IsLocal(short) && short != "." && matcher.Match(strings.Split(short, string(filepath.Separator)), isDir)
+		if err != nil || !filepath.IsLocal(short) || short == "." {
+			return false
+		}
+		return matcher.Match(strings.Split(short, string(filepath.Separator)), isDir) || isLink(path)
 	}
+}
+
+// isLink tells whether a path below the root is a symbolic link: source-controller puts files and folders into an artifact, and
+// nothing else (Storage.Archive of fluxcd/pkg/artifact).
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // sourceIgnores are the patterns of all .sourceignore files; those of a folder come after those of the folders around it.

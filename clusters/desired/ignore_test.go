@@ -1,9 +1,13 @@
 package desired_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/clusters/desired"
 )
 
 // source-controller leaves files out, and what is built of the rest is what Flux applies.
@@ -39,6 +43,42 @@ func TestWhatFluxIgnoresIsNotApplied(t *testing.T) {
 			g.Expect(unit).NotTo(BeNil())
 			if c.err != "" {
 				g.Expect(unit.Err).To(MatchError(ContainSubstring(c.err)), "Flux fails, too")
+				return
+			}
+			g.Expect(unit.Err).NotTo(HaveOccurred())
+			g.Expect(brought(cluster)).To(Equal(c.want))
+		})
+	}
+}
+
+// source-controller puts no link into an artifact, whatever it leads to: what becomes one is gone.
+func TestFluxHandsOnNoLinks(t *testing.T) {
+	for name, c := range map[string]struct {
+		files files
+		link  string
+		to    string
+		want  string
+		err   string
+	}{
+		"a file in a folder without a kustomization": {files{}, "apps/l.yaml", "../elsewhere/l.yaml", "x", ""},
+		"a file that a kustomization names":          {files{"apps/kustomization.yaml": "resources: [x.yaml, l.yaml]\n"}, "apps/l.yaml", "../elsewhere/l.yaml", "", "l.yaml"},
+		"a folder that a kustomization names":        {files{"apps/kustomization.yaml": "resources: [x.yaml, l]\n"}, "apps/l", "../elsewhere", "", "l"},
+		"a folder":                                   {files{}, "apps/l", "../elsewhere", "x", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			tree := opened(t, with(files{
+				"entry/a.yaml":     flux("a", "path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}"),
+				"apps/x.yaml":      crd("x"),
+				"elsewhere/l.yaml": crd("l"),
+			}, c.files))
+			g.Expect(os.Symlink(c.to, filepath.Join(tree.Root, c.link))).To(Succeed())
+			cluster, err := desired.Follow(t.Context(), tree, "entry")
+			g.Expect(err).NotTo(HaveOccurred())
+			unit := cluster.Unit("flux-system/a")
+			g.Expect(unit).NotTo(BeNil())
+			if c.err != "" {
+				g.Expect(unit.Err).To(MatchError(ContainSubstring(c.err)))
 				return
 			}
 			g.Expect(unit.Err).NotTo(HaveOccurred())
