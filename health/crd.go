@@ -10,7 +10,7 @@ import "github.com/moult-dev/moult/api/v1alpha1"
 //
 //  1. StorageMigrated is missing or about another generation: Progressing
 //  2. it is True: Healthy
-//  3. it names something that only a commit can change: Degraded
+//  3. it names something that waits for a commit or a person: Degraded
 //  4. anything else: Progressing
 func CRD(obj map[string]any) Verdict {
 	object := content(obj)
@@ -29,6 +29,8 @@ func CRD(obj map[string]any) Verdict {
 		return healthy(or(message, "all objects are stored at the storage version"))
 	case migrated.text("reason") == v1alpha1.ReasonStorageVersionNotServed:
 		return degraded(or(message, "the storage version is not served"))
+	case migrated.text("reason") == v1alpha1.ReasonFieldsWouldBeLost:
+		return degraded(or(message, "objects would lose fields"))
 	default:
 		return progressing(or(message, "not all objects are proved to be stored at the storage version"))
 	}

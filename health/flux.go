@@ -29,7 +29,8 @@ var FluxCRDExpressions = Expressions{
   c.type == 'Established' && c.status != 'True' && ` + because("InvalidCABundle") + `
 )) ||
 ` + isEstablished + " &&\n" + isOptedIn + " &&\n" + conditions + `.exists(c, ` + readable + ` && ` + isCurrent + ` &&
-  c.status != 'True' && ` + because(v1alpha1.ReasonStorageVersionNotServed) + `
+  c.status != 'True' && (` + because(v1alpha1.ReasonStorageVersionNotServed) + ` ||
+    ` + because(v1alpha1.ReasonFieldsWouldBeLost) + `)
 )`,
 	Current: isEstablished + " &&\n(!(" + isOptedIn + ") ||\n" + conditions + `.exists(c, ` + readable + ` && ` + isCurrent + ` &&
   c.status == 'True'

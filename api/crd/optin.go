@@ -29,3 +29,8 @@ func Paused(object metav1.Object) bool {
 func RepairsOwners(crd metav1.Object) bool {
 	return crd.GetAnnotations()[v1alpha1.RepairOwnersAnnotation] == v1alpha1.RepairOwnersAnnotationValue
 }
+
+// MigratesStashes tells whether a CRD lets Moult move stashed copies of its objects. It has to be opted in, too.
+func MigratesStashes(crd metav1.Object) bool {
+	return crd.GetAnnotations()[v1alpha1.MigrateStashesAnnotation] == v1alpha1.MigrateStashesAnnotationValue
+}

@@ -86,3 +86,8 @@ func Version(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiext
 	}
 	return nil
 }
+
+// HasWebhook tells whether a webhook converts between the versions.
+func HasWebhook(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}

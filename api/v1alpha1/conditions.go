@@ -49,6 +49,12 @@ const (
 	// names them; they are tried again with growing pauses.
 	ReasonObjectsFailed = "ObjectsFailed"
 
+	// ReasonFieldsWouldBeLost: objects have fields that the storage version does not
+	// have and no webhook converts, or a version that may have some is not served, so
+	// nothing is rewritten. The message names the fields; AllowFieldLossAnnotation on
+	// the CRD lets them go.
+	ReasonFieldsWouldBeLost = "FieldsWouldBeLost"
+
 	// ReasonConversionUnavailable: the CRD's conversion webhook does not
 	// answer, so objects stored at another version cannot even be read.
 	ReasonConversionUnavailable = "ConversionUnavailable"
@@ -92,6 +98,10 @@ const (
 	// condition back.
 	EventOptInRemoved = "OptInRemoved"
 
+	// EventFieldsDropped: objects lose fields that the storage version does not have,
+	// because AllowFieldLossAnnotation names them, or because they are in status.
+	EventFieldsDropped = "FieldsDropped"
+
 	// EventStatusRefused: a write of the condition was refused, by RBAC or by
 	// an admission policy or webhook, so that the condition cannot say so.
 	EventStatusRefused = "StatusRefused"
@@ -111,4 +121,28 @@ const (
 	// EventOwnerReferencesReturned: references that had been moved named another
 	// version again, and who writes them.
 	EventOwnerReferencesReturned = "OwnerReferencesReturned"
+
+	// EventStashesMoved: stashed copies of objects of the CRD were moved to a version
+	// that stays.
+	EventStashesMoved = "StashesMoved"
+
+	// EventStashesLeft: stashed copies are left at a version that is to go, or is gone.
+	// They are tried again.
+	EventStashesLeft = "StashesLeft"
+
+	// EventStashesUnknown: not everything that may hold or name a stashed copy could be
+	// looked at, so it is not known whether any are left.
+	EventStashesUnknown = "StashesUnknown"
+
+	// EventStashesReturned: objects that had been replaced were named again after they
+	// were deleted, and were created again.
+	EventStashesReturned = "StashesReturned"
+
+	// EventStashReplaced, on an object: it has taken the place of another one, which
+	// was deleted.
+	EventStashReplaced = "StashReplaced"
+
+	// EventStashRestored, on an object: it had been deleted, was named again, and was
+	// created again.
+	EventStashRestored = "StashRestored"
 )

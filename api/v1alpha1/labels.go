@@ -27,6 +27,13 @@ const (
 	// without a manager losing ownership, Moult then moves them all the same.
 	AllowOwnershipLossAnnotation = "moult.dev/allow-ownership-loss"
 
+	// AllowFieldLossAnnotation on a CustomResourceDefinition names fields that the
+	// storage version does not have, with commas between them, for example
+	// "spec.clientId,spec.hosts[*].old". Objects that have one of them are then
+	// rewritten all the same, and lose it. [*] is any item of a list, * any key of a
+	// map.
+	AllowFieldLossAnnotation = "moult.dev/allow-field-loss"
+
 	// RepairOwnersAnnotation on a CustomResourceDefinition that is opted in, with the
 	// value "true", lets Moult write to other objects: owner references to the CRD's
 	// objects, wherever they are, are moved to the storage version from versions that
@@ -35,6 +42,21 @@ const (
 
 	// RepairOwnersAnnotationValue is the only value of RepairOwnersAnnotation that does.
 	RepairOwnersAnnotationValue = "true"
+
+	// MigrateStashesAnnotation on a CustomResourceDefinition that is opted in, with the
+	// value "true", lets Moult move stashed copies of the CRD's objects, which lie in
+	// other objects, from versions that are to go, or are gone: Moult makes a successor
+	// of each such object, changes what names it, and then deletes it.
+	MigrateStashesAnnotation = "moult.dev/migrate-stashes"
+
+	// MigrateStashesAnnotationValue is the only value of MigrateStashesAnnotation that
+	// does.
+	MigrateStashesAnnotationValue = "true"
+
+	// ReplacedAnnotationPrefix begins the annotations of an object that has taken the
+	// place of others. Each holds one of those as it was, as JSON, compressed by gzip,
+	// in base64.
+	ReplacedAnnotationPrefix = "replaced.moult.dev/"
 
 	// FieldManager is the name under which Moult writes to the API server. It
 	// appears in metadata.managedFields of everything Moult owns a field of.

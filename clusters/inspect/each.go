@@ -9,18 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// EachObject hands over the objects of a CRD as they are read at a version, a page at a time. A list that starts anew hands over
-// the first ones again, after restart.
-func (c *Cluster) EachObject(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string, restart func(), take func(map[string]any)) error {
-	list := c.dynamic.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}).List
-	err := c.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
-		page, err := list(ctx, opts)
+// EachPage hands over the objects of a CRD as they are read at a version, whole and a page at a time, so that memory grows neither
+// with their number nor with their size. A list that starts anew hands over the first ones again, after restart. Tell hears how
+// far it is, if the list has more than a page.
+func (c *Cluster) EachPage(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string, restart func(), tell func(Progress), take func([]map[string]any)) error {
+	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}
+	done := int64(0)
+	err := c.pages(ctx, metav1.ListOptions{Limit: wholePerPage}, func() { done = 0; restart() }, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
+		page, err := c.objects.WholePage(ctx, resource, opts, wholePageBytes)
 		if err != nil {
 			return "", err
 		}
+		objects := make([]map[string]any, len(page.Items))
 		for i := range page.Items {
-			take(page.Items[i].Object)
+			objects[i] = page.Items[i].Object
 		}
+		if done += int64(len(objects)); done > wholePerPage || page.GetContinue() != "" {
+			total := done
+			if rest := page.GetRemainingItemCount(); rest != nil {
+				total += *rest
+			}
+			tell(Progress{CRD: crd.Name, Done: done, Total: total})
+		}
+		take(objects)
 		return page.GetContinue(), nil
 	})
 	if err != nil && ctx.Err() == nil {

@@ -3,6 +3,11 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -71,7 +76,7 @@ const (
 // if the API server does not tell which resources there are.
 func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivors.Report, error) {
 	walker := survivors.NewWalker(search.Places, search.Targets)
-	s := &scan{Cluster: c, SurvivorSearch: search.withDefaults(), walker: walker, survey: survivors.NewSurvey(walker, search.Most)}
+	s := &scan{Cluster: c, SurvivorSearch: search.withDefaults(), walker: walker, survey: survivors.NewSurvey(walker, search.Most), hiding: newHiding()}
 	if len(walker.Places()) == 0 {
 		return s.survey.Report(), nil
 	}
@@ -92,6 +97,7 @@ func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivo
 			return survivors.Report{}, ctx.Err()
 		}
 	}
+	s.tellHidden(resources)
 	return s.survey.Report(), nil
 }
 
@@ -102,6 +108,17 @@ type scan struct {
 
 	walker *survivors.Walker
 	survey *survivors.Survey
+	hiding
+}
+
+// tellHidden tells of objects that no list has shown, though each has ended well.
+func (s *scan) tellHidden(resources []listed) {
+	hidden := s.hidden(resources)
+	for _, of := range slices.SortedFunc(maps.Keys(hidden), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
+		if _, leftOut := s.LeaveOut[of.String()]; !leftOut {
+			s.survey.NotLooked(survivors.Resource{GroupResource: of}, hidden[of], s.survey.NewBatch())
+		}
+	}
 }
 
 // refinds is how often discovery is asked where a list is not there: for four seconds, in which it forgets what has gone.

@@ -83,6 +83,7 @@ func (o *objectScan) readWhole(ctx context.Context) error {
 
 func (o *objectScan) walk(content survivors.Content, need survivors.Need) {
 	o.n++
+	o.notice(o.GroupResource, content)
 	o.survey.Add(o.batch, o.walker.Walk(o.Resource, content, need))
 }
 

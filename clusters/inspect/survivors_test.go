@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/policies/survivors"
@@ -241,4 +242,28 @@ func (m *measured) Read(p []byte) (int, error) {
 func (m *measured) Close() error {
 	m.done(m.n)
 	return m.ReadCloser.Close()
+}
+
+// What is stored under a CRD is not to be seen while an aggregated API server answers for it, which says that there is nothing.
+func TestObjectsThatAnAggregatedServerHidesAreUnknown(t *testing.T) {
+	w := newWorld(t)
+	other := schema.GroupResource{Group: "hidden." + w.GR.Group, Resource: "gadgets"}
+	w.install(w.widgets().Storage("v1"), 0)
+	owner := map[string]any{"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "name": "rose", "uid": "1"}
+	running.Install(t, cp, builders.CRD(other.Group, other.Resource).Versions("v1alpha1").Build()).Create(3, builders.Each(func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(o.Object, []any{owner}, "metadata", "ownerReferences")
+	}))
+	w.Expect(w.owned(w.survive(cp.Config, SurvivorSearch{}))).To(BeEquivalentTo(3))
+
+	server := running.Aggregated(t, cp, other.WithVersion("v1alpha1"), "Gadget")
+	server.HandOver()
+	defer server.TakeBack()
+	report := w.survive(cp.Config, SurvivorSearch{})
+	w.Expect(w.owned(report)).To(BeZero())
+	w.Expect(report.NotLooked).To(ContainElement(And(HaveField("Resource", other.String()), HaveField("LeftOut", false), HaveField("Why",
+		"APIService "+server.APIService()+" hands the requests for it on to the aggregated API server behind Service "+server.Service()+", so what is stored under the CRD cannot be seen"))))
+	of := report.Of(w.GR.String(), w.GR.Group, []string{"v1alpha1"})
+	w.Expect(of.Verdict).To(Equal(survivors.NotKnown))
+	w.Expect(of.Places).To(ContainElement(And(HaveField("Place", "owner-references"), HaveField("Outcome", survivors.InPart), HaveField("Failed", true))))
+	w.Expect(of.Unread()).To(ContainElement(other.String()))
 }

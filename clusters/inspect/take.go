@@ -89,8 +89,12 @@ type Options struct {
 	MoultVersion string
 	// NoObjects leaves the objects out, and NoNames their names.
 	NoObjects, NoNames bool
+	// Fields reads all objects of a CRD to count which fields they have, where no webhook converts them.
+	Fields bool
 	// References looks through all objects of the cluster for what else names versions, and Secrets through Secrets, too.
 	References, Secrets bool
+	// Places are where to look for that. Default: those that Moult knows.
+	Places []survivors.Place
 	// PageSize is how many objects are listed at a time. Default: 500.
 	PageSize int64
 	// Tell is called after each page of objects. Default: nobody is told.
@@ -111,6 +115,9 @@ func (o Options) withDefaults() Options {
 	o.LabelKey = cmp.Or(o.LabelKey, v1alpha1.MigrateLabel)
 	o.FieldManager = cmp.Or(o.FieldManager, v1alpha1.FieldManagerOf(v1alpha1.FieldManager, o.LabelKey))
 	o.PageSize = cmp.Or(o.PageSize, defaultPageSize)
+	if o.Places == nil {
+		o.Places = survivors.Embedded()
+	}
 	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	if o.Tell == nil {
 		o.Tell = func(Progress) {}

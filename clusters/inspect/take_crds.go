@@ -30,6 +30,7 @@ func (t *taker) takeCRDs(ctx context.Context) error {
 	for i := range found {
 		if found[i].worthALook(t.Named) {
 			t.CRDs[i].Objects = t.takeObjects(ctx, found[i])
+			t.CRDs[i].Fields = t.takeFields(ctx, found[i])
 		}
 	}
 	return ctx.Err()
@@ -41,6 +42,7 @@ type seen struct {
 	group, plural string
 	readable      []string // versions
 	target        survivors.Target
+	whole         *apiextensionsv1.CustomResourceDefinition // with its schemas, if they are needed
 }
 
 // worthALook tells whether the objects have to be looked through. The single version of a CRD that nobody asks about is
@@ -50,8 +52,12 @@ func (s seen) worthALook(named []string) bool {
 }
 
 func (t *taker) see(crd *apiextensionsv1.CustomResourceDefinition) seen {
-	return seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: readable(crd),
+	found := seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: readable(crd),
 		target: survivors.TargetOf(crd, nil, nil)}
+	if t.opts.Fields {
+		found.whole = crd.DeepCopy()
+	}
+	return found
 }
 
 // listed reads all CRDs. What has been read before an error is kept, and the error noted.

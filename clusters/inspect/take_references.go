@@ -13,7 +13,7 @@ func (t *taker) takeReferences(ctx context.Context) {
 	if !t.opts.References || ctx.Err() != nil {
 		return
 	}
-	search := SurvivorSearch{Targets: t.targets, Places: survivors.Embedded(), Most: maxExamples, PageSize: t.opts.PageSize, Tell: t.opts.Tell, LeaveOut: map[string]string{}}
+	search := SurvivorSearch{Targets: t.targets, Places: t.opts.Places, Most: maxExamples, PageSize: t.opts.PageSize, Tell: t.opts.Tell, LeaveOut: map[string]string{}}
 	if !t.opts.Secrets {
 		search.LeaveOut[string(survivors.Secrets)] = "Secrets are read only with --secrets"
 	}

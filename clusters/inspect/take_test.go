@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -323,13 +325,18 @@ func TestASnapshotCountsWhatElseNamesAVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.referring(7)
+	own, err := survivors.Load(fstest.MapFS{"ours.yaml": {Data: []byte(`{name: ours, title: our owners, resources: [widgets.` + w.GR.Group + `],
+  fields: [{path: "metadata.ownerReferences[*]", shape: apiVersion}], effect: losesData, consequence: it is gone, clears: commit, mend: write it anew,
+  evidence: ["https://example.org/ours"], tried: not tried}`)}})
+	w.Expect(err).NotTo(HaveOccurred())
 	for name, c := range map[string]struct {
 		opts Options
 		want gomegatypes.GomegaMatcher
 	}{
-		"nobody asked": {Options{}, BeNil()},
-		"with names":   {Options{References: true}, HaveField("Found", ContainElement(And(HaveField("Place", "owner-references"), HaveField("Count", int64(7)), HaveField("References", HaveLen(5)))))},
-		"without":      {Options{References: true, NoNames: true}, HaveField("Found", ContainElement(And(HaveField("Count", int64(7)), HaveField("References", BeEmpty()))))},
+		"nobody asked":           {Options{}, BeNil()},
+		"with names":             {Options{References: true}, HaveField("Found", ContainElement(And(HaveField("Place", "owner-references"), HaveField("Count", int64(7)), HaveField("References", HaveLen(5)))))},
+		"at places of one's own": {Options{References: true, Places: own}, HaveField("Found", ConsistOf(And(HaveField("Place", "ours"), HaveField("Count", int64(7)))))},
+		"without":                {Options{References: true, NoNames: true}, HaveField("Found", ContainElement(And(HaveField("Count", int64(7)), HaveField("References", BeEmpty()))))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -102,7 +102,7 @@ func setup(mgr manager.Manager, f *flags) error {
 		return fmt.Errorf("setting up the migration controller: %w", err)
 	}
 	if err := setupRepair(mgr, f, store); err != nil {
-		return fmt.Errorf("setting up the repair of owner references: %w", err)
+		return fmt.Errorf("setting up the repair of owner references and stashed copies: %w", err)
 	}
 	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = store, f.migration.LabelKey, f.migration.Groups
 	var err error
@@ -119,7 +119,7 @@ func setup(mgr manager.Manager, f *flags) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return openGate(ctx, mgr, f.removal) }))
 }
 
-// setupRepair adds the reconciler of owner references, which does nothing for CRDs that do not ask for it.
+// setupRepair adds the reconcilers of owner references and stashed copies, which do nothing for CRDs that do not ask for it.
 func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) error {
 	cluster, err := inspect.Connect(mgr.GetConfig())
 	if err != nil {

@@ -52,7 +52,7 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 			return e.Manager != fieldManager && !labelorigin.Tells(e, labelKey)
 		})
-		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation)
+		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation)
 		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)
 		maps.Copy(crd.Annotations, ours)
 		for i, v := range crd.Spec.Versions {

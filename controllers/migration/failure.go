@@ -26,6 +26,9 @@ func failureOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, 
 	if stopped := (*rewrite.Stopped)(nil); errors.As(err, &stopped) {
 		return stoppedFailure(crd, stopped)
 	}
+	if err != nil { // whatever it is, nothing has been proved
+		return failure(v1alpha1.ReasonUnavailable, "the objects could not be looked through; trying again with growing pauses", ": %v", err)
+	}
 	if len(t.FailedObjects) == 0 {
 		return nil
 	}

@@ -19,7 +19,8 @@ type findings struct {
 	failedBy map[string]int64 // how many, by reason
 	writers  writers
 	losses   []plan.Loss
-	moved    rewrite.Moves // the last check's
+	dropped  []rewrite.FieldLoss // of the last walk that has rewritten any object
+	moved    rewrite.Moves       // the last check's
 }
 
 // after are the findings once another walk has ended.
@@ -27,8 +28,12 @@ func (f findings) after(outcome plan.Outcome, result rewrite.Result, moved rewri
 	if outcome.Mode != plan.Checking {
 		moved = f.moved
 	}
+	dropped := f.dropped
+	if outcome.Mode == plan.Rewriting || len(result.Fields) > 0 {
+		dropped = result.Fields
+	}
 	return findings{
-		moved:  moved,
+		moved: moved, dropped: dropped,
 		failed: failedObjectsOf(result), failedBy: result.FailedBy,
 		writers: f.writers.after(outcome, result), losses: lossesAfter(f.losses, lossesOf(result)),
 	}

@@ -10,15 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/follow"
 )
-
-// converts tells whether a CRD has a conversion webhook.
-func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	c := crd.Spec.Conversion
-	return c != nil && c.Strategy == apiextensionsv1.WebhookConverter
-}
 
 // follower finds what owned fields are at a CRD's storage version. It is nil where
 // they have the same path at the versions that entries are moved from. It reads the
@@ -29,7 +24,7 @@ func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, 
 		return nil, fmt.Errorf("reading the conversion of %s: %w", name, err)
 	}
 	var webhook follow.Converter
-	if converts(crd) {
+	if crds.HasWebhook(crd) {
 		webhook = follow.NewWebhook(crd)
 	} else if !regrouped(crd, storageVersion, from) {
 		return nil, nil

@@ -65,6 +65,12 @@ func TestAnotherOwnerOfTheLabelIsAnotherWarning(t *testing.T) {
 // notes are those of the warnings about the label, one for each time it was said.
 func notes(t *testing.T, w *running.Witness) func() ([]string, error) {
 	t.Helper()
+	return warnings(t, w, v1alpha1.EventOptInNotInGit)
+}
+
+// warnings are those about the CRD for a reason, one for each time it was said.
+func warnings(t *testing.T, w *running.Witness, reason string) func() ([]string, error) {
+	t.Helper()
 	client := kubernetes.NewForConfigOrDie(cp.Config).EventsV1().Events("default")
 	return func() ([]string, error) {
 		list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -73,7 +79,7 @@ func notes(t *testing.T, w *running.Witness) func() ([]string, error) {
 		}
 		said := []string{}
 		for _, e := range list.Items {
-			if e.Regarding.Name == w.GR.String() && e.Reason == v1alpha1.EventOptInNotInGit && e.Type == "Warning" {
+			if e.Regarding.Name == w.GR.String() && e.Reason == reason && e.Type == "Warning" {
 				said = append(said, e.Note)
 				for range repeats(e) {
 					said = append(said, e.Note)

@@ -16,6 +16,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/fieldloss"
 )
 
 // observe looks at a CRD and at what is known about it. The CRD is nil if it
@@ -86,6 +87,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		StoredVersions: crd.Status.StoredVersions,
 		Unserved:       crds.Unserved(crd),
 		MayLose:        mayLose(crd.Annotations),
+		MayDrop:        mayDrop(crd),
 	}
 	o.ResourceVersion, o.Served = crd.ResourceVersion, apihelpers.HasServedCRDVersion(crd, o.StorageVersion)
 	return o
@@ -96,6 +98,11 @@ func mayLose(annotations map[string]string) []string {
 	versions := strings.FieldsFunc(annotations[v1alpha1.AllowOwnershipLossAnnotation], func(r rune) bool { return r == ',' || r == ' ' })
 	slices.Sort(versions)
 	return versions
+}
+
+// mayDrop are the fields that objects may lose, as their CRD says.
+func mayDrop(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	return fieldloss.Patterns(crd.Annotations[v1alpha1.AllowFieldLossAnnotation])
 }
 
 // said is our condition on a CRD; nil if there is none, or if somebody else

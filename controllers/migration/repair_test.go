@@ -170,10 +170,10 @@ func TestAfterTheVersionIsGoneItsToolsStillOwnWhatTheyOwned(t *testing.T) {
 	w.Expect(object.Object["status"]).To(Equal(map[string]any{"phase": "Ready"}))
 }
 
-// colorless is a CRD whose v1 has no spec.color.
+// colorless is a CRD whose v1 has no spec.color, which objects may lose.
 func colorless(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	crd := widgets(t).WithStatus().Build()
+	crd := widgets(t).WithStatus().Annotation(v1alpha1.AllowFieldLossAnnotation, "spec.color").Build()
 	delete(crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "color")
 	return crd
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // Update is what Run tells about one CRD whenever it has taken a step.
@@ -23,6 +24,8 @@ type Update struct {
 	Progress v1alpha1.Progress
 	// Until is when the settle time is over, while it runs.
 	Until time.Time
+	// Dropped are the fields that objects have lost because they may.
+	Dropped []rewrite.FieldLoss
 }
 
 // Blocked is the error of a CRD that Run cannot migrate before a person has
@@ -110,7 +113,7 @@ func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {
 }
 
 func (r *Reconciler) update(name string, d plan.Decision) Update {
-	u := Update{CRD: name, Reason: d.Reason, Sentence: d.Sentence}
+	u := Update{CRD: name, Reason: d.Reason, Sentence: d.Sentence, Dropped: r.states.found(name).dropped}
 	u.Progress, _ = v1alpha1.ParseProgress(d.Sentence)
 	if d.Reason == v1alpha1.ReasonSettling {
 		u.Until = d.Until

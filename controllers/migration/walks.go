@@ -173,6 +173,7 @@ func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Resu
 	now := r.opts.Clock.Now()
 	r.metrics.walked(w.crd.Name, w.mode, result, now.Sub(outcome.Started))
 	r.tellOfOwnership(w.crd, outcome, lossesOf(result))
+	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Fields)
 	r.states.update(w.crd.Name, w.observed.Subject, func(known *state) {
 		known.findings = known.findings.after(outcome, result, w.walk.Moved())
 		known.evidence = known.evidence.After(outcome, now, r.opts.Settle)
@@ -190,7 +191,12 @@ func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err := r.probe(ctx, crd, storageVersion); err != nil {
 		return rewrite.Result{}, err
 	}
+	losses, err := r.guard(ctx, crd, walk)
+	if err != nil {
+		return rewrite.Result{Fields: losses}, err
+	}
 	result, err := walk.Run(ctx)
+	result.Fields = losses
 	if err != nil {
 		return result, err
 	}
@@ -202,7 +208,7 @@ func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResour
 
 // probe finds out whether a CRD with a conversion webhook can be converted.
 func (r *Reconciler) probe(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) error {
-	if !converts(crd) {
+	if !crds.HasWebhook(crd) {
 		return nil
 	}
 	return r.objects.Probe(ctx, resourceOf(crd), append([]string{storageVersion}, crds.ServedBeside(crd, storageVersion)...))
@@ -220,7 +226,7 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
 			return r.schema(ctx, crd.Name, o.StorageVersion)
 		},
-		Converts: converts(crd),
+		Converts: crds.HasWebhook(crd),
 		Follower: func(ctx context.Context) (rewrite.Follower, error) {
 			return r.follower(ctx, crd.Name, o.StorageVersion, listed(crd, o.Removal.Versions))
 		},

@@ -15,6 +15,7 @@ func (e Evidence) Beside(o Observation, recorded Recorded, settle time.Duration)
 	}
 	e = e.at(o.ResourceVersion, o.Now, settle)
 	e.Survey = e.Survey.allowing(o.MayLose)
+	e = e.dropping(o.MayDrop)
 	return e.Seen(o.Clean(), o.Now, settle).serving(o.Unserved, o.Now, settle)
 }
 

@@ -49,6 +49,9 @@ type Evidence struct {
 	// RetryAt is when to try again after a failure.
 	RetryAt time.Time
 
+	// MayDrop are the fields that objects might lose when the CRD was last looked at.
+	MayDrop []string
+
 	// Tried is when that walk began, or when the trim failed.
 	Tried time.Time
 

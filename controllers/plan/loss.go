@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"time"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
 // Loss is what a field manager no longer owns of the objects of a CRD, because its
@@ -26,6 +28,16 @@ func (s Surveyed) allowing(versions []string) Surveyed {
 		s.MayLose, s.NextAt = versions, time.Time{}
 	}
 	return s
+}
+
+// dropping is the evidence beside the fields that objects may lose. When they change, a
+// migration that was held up for such need not wait for its next time.
+func (e Evidence) dropping(fields []string) Evidence {
+	if e.Failure != nil && e.Failure.Reason == v1alpha1.ReasonFieldsWouldBeLost && !slices.Equal(e.MayDrop, fields) {
+		e.RetryAt = time.Time{}
+	}
+	e.MayDrop = fields
+	return e
 }
 
 // Moved are the versions that no entry was left at.

@@ -96,7 +96,9 @@ type Observation struct {
 	Unserved []string
 
 	// MayLose are the versions of which ownership may be lost, as the CRD says.
-	MayLose  []string
+	MayLose []string
+	// MayDrop are the fields that objects may lose, as the CRD says.
+	MayDrop  []string
 	Removal  Removal
 	Evidence Evidence
 	Walking  *Walking // nil when no walk is in progress

@@ -2,9 +2,7 @@ package removal
 
 import (
 	"slices"
-	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -68,13 +66,8 @@ func isFor(proof *v1alpha1.ProofStatus, crd *apiextensionsv1.CustomResourceDefin
 // said are the versions that a CRD says are safe to remove, as it is now and in our
 // words.
 func said(crd *apiextensionsv1.CustomResourceDefinition, manager string) []string {
-	c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable)
-	if c == nil || c.Status != apiextensionsv1.ConditionTrue || !crds.Says(crd.ManagedFields, manager, v1alpha1.VersionsRemovable) {
+	if !crds.Says(crd.ManagedFields, manager, v1alpha1.VersionsRemovable) {
 		return nil
 	}
-	versions, current := strings.CutPrefix(c.Message, v1alpha1.Message(crd.Generation, ""))
-	if !current {
-		return nil
-	}
-	return strings.Split(versions, ", ")
+	return crds.CalledRemovable(crd)
 }

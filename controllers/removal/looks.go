@@ -97,11 +97,11 @@ func (l *looks) found(crd *apiextensionsv1.CustomResourceDefinition, versions []
 }
 
 // covers tells whether the look was about all of these versions, and took none for one
-// that stays, so that a rule goes on matching, that has left the CRD since.
+// that stays, or is served, so that a rule goes on matching, that no longer does.
 func (k *look) covers(target survivors.Target) bool {
 	return slices.ContainsFunc(k.targets, func(t survivors.Target) bool {
 		return t.CRD == target.CRD && slices.Equal(t.Kinds, target.Kinds) && t.Plural == target.Plural &&
-			within(target.Leaving, t.Leaving) && within(t.Staying, target.Staying)
+			within(target.Leaving, t.Leaving) && within(t.Staying, target.Staying) && within(t.Served, target.Served)
 	})
 }
 

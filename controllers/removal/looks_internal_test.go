@@ -78,6 +78,8 @@ func TestALookDoesNotHoldForACRDThatHasChanged(t *testing.T) {
 	g.Expect(crd("Widget", "v1alpha1", "v1")).To(BeNil(), "a version that was to stay has left")
 	g.Expect(crd("Gizmo", "v1alpha1", "v1beta1", "v1")).To(BeNil(), "other objects were looked for")
 	g.Expect(crd("Widget", "v1alpha1", "v1beta1", "v1", "v2")).NotTo(BeNil())
+	unserved := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1beta1", "v1").Unserved("v1beta1").Build()
+	g.Expect(l.found(unserved, []string{"v1alpha1"})).To(BeNil(), "a rule that matches exactly may have gone on matching by v1beta1 alone")
 
 	without := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Build()
 	l.want(named(1), without, []string{"v1alpha1"}, clock.Now())

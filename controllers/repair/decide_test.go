@@ -56,21 +56,21 @@ func TestWhenToLookForReferences(t *testing.T) {
 func TestWhatIsNotSeenIsNeverSaidToBeDone(t *testing.T) {
 	left := []owners.Group{{Reason: owners.Refused, Count: 1}}
 	for name, c := range map[string]struct {
-		found found
+		found foundReferences
 		want  outcome
 	}{
-		"nothing":                   {found{}, none},
-		"all were moved":            {found{Report: owners.Report{Moved: 3}}, moved},
-		"some were left":            {found{Report: owners.Report{Moved: 3, Left: left}}, unfinished},
-		"a resource was not listed": {found{Report: owners.Report{Moved: 3, NotLooked: []owners.NotLooked{{Resource: "pods"}}}}, unfinished},
-		"there are always new ones": {found{Report: owners.Report{Moved: 3, Unfinished: true}}, unfinished},
-		"no answer":                 {found{err: errors.New("no answer")}, unfinished},
+		"nothing":                   {foundReferences{}, none},
+		"all were moved":            {foundReferences{Report: owners.Report{Moved: 3}}, moved},
+		"some were left":            {foundReferences{Report: owners.Report{Moved: 3, Left: left}}, unfinished},
+		"a resource was not listed": {foundReferences{Report: owners.Report{Moved: 3, NotLooked: []owners.NotLooked{{Resource: "pods"}}}}, unfinished},
+		"there are always new ones": {foundReferences{Report: owners.Report{Moved: 3, Unfinished: true}}, unfinished},
+		"no answer":                 {foundReferences{err: errors.New("no answer")}, unfinished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(c.found.outcome()).To(Equal(c.want))
 			trouble := false
-			for _, said := range sayings(subject{}, c.found) {
+			for _, said := range c.found.sayings(subject{}) {
 				trouble = trouble || said.reason == v1alpha1.EventOwnerReferencesLeft || said.reason == v1alpha1.EventOwnerReferencesUnknown
 			}
 			g.Expect(trouble).To(Equal(c.want == unfinished), "what is not done is told")

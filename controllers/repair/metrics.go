@@ -8,15 +8,15 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 )
 
-// recorder holds the metrics, all labelled by CRD.
-type recorder struct {
+// ownerMetrics are those of owner references, all labelled by CRD.
+type ownerMetrics struct {
 	moved *prometheus.CounterVec
 	left  *prometheus.GaugeVec // by reason
 	known *prometheus.GaugeVec
 }
 
-func newRecorder(reg prometheus.Registerer) (*recorder, error) {
-	r := &recorder{
+func newOwnerMetrics(reg prometheus.Registerer) (*ownerMetrics, error) {
+	r := &ownerMetrics{
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_owner_references_moved_total",
 			Help: "Owner references to objects of the CRD that were moved to the storage version."}, []string{"crd"}),
 		left: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_owner_references_left",
@@ -39,9 +39,9 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
 	return err
 }
 
-func (m *recorder) looked(crd string, f found) {
+func (m *ownerMetrics) looked(crd string, f foundReferences) {
 	m.moved.WithLabelValues(crd).Add(float64(f.Moved))
-	if f.stopped {
+	if f.stopped() {
 		return
 	}
 	known := 1.0
@@ -61,7 +61,7 @@ func (m *recorder) looked(crd string, f found) {
 }
 
 // forget drops the gauges of a CRD.
-func (m *recorder) forget(crd string) {
+func (m *ownerMetrics) forget(crd string) {
 	m.known.DeleteLabelValues(crd)
 	m.left.DeletePartialMatch(prometheus.Labels{"crd": crd})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 )
 
-// subject is a CRD to whose objects references are to be moved.
+// subject is a CRD, and what is to leave its versions.
 type subject struct {
 	uid    types.UID
 	target owners.Target
@@ -36,10 +36,10 @@ func (r *Reconciler) observe(all []apiextensionsv1.CustomResourceDefinition) (su
 	return subjects
 }
 
-// wants tells whether the CRD lets Moult write to its objects, and to those that refer to them.
+// wants tells whether the CRD lets Moult write to its objects, and to those of others that the kind is about.
 func (r *Reconciler) wants(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.DeletionTimestamp == nil && crds.OptedIn(crd, r.opts.LabelKey) && crds.InScope(crd, r.opts.Groups) &&
-		crds.RepairsOwners(crd) && !crds.Paused(crd)
+		r.kind.wanted(crd) && !crds.Paused(crd)
 }
 
 // isProved tells whether the migration's proof holds for the CRD as it is here. References to objects that cannot be read at the
@@ -48,7 +48,7 @@ func isProved(crd *apiextensionsv1.CustomResourceDefinition, status plan.Migrati
 	return status.Decision.Reason == v1alpha1.ReasonMigrated && status.Subject == plan.SubjectOf(crd)
 }
 
-// subjectOf says that references leave the versions that are asked for, and all that the CRD does not have.
+// subjectOf says that what there is leaves the versions that are asked for, and all that the CRD does not have.
 func subjectOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string) subject {
 	t := owners.Target{
 		CRD: crd.Name, Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind, Plural: crd.Spec.Names.Plural,

@@ -1,10 +1,12 @@
 package repair
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -14,6 +16,8 @@ import (
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // Migration is the side of the migration reconciler that is asked.
@@ -26,9 +30,14 @@ type Migration interface {
 	Follow(tell func())
 }
 
-// Cluster is where references are looked for.
+// Cluster is where references and stashed copies are looked for.
 type Cluster interface {
 	owners.Lister
+	stashes.Lister
+	// Mapper finds the resource of a kind.
+	Mapper() meta.RESTMapper
+	// Types are those that the staying versions of some CRDs have.
+	Types(ctx context.Context, targets []survivors.Target) (map[stashes.CRDVersion]*survivors.Types, error)
 	// Resources are all of which objects are stored, each at a version that is served, and why those of some groups are not
 	// known.
 	Resources() (all []schema.GroupVersionResource, unseen map[string]string, err error)
@@ -44,7 +53,7 @@ type Options struct {
 	LabelKey string
 	Groups   []string
 
-	// Interval is how often all objects are looked through while VersionRemovals name the CRD, and at most how long it takes
+	// Interval is how often everything is looked through while VersionRemovals name the CRD, and at most how long it takes
 	// until what could not be moved is tried again. Default: 10 minutes.
 	Interval time.Duration
 

@@ -8,20 +8,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/owners"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
-// Reconciler repairs owner references. It has one worker, so nothing here needs a lock.
+// Reconciler repairs one kind of what outlives versions. It has one worker, so nothing here needs a lock.
 type Reconciler struct {
-	opts    Options
-	crds    lister // opted-in CRDs, without their schemas
-	objects *rewrite.Client
-	lane    *pace.Lane
-	memory  *owners.Memory
-	metrics *recorder
+	opts Options
+	crds lister // opted-in CRDs, without their schemas
+	kind kind
 
 	looks map[string]look // the last one for each CRD that is looked after
 	work  *work           // the repair under way, nil if there is none
@@ -37,11 +30,8 @@ type lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-func newReconciler(opts Options, crds lister, objects *rewrite.Client, metrics *recorder) *Reconciler {
-	r := &Reconciler{
-		opts: opts, crds: crds, objects: objects, lane: opts.Pace.Lane(), memory: &owners.Memory{}, metrics: metrics,
-		looks: map[string]look{}, ended: make(chan struct{}, 1),
-	}
+func newReconciler(opts Options, crds lister, kind kind) *Reconciler {
+	r := &Reconciler{opts: opts, crds: crds, kind: kind, looks: map[string]look{}, ended: make(chan struct{}, 1)}
 	r.base, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -84,8 +74,8 @@ func (r *Reconciler) collect(ctx context.Context) {
 	ended := r.work
 	r.work = nil
 	for _, s := range ended.subjects {
-		found := ended.found(s)
-		if !found.stopped {
+		found := ended.found[s.name()]
+		if !found.stopped() {
 			r.looks[s.name()] = r.looks[s.name()].after(s, found.outcome(), r.opts.Clock.Now())
 		}
 		r.report(ctx, s, found)
@@ -101,7 +91,7 @@ func (r *Reconciler) forget(subjects []subject) {
 	for name := range r.looks {
 		if !still[name] {
 			delete(r.looks, name)
-			r.metrics.forget(name)
+			r.kind.forget(name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,14 +25,15 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
-// controllerName appears in logs, metrics and Events.
+// controllerName appears in Events, and begins the names in logs and metrics.
 const controllerName = "moult-repair"
 
 // cacheSyncTimeout is long enough for a list of a thousand large CRDs from a busy API server.
 const cacheSyncTimeout = 10 * time.Minute
 
-// SetupWithManager adds the reconciler to a manager. Beside what the migration needs, the manager's identity needs list and
-// patch on the resources that have owner references. What it lacks is named in an Event on the CRD, and all else goes on.
+// SetupWithManager adds a reconciler for each kind to a manager. Beside what the migration needs, the manager's identity needs list
+// and patch on the resources that have owner references, and what survivors.Move declares for those with stashed copies. What it
+// lacks is named in an Event on the CRD, and all else goes on.
 func SetupWithManager(mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -42,24 +46,49 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("cache of CRDs: %w", err)
 	}
-	objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return err
-	}
-	metrics, err := newRecorder(opts.Registerer)
-	if err != nil {
-		return err
-	}
-	r := newReconciler(opts, crds, objects, metrics)
 	if err := mgr.Add(crds); err != nil {
 		return err
 	}
+	references, err := newOwnerReferences(mgr, opts)
+	if err != nil {
+		return err
+	}
+	copies, err := newStashedCopies(mgr, opts)
+	if err != nil {
+		return err
+	}
+	return errors.Join(add(mgr, controllerName+"-owners", crds, newReconciler(opts, crds, references)),
+		add(mgr, controllerName+"-stashes", crds, newReconciler(opts, crds, copies)))
+}
+
+func newOwnerReferences(mgr manager.Manager, opts Options) (*ownerReferences, error) {
+	objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newOwnerMetrics(opts.Registerer)
+	return &ownerReferences{cluster: opts.Cluster, objects: objects, lane: opts.Pace.Lane(), clock: opts.Clock, metrics: metrics}, err
+}
+
+func newStashedCopies(mgr manager.Manager, opts Options) (*stashedCopies, error) {
+	paced := rest.CopyConfig(mgr.GetConfig())
+	paced.QPS, paced.Burst = -1, -1 // the lane paces
+	objects, err := dynamic.NewForConfigAndClient(paced, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newStashMetrics(opts.Registerer)
+	return &stashedCopies{cluster: opts.Cluster, client: objects, lane: opts.Pace.Lane(), clock: opts.Clock, recorder: opts.Recorder, metrics: metrics}, err
+}
+
+// add has the manager run a reconciler.
+func add(mgr manager.Manager, name string, crds cache.Cache, r *Reconciler) error {
 	if err := mgr.Add(manager.RunnableFunc(r.stopWithManager)); err != nil {
 		return err
 	}
 	skip := true    // two managers may live in one process
 	ranked := false // as in controllers/migration
-	c, err := controller.New(controllerName, mgr, controller.Options{
+	c, err := controller.New(name, mgr, controller.Options{
 		CacheSyncTimeout: cacheSyncTimeout, Reconciler: r, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
 	})
 	if err != nil {
@@ -75,7 +104,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 }
 
 // everything is the one item of work.
-var everything = ctrl.Request{NamespacedName: types.NamespacedName{Name: "owner-references"}}
+var everything = ctrl.Request{NamespacedName: types.NamespacedName{Name: "all-crds"}}
 
 // woken wakes the reconciler when a migration gets further, when versions are asked to go, and when a repair has ended.
 func (r *Reconciler) woken(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
@@ -118,7 +147,9 @@ func strip(in any) (any, error) {
 	}
 	crd.ManagedFields, crd.Status, crd.Spec.Conversion = nil, apiextensionsv1.CustomResourceDefinitionStatus{}, nil
 	for key := range crd.Annotations {
-		if key != v1alpha1.PausedAnnotation && key != v1alpha1.RepairOwnersAnnotation {
+		switch key {
+		case v1alpha1.PausedAnnotation, v1alpha1.RepairOwnersAnnotation, v1alpha1.MigrateStashesAnnotation:
+		default:
 			delete(crd.Annotations, key)
 		}
 	}

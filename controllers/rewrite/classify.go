@@ -58,6 +58,7 @@ const (
 	reasonInternal    = "InternalError"
 	reasonNamespace   = "NamespaceGone"
 	reasonUnavailable = "Unavailable"
+	reasonFieldsLost  = "FieldsWouldBeLost"
 	reasonOther       = "Rejected"
 )
 

@@ -11,7 +11,8 @@ import (
 
 // list sends all objects on, a page at a time.
 func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMetadata) error {
-	l := &lister{Walk: w, size: newPageSize(w.PageSize), backoff: w.newBackoff()}
+	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize, pageBytes), w.newBackoff)}
+	l.pages.again = func() { l.seen = 0 }
 	for {
 		page, err := l.page(ctx)
 		if err != nil {
@@ -26,7 +27,7 @@ func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMeta
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if l.token = next; next == "" {
+		if l.pages.token = next; next == "" {
 			return nil
 		}
 		if w.Turn != nil {
@@ -51,49 +52,71 @@ func deal(ctx context.Context, pages <-chan []metav1.PartialObjectMetadata, item
 	return nil
 }
 
-// lister asks for one page after the other.
+// lister asks for one page of metadata after the other.
 type lister struct {
 	*Walk
-	token   string // where to go on
-	size    pageSize
-	seen    int64
-	backoff *backoff
+	pages *reader
+	seen  int64
 }
 
-// page is the next page. An expired list goes on from the token in the error, a
+// page is the next page.
+func (l *lister) page(ctx context.Context) (page *metav1.PartialObjectMetadataList, err error) {
+	err = l.pages.next(ctx, func(opts metav1.ListOptions) error {
+		page, err = l.atAnyVersion(ctx, opts)
+		return err
+	})
+	if err == nil {
+		l.pages.size.came(int64(len(page.Items)), int64(page.Size()))
+	}
+	return page, err
+}
+
+// reader asks for one page after the other until it comes.
+type reader struct {
+	token      string // where to go on
+	size       pageSize
+	newBackoff func() *backoff
+	backoff    *backoff
+	again      func() // called when the list starts anew
+}
+
+func newReader(size pageSize, newBackoff func() *backoff) *reader {
+	return &reader{size: size, newBackoff: newBackoff, backoff: newBackoff()}
+}
+
+// next asks for the next page. An expired list goes on from the token in the error, a
 // page that is too large, or spoilt at all versions, is asked for anew as a smaller
 // one, and a list that cannot be served is asked for again later.
-func (l *lister) page(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+func (r *reader) next(ctx context.Context, ask func(metav1.ListOptions) error) error {
 	for {
-		page, err := l.atAnyVersion(ctx)
+		err := ask(metav1.ListOptions{Limit: r.size.next, Continue: r.token})
 		if err == nil {
-			l.backoff = l.newBackoff()
-			l.size.came(page)
-			return page, nil
+			r.backoff = r.newBackoff()
+			return nil
 		}
-		if err := l.goOn(ctx, err); err != nil {
-			return nil, err
+		if err := r.goOn(ctx, err); err != nil {
+			return err
 		}
 	}
 }
 
 // goOn decides what to ask for after an error, and when.
-func (l *lister) goOn(ctx context.Context, err error) error {
+func (r *reader) goOn(ctx context.Context, err error) error {
 	token, expired := continueToken(err)
 	switch {
 	case expired:
-		if l.token = token; token == "" {
-			l.seen = 0 // the list starts anew
+		if r.token = token; token == "" {
+			r.again()
 		}
-		return l.backoff.waitAnyhow(ctx, err)
-	case errors.Is(err, ErrPageTooLarge), spoilt(err) && l.size.next > 1:
-		l.size.shrink()
+		return r.backoff.waitAnyhow(ctx, err)
+	case errors.Is(err, ErrPageTooLarge), spoilt(err) && r.size.next > 1:
+		r.size.shrink()
 		return ctx.Err()
 	case tookTooLong(err):
-		l.size.slow()
-		return l.backoff.wait(ctx, err)
+		r.size.slow()
+		return r.backoff.wait(ctx, err)
 	default:
-		return l.backoff.wait(ctx, err)
+		return r.backoff.wait(ctx, err)
 	}
 }
 
@@ -105,8 +128,7 @@ func tookTooLong(err error) bool {
 
 // atAnyVersion lists at another version if one object that cannot be converted
 // spoils the list at the storage version: the API server answers all or nothing.
-func (l *lister) atAnyVersion(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
-	opts := metav1.ListOptions{Limit: l.size.next, Continue: l.token}
+func (l *lister) atAnyVersion(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	page, err := l.Objects.List(ctx, opts)
 	for _, other := range l.Otherwise {
 		if !spoilt(err) {

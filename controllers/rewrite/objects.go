@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +49,7 @@ const (
 type Client struct {
 	rest   rest.Interface
 	dryRun bool
+	whole  *semaphore.Weighted // who holds a page of whole objects
 }
 
 // NewClient makes a Client from the configuration of any other client.
@@ -60,12 +62,12 @@ func NewClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r}, nil
+	return &Client{rest: r, whole: semaphore.NewWeighted(1)}, nil
 }
 
 // DryRun is the same client, writing nothing: the API server runs admission and
 // validation and stops before etcd.
-func (c *Client) DryRun() *Client { return &Client{rest: c.rest, dryRun: true} }
+func (c *Client) DryRun() *Client { return &Client{rest: c.rest, dryRun: true, whole: c.whole} }
 
 // Status is the objects of one resource, read as by Resource and written to at
 // their status subresource.
@@ -91,6 +93,15 @@ func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key
 // above so many bytes, unless it has a limit of 1: objects can be of any size, and
 // decoded they take several times as much.
 func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64) (*unstructured.UnstructuredList, error) {
+	raw, err := c.wholeJSON(ctx, gvr, opts, most)
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	return list, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, list)
+}
+
+func (c *Client) wholeJSON(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := (&resource{client: c, gvr: gvr}).stream(ctx, "application/json", opts)
@@ -98,12 +109,7 @@ func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	raw, err := readBounded(body, opts.Limit, most)
-	if err != nil {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{}
-	return list, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, list)
+	return readBounded(body, opts.Limit, most)
 }
 
 type resource struct {

@@ -22,15 +22,18 @@ var ErrPageTooLarge = errors.New("the page is too large")
 
 // pageSize is how many objects to ask for at a time, by the size of those that came:
 // metadata of an object may be a hundred bytes, or more than a megabyte.
-type pageSize struct{ next, most int64 }
+type pageSize struct{ next, most, bytes int64 }
 
-func newPageSize(most int64) pageSize { return pageSize{next: min(firstPage, most), most: most} }
+// newPageSize is for pages of at most so many objects that take about so many bytes.
+func newPageSize(most, bytes int64) pageSize {
+	return pageSize{next: min(firstPage, most), most: most, bytes: bytes}
+}
 
-// came notes a page.
-func (p *pageSize) came(page *metav1.PartialObjectMetadataList) {
-	if n := int64(len(page.Items)); n > 0 {
-		each := max(1, int64(page.Size())/n)
-		p.next = min(max(1, pageBytes/each), p.most)
+// came notes a page of so many objects, and of so many bytes.
+func (p *pageSize) came(n, bytes int64) {
+	if n > 0 {
+		each := max(1, bytes/n)
+		p.next = min(max(1, p.bytes/each), p.most)
 	}
 }
 

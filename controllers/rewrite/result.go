@@ -78,6 +78,9 @@ type Result struct {
 	LastWrites map[string]time.Time
 	// Losses are what field managers lose of ownership, or would lose.
 	Losses []Loss
+	// Fields are those that objects lose because the storage version does not have them, by name. Whoever looks before the
+	// walk fills them in.
+	Fields []FieldLoss
 	// Alteration is the first object by namespace and name whose content was changed
 	// by a write that asked for no change; nil if there is none.
 	Alteration *Alteration

@@ -42,6 +42,7 @@ type visitor struct {
 	unsure    bool // a plain write was sent whose answer never came
 	moves     int  // how many checks in a row, this one too, have stored it again
 
+	looked string          // the resourceVersion at which the guard has let it pass
 	held   map[string]bool // entries that have to stay at their version, by keyOf
 	losses []Loss          // what the last move of entries costs their managers
 }
@@ -77,6 +78,9 @@ func (v *visitor) begin(proved bool) {
 
 // step takes an object one request further.
 func (v *visitor) step(ctx context.Context) error {
+	if may, err := v.guarded(ctx); !may || err != nil {
+		return err
+	}
 	switch v.phase {
 	case toAsk:
 		return v.write(ctx, v.question(), v.asked)
@@ -102,10 +106,10 @@ func (v *visitor) question() *write {
 }
 
 // statement is the write of a rewrite. If it may make the API server forget the
-// owners, it is guarded, so that those that are known are those that are forgotten:
-// they may have changed since the object was listed.
+// owners, or drop a field, it is guarded, so that what is known is what there is: the
+// object may have changed since it was listed.
 func (v *visitor) statement() *write {
-	if v.races > maxRaces || !slices.ContainsFunc(v.item.ManagedFields, v.Ownership.elsewhere) {
+	if v.races > maxRaces || v.Guard == nil && !slices.ContainsFunc(v.item.ManagedFields, v.Ownership.elsewhere) {
 		return &emptyPatch
 	}
 	return guardedPatch(v.item.ResourceVersion)

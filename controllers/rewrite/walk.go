@@ -62,6 +62,8 @@ type Walk struct {
 	// entries have to be moved for the first time. Nil means that fields have the
 	// same path at every version.
 	Follower func(context.Context) (Follower, error)
+	// Guard, unless nil, is asked before an object is written.
+	Guard *Guard
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string

@@ -11,6 +11,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Bridge is an intermediate CRD.
@@ -101,9 +103,9 @@ func (b *Bridge) optIn(head *apiextensionsv1.CustomResourceDefinition, labelKey 
 func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
 	back := strings.Join(b.Back, ", ")
 	switch {
-	case converts(head):
+	case crds.HasWebhook(head):
 		b.Notes = append(b.Notes, fmt.Sprintf("the new release's conversion webhook has to know %s still; if it does not, run the old release's until the migration is done", back))
-	case converts(base):
+	case crds.HasWebhook(base):
 		b.CRD.Spec.Conversion = base.Spec.Conversion.DeepCopy()
 		note := fmt.Sprintf("the new CRD has no conversion webhook; here it is the old one's, which has to stay until %s is gone", back)
 		if !crds.Has(base, b.Storage) {
@@ -111,12 +113,28 @@ func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
 		}
 		b.Notes = append(b.Notes, note)
 	default:
-		b.Notes = append(b.Notes, fmt.Sprintf("conversion is None: fields of %s that %s does not know are dropped when an object is rewritten; compare the schemas first", back, b.Storage))
+		b.Notes = append(b.Notes, b.lacking()...)
 	}
 }
 
-func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+// maxFields is how many fields a note names.
+const maxFields = 10
+
+// lacking: without a webhook the storage version keeps what it knows.
+func (b *Bridge) lacking() (notes []string) {
+	finder, err := fieldloss.Of(b.CRD)
+	if err != nil {
+		return []string{fmt.Sprintf("conversion is None, and it cannot be told which fields %s lacks: %v", b.Storage, err)}
+	}
+	for _, v := range b.CRD.Spec.Versions {
+		fields := slices.DeleteFunc(finder.Lacking(v.Name), fieldloss.InStatus)
+		if len(fields) == 0 {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("conversion is None, and %s does not have %s of %s: objects that use %s are not rewritten (%s) before the values are moved or the annotation %s lets them go; `moult rehearse` names the objects",
+			b.Storage, words.Few(fields, maxFields), v.Name, words.Agree(len(fields), "it", "one of them"), v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.AllowFieldLossAnnotation))
+	}
+	return notes
 }
 
 // clean is a CRD without what only a cluster says about it.

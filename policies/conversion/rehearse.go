@@ -3,30 +3,43 @@ package conversion
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/moult-dev/moult/policies/fieldloss"
 )
 
-// Outcome is what becomes of one object when it is stored at the storage version.
+// Outcome is what becomes of one object when it is stored at the storage version, and read at its own again.
 type Outcome struct {
 	// Object is namespace/name, and From the version that it is written at.
 	Object string `json:"object"`
 	From   string `json:"from"`
-	// Lost are the paths that the version it is written at, or the storage version, does not know, sorted; list items are told by
-	// their index. What is only a default of the version before is no loss.
+	// Lost are the paths that are not there any more for clients of the version, sorted; list items are told by their index. What
+	// is only a default of the version is no loss.
 	Lost []string `json:"lost,omitempty"`
-	// Refused is why the API server would not take the object as it then is, although nothing in it changes.
+	// Changed are those that have another value then.
+	Changed []string `json:"changed,omitempty"`
+	// Added are those that were not there before, and Undefaulted those that had their default, which the API server fills in only
+	// at the version that an object is stored at.
+	Added       []string `json:"added,omitempty"`
+	Undefaulted []string `json:"undefaulted,omitempty"`
+	// Failed is why the object cannot be converted, there or back, or what else is wrong with the conversion.
+	Failed []Failure `json:"failed,omitempty"`
+	// Refused is why the API server would not take the object as it then is, although nothing in it changes. Values are left out.
 	Refused []string `json:"refused,omitempty"`
 	// Ratcheted is what is against the schema, and is let pass for as long as it does not change.
 	Ratcheted []string `json:"ratcheted,omitempty"`
 	// Unknown says why nothing can be told; else empty.
 	Unknown string `json:"unknown,omitempty"`
+}
+
+// IsSame tells whether the object comes back as it was, and is not refused.
+func (o *Outcome) IsSame() bool {
+	return len(o.Lost)+len(o.Changed)+len(o.Added)+len(o.Undefaulted)+len(o.Failed)+len(o.Refused) == 0 && o.Unknown == ""
 }
 
 // IsOf tells whether an object is one of the CRD's.
@@ -38,78 +51,125 @@ func (e *Engine) IsOf(object map[string]any) bool {
 
 // Rehearse tells what becomes of an object that is read at the version that it names. It does not change it.
 func (e *Engine) Rehearse(ctx context.Context, object map[string]any) Outcome {
+	return e.RehearseAll(ctx, []map[string]any{object})[0]
+}
+
+// RehearseAll does so for several objects, which a webhook is asked about in one request for each version.
+func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Outcome {
+	all := make([]*journey, len(objects))
+	for i, object := range objects {
+		all[i] = e.start(object)
+	}
+	e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From != e.Storage }), e.Storage, func(j *journey, there map[string]any) { j.at = there })
+	for _, j := range pick(all, func(*journey) bool { return true }) {
+		e.store(ctx, j)
+	}
+	for name := range e.versions {
+		if name != e.Storage {
+			e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From == name }), name, e.compare)
+		}
+	}
+	outcomes := make([]Outcome, len(all))
+	for i, j := range all {
+		outcomes[i] = j.outcome
+	}
+	return outcomes
+}
+
+// journey is that of one object: read at its version, converted, stored at the storage version, and converted back.
+type journey struct {
+	outcome Outcome
+	// object is what is given, before what the API server reads of it at its version, and at how it is now.
+	object, before, at map[string]any
+	ended              bool
+}
+
+// pick are the journeys that go on, of those that are wanted.
+func pick(all []*journey, wanted func(*journey) bool) (picked []*journey) {
+	for _, j := range all {
+		if !j.ended && wanted(j) {
+			picked = append(picked, j)
+		}
+	}
+	return picked
+}
+
+// fail ends a journey. A webhook that cannot be reached from here may still be there for the API server.
+func (j *journey) fail(f Failure) {
+	j.ended = true
+	if f.Fault == FaultUnreachable {
+		j.outcome.Unknown = f.Error()
+		return
+	}
+	j.outcome.Failed = append(j.outcome.Failed, f)
+}
+
+func (j *journey) lose(paths ...fieldloss.Path) {
+	for _, p := range paths {
+		j.outcome.Lost = append(j.outcome.Lost, p.String())
+	}
+	slices.Sort(j.outcome.Lost)
+	j.outcome.Lost = slices.Compact(j.outcome.Lost)
+}
+
+// start reads an object at its own version, which may know less than the one that it was written by.
+func (e *Engine) start(object map[string]any) *journey {
 	apiVersion, _ := object["apiVersion"].(string)
 	_, from, _ := strings.Cut(apiVersion, "/")
-	o := Outcome{Object: nameOf(object), From: from}
-	before, to := e.versions[from], e.versions[e.Storage]
+	j := &journey{outcome: Outcome{Object: nameOf(object), From: from}, object: object}
+	own := e.versions[from]
 	switch {
-	case before == nil:
-		o.Unknown = fmt.Sprintf("the CRD has no version %s, so nothing reads it", from)
-		return o
-	case from != e.Storage && e.unknown != "":
-		o.Unknown = e.unknown
-		return o
+	case own == nil:
+		j.outcome.Unknown = fmt.Sprintf("the CRD has no version %s, so nothing reads it", from)
+	case from != e.Storage && e.converter == nil:
+		j.outcome.Unknown = "a webhook converts it, and is not asked; --webhook says how"
 	}
-	read, lost := before.read(object) // its own version may know less than the one that it was written by
-	read["apiVersion"] = e.group + "/" + e.Storage
-	after, dropped := to.read(read)
-	o.Lost = lost
-	for _, path := range dropped {
-		if !before.isDefault(object, path) {
-			o.Lost = append(o.Lost, path)
+	if j.ended = j.outcome.Unknown != ""; j.ended {
+		return j
+	}
+	before, err := own.Read(object)
+	if err != nil {
+		j.fail(Failure{Fault: FaultFailed, To: from, Says: err.Error()})
+		return j
+	}
+	j.before, j.at = before, before
+	for _, p := range fieldloss.ChangeOf(object, before).Lost {
+		if fieldloss.At(object, p) != nil { // what is null is as good as not there
+			j.lose(p)
 		}
 	}
-	slices.Sort(o.Lost)
-	o.Refused = said(to.refused(ctx, runtime.DeepCopyJSON(after), runtime.DeepCopyJSON(after)))
-	for _, problem := range said(to.refused(ctx, runtime.DeepCopyJSON(after), nil)) {
-		if !slices.Contains(o.Refused, problem) {
-			o.Ratcheted = append(o.Ratcheted, problem)
-		}
-	}
-	return o
+	return j
 }
 
-// isDefault tells whether what lies at a path is there again when the object is read without it.
-func (v *version) isDefault(object map[string]any, path string) bool {
-	with, _ := v.read(object)
-	without := runtime.DeepCopyJSON(object)
-	if !remove(without, segments(path)) {
-		return true // nobody wrote it
+// store writes an object at the storage version: with defaults filled in, and in place of itself.
+func (e *Engine) store(ctx context.Context, j *journey) {
+	to, old := e.versions[e.Storage], j.at
+	j.at = runtime.DeepCopyJSON(old)
+	to.Fill(j.at)
+	j.outcome.Refused = said(to.refused(ctx, runtime.DeepCopyJSON(j.at), old))
+	for _, problem := range said(to.refused(ctx, runtime.DeepCopyJSON(j.at), nil)) {
+		if !slices.Contains(j.outcome.Refused, problem) {
+			j.outcome.Ratcheted = append(j.outcome.Ratcheted, problem)
+		}
 	}
-	again, _ := v.read(without)
-	return reflect.DeepEqual(with, again)
 }
 
-// segment is a name, or an index in brackets.
-var segment = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
-
-// segments are those of a path as pruning tells it, such as spec.items[0].name.
-func segments(path string) []string { return segment.FindAllString(path, -1) }
-
-// remove takes a value out, and tells whether it was there.
-func remove(value any, path []string) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		// A name may have dots in it: the longest that is there counts.
-		for n := len(path); n > 0; n-- {
-			key := strings.Join(path[:n], ".")
-			inner, there := value[key]
-			switch {
-			case !there:
-			case n == len(path):
-				delete(value, key)
-				return true
-			default:
-				return remove(inner, path[n:])
-			}
-		}
-	case []any:
-		var i int
-		if _, err := fmt.Sscanf(path[0], "[%d]", &i); err == nil && i < len(value) && len(path) > 1 {
-			return remove(value[i], path[1:])
+// compare tells what a client of the object's own version reads otherwise than before.
+func (e *Engine) compare(j *journey, back map[string]any) {
+	d, own, o := fieldloss.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
+	for _, p := range d.Lost {
+		if own.IsDefault(j.object, p) {
+			o.Undefaulted = append(o.Undefaulted, p.String())
+		} else {
+			j.lose(p)
 		}
 	}
-	return false
+	for _, p := range d.Changed {
+		o.Changed = append(o.Changed, p.String())
+	}
+	for _, p := range d.Added {
+		o.Added = append(o.Added, p.String())
+	}
 }
 
 func nameOf(object map[string]any) string {
@@ -122,9 +182,17 @@ func nameOf(object map[string]any) string {
 	return namespace + "/" + name
 }
 
+// said are errors without the values that break something: they differ from object to object, and may be secret.
 func said(errs field.ErrorList) (all []string) {
 	for _, err := range errs {
-		all = append(all, err.Error())
+		text := err.Type.String()
+		if err.Field != "" && err.Field != "<nil>" {
+			text = err.Field + ": " + text
+		}
+		if err.Detail != "" {
+			text += ": " + err.Detail
+		}
+		all = append(all, text)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

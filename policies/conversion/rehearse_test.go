@@ -23,8 +23,9 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {
       spec: {type: object, properties: {
         replicas: {type: integer},
-        metrics: {type: boolean, default: false},
+        monitoring: {type: object, properties: {metrics: {type: boolean, default: false}}},
         auth: {type: object, properties: {clientId: {type: string}, name: {type: string}}},
+        named: {type: object, additionalProperties: {type: object, properties: {name: {type: string}, old: {type: string}}}},
         hosts: {type: array, items: {type: object, properties: {name: {type: string}, old: {type: string}}}}}},
       status: {type: object, properties: {was: {type: string}}}}}}
   - name: v1
@@ -33,7 +34,9 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {
       spec: {type: object, x-kubernetes-validations: [{rule: "!has(self.replicas) || self.replicas < 10", message: too many}], properties: {
         replicas: {type: integer, minimum: 1},
+        monitoring: {type: object},
         auth: {type: object, properties: {name: {type: string}}},
+        named: {type: object, additionalProperties: {type: object, properties: {name: {type: string}}}},
         hosts: {type: array, items: {type: object, properties: {name: {type: string}}}}}},
       status: {type: object}}}}
 `
@@ -59,11 +62,14 @@ func TestRehearse(t *testing.T) {
 		"what both versions know is kept":         {"spec: {replicas: 3, auth: {name: a}}", Outcome{}},
 		"a field that v1 does not know":           {"spec: {auth: {name: a, clientId: b}}", Outcome{Lost: []string{"spec.auth.clientId"}}},
 		"one in a list":                           {"spec: {hosts: [{name: a}, {name: b, old: c}]}", Outcome{Lost: []string{"spec.hosts[1].old"}}},
-		"one that has its default is no loss":     {"spec: {metrics: false}", Outcome{}},
-		"one that has another value is":           {"spec: {metrics: true}", Outcome{Lost: []string{"spec.metrics"}}},
+		"one that has its default is no loss":     {"spec: {monitoring: {metrics: false}}", Outcome{Undefaulted: []string{"spec.monitoring.metrics"}}},
+		"nor is one that only has a default":      {"spec: {monitoring: {}}", Outcome{Undefaulted: []string{"spec.monitoring.metrics"}}},
+		"one that has another value is":           {"spec: {monitoring: {metrics: true}}", Outcome{Lost: []string{"spec.monitoring.metrics"}}},
 		"one that its own version does not know":  {"spec: {typo: 1}", Outcome{Lost: []string{"spec.typo"}}},
+		"one below a key with dots":               {"spec: {named: {a.b: {old: c}}}", Outcome{Lost: []string{"spec.named.a.b.old"}}},
+		"one below a key with brackets":           {"spec: {named: {'a[0]': {old: c}}}", Outcome{Lost: []string{"spec.named.a[0].old"}}},
 		"a field of status":                       {"status: {was: x}", Outcome{Lost: []string{"status.was"}}},
-		"what breaks the schema may stay for now": {"spec: {replicas: 0}", Outcome{Ratcheted: []string{"spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1"}}},
+		"what breaks the schema may stay for now": {"spec: {replicas: 0}", Outcome{Ratcheted: []string{"spec.replicas: Invalid value: spec.replicas in body should be greater than or equal to 1"}}},
 		"what breaks a rule may, too":             {"spec: {replicas: 20}", Outcome{Ratcheted: []string{`spec: Invalid value: too many`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +93,7 @@ func TestWhatIsNotKnownIsSaid(t *testing.T) {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
 	e, err = New(crd)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(e.Rehearse(t.Context(), objectOf(g, "apiVersion: example.com/v1beta2\nkind: Bridge")).Unknown).To(ContainSubstring("a webhook converts it"))
+	g.Expect(e.Rehearse(t.Context(), objectOf(g, "apiVersion: example.com/v1beta2\nkind: Bridge")).Unknown).To(ContainSubstring("a webhook converts it, and is not asked; --webhook says how"))
 	g.Expect(e.Rehearse(t.Context(), objectOf(g, "apiVersion: example.com/v1\nkind: Bridge")).Unknown).To(BeEmpty(), "nothing has to be converted")
 }
 
@@ -95,7 +101,7 @@ func TestTheReportCountsObjectsByWhatIsSaid(t *testing.T) {
 	g := NewWithT(t)
 	e := &Engine{CRD: "bridges.example.com", Storage: "v1"}
 	tally := NewTally()
-	counts := tally.Begin(e, "")
+	counts := tally.Begin(e, "", "")
 	counts.Add(Outcome{Object: "a", Lost: []string{"spec.hosts[0].old", "spec.hosts[1].old"}})
 	counts.Add(Outcome{Object: "b", Lost: []string{"spec.hosts[7].old", "status.was"}})
 	counts.Add(Outcome{Object: "c"})

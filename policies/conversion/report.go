@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Verdict is the answer in a word. The set is closed.
@@ -13,7 +14,7 @@ type Verdict string
 const (
 	// Kept: nothing is lost, and nothing is refused.
 	Kept Verdict = "kept"
-	// NotKept: a field is lost that nobody has accepted, or an object is refused.
+	// NotKept: a field is lost or changed that nobody has accepted, or an object cannot be converted or is refused.
 	NotKept Verdict = "notKept"
 	// NotKnown: of some objects it cannot be told, and of the others nothing is lost.
 	NotKnown Verdict = "unknown"
@@ -32,19 +33,30 @@ type OfCRD struct {
 	CRD     string `json:"crd"`
 	Storage string `json:"storage"`
 	// ReadAt is the version that a cluster's objects were read at; empty for manifests, which say it themselves.
-	ReadAt  string `json:"readAt,omitempty"`
+	ReadAt string `json:"readAt,omitempty"`
+	// Cluster is the context whose objects they are; empty for manifests, and if no context is named.
+	Cluster string `json:"cluster,omitempty"`
 	Objects int64  `json:"objects"`
-	// Lost, Refused, Ratcheted and Unknown are as in an Outcome, by what is said, the most frequent first.
-	Lost      []Group `json:"lost,omitempty"`
-	Refused   []Group `json:"refused,omitempty"`
-	Ratcheted []Group `json:"ratcheted,omitempty"`
-	Unknown   []Group `json:"unknown,omitempty"`
+	// Same is how many of them come back as they were, and are not refused.
+	Same int64 `json:"same"`
+	// The others are as in an Outcome, by what is said, the most frequent first.
+	Lost        []Group `json:"lost,omitempty"`
+	Changed     []Group `json:"changed,omitempty"`
+	Failed      []Group `json:"failed,omitempty"`
+	Refused     []Group `json:"refused,omitempty"`
+	Ratcheted   []Group `json:"ratcheted,omitempty"`
+	Added       []Group `json:"added,omitempty"`
+	Undefaulted []Group `json:"undefaulted,omitempty"`
+	Unknown     []Group `json:"unknown,omitempty"`
 }
 
 // Group are the objects of which the same is said.
 type Group struct {
 	// What is a path, in which [*] is any index, or a sentence.
 	What string `json:"what"`
+	// Fault is what is wrong with a conversion, and Says what is said of the first object; else empty.
+	Fault Fault  `json:"fault,omitempty"`
+	Says  string `json:"says,omitempty"`
 	// Objects is how many there are, and Examples are some of them.
 	Objects  int64    `json:"objects"`
 	Examples []string `json:"examples"`
@@ -54,110 +66,166 @@ type Group struct {
 	Accepted string `json:"accepted,omitempty"`
 }
 
-// Accepted is a loss that is meant.
+// Accepted is a loss, or a change, that is meant.
 type Accepted struct {
 	CRD    string `json:"crd"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-// examples is how many objects are named of each group.
-const examples = 5
+const (
+	// examples is how many objects are named of each group.
+	examples = 5
+	// most is how many groups of a sort are told apart: names that people choose can be in a path, and in what a webhook says.
+	most = 500
+	// others is what there is beyond them.
+	others = "more than can be told apart"
+)
 
-// Tally collects outcomes, of one CRD after the other.
+// Tally collects outcomes, of several CRDs at a time.
 type Tally struct {
+	mu   sync.Mutex
 	crds []*Counts
 }
 
-// Counts are those of the objects of one CRD.
-type Counts struct{ of OfCRD }
+// Counts are those of the objects of one CRD. They are for one goroutine at a time.
+type Counts struct {
+	of OfCRD
+	at map[place]int
+}
+
+// place is that of a group: a list, and what is said.
+type place struct {
+	groups *[]Group
+	what   string
+}
 
 // NewTally begins with no objects.
 func NewTally() *Tally { return &Tally{} }
 
-// Begin counts the objects of a CRD that are read at a version, or goes on counting them.
-func (t *Tally) Begin(e *Engine, readAt string) *Counts {
+// Begin counts the objects of a CRD that are read at a version, in a cluster, or goes on counting them.
+func (t *Tally) Begin(e *Engine, readAt, cluster string) *Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, c := range t.crds {
-		if c.of.CRD == e.CRD && c.of.ReadAt == readAt {
+		if c.of.CRD == e.CRD && c.of.ReadAt == readAt && c.of.Cluster == cluster {
 			return c
 		}
 	}
-	c := &Counts{OfCRD{CRD: e.CRD, Storage: e.Storage, ReadAt: readAt}}
+	c := &Counts{of: OfCRD{CRD: e.CRD, Storage: e.Storage, ReadAt: readAt, Cluster: cluster}}
+	c.Restart()
 	t.crds = append(t.crds, c)
 	return c
 }
 
-// Add counts what became of one object.
-func (c *Counts) Add(o Outcome) {
-	c.of.Objects++
-	count(&c.of.Lost, o.Object, o.Lost)
-	count(&c.of.Refused, o.Object, o.Refused)
-	count(&c.of.Ratcheted, o.Object, o.Ratcheted)
-	if o.Unknown != "" {
-		count(&c.of.Unknown, o.Object, []string{o.Unknown})
+// Add counts what became of some objects.
+func (c *Counts) Add(outcomes ...Outcome) {
+	for _, o := range outcomes {
+		c.of.Objects++
+		if o.IsSame() {
+			c.of.Same++
+		}
+		c.count(&c.of.Lost, o.Object, o.Lost...)
+		c.count(&c.of.Changed, o.Object, o.Changed...)
+		c.count(&c.of.Refused, o.Object, o.Refused...)
+		c.count(&c.of.Ratcheted, o.Object, o.Ratcheted...)
+		c.count(&c.of.Added, o.Object, o.Added...)
+		c.count(&c.of.Undefaulted, o.Object, o.Undefaulted...)
+		for _, f := range o.Failed {
+			if g := c.count(&c.of.Failed, o.Object, "to "+f.To+": "+f.Fault.String()); g != nil && g.Says == "" {
+				g.Fault, g.Says = f.Fault, f.Says
+			}
+		}
+		if o.Unknown != "" {
+			c.count(&c.of.Unknown, o.Object, o.Unknown)
+		}
 	}
 }
 
 // Restart forgets the objects of the CRD: its list begins anew.
-func (c *Counts) Restart() { c.of = OfCRD{CRD: c.of.CRD, Storage: c.of.Storage, ReadAt: c.of.ReadAt} }
+func (c *Counts) Restart() {
+	c.of = OfCRD{CRD: c.of.CRD, Storage: c.of.Storage, ReadAt: c.of.ReadAt, Cluster: c.of.Cluster}
+	c.at = map[place]int{}
+}
 
 // NotRead counts that not all objects of the CRD could be read.
-func (c *Counts) NotRead(why string) { count(&c.of.Unknown, "", []string{why}) }
+func (c *Counts) NotRead(why string) { c.count(&c.of.Unknown, "", why) }
 
 // index is that of a list's item.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// count adds an object to the groups of what is said of it, to each once.
-func count(groups *[]Group, object string, what []string) {
+// count adds an object to the groups of what is said of it, to each once, and returns the last one.
+func (c *Counts) count(groups *[]Group, object string, what ...string) (g *Group) {
 	var counted []string
 	for _, w := range what {
 		w = index.ReplaceAllString(w, "[*]")
+		if _, known := c.at[place{groups, w}]; !known && len(*groups) >= most {
+			w = others
+		}
 		if slices.Contains(counted, w) {
 			continue
 		}
 		counted = append(counted, w)
-		at := slices.IndexFunc(*groups, func(g Group) bool { return g.What == w })
-		if at < 0 {
+		at, known := c.at[place{groups, w}]
+		if !known {
 			at = len(*groups)
-			*groups = append(*groups, Group{What: w, Examples: []string{}, Status: strings.HasPrefix(w, "status.")})
+			c.at[place{groups, w}] = at
+			*groups = append(*groups, Group{What: w, Examples: []string{}, Status: w == "status" || strings.HasPrefix(w, "status.")})
 		}
-		g := &(*groups)[at]
+		g = &(*groups)[at]
 		if g.Objects++; len(g.Examples) < examples && object != "" {
 			g.Examples = append(g.Examples, object)
 		}
 	}
+	return g
 }
 
-// Report ends the tally. Losses that are accepted do not count.
+// Report sums up. Losses that are accepted do not count.
 func (t *Tally) Report(accepted []Accepted) Report {
 	r := Report{Verdict: Kept, CRDs: []OfCRD{}}
 	used := map[Accepted]bool{}
 	for _, c := range t.crds {
-		of := &c.of
-		for i := range of.Lost {
-			for _, a := range accepted {
-				if a.CRD == of.CRD && a.Path == of.Lost[i].What {
-					of.Lost[i].Accepted, used[a] = a.Reason, true
-				}
-			}
-		}
-		for _, groups := range [][]Group{of.Lost, of.Refused, of.Ratcheted, of.Unknown} {
-			slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.What, b.What)) })
-		}
-		r.CRDs = append(r.CRDs, *of)
+		r.CRDs = append(r.CRDs, c.of.accepting(accepted, used))
 	}
-	slices.SortFunc(r.CRDs, func(a, b OfCRD) int { return cmp.Or(cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.ReadAt, b.ReadAt)) })
+	slices.SortFunc(r.CRDs, func(a, b OfCRD) int {
+		return cmp.Or(cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.ReadAt, b.ReadAt))
+	})
 	for _, a := range accepted {
 		if !used[a] {
 			r.Unused = append(r.Unused, a)
 		}
 	}
-	matters := func(g Group) bool { return g.Accepted == "" && !g.Status }
 	switch {
-	case slices.ContainsFunc(r.CRDs, func(of OfCRD) bool { return len(of.Refused) > 0 || slices.ContainsFunc(of.Lost, matters) }):
+	case slices.ContainsFunc(r.CRDs, OfCRD.NotKept):
 		r.Verdict = NotKept
 	case slices.ContainsFunc(r.CRDs, func(of OfCRD) bool { return len(of.Unknown) > 0 }):
 		r.Verdict = NotKnown
 	}
 	return r
 }
+
+// accepting is a sorted copy that says which losses are meant.
+func (of OfCRD) accepting(accepted []Accepted, used map[Accepted]bool) OfCRD {
+	for _, groups := range []*[]Group{&of.Lost, &of.Changed, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown} {
+		*groups = slices.Clone(*groups)
+		slices.SortStableFunc(*groups, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.What, b.What)) })
+	}
+	for _, groups := range [][]Group{of.Lost, of.Changed} {
+		for i := range groups {
+			for _, a := range accepted {
+				if a.CRD == of.CRD && a.Path == groups[i].What {
+					groups[i].Accepted, used[a] = a.Reason, true
+				}
+			}
+		}
+	}
+	return of
+}
+
+// NotKept tells whether something is lost or changed that nobody has accepted, outside of status, or an object is refused.
+func (of OfCRD) NotKept() bool {
+	return len(of.Refused) > 0 || len(of.Failed) > 0 || slices.ContainsFunc(of.Lost, Group.Matters) || slices.ContainsFunc(of.Changed, Group.Matters)
+}
+
+// Matters tells whether a loss holds something up.
+func (g Group) Matters() bool { return g.Accepted == "" && !g.Status }

@@ -86,12 +86,12 @@ func (m meaning) mayHaveObjects() bool {
 // withChanges lets what the schema's changes do to objects weigh in.
 func (m meaning) withChanges(in InCluster) InCluster {
 	for _, c := range m.change.Changes {
-		v, counts := weigh(c)
+		v, why, counts := m.to.weigh(m.change.Name, c)
 		if v == Blocked && in.Objects != nil && *in.Objects == 0 {
 			v = Warned // nobody has anything to lose
 		}
 		if counts && worse(v, in.Verdict) {
-			in.Verdict, in.Reason, in.Sentence = v, string(c.Rule), inWords(c)
+			in.Verdict, in.Reason, in.Sentence = v, string(c.Rule), why
 		}
 	}
 	return in

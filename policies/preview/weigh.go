@@ -3,6 +3,7 @@ package preview
 import (
 	"slices"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
@@ -37,11 +38,12 @@ func weigh(c crddiff.Change) (Verdict, bool) {
 func (d Delivered) losses(c crddiff.Diff) []finding.Finding {
 	var found []finding.Finding
 	for _, one := range c.Changes {
-		if v, counts := weigh(one); !counts || v != Blocked || one.Rule == crddiff.StorageFlippedAndRemoved {
+		v, why, counts := d.weigh(c.Name, one)
+		if !counts || v != Blocked || one.Rule == crddiff.StorageFlippedAndRemoved {
 			continue // of the latter, rollout says more
 		}
 		found = append(found, finding.Finding{
-			Rule: string(one.Rule), Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Place: d.place(c.Name), Why: inWords(one), Mend: mends[one.Rule],
+			Rule: string(one.Rule), Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Place: d.place(c.Name), Why: why, Mend: mends[one.Rule],
 		})
 	}
 	return found
@@ -50,7 +52,7 @@ func (d Delivered) losses(c crddiff.Diff) []finding.Finding {
 // mends are what to do about changes that lose something.
 var mends = map[crddiff.Rule]string{
 	crddiff.FieldRemoved:             "keep the field in this version, or leave it out of a new one that a webhook converts to",
-	crddiff.FieldLost:                "give the field a place in the storage version, or convert with a webhook",
+	crddiff.FieldLost:                "give the field a place in the storage version, convert with a webhook, or let it go with the annotation " + v1alpha1.AllowFieldLossAnnotation + "; a snapshot with --fields tells whether objects have it",
 	crddiff.UnknownFieldsPruned:      "name the fields that are in use in the schema first",
 	crddiff.PruningOn:                "name the fields that are in use in the schema first",
 	crddiff.ConversionWebhookAdded:   "roll the webhook out first, and refer to it in a later commit",

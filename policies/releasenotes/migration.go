@@ -7,12 +7,40 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
 
 // migration are the steps from objects stored at an old version to a CRD without it: opt in, store at the new version
 // and wait, remove behind a gate. A release may ask for any part of them.
 func migration(crd crddiff.Diff, base, head, labelKey string) []Step {
+	return append(fields(crd, head), stages(crd, base, head, labelKey)...)
+}
+
+// fields: those that objects lose when they are stored at the new version, where nothing converts them.
+func fields(crd crddiff.Diff, head string) []Step {
+	var lost []string
+	for _, c := range crd.Changes {
+		if c.Rule == crddiff.FieldLost && c.Severity == finding.Error && !fieldloss.InStatus(c.Field) {
+			lost = append(lost, c.Field)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return []Step{{
+		Text: fmt.Sprintf("Move the values of %s: %s does not have %s, and Moult rewrites nothing while an object uses %s (%s). What may be lost is named in the CRD's annotation %s. See which objects use what:",
+			words.Few(words.Of(words.Distinct(lost), code), maxLost), code(crd.Head.Storage), words.Agree(len(lost), "it", "them"), words.Agree(len(lost), "it", "one of them"),
+			code(v1alpha1.ReasonFieldsWouldBeLost), code(v1alpha1.AllowFieldLossAnnotation)),
+		Language: "sh", Code: "moult rehearse --crds " + words.Shell(head),
+	}}
+}
+
+// maxLost is how many fields a step names.
+const maxLost = 10
+
+func stages(crd crddiff.Diff, base, head, labelKey string) []Step {
 	removed, flipped := crd.Removed, crd.Flips()
 	stored := flipped && slices.Contains(removed, crd.Base.Storage)
 	switch {

@@ -92,6 +92,8 @@ func unread(what What, crd, why string) change {
 			s.CRDs, s.Named = nil, []string{crd}
 		case ObjectsOfCRD:
 			s.CRDs[0].Objects = nil
+		case FieldsOfCRD:
+			s.CRDs[0].Fields = nil
 		case Removals:
 			s.Removals = nil
 		case APIServerMetrics:
@@ -135,6 +137,12 @@ func named(place string, effect survivors.Effect) func(*Snapshot) {
 	return crd(func(c *CRD) {
 		c.References = &survivors.Report{Found: []survivors.Group{{Place: place, Effect: effect, Clears: survivors.ByCommit, Title: "rules", CRD: widgets, Version: "v1alpha1", Count: 1}}}
 	})
+}
+
+// stashedAt is a stashed copy that Moult knows how to move.
+func stashedAt(s *Snapshot) {
+	named("kubevirt-snapshot-revisions", survivors.LosesData)(s)
+	s.CRDs[0].References.Found[0].Clears, s.CRDs[0].References.Found[0].Stash = survivors.ByPerson, true
 }
 
 // ownedAt is an owner reference.

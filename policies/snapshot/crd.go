@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/fieldloss"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -23,6 +24,8 @@ type CRD struct {
 	Paused  bool `json:"paused,omitempty"`
 	// RepairsOwners: Moult may move owner references to its objects.
 	RepairsOwners bool `json:"repairsOwners,omitempty"`
+	// MigratesStashes: Moult may move stashed copies of its objects.
+	MigratesStashes bool `json:"migratesStashes,omitempty"`
 
 	Versions []Version `json:"versions"`
 	// StoredVersions are those of the status.
@@ -38,8 +41,32 @@ type CRD struct {
 	Objects *Objects `json:"objects,omitempty"`
 	// Requests are those that the API server has counted; none if Snapshot.Metrics is nil.
 	Requests []Requests `json:"requests,omitempty"`
+	// Fields are those that the objects have, by the version that they are read at; none if they were not counted.
+	Fields []FieldsAt `json:"fields,omitempty"`
 	// References are what else in the cluster names a version but the storage version; nil if nobody looked.
 	References *survivors.Report `json:"references,omitempty"`
+}
+
+// FieldsAt are the fields that objects have at a version.
+type FieldsAt struct {
+	Version string           `json:"version"`
+	Used    []fieldloss.Used `json:"used"`
+}
+
+// Uses tells how many objects have a field at a version, and names some. It is not known if nobody has counted, or not all
+// could be seen, or the cluster does not have the version. One that is not counted by itself has no field that the storage version lacks.
+func (s *Snapshot) Uses(crd, version, field string) (objects int64, named []string, known bool) {
+	c := s.CRD(crd)
+	if c == nil || len(c.Fields) == 0 || s.notRead(FieldsOfCRD, crd) != nil || find(c.Versions, func(v *Version) bool { return v.Name == version }) == nil {
+		return 0, nil, false
+	}
+	for _, at := range []string{version, c.storage().Name} {
+		if found := find(c.Fields, func(f *FieldsAt) bool { return f.Version == at }); found != nil {
+			objects, named = fieldloss.Uses(found.Used, field)
+			return objects, named, true
+		}
+	}
+	return 0, nil, false
 }
 
 // Version is one entry of spec.versions.

@@ -19,11 +19,12 @@ import (
 func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CRD {
 	d := CRD{
 		Name: crd.Name, UID: string(crd.UID), Generation: crd.Generation,
-		Deleting:       crd.DeletionTimestamp != nil,
-		OptedIn:        crds.OptedIn(crd, s.LabelKey),
-		Paused:         crds.Paused(crd),
-		RepairsOwners:  crds.RepairsOwners(crd),
-		StoredVersions: slices.Clone(crd.Status.StoredVersions),
+		Deleting:        crd.DeletionTimestamp != nil,
+		OptedIn:         crds.OptedIn(crd, s.LabelKey),
+		Paused:          crds.Paused(crd),
+		RepairsOwners:   crds.RepairsOwners(crd),
+		MigratesStashes: crds.MigratesStashes(crd),
+		StoredVersions:  slices.Clone(crd.Status.StoredVersions),
 	}
 	if crd.Spec.Conversion != nil {
 		d.Conversion = string(crd.Spec.Conversion.Strategy)

@@ -82,14 +82,15 @@ func TestTheLabelsOwnerSurvivesTheFile(t *testing.T) {
 
 func TestWhatIsKeptOfACRD(t *testing.T) {
 	g, s := NewWithT(t), safe()
-	c := live(labelled, map[string]string{v1alpha1.PausedAnnotation: "true"}, entry(v1alpha1.FieldManager, "Apply", "status", ownsCondition, taken))
+	annotations := map[string]string{v1alpha1.PausedAnnotation: "true", v1alpha1.RepairOwnersAnnotation: "true", v1alpha1.MigrateStashesAnnotation: "true"}
+	c := live(labelled, annotations, entry(v1alpha1.FieldManager, "Apply", "status", ownsCondition, taken))
 	c.DeletionTimestamp = &metav1.Time{Time: taken}
 	c.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
 		{Type: "Established", Status: "True"}, {Type: "SomebodyElses", Status: "True", Message: "private"},
 		{Type: v1alpha1.StorageMigrated, Status: "False", Reason: v1alpha1.ReasonObjectsFailed, Message: "generation 3: 7 of 7 objects, 1 failed and tried again with growing pauses: ns/o: Invalid: spec.password: Invalid value: \"hunter2\""},
 	}
 	want := CRD{
-		Name: widgets, UID: "u", Generation: 3, Deleting: true, OptedIn: true, Paused: true, Conversion: "None", StoredVersions: []string{"v1"},
+		Name: widgets, UID: "u", Generation: 3, Deleting: true, OptedIn: true, Paused: true, RepairsOwners: true, MigratesStashes: true, Conversion: "None", StoredVersions: []string{"v1"},
 		Versions: []Version{{Name: "v1alpha1", Served: true, Deprecated: true}, {Name: "v1", Served: true, Storage: true}},
 		Conditions: []Condition{
 			{Type: "Established", Status: "True"},

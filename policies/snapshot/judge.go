@@ -195,7 +195,8 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 		return situation
 	}
 	situation.CRD = &verdict.CRD{
-		Subject: crd.subject(), OptedIn: crd.OptedIn, RepairsOwners: crd.RepairsOwners, Deleting: crd.Deleting, StoredVersions: crd.StoredVersions,
+		Subject: crd.subject(), OptedIn: crd.OptedIn, RepairsOwners: crd.RepairsOwners, MigratesStashes: crd.MigratesStashes,
+		Deleting: crd.Deleting, StoredVersions: crd.StoredVersions,
 		InScope:     gate == nil || !gate.answered() || gate.Ready.Reason != v1alpha1.ReasonOutOfScope,
 		LabelOrigin: labelorigin.Of(crd.metadata(s.LabelKey), s.LabelKey),
 	}

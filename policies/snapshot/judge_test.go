@@ -12,6 +12,21 @@ import (
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
+// A gate that looks at Secrets may find something there.
+func TestWhatTheSnapshotHasNotLookedAtIsTold(t *testing.T) {
+	g := NewWithT(t)
+	leftOut := crd(func(c *CRD) {
+		c.References = &survivors.Report{
+			NotLooked: []survivors.NotLooked{{Resource: "secrets", Why: "Secrets are read only with --secrets", LeftOut: true}},
+			Places:    []survivors.Looked{{Place: "helm-releases", Effect: survivors.BreaksAtUse, Outcome: survivors.NotLookedAt, Not: []string{"secrets"}}},
+		}
+	})
+	for _, what := range []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes} {
+		a := with(gated(v1alpha1.ReasonMigrating, "", requires(0, what)), leftOut).Judge(ask, now)
+		g.Expect(a.Warnings).To(ContainElement(HaveField("Message", "not looked at for what names v1alpha1: secrets")), string(what))
+	}
+}
+
 func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 	const (
 		ready       = verdict.Ready
@@ -48,6 +63,7 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 			c.Conditions = append(c.Conditions, Condition{Type: v1alpha1.StorageMigrating, Status: "True"})
 		})), progressing, v1alpha1.ReasonStandingBack, "in-tree migrator"},
 		"the storage version is not served":             {with(crd(func(c *CRD) { c.Versions[1].Served = false })), stalled, v1alpha1.ReasonStorageVersionNotServed, "set served: true"},
+		"objects would lose fields":                     {with(at(v1alpha1.ReasonFieldsWouldBeLost, "objects have fields"), stored("v1alpha1", "v1")), stalled, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.AllowFieldLossAnnotation},
 		"the CRD is not established":                    {with(crd(func(c *CRD) { c.Conditions[0].Status = "False" })), progressing, v1alpha1.ReasonNotEstablished, "NamesAccepted"},
 		"the list is clean but unproved":                {with(at(v1alpha1.ReasonMigrating, "rewriting"), stored("v1")), progressing, v1alpha1.ReasonMigrating, ""},
 		"the list is dirty beside a proof":              {with(stored("v1alpha1", "v1")), progressing, v1alpha1.ReasonMigrating, ""},
@@ -76,6 +92,8 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		"the gate asks for no references, and there are none":      {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), named("last-applied", survivors.Cosmetic)), ready, v1alpha1.ReasonSafeToRemove, "nothing else that was looked at named it"},
 		"the gate asks for no references, and Moult moves them":    {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), ownedAt, crd(func(c *CRD) { c.RepairsOwners = true })), progressing, v1alpha1.ReasonStillReferenced, "Moult moves them by itself"},
 		"the gate asks for no references, and nobody moves them":   {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), ownedAt), stalled, v1alpha1.ReasonStillReferenced, "owner-references"},
+		"the gate asks for no stashes, and Moult moves them":       {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoStashes)), stashedAt, crd(func(c *CRD) { c.MigratesStashes = true })), progressing, v1alpha1.ReasonStillStashed, "Moult moves them by itself"},
+		"the gate asks for no stashes, and nobody moves them":      {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoStashes)), stashedAt), stalled, v1alpha1.ReasonStillStashed, "kubevirt-snapshot-revisions"},
 		"a policy names it, and nobody asks":                       {with(named("admission-policies", survivors.StopsSilently)), ready, v1alpha1.ReasonSafeToRemove, "is stored at v1"},
 		"a survey cannot be carried out":                           {with(gated(v1alpha1.ReasonObjectsFailed, widgets+": 7 of 7 objects, 1 failed")), progressing, v1alpha1.ReasonObjectsFailed, "1 failed"},
 		"the group is another Moult's":                             {with(silent, gated(v1alpha1.ReasonOutOfScope, "")), stalled, v1alpha1.ReasonOutOfScope, "--crd-groups"},

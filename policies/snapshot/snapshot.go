@@ -62,6 +62,8 @@ const (
 	OneCRD What = "crd"
 	// ObjectsOfCRD: the metadata of the objects of the CRD that NotRead names.
 	ObjectsOfCRD What = "objects"
+	// FieldsOfCRD: which fields the objects of the CRD that NotRead names have.
+	FieldsOfCRD What = "fields"
 	// Removals: the VersionRemovals.
 	Removals What = "removals"
 	// References: what else names versions of the CRDs.
@@ -73,7 +75,7 @@ const (
 // NotRead is one thing that is not known, and why.
 type NotRead struct {
 	What What `json:"what"`
-	// CRD is set with OneCRD and ObjectsOfCRD.
+	// CRD is set with OneCRD, ObjectsOfCRD and FieldsOfCRD.
 	CRD string `json:"crd,omitempty"`
 	// Why is a sentence without a full stop.
 	Why string `json:"why"`

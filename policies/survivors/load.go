@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
@@ -17,8 +18,10 @@ import (
 //go:embed places/*.yaml
 var embedded embed.FS
 
-// Embedded are the places that Moult knows.
-func Embedded() []Place {
+// Embedded are the places that Moult knows. What they refer to is not to be changed.
+func Embedded() []Place { return slices.Clone(loadPlaces()) }
+
+var loadPlaces = sync.OnceValue(func() []Place {
 	folder, err := fs.Sub(embedded, "places")
 	if err == nil {
 		var places []Place
@@ -27,7 +30,7 @@ func Embedded() []Place {
 		}
 	}
 	panic(err) // a test loads them
-}
+})
 
 // Load reads all places of a folder: the files that end in .yaml, one place each, in the order of their names. An error names
 // every file that is wrong, and what is wrong with it.
@@ -140,6 +143,9 @@ func (p *Place) compileField(f *Field) (err error) {
 			return err
 		}
 		f.packing = append(f.packing, unpack)
+	}
+	if n := len(f.path); f.Policy != "" && (f.Shape != GroupVersion || n < 2 || f.path[n-1] != every || f.path[n-2][0] != '.') {
+		return fmt.Errorf("policy is for the shape %s and a path that ends in a list of rules, as in rules[*]", GroupVersion)
 	}
 	if p.Metadata && f.path[0] != ".metadata" {
 		return fmt.Errorf("path %s is outside of metadata, so these are not enough", f.Path)

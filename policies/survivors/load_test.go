@@ -45,6 +45,7 @@ func TestAPlaceIsReadStrictly(t *testing.T) {
 		"a conversion without a whole object":      {"tried:", "convert: crd\ntried:", "convert is for places of the shape object"},
 		"labels of a payload without its group":    {"shape: apiVersion}", "shape: object, payload: {version: v, kind: k}}", "the place exactly one group"},
 		"Secrets without a word":                   {"[ours.example.org]", "[secrets]", "secret is true for places in secrets"},
+		"a policy beside what is no rule":          {"shape: apiVersion", "shape: apiVersion, policy: matchPolicy", "policy is for the shape groupVersion and a path that ends in a list of rules"},
 		"two lines where a table has room for one": {"mend: write it anew", "mend: \"a\\nb\"", "mend is more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,9 @@ type Field struct {
 	Keys Keys `json:"keys,omitzero"`
 	// Where are fields beside it that must have these values, as text.
 	Where map[string]string `json:"where,omitempty"`
+	// Policy is, for rules in a list, the field beside the list that may be Exact: then a rule matches only requests at the
+	// versions that it names, and of those that stay only the ones that are served count.
+	Policy string `json:"policy,omitempty"`
 	// Payload are the object's labels that tell what a copy is if it does not say so itself.
 	Payload *Payload `json:"payload,omitempty"`
 	// Effect, if set, is that of this field and not the place's.

@@ -24,6 +24,8 @@ type naming struct {
 	list bool
 	// beside are the versions of the other rules that are the same but for them.
 	beside []string
+	// exact is true if the rules match only requests at the versions that they name.
+	exact bool
 }
 
 // any is what rules write for every group or version.
@@ -165,8 +167,12 @@ func (n *naming) names(t *Target) (versions []string, covered bool) {
 		}
 	}
 	stays := func(version string) bool { return n.has(n.versions, version) || slices.Contains(n.beside, version) }
+	staying := t.Staying
+	if n.exact {
+		staying = t.Served
+	}
 	several := n.list || n.patterns
-	return versions, several && (slices.Contains(slices.Concat(n.versions, n.beside), anything) || slices.ContainsFunc(t.Staying, stays))
+	return versions, several && (slices.Contains(slices.Concat(n.versions, n.beside), anything) || slices.ContainsFunc(staying, stays))
 }
 
 // has tells whether a text is one of some, or matches one of them if they may be patterns.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Copy is a stashed copy that was understood.
@@ -269,4 +271,25 @@ func (p *Place) Labelled(labels map[string]string) (kind, version string) {
 		}
 	}
 	return "", ""
+}
+
+// Movable are the versions from which places declare how copies of a CRD's objects are moved.
+func (t *Target) Movable(places []Place) (versions []string) {
+	for i := range places {
+		move := MoveOf(&places[i])
+		if move == nil || !slices.Contains(places[i].Groups, t.Group) {
+			continue
+		}
+		for _, rule := range move.Rules {
+			if slices.ContainsFunc(rule.Kinds, t.HasKind) {
+				versions = append(versions, rule.From...)
+			}
+		}
+	}
+	return words.Distinct(versions)
+}
+
+// IsMoved tells whether Moult knows how to move what lies at an embedded place.
+func IsMoved(place string) bool {
+	return slices.ContainsFunc(Embedded(), func(p Place) bool { return p.Name == place && p.Move != "" })
 }

@@ -22,6 +22,8 @@ type Target struct {
 	// Leaving are the versions in question, and Staying all others that the CRD lists.
 	Leaving []string `json:"leaving"`
 	Staying []string `json:"staying"`
+	// Served are those that stay and are served.
+	Served []string `json:"-"`
 	// From says who says that they leave.
 	From From `json:"from"`
 }
@@ -44,9 +46,12 @@ func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, rem
 	names := crd.Spec.Names
 	t := Target{CRD: crd.Name, Group: crd.Spec.Group, Plural: names.Plural, Kinds: []string{names.Kind, names.ListKind}, Staying: []string{}}
 	t.Leaving, t.From = leavingOf(crd, asked, removals)
-	for _, version := range crds.Versions(crd) {
-		if !slices.Contains(t.Leaving, version) {
-			t.Staying = append(t.Staying, version)
+	for _, v := range crd.Spec.Versions {
+		if t.leaves(v.Name) {
+			continue
+		}
+		if t.Staying = append(t.Staying, v.Name); v.Served {
+			t.Served = append(t.Served, v.Name)
 		}
 	}
 	return t
@@ -77,7 +82,7 @@ func leavingOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, re
 // With is the same CRD with more versions that leave.
 func (t Target) With(leaving []string) Target {
 	t.Leaving = words.Distinct(slices.Concat(t.Leaving, leaving))
-	t.Staying = slices.DeleteFunc(slices.Clone(t.Staying), t.leaves)
+	t.Staying, t.Served = slices.DeleteFunc(slices.Clone(t.Staying), t.leaves), slices.DeleteFunc(slices.Clone(t.Served), t.leaves)
 	return t
 }
 

@@ -27,6 +27,8 @@ type visit struct {
 	answered map[string]bool
 	// rules are the versions in rules that are the same but for them.
 	rules map[ruleKey][]string
+	// exact are the lists of rules, and whether Exact lies beside them.
+	exact map[*Field]map[string]bool
 }
 
 // ruleKey is what rules have in common that are one: the field, the list that they are in, and all but their versions.
@@ -96,7 +98,7 @@ func (v *visit) read(p *Place, f *Field, at string, value any) {
 	if r != nil {
 		v.answered[at] = true
 		if r.list {
-			r.beside = v.versionsBeside(f, at, fields)
+			r.beside, r.exact = v.versionsBeside(f, at, fields), v.isExact(f, at)
 		}
 		v.refers(p, f, at, r)
 	}
@@ -123,11 +125,33 @@ func (v *visit) versionsBeside(f *Field, at string, rule map[string]any) (versio
 	return v.rules[keyOf(f, at, rule, key)]
 }
 
+// isExact tells whether the list that a rule is in has Exact beside it.
+func (v *visit) isExact(f *Field, at string) bool {
+	if f.Policy == "" {
+		return false
+	}
+	if v.exact[f] == nil { // of all lists at once, too
+		if v.exact == nil {
+			v.exact = map[*Field]map[string]bool{}
+		}
+		v.exact[f] = map[string]bool{}
+		above, list := f.path[:len(f.path)-2], f.path[len(f.path)-2][1:]
+		for where, value := range above.values("", v.content) {
+			fields, _ := value.(map[string]any)
+			v.exact[f][below(where, list)] = fields[f.Policy] == "Exact"
+		}
+	}
+	return v.exact[f][listOf(at)]
+}
+
+// listOf is where the list is that an item is in.
+func listOf(at string) string { return at[:max(0, strings.LastIndex(at, "["))] }
+
 func keyOf(f *Field, at string, rule map[string]any, versions string) ruleKey {
 	rest := maps.Clone(rule)
 	delete(rest, versions)
 	content, _ := json.Marshal(rest) // it was read from JSON
-	return ruleKey{f, at[:max(0, strings.LastIndex(at, "["))], string(content)}
+	return ruleKey{f, listOf(at), string(content)}
 }
 
 // whole reads a stashed copy, or a list of some.

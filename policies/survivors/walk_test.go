@@ -284,6 +284,37 @@ func TestThousandsOfRulesAndReferencesInOneObject(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically("<", 20*time.Second), "it takes a second, and with comparisons of each with each minutes")
 }
 
+// A version that stays and is not served keeps a rule matching, unless it matches only requests at the versions that it names.
+func TestRulesThatMatchExactly(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy, versions string
+		want             Effect
+	}{
+		"exact, beside one that is not served":        {"Exact", `["v1alpha1", "v1beta1"]`, StopsSilently},
+		"exact, beside one that is served":            {"Exact", `["v1alpha1", "v1"]`, Cosmetic},
+		"exact, beside both":                          {"Exact", `["v1alpha1", "v1beta1", "v1"]`, Cosmetic},
+		"exact, beside any":                           {"Exact", `["v1alpha1", "*"]`, Cosmetic},
+		"equivalent, beside one that is not served":   {"Equivalent", `["v1alpha1", "v1beta1"]`, Cosmetic},
+		"nothing said, beside one that is not served": {"", `["v1alpha1", "v1beta1"]`, Cosmetic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := `{apiGroups: [example.com], apiVersions: ` + c.versions + `, resources: [widgets]}`
+			webhook := `{rules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments]}, ` + rule + `], matchPolicy: "` + c.policy + `"}`
+			for resource, object := range map[string]string{
+				"validatingwebhookconfigurations": `{webhooks: [{matchPolicy: Exact}, ` + webhook + `, {matchPolicy: Exact}]}`,
+				"validatingadmissionpolicies":     `{spec: {matchConstraints: {resourceRules: [` + rule + `], matchPolicy: "` + c.policy + `"}}}`,
+			} {
+				g, content := NewWithT(t), map[string]any{}
+				g.Expect(yaml.Unmarshal([]byte(object), &content)).To(Succeed())
+				target := targets[""]
+				target.Staying, target.Served = []string{"v1beta1", "v1"}, []string{"v1"}
+				of := Resource{GroupResource: schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}}
+				g.Expect(NewWalker(Embedded(), []Target{target}).Walk(of, content, Whole)).To(ConsistOf(HaveField("Effect", c.want)), resource)
+			}
+		})
+	}
+}
+
 // What Kyverno matches with wildcards; a version that stays and matches, too, goes on matching.
 func TestKindsWithWildcards(t *testing.T) {
 	place := strings.Replace(valid, "shape: apiVersion", "shape: groupVersionKind", 1)

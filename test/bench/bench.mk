@@ -3,7 +3,7 @@
 # Included by the Makefile at the top.
 GO ?= go
 
-.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers bench-survivors test-bench
+.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers bench-survivors bench-rehearse test-bench
 bench: bench-program kube-controller-manager ## measure Moult beside its peers (30 minutes; ARGS="--only moult,ceiling --rtt 0")
 	@exec ./bin/bench $(ARGS)
 
@@ -24,6 +24,9 @@ bench-managers: bench-program ## measure how fast objects with 1, 30 and 120 fie
 
 bench-survivors: bench-program ## measure a look at 100,000 objects for what still names a version (10 minutes; ARGS="--objects 5000 --rounds 1")
 	@exec ./bin/bench survivors $(ARGS)
+
+bench-rehearse: control-plane ## measure a rehearsal of 1,000 objects and of 10,000: time for each thousand, and memory
+	@$(GO) test ./cmd/moult/rehearse -run '^$$' -bench . -benchtime 3x
 
 test-bench: control-plane ## test what measures
 	@$(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...

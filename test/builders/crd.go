@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
@@ -69,6 +70,20 @@ func (b *CRDBuilder) Unserved(version string) *CRDBuilder {
 	for i := range b.crd.Spec.Versions {
 		if b.crd.Spec.Versions[i].Name == version {
 			b.crd.Spec.Versions[i].Served = false
+		}
+	}
+	return b
+}
+
+// Schema gives a version the schema that a text in YAML says.
+func (b *CRDBuilder) Schema(version, text string) *CRDBuilder {
+	props := &apiextensionsv1.JSONSchemaProps{}
+	if err := yaml.UnmarshalStrict([]byte(text), props); err != nil {
+		panic(err) // the text is the test's own
+	}
+	for i := range b.crd.Spec.Versions {
+		if b.crd.Spec.Versions[i].Name == version {
+			b.crd.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: props}
 		}
 	}
 	return b

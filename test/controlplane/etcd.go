@@ -66,10 +66,7 @@ func (e *Etcd) Raw(ctx context.Context, gr schema.GroupResource, namespace, name
 
 // Object is all that etcd says about one object. Namespace and error are as for StoredVersion.
 func (e *Etcd) Object(ctx context.Context, gr schema.GroupResource, namespace, name string) (Stored, error) {
-	key := prefix(gr) + name
-	if namespace != "" {
-		key = prefix(gr) + namespace + "/" + name
-	}
+	key := key(gr, namespace, name)
 	answer, err := e.client.Get(ctx, key)
 	if err != nil {
 		return Stored{}, fmt.Errorf("read %s from etcd: %w", key, err)
@@ -79,6 +76,15 @@ func (e *Etcd) Object(ctx context.Context, gr schema.GroupResource, namespace, n
 	}
 	kv := answer.Kvs[0]
 	return parse(gr, string(kv.Key), kv.Value, kv.Version, kv.ModRevision)
+}
+
+// Put stores an object's JSON in place of what is there, as an API server does that has not heard of the latest change of
+// the CRD.
+func (e *Etcd) Put(ctx context.Context, gr schema.GroupResource, namespace, name string, raw []byte) error {
+	if _, err := e.client.Put(ctx, key(gr, namespace, name), string(raw)); err != nil {
+		return fmt.Errorf("write %s/%s to etcd: %w", namespace, name, err)
+	}
+	return nil
 }
 
 // CountByVersion counts the objects stored at each version.
@@ -134,6 +140,13 @@ func (e *Etcd) Walk(ctx context.Context, gr schema.GroupResource, visit func(Sto
 }
 
 // prefix ends in a slash, without which widgets would include widgetsets.
+func key(gr schema.GroupResource, namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return prefix(gr) + name
+}
+
 func prefix(gr schema.GroupResource) string { return "/registry/" + gr.Group + "/" + gr.Resource + "/" }
 
 func parse(gr schema.GroupResource, key string, value []byte, version, revision int64) (Stored, error) {

@@ -64,6 +64,16 @@ func TestTheRoleForOwnerReferencesIsExactAndWhole(t *testing.T) {
 	}
 }
 
+func TestTheRoleForStashedCopiesIsWhatIsPrinted(t *testing.T) {
+	g := NewWithT(t)
+	printed, err := exec.CommandContext(t.Context(), program(t, "moult"), "rbac", "--migrate-stashes").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	committed, err := os.ReadFile(filepath.Join(root, "clusters/components/migrate-stashes/role.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(committed)).To(Equal(string(printed)), "print it anew")
+	g.Expect(string(committed)).NotTo(ContainSubstring("*"))
+}
+
 func TestOwnerReferencesAreMovedWithTheShippedRoles(t *testing.T) {
 	g := NewWithT(t)
 	group := builders.UniqueGroup(t)

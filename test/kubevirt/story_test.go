@@ -213,7 +213,17 @@ func (w *world) killed(n int64, sent bool) {
 }
 
 func TestTwoHundredVirtualMachinesAndTwentySnapshots(t *testing.T) {
-	w := newWorld(t)
+	t.Run("moult survivors migrate keeps what it deletes in a file", func(t *testing.T) { story(newWorld(t)) })
+	t.Run("the controller keeps it in the successors", func(t *testing.T) {
+		w := newWorld(t)
+		w.file = ""
+		story(w)
+	})
+}
+
+func story(w *world) {
+	t := w.t
+	t.Helper()
 	var all []*vm
 	for i := range 200 {
 		m := w.makesVM(i)
@@ -283,14 +293,28 @@ func TestTwoHundredVirtualMachinesAndTwentySnapshots(t *testing.T) {
 	w.Expect(w.migrates()).To(And(HaveField("Moved", BeZero()), HaveField("Left", BeEmpty()), HaveField("Looks", 1)))
 }
 
-// expectSaved checks that the file has what was removed, as it was.
+// kept is what was removed: in the file, or else in the successors.
+func (w *world) kept() (all []*unstructured.Unstructured) {
+	w.t.Helper()
+	if w.file != "" {
+		journal, err := stashes.OpenFile(w.file)
+		w.Expect(err).NotTo(HaveOccurred())
+		defer journal.Close()
+		return journal.Kept()
+	}
+	list, err := w.dynamic.Resource(appsv1.SchemeGroupVersion.WithResource("controllerrevisions")).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	for i := range list.Items {
+		all = append(all, stashes.Replaced(&list.Items[i])...)
+	}
+	return all
+}
+
+// expectSaved checks that what was removed is kept, as it was.
 func (w *world) expectSaved(before map[string]string) {
 	w.t.Helper()
-	journal, err := stashes.OpenFile(w.file)
-	w.Expect(err).NotTo(HaveOccurred())
-	defer journal.Close()
 	saved := map[string]bool{}
-	for _, u := range journal.Kept() {
+	for _, u := range w.kept() {
 		r := &appsv1.ControllerRevision{}
 		w.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, r)).To(Succeed())
 		saved[r.Name] = true

@@ -88,7 +88,8 @@ type world struct {
 	namespace string
 	dynamic   dynamic.Interface
 	core      kubernetes.Interface
-	file      string
+	// file is where what is removed is kept; empty to have it kept in the successors, as the controller does.
+	file string
 }
 
 func newWorld(t *testing.T) *world {
@@ -237,13 +238,17 @@ func (w *world) as(cfg *rest.Config) *stashes.Migration {
 	w.Expect(err).NotTo(HaveOccurred())
 	types, err := all.Types(w.t.Context(), targets)
 	w.Expect(err).NotTo(HaveOccurred())
-	journal, err := stashes.OpenFile(w.file)
-	w.Expect(err).NotTo(HaveOccurred())
-	w.t.Cleanup(func() { _ = journal.Close() })
-	return &stashes.Migration{
+	m := &stashes.Migration{
 		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Lister: inspect.Pages{Cluster: cluster},
-		Client: dynamic.NewForConfigOrDie(cfg), Mapper: cluster.Mapper(), Types: types, Journal: journal,
+		Client: dynamic.NewForConfigOrDie(cfg), Mapper: cluster.Mapper(), Types: types,
 	}
+	if w.file != "" {
+		journal, err := stashes.OpenFile(w.file)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.t.Cleanup(func() { _ = journal.Close() })
+		m.Journal = journal
+	}
+	return m
 }
 
 func (w *world) migrates() stashes.Report {

@@ -115,7 +115,7 @@ func (p place) set(value any) {
 func strange(which byte) any {
 	values := []any{
 		nil, true, false, "", "True", "False", "Unknown", "Ready", "Stalled", "Reconciling", "StorageMigrated", "Established",
-		"StorageVersionNotServed", "Installing", "InvalidCABundle", "generation 7: done", "generation 7:", "\x00", "\u00ff",
+		"StorageVersionNotServed", "FieldsWouldBeLost", "Installing", "InvalidCABundle", "generation 7: done", "generation 7:", "\x00", "\u00ff",
 		strings.Repeat("x", 1<<16), "1e999", "-1", "7", int64(7), int64(2), int64(-1), int64(1) << 62, 0.5, 7.0, 1e300, -1e300,
 		[]any{}, []any{nil}, []any{[]any{}}, map[string]any{}, map[string]any{"type": "Ready", "status": "True"},
 		map[string]any{"1": "one"}, map[string]any{"moult.dev/migrate": "true"}, map[string]any{"moult.dev/paused": "true"},

@@ -67,7 +67,7 @@ func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Opt
 	})
 }
 
-// Repairing runs all reconcilers, as moult-controller does: Moult, and the repair of owner references in o.Cluster.
+// Repairing runs all reconcilers, as moult-controller does: Moult, and the repair of owner references and stashed copies in o.Cluster.
 func Repairing(t testing.TB, config *rest.Config, m migration.Options, r removal.Options, o repair.Options) (stop func()) {
 	t.Helper()
 	store := migration.NewStateStore()

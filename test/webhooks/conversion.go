@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -26,18 +28,34 @@ type Conversion struct {
 	garbage  bool
 	rejected map[string]string // object name → message
 	changes  []Change
+	answers  []Answer
 	refuses  func(*http.Request) bool
 }
 
 // Change is what a conversion does to an object, beside its apiVersion; from and to are versions without their group.
 type Change func(object *unstructured.Unstructured, from, to string)
 
+// Answer is what happens to the response to one review before it is sent.
+type Answer func(*apiextensionsv1.ConversionResponse)
+
 // NewConversion starts a healthy conversion webhook.
 func NewConversion() (*Conversion, error) {
-	c := &Conversion{rejected: map[string]string{}}
+	c := NewHandler()
 	var err error
 	c.server, err = startServer(c)
 	return c, err
+}
+
+// NewHandler is one without a server, for a server of somebody else's.
+func NewHandler() *Conversion { return &Conversion{rejected: map[string]string{}} }
+
+// Serve answers at /convert as an operator's program does that is started with --webhook-command, until it is ended.
+func (c *Conversion) Serve() error {
+	folder := os.Getenv("WEBHOOK_CERT_DIR")
+	mux := http.NewServeMux()
+	mux.Handle("/convert", c)
+	server := &http.Server{Addr: "127.0.0.1:" + os.Getenv("WEBHOOK_PORT"), Handler: mux, ReadHeaderTimeout: time.Minute}
+	return server.ListenAndServeTLS(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 }
 
 // Change has every conversion do this, too.
@@ -45,6 +63,13 @@ func (c *Conversion) Change(change Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes = append(c.changes, change)
+}
+
+// Answer has every response be changed so, until Heal.
+func (c *Conversion) Answer(answer Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers = append(c.answers, answer)
 }
 
 // Rename has the version call spec.<before> of all other versions spec.<after>.
@@ -102,7 +127,7 @@ func (c *Conversion) RejectObjectSaying(name, message string) {
 // Heal ends all faults and brings the webhook up again. Its error is that of Up.
 func (c *Conversion) Heal() error {
 	c.mu.Lock()
-	c.delay, c.garbage, c.rejected, c.refuses = 0, false, map[string]string{}, nil
+	c.delay, c.garbage, c.rejected, c.refuses, c.answers = 0, false, map[string]string{}, nil, nil
 	c.mu.Unlock()
 	return c.Up()
 }
@@ -123,7 +148,7 @@ func (c *Conversion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	c.calls++
-	delay, garbage, refuses := c.delay, c.garbage, c.refuses
+	delay, garbage, refuses, answers := c.delay, c.garbage, c.refuses, slices.Clone(c.answers)
 	c.mu.Unlock()
 	if refuses != nil && refuses(r) {
 		http.Error(w, "not for you, as this test wants it", http.StatusForbidden)
@@ -140,6 +165,9 @@ func (c *Conversion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review.Response = c.convert(review.Request)
+	for _, answer := range answers {
+		answer(review.Response)
+	}
 	review.Request = nil
 	_ = json.NewEncoder(w).Encode(review)
 }

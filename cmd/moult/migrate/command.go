@@ -44,6 +44,8 @@ type migrated struct {
 	Reason   string           `json:"reason"`
 	Message  string           `json:"message"`
 	Progress *progress.Counts `json:"progress,omitempty"`
+	// Dropped are the fields that objects have lost, because the CRD allows it or because they are in status.
+	Dropped []dropped `json:"dropped,omitempty"`
 }
 
 // NewCommand makes the subcommand.
@@ -62,6 +64,10 @@ is not yet rewritten.
 
 Where admission policies let only Moult's own user write the status of CRDs, name
 that user with --as. It needs the right to impersonate it.
+
+Where no webhook converts and objects have fields that the storage version lacks,
+nothing is rewritten (FieldsWouldBeLost) until the CRD lets these fields go with the
+annotation moult.dev/allow-field-loss.
 
 With --dry-run every object is sent its write as a dry run, so that admission and
 validation are asked about it, and nothing is written. That needs no label.
@@ -140,6 +146,11 @@ func (m *command) run(ctx context.Context, names []string) error {
 			results[i], errs[i] = m.migrate(ctx, cfg, names[i], o, display)
 		})
 		display.Close()
+		for _, r := range results {
+			for _, d := range r.Dropped {
+				fmt.Fprintf(m.ErrOut, "%s: dropped, as the storage version does not have it: %s\n", r.Name, d)
+			}
+		}
 	}
 	if m.output != "" {
 		if err := output.Print(m.Out, m.output, document{Migrated: !slices.ContainsFunc(results, func(r migrated) bool { return !r.Migrated }), CRDs: results}); err != nil {
@@ -174,7 +185,7 @@ func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o 
 		if u.Reason == "" {
 			return // the error says why there is nothing to tell
 		}
-		result.Reason, result.Message = u.Reason, u.Sentence
+		result.Reason, result.Message, result.Dropped = u.Reason, u.Sentence, droppedOf(u.Dropped)
 		s := progress.State{Phase: u.Reason, Until: u.Until, Settle: o.Settle, Done: u.Reason == v1alpha1.ReasonMigrated}
 		if u.Progress.Total > 0 {
 			result.Progress = progress.Of(u.Progress)

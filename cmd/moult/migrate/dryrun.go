@@ -13,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // trials is what migrate --dry-run prints with -o json and -o yaml.
@@ -28,9 +29,32 @@ type trial struct {
 	// Refused is how many of these writes would be refused; Refusals are the first 20.
 	Refused  int64     `json:"refused"`
 	Refusals []refusal `json:"refusals,omitempty"`
+	// Dropped are the fields that objects would lose, because the CRD allows it or because they are in status.
+	Dropped []dropped `json:"dropped,omitempty"`
 	// Reason and Message say why it could not be tried at all.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+}
+
+// dropped is a field that objects lose because the storage version does not have it.
+type dropped struct {
+	Field   string `json:"field"`
+	Version string `json:"version"`
+	Objects int64  `json:"objects"`
+	Example string `json:"example"` // namespace/name
+}
+
+func droppedOf(losses []rewrite.FieldLoss) (all []dropped) {
+	for _, l := range losses {
+		if l.Allowed {
+			all = append(all, dropped{l.Field, l.Version, l.Objects, strings.TrimPrefix(l.Object.String(), "/")})
+		}
+	}
+	return all
+}
+
+func (d dropped) String() string {
+	return fmt.Sprintf("%s of %s (%s, for example %s)", d.Field, d.Version, words.Count(d.Objects, "object"), d.Example)
 }
 
 type refusal struct {
@@ -58,7 +82,7 @@ func (m *command) tryAll(ctx context.Context, cfg *rest.Config, names []string) 
 
 func try(ctx context.Context, cfg *rest.Config, name string, o migration.Options) (trial, error) {
 	result, err := migration.Trial(ctx, rest.CopyConfig(cfg), name, o)
-	t := trial{Name: name, Objects: result.Total, Refused: result.By[rewrite.Failed]}
+	t := trial{Name: name, Objects: result.Total, Refused: result.By[rewrite.Failed], Dropped: droppedOf(result.Fields)}
 	for _, f := range result.FailedObjects {
 		t.Refusals = append(t.Refusals, refusal{f.Namespace, f.Name, f.Reason, f.Message})
 	}
@@ -88,6 +112,9 @@ func (m *command) printTrials(all []trial) error {
 		}
 		if more := t.Refused - int64(len(t.Refusals)); more > 0 {
 			fmt.Fprintf(m.Out, "  and %d more\n", more)
+		}
+		for _, d := range t.Dropped {
+			fmt.Fprintf(m.Out, "  would be dropped: %s\n", d)
 		}
 	}
 	return nil

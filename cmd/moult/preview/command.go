@@ -35,6 +35,7 @@ type command struct {
 	alsoBase   []string
 	snapshots  []string
 	contexts   []string
+	fields     bool
 	outputs    []string
 	failOn     string
 	marker     string
@@ -131,6 +132,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringArrayVar(&p.also, "also", nil, "[ENTRY=]FILE of manifests that are rendered elsewhere and that the cluster gets, too, after the pull request; may be given several times")
 	f.StringArrayVar(&p.alsoBase, "also-base", nil, "[ENTRY=]FILE, the same before the pull request")
 	f.StringArrayVar(&p.snapshots, "snapshot", nil, "[ENTRY=]FILE, which moult snapshot wrote; may be given several times")
+	f.BoolVar(&p.fields, "fields", false, "with --context: read all objects, and count which fields they have, to tell whether a field that goes is in use")
 	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "FORMAT or FORMAT=FILE, where FORMAT is text, markdown, json, html, annotations (GitHub) or codequality (GitLab); may be given several times; default: text")
 	f.StringVar(&p.failOn, "fail-on", "unknown", "the mildest verdict that does not end with 0: blocked, unknown or warning")

@@ -132,7 +132,7 @@ func (p *command) ask(ctx context.Context, contextName string) (*snapshot.Snapsh
 		return nil, err
 	}
 	taken, err := inspect.Take(ctx, cfg, inspect.Options{
-		Cluster: contextName, LabelKey: p.LabelKey, MoultVersion: start.Version(), Tell: progress.NewObjects(p.ErrOut).Tell,
+		Cluster: contextName, LabelKey: p.LabelKey, MoultVersion: start.Version(), Fields: p.fields, Tell: progress.NewObjects(p.ErrOut).Tell,
 	})
 	if err != nil {
 		return nil, cli.ReadError(err)

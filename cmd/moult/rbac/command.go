@@ -34,6 +34,7 @@ type command struct {
 	aggregateTo string
 	optedIn     bool
 	owners      bool
+	stashes     bool
 	references  bool
 }
 
@@ -62,6 +63,11 @@ in namespaces, and the objects of the CRDs of the PATHs, of which there need be 
 name all CRDs of the cluster whose objects may be owned. It is a wide right: who may
 list Secrets reads them, and who may patch Deployments can run what he likes.
 
+With --migrate-stashes it is what the controller needs to move stashed copies, which the
+annotation ` + v1alpha1.MigrateStashesAnnotation + ` on a CRD asks for: it names the resources at
+which copies are known to lie and how they are moved. With it the controller may
+delete ControllerRevisions. It takes no PATHs.
+
 With --references it is what the controller's flag of that name reads, to find what
 else names the versions that are to go: get and list on the resources of Kubernetes,
 Secrets included, and on those at which versions are known to lie. That role is in
@@ -82,12 +88,18 @@ Exit codes:
   # what moving owner references takes, in a cluster with these CRDs
   kubectl get crd -o yaml | moult rbac --repair-owners - > moult-owners.yaml
 
+  # what moving stashed copies takes
+  moult rbac --migrate-stashes
+
   # so that owner references are found in all custom resources of a cluster
   kubectl get crd -o yaml | moult rbac --references - > moult-references.yaml
 
   # what is in a cluster already
   kubectl get crd widgets.example.com -o yaml | moult rbac -`),
 		Args: func(c *cobra.Command, paths []string) error {
+			if r.stashes {
+				return cobra.NoArgs(c, paths)
+			}
 			if r.owners || r.references {
 				return nil
 			}
@@ -98,12 +110,13 @@ Exit codes:
 			return r.print(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}
-	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects, -owners, -references or -references-objects")
+	c.Flags().StringVar(&r.name, "name", "", "name of the role; default: the one it is added to, and -objects, -owners, -stashes, -references or -references-objects")
 	c.Flags().StringVar(&r.aggregateTo, "aggregate-to", aggregateDefault, "the controller's own ClusterRole")
 	c.Flags().BoolVar(&r.optedIn, "opted-in", false, "leave out CRDs that do not carry the opt-in label")
 	c.Flags().BoolVar(&r.owners, "repair-owners", false, "print what moving owner references takes")
+	c.Flags().BoolVar(&r.stashes, "migrate-stashes", false, "print what moving stashed copies takes")
 	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
-	c.MarkFlagsMutuallyExclusive("repair-owners", "references")
+	c.MarkFlagsMutuallyExclusive("repair-owners", "migrate-stashes", "references")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("aggregate-to", cobra.NoFileCompletions)
 	return c
@@ -118,6 +131,8 @@ func (r *command) check(paths []string) error {
 	switch {
 	case r.owners:
 		suffix = "-owners"
+	case r.stashes:
+		suffix = "-stashes"
 	case r.references && len(paths) > 0:
 		suffix = "-references-objects"
 	case r.references:
@@ -134,6 +149,8 @@ func (r *command) print(ctx context.Context, paths []string, stdin io.Reader) er
 	switch {
 	case r.owners:
 		return r.printOwners(ctx, paths, stdin)
+	case r.stashes:
+		return r.write("What moult-controller needs to move stashed copies. Printed by `moult rbac --migrate-stashes`.", r.stashesRole())
 	case r.references:
 		return r.printReferences(ctx, paths, stdin)
 	}

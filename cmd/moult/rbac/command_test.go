@@ -107,6 +107,25 @@ func TestRBACForOwnerReferencesNamesWhatMayBeOwned(t *testing.T) {
 	g.Expect(dependents).NotTo(HaveKey("example.com"))
 }
 
+func TestRBACForStashedCopiesNamesWhatTheirMovesDeclare(t *testing.T) {
+	g := NewWithT(t)
+	role, says, code := moultRBAC(t, "--migrate-stashes")
+	g.Expect(code).To(Equal(cli.ExitDone), says)
+	g.Expect(role.Name).To(Equal("moult-controller-stashes"))
+	g.Expect(role.Rules).To(ConsistOf(
+		rule("apps", []string{"controllerrevisions"}, "create", "delete", "get", "list", "patch"),
+		rule("kubevirt.io", []string{"kubevirts"}, "get", "list"),
+		rule("kubevirt.io", []string{"virtualmachines"}, "get", "list", "patch"),
+		rule("kubevirt.io", []string{"virtualmachines/status"}, "patch"),
+		rule("pool.kubevirt.io", []string{"virtualmachinepools"}, "get", "list", "patch"),
+		rule("snapshot.kubevirt.io", []string{"virtualmachinerestores"}, "get", "list"),
+		rule("snapshot.kubevirt.io", []string{"virtualmachinesnapshotcontents"}, "get", "list", "patch"),
+		rule("snapshot.kubevirt.io", []string{"virtualmachinesnapshots"}, "get", "list"),
+	))
+	_, _, code = moultRBAC(t, "--migrate-stashes", manifests(t))
+	g.Expect(code).NotTo(Equal(cli.ExitDone))
+}
+
 func TestRBACReadsFilesAndFoldersTogether(t *testing.T) {
 	g := NewWithT(t)
 	widgets, gadgets := builders.CRD("example.com", "widgets").Versions("v1").Build(), builders.CRD("example.com", "gadgets").Versions("v1").Build()

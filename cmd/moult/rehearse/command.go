@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
-	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
@@ -29,49 +26,75 @@ const (
 	exitNotKept  = 3
 )
 
+// The formats of -o beside text, JSON and YAML.
+const (
+	text     = "text"
+	markdown = "markdown"
+	junit    = "junit"
+)
+
 // command is what a person wants to be rehearsed.
 type command struct {
 	*cli.Factory
-	crds    string
-	objects []string
-	accept  string
-	output  string
+	crds     string
+	objects  []string
+	contexts []string
+	accept   string
+	output   string
+	webhook  webhookFlags
+	telling  sync.Mutex // progress, of several clusters
 }
 
 // NewCommand makes the subcommand.
 func NewCommand(f *cli.Factory) *cobra.Command {
 	r := &command{Factory: f}
 	c := &cobra.Command{
-		Use:   "rehearse --crds NEW [--objects WHERE...] [CRD...]",
+		Use:   "rehearse --crds NEW [--objects WHERE...] [--context CONTEXT...] [CRD...]",
 		Short: "Rehearse what new CRDs do to the objects that there are",
 		Long: `Tell what becomes of objects when they are stored at the storage version of new
-CRDs: which fields would be lost, and which objects the API server would refuse. It is
-worked out by the API server's own code for pruning, defaults, schemas and rules.
-Nothing is written, and no server is asked but for the objects.
+CRDs, and read at their own again: which fields are lost or have another value then, and
+which objects cannot be converted or would be refused. It is worked out by the API
+server's own code for conversion, pruning, defaults, schemas and rules. Nothing is
+written, and no server is asked but for the objects.
 
-The objects are the manifests in the places of --objects, or those of the cluster. Of a
-cluster, all objects of the CRDs are read, at each version that they may be stored at:
-only there all shows that is stored. What is stored at a version that the cluster does
-not serve is not known.
+The objects are the manifests in the places of --objects, or those of the cluster, or of
+several with --context. Of a cluster, all objects of the CRDs are read, at each version
+that they may be stored at: only there all shows that is stored. What is stored at a
+version that the cluster does not serve is not known.
 
-A field is lost if the storage version does not know it. What is only a default is no
-loss, and fields of status are told and do not count. An object is refused if it breaks
-the schema or a rule in a way that the API server does not let pass although nothing in
-the object changes; what it lets pass for that long is told, too.
+A field is lost if clients of its version do not find it again. What is only a default
+is no loss, and fields of status are told and do not count. An object is refused if it
+breaks the schema or a rule in a way that the API server does not let pass although
+nothing in the object changes; what it lets pass for that long is told, too.
 
-What a conversion webhook does is not known here, so such objects are not known.
+What a conversion webhook does is known if it can be asked; objects are sent to it:
+  --webhook crd          as the CRDs say: by URL, or by Service, through a port-forward of
+                         the cluster, which needs create on pods/portforward
+  --webhook URL          there, for example https://localhost:9443/convert;
+                         --webhook-ca is the file with its certificate authority
+  --webhook-command CMD  it is started for this, by the shell, and ended. It listens on
+                         127.0.0.1, port $WEBHOOK_PORT, with tls.crt and tls.key of the
+                         folder $WEBHOOK_CERT_DIR; the path is the CRD's, or /convert
+Without one of these, such objects are not known.
 
 Exit codes:
   0    nothing would be lost, and nothing refused
   1    no answer: wrong arguments, a broken CRD, no cluster
   2    not known: nothing is lost or refused of what could be looked at, and some could not
-  3    something would be lost, or refused
+  3    something would be lost, changed or refused, or cannot be converted
   130  interrupted`,
 		Example: f.Example(`  # the objects of a cluster, before a release is merged
   moult rehearse --context production --crds config/crd
 
+  # of two clusters, for a pull request
+  moult rehearse --context staging --context production --crds config/crd -o markdown
+
   # two revisions, and manifests
   moult rehearse --crds git:HEAD:config/crd --objects examples
+
+  # the webhook of this working folder
+  moult rehearse --crds config/crd --objects examples \
+    --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
 
   # losses that are meant: a list of crd, path and reason
   moult rehearse --crds config/crd --objects backup.yaml --accept losses.yaml`),
@@ -85,8 +108,12 @@ Exit codes:
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the new CRDs: a folder, a file, git:REV:PATH, or - for standard input")
 	c.Flags().StringSliceVar(&r.objects, "objects", nil, "where the objects are: a folder, a file, git:REV:PATH, or -; may be given several times; default: the cluster")
+	c.Flags().StringArrayVar(&r.contexts, "context", nil, "context of the kubeconfig, a cluster to ask; may be given several times")
+	_ = c.RegisterFlagCompletionFunc("context", f.CompleteContexts)
 	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
-	output.AddFlag(c, &r.output)
+	r.webhook.bind(c)
+	c.Flags().StringVarP(&r.output, "output", "o", text, "text, json, yaml, markdown or junit")
+	output.Complete(c, text, "json", "yaml", markdown, junit)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
@@ -95,7 +122,10 @@ Exit codes:
 }
 
 func (r *command) run(ctx context.Context, names []string, c *cobra.Command) error {
-	if err := output.CheckFormat(r.output); err != nil {
+	if !output.IsDocument(r.output) && !slices.Contains([]string{text, markdown, junit}, r.output) {
+		return fmt.Errorf("-o %s is none of text, json, yaml, markdown, junit", r.output)
+	}
+	if err := r.webhook.check(); err != nil {
 		return err
 	}
 	if r.crds == "" {
@@ -112,19 +142,12 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 	if all, err = input.Chosen(all, names, r.crds); err != nil {
 		return err
 	}
-	engines := make([]*conversion.Engine, len(all))
-	for i, crd := range all {
-		if engines[i], err = conversion.New(crd); err != nil {
-			return err
-		}
+	subject, err := newSubject(all)
+	if err != nil {
+		return err
 	}
 	tally := conversion.NewTally()
-	if len(r.objects) == 0 {
-		err = r.inCluster(ctx, engines, tally)
-	} else {
-		err = r.inPlaces(ctx, engines, tally, c)
-	}
-	if err != nil {
+	if err := r.rehearse(ctx, subject, tally, c); err != nil {
 		return err
 	}
 	report := tally.Report(accepted)
@@ -159,69 +182,4 @@ func (r *command) accepted() (accepted []conversion.Accepted, err error) {
 		return nil, fmt.Errorf("--accept %s: %w; write a list like\n- crd: widgets.example.com\n  path: spec.color\n  reason: nobody reads it", r.accept, err)
 	}
 	return accepted, nil
-}
-
-// inPlaces are the manifests of all places.
-func (r *command) inPlaces(ctx context.Context, engines []*conversion.Engine, tally *conversion.Tally, c *cobra.Command) error {
-	found := false
-	for _, place := range r.objects {
-		objects, err := input.Objects(ctx, place, c.InOrStdin())
-		if err != nil {
-			return err
-		}
-		for i := range objects {
-			for _, e := range engines {
-				if e.IsOf(objects[i].Object) {
-					tally.Begin(e, "").Add(e.Rehearse(ctx, objects[i].Object))
-					found = true
-				}
-			}
-		}
-	}
-	if !found {
-		return fmt.Errorf("there is no object of these CRDs in %s; name the folder that holds some", words.Few(r.objects, 3))
-	}
-	return nil
-}
-
-// inCluster are all objects of the CRDs. A CRD that the cluster does not have has none.
-func (r *command) inCluster(ctx context.Context, engines []*conversion.Engine, tally *conversion.Tally) error {
-	cluster, err := r.Cluster()
-	if err != nil {
-		return err
-	}
-	for _, e := range engines {
-		crd, err := cluster.GetCRD(ctx, e.CRD)
-		switch {
-		case apierrors.IsNotFound(err):
-			continue
-		case err != nil:
-			return cli.ReadError(err)
-		}
-		r.ofCRD(ctx, cluster, crd, e, tally)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// ofCRD reads the objects at each version that they may be stored at and that is not to be the storage version: only there
-// all shows that is stored. If there is none, nothing has to be converted, and they are read at the storage version.
-func (r *command) ofCRD(ctx context.Context, cluster *inspect.Cluster, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, tally *conversion.Tally) {
-	stored := slices.DeleteFunc(words.Distinct(append(slices.Clone(crd.Status.StoredVersions), crds.StorageVersion(crd))), func(v string) bool { return v == e.Storage })
-	if len(stored) == 0 {
-		stored = []string{e.Storage}
-	}
-	for _, version := range stored {
-		of := tally.Begin(e, version)
-		if v := crds.Version(crd, version); v == nil || !v.Served {
-			of.NotRead(fmt.Sprintf("objects may be stored at %s, which the cluster does not serve, so what they have there cannot be read", version))
-			continue
-		}
-		err := cluster.EachObject(ctx, crd, version, of.Restart, func(object map[string]any) { of.Add(e.Rehearse(ctx, object)) })
-		if err != nil {
-			of.NotRead(err.Error())
-		}
-	}
 }

@@ -118,20 +118,19 @@ func TestARealAPIServerAgrees(t *testing.T) {
 		outcome := e.Rehearse(t.Context(), object.Object)
 		now, err := w.Objects("v1").Get(t.Context(), object.GetName(), metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		now, err = w.Objects("v1").Update(t.Context(), now, metav1.UpdateOptions{})
+		_, err = w.Objects("v1").Update(t.Context(), now, metav1.UpdateOptions{})
 		g.Expect(apierrors.IsInvalid(err)).To(Equal(len(outcome.Refused) > 0), "%s: %v, and rehearsed: %v", object.GetName(), err, outcome)
 		if err != nil {
 			continue
 		}
-		same := reflect.DeepEqual(now.Object["spec"], object.Object["spec"])
-		defaultOnly := map[string]any{}
-		for key, value := range object.Object["spec"].(map[string]any) {
-			if key != "metrics" || value != false {
-				defaultOnly[key] = value
-			}
+		back, err := w.Objects("v1alpha1").Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		was := object.Object["spec"].(map[string]any)
+		is := back.Object["spec"].(map[string]any)
+		g.Expect(reflect.DeepEqual(is, was)).To(Equal(len(outcome.Lost)+len(outcome.Undefaulted) == 0), "%s: %v, and rehearsed: %v", object.GetName(), is, outcome)
+		if _, there := is["metrics"]; there {
+			g.Expect(outcome.Undefaulted).To(BeEmpty(), object.GetName())
 		}
-		same = same || reflect.DeepEqual(now.Object["spec"], defaultOnly)
-		g.Expect(same).To(Equal(len(outcome.Lost) == 0), "%s: %v, and rehearsed: %v", object.GetName(), now.Object["spec"], outcome)
 	}
 }
 
@@ -147,7 +146,13 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 	raw, err := yaml.Marshal(crd)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	crds := file("crd.yaml", string(raw))
-	objects := file("objects.yaml", "apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}\n")
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
+	raw, err = yaml.Marshal(crd)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	hooked := file("hooked.yaml", string(raw))
+	objects := file("objects.yaml", "apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}\nspec: {payload: p}\n")
+	self, err := os.Executable()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -158,6 +163,13 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, exitNoAnswer, "there is no object of these CRDs in"},
 		"a CRD that is not":      {[]string{"--crds", crds, "gadgets.example.com"}, exitNoAnswer, "there is no gadgets.example.com"},
 		"losses that are broken": {[]string{"--crds", crds, "--objects", objects, "--accept", file("l.yaml", "- crd: x\n")}, exitNoAnswer, "entry 1 lacks the crd, the path or the reason"},
+		"a webhook that is none": {[]string{"--crds", crds, "--webhook", "localhost"}, exitNoAnswer, "is neither a URL nor crd"},
+		"a webhook twice":        {[]string{"--crds", crds, "--webhook", "crd", "--webhook-command", "true"}, exitNoAnswer, "leave one out"},
+		"a CA without a webhook": {[]string{"--crds", crds, "--webhook-ca", crds}, exitNoAnswer, "--webhook-ca is for the webhook of --webhook"},
+		"no time for a webhook":  {[]string{"--crds", crds, "--webhook-timeout", "0s"}, exitNoAnswer, "leaves no time"},
+		"a command that ends":    {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", "echo no; exit 1"}, exitNoAnswer, `it printed "no"`},
+		"a command":              {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", program + "=1 '" + self + "'"}, exitNotKept, ""},
+		"a webhook, not asked":   {[]string{"--crds", hooked, "--objects", objects}, exitNotKnown, ""},
 		"no format":              {[]string{"--crds", crds, "-o", "xml"}, exitNoAnswer, "xml"},
 	} {
 		t.Run(name, func(t *testing.T) {

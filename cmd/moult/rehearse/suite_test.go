@@ -1,10 +1,13 @@
 package rehearse
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/webhooks"
 )
 
 var (
@@ -12,4 +15,14 @@ var (
 	suite = clitest.Suite{Moult: clitest.Moult{NewCommand}, ControlPlane: &cp}
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, &cp) }
+// program is set where this test is itself started as the webhook of a command.
+const program = "MOULT_TEST_WEBHOOK"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(program) == "" {
+		clitest.Main(m, &cp)
+	}
+	hook := webhooks.NewHandler()
+	hook.Change(remove("spec", "payload"))
+	fmt.Println(hook.Serve())
+}

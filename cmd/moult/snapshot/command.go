@@ -14,6 +14,7 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -26,6 +27,8 @@ type command struct {
 	file, output, cluster string
 	noObjects, noNames    bool
 	references, secrets   bool
+	fields                bool
+	places                string
 }
 
 // NewCommand makes the subcommand.
@@ -57,6 +60,9 @@ Exit codes:
   # two of them, on standard output
   moult snapshot --context production widgets.example.com gadgets.example.com -o json
 
+  # with the number of objects that have each field, for a storage version that lacks some
+  moult snapshot --context production --fields -f snapshots/production.yaml
+
   # with what else names an old version: owner references, policies, stashed copies
   moult snapshot --context production --references -f snapshots/production.yaml
 
@@ -71,8 +77,11 @@ Exit codes:
 	c.Flags().StringVar(&s.cluster, "cluster", "", "what to call the cluster in the snapshot; default: the context")
 	c.Flags().BoolVar(&s.noObjects, "no-objects", false, "do not look through the objects; who owns fields at which version is not known then")
 	c.Flags().BoolVar(&s.noNames, "no-names", false, "name no objects")
+	c.Flags().BoolVar(&s.fields, "fields", false, "read all objects, and count which fields they have, so that a preview can tell whether a field that goes is in use")
 	c.Flags().BoolVar(&s.references, "references", false, "look through all objects of the cluster for what else names a version, as moult survivors does")
 	c.Flags().BoolVar(&s.secrets, "secrets", false, "look through Secrets, too, with --references")
+	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of one's own, one in each file that ends in .yaml, as moult-controller has them")
+	_ = c.MarkFlagDirname("places")
 	output.Complete(c, "yaml", "json")
 	return c
 }
@@ -105,8 +114,8 @@ func (s *command) validate() error {
 	if !output.IsDocument(s.output) && s.output != "" {
 		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)
 	}
-	if s.secrets && !s.references {
-		return errors.New("--secrets is about what --references looks through; give both, or neither")
+	if (s.secrets || s.places != "") && !s.references {
+		return errors.New("--secrets and --places are about what --references looks through; give it, too, or neither")
 	}
 	if s.ContextName != "" {
 		return nil
@@ -127,10 +136,14 @@ func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot,
 	if err != nil {
 		return nil, err
 	}
+	places, err := input.Places(s.places)
+	if err != nil {
+		return nil, err
+	}
 	taken, err := inspect.Take(ctx, cfg, inspect.Options{
 		Cluster: cmp.Or(s.cluster, s.ContextName), CRDs: names, LabelKey: s.LabelKey,
 		MoultVersion: start.Version(), NoObjects: s.noObjects, NoNames: s.noNames,
-		References: s.references, Secrets: s.secrets, Tell: progress.NewObjects(s.ErrOut).Tell,
+		Fields: s.fields, References: s.references, Secrets: s.secrets, Places: places, Tell: progress.NewObjects(s.ErrOut).Tell,
 	})
 	if err != nil {
 		return nil, cli.ReadError(err)

@@ -100,6 +100,8 @@ func TestASnapshotOfEachContextHoldsWhatItsUserMaySee(t *testing.T) {
 		"the cluster is not named":        {nil, "name the cluster with --context; the kubeconfig has admin, less, reader"},
 		"the context does not exist":      {[]string{"--context", "moon"}, `context "moon" does not exist`},
 		"the format is unknown":           {[]string{"--context", "admin", "-o", "xml"}, "xml"},
+		"places, and nothing to look for": {[]string{"--context", "admin", "--places", "."}, "--secrets and --places are about what --references looks through"},
+		"places that are none":            {[]string{"--context", "admin", "--references", "--places", "/nowhere"}, "--places /nowhere: "},
 		"CRDs may not be listed":          {[]string{"--context", "less"}, "no snapshot: the list of CRDs may not be read; it needs list on customresourcedefinitions"},
 		"the file cannot be written":      {[]string{"--context", "admin", "-f", "/nowhere/s.yaml", w.CRD.Name}, "--file /nowhere/s.yaml cannot be written"},
 		"a folder is in the file's place": {[]string{"--context", "admin", "-f", t.TempDir(), w.CRD.Name}, "cannot be written"},

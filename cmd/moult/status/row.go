@@ -29,6 +29,10 @@ type row struct {
 	// Outdated conditions speak of an earlier generation of the CRD.
 	Outdated bool             `json:"outdated,omitempty"`
 	Progress *progress.Counts `json:"progress,omitempty"`
+	// Removable are the versions that the condition VersionsRemovable calls safe to remove from the CRD as it is now.
+	Removable []string `json:"removable,omitempty"`
+
+	versions []string // that the CRD has
 }
 
 // rowOf reads a CRD. The opt-in label is labelKey.
@@ -36,6 +40,7 @@ func rowOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) row {
 	r := row{
 		Name: crd.Name, OptedIn: crds.OptedIn(crd, labelKey),
 		StorageVersion: crds.StorageVersion(crd), StoredVersions: crd.Status.StoredVersions,
+		Removable: crds.CalledRemovable(crd), versions: crds.Versions(crd),
 	}
 	if c := apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated); c != nil {
 		r.Reason, r.Message = c.Reason, c.Message

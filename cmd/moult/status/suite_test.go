@@ -10,7 +10,7 @@ import (
 
 var (
 	cp    *controlplane.ControlPlane
-	moult = clitest.Moult{NewCommand, migrate.NewCommand}
+	moult = clitest.Moult{NewCommand, NewWaitCommand, migrate.NewCommand}
 	suite = clitest.Suite{Moult: moult, ControlPlane: &cp}
 )
 

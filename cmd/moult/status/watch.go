@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,13 +23,14 @@ type watched struct {
 	byName   bool // the CRDs were named; otherwise they are all that are opted in
 	display  progress.Display
 	end      context.CancelCauseFunc
+	done     func([]row) bool // what it waits for
 
 	mu   sync.Mutex
 	rows map[string]row
 }
 
-// errAllMigrated ends a watch.
-var errAllMigrated = errors.New("all migrated")
+// errDone ends a watch.
+var errDone = errors.New("all is as it was waited for")
 
 // follow draws until everything is migrated. It watches, because asking again and again would fetch every schema each
 // time.
@@ -40,9 +42,22 @@ func (s *command) follow(ctx context.Context, cluster *inspect.Cluster, names []
 	if len(rows) == 0 || allMigrated(rows) {
 		return errors.Join(s.print(rows, true), s.verdict(rows))
 	}
+	if _, err := s.watchUntil(ctx, cluster, names, rows, progress.New(s.Out, namesOf(rows)), allMigrated); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted before all were migrated; the migration itself goes on in the cluster")
+	}
+	return nil
+}
+
+func namesOf(rows []row) []string { return words.Of(rows, func(r row) string { return r.Name }) }
+
+// watchUntil draws until the rows are done, or ctx ends. It returns the rows as they were seen last.
+func (s *command) watchUntil(ctx context.Context, cluster *inspect.Cluster, names []string, rows []row, display progress.Display, done func([]row) bool) ([]row, error) {
 	watching, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	w := &watched{labelKey: s.LabelKey, byName: len(names) > 0, end: end, rows: map[string]row{}, display: progress.New(s.Out, words.Of(rows, func(r row) string { return r.Name }))}
+	w := &watched{labelKey: s.LabelKey, byName: len(names) > 0, end: end, done: done, rows: map[string]row{}, display: display}
 	for _, r := range rows {
 		w.rows[r.Name] = r
 		w.display.Show(r.Name, r.state())
@@ -51,14 +66,11 @@ func (s *command) follow(ctx context.Context, cluster *inspect.Cluster, names []
 		Seen: w.update, Lost: w.lost, Refused: func(err error) { end(cli.ReadError(err)) },
 	})
 	w.display.Close()
-	switch cause := context.Cause(watching); {
-	case ctx.Err() != nil:
-		return errors.New("interrupted before all were migrated; the migration itself goes on in the cluster")
-	case errors.Is(cause, errAllMigrated):
-		return nil
-	default:
-		return cause
+	last := slices.SortedFunc(maps.Values(w.rows), func(a, b row) int { return strings.Compare(a.Name, b.Name) })
+	if cause := context.Cause(watching); ctx.Err() == nil && !errors.Is(cause, errDone) {
+		return last, cause
 	}
+	return last, nil
 }
 
 // lost is a CRD that was deleted or, where all opted-in CRDs are watched, is no longer one of them. Only then the others
@@ -71,7 +83,7 @@ func (w *watched) lost(name string) {
 	if !w.byName {
 		delete(w.rows, name)
 	}
-	w.endIfAllMigrated()
+	w.endIfDone()
 }
 
 func (w *watched) update(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -80,12 +92,12 @@ func (w *watched) update(crd *apiextensionsv1.CustomResourceDefinition) {
 	defer w.mu.Unlock()
 	w.rows[r.Name] = r
 	w.display.Show(r.Name, r.state())
-	w.endIfAllMigrated()
+	w.endIfDone()
 }
 
-func (w *watched) endIfAllMigrated() {
-	if allMigrated(slices.Collect(maps.Values(w.rows))) {
-		w.end(errAllMigrated)
+func (w *watched) endIfDone() {
+	if w.done(slices.Collect(maps.Values(w.rows))) {
+		w.end(errDone)
 	}
 }
 

@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -109,7 +109,7 @@ func (s *command) run(ctx context.Context, names []string) error {
 	if err := s.validate(names); err != nil {
 		return err
 	}
-	places, err := s.allPlaces()
+	places, err := input.Places(s.places)
 	if err != nil {
 		return err
 	}
@@ -155,22 +155,6 @@ func (s *command) validate(names []string) error {
 		return errors.New("--version is about CRDs that are named; name at least one")
 	}
 	return nil
-}
-
-// allPlaces are those that Moult knows, and the person's own.
-func (s *command) allPlaces() ([]survivors.Place, error) {
-	places := survivors.Embedded()
-	if s.places == "" {
-		return places, nil
-	}
-	own, err := survivors.Load(os.DirFS(s.places))
-	if err == nil {
-		places, err = survivors.Join(places, own)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--places %s: %w", s.places, err)
-	}
-	return places, nil
 }
 
 // ending is the exit code of a report.

@@ -44,12 +44,13 @@ func newMigrate(f *cli.Factory) *cobra.Command {
 are opted in, at versions that are to leave, and move them, where it is known how:
 KubeVirt's instance types and preferences, stashed in ControllerRevisions of
 VirtualMachines and of their snapshots. docs/survivors.md has how each is converted.
+The controller does the same for CRDs with the annotation moult.dev/migrate-stashes.
 
 The data of a ControllerRevision cannot be changed. So each gets a successor with the
 converted copy, the same labels and owners, and the name that KubeVirt would give it;
 whatever names the old one is made to name the successor; and once a look at
 everything that can name it finds nothing, the old one is written to the file of
---save and deleted. It is the only thing that Moult deletes. To have it back, run
+--save and deleted. Moult deletes nothing but such copies. To have one back, run
 kubectl create -f with the file.
 
 A write is refused if the object is not as it was read; it is then read again. A copy

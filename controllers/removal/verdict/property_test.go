@@ -43,6 +43,7 @@ var deviations = []func(*rapid.T, *Situation){
 		looks(looked(now.Add(-minutes(t, "looked ago")), found...))(s)
 	},
 	func(t *rapid.T, s *Situation) { s.CRD.RepairsOwners = rapid.Bool().Draw(t, "repairs owners") },
+	func(t *rapid.T, s *Situation) { s.CRD.MigratesStashes = rapid.Bool().Draw(t, "migrates stashes") },
 	func(t *rapid.T, s *Situation) { s.LastWrite = now.Add(-minutes(t, "last write")) },
 	func(t *rapid.T, s *Situation) { s.CRD.Subject = subjects.Draw(t, "CRD") },
 	func(t *rapid.T, s *Situation) { s.CRD.OptedIn = rapid.Bool().Draw(t, "opted in") },
@@ -88,7 +89,7 @@ var deviations = []func(*rapid.T, *Situation){
 var reasons = rapid.SampledFrom([]string{
 	v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonObjectsFailed,
 	v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden, v1alpha1.ReasonUnavailable, v1alpha1.ReasonPaused,
-	v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonNotEstablished, v1alpha1.ReasonStandingBack,
+	v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.ReasonNotEstablished, v1alpha1.ReasonStandingBack,
 	v1alpha1.ReasonAggregatedAPIServer,
 })
 

@@ -140,39 +140,45 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 		if !g.Matters() {
 			continue
 		}
-		unknown = append(unknown, undecoded(g))
+		unknown = append(unknown, s.undecoded(g))
 	}
 	if unread := report.Unread(); len(unread) > 0 {
 		unknown = append(unknown, v1alpha1.Blocker{Kind: v1alpha1.ReasonReferencesUnknown,
 			Message: fmt.Sprintf("%s could not be looked at: %s", words.Count(len(unread), "resource"), words.Few(unread, 10)),
-			Action:  "grant list and get on them with what `moult rbac --references` prints, or leave them out with the controller's flag --references-except"})
+			Action:  "grant list and get on them with what `moult rbac --references` prints, delete an APIService that hides them, or leave them out with the controller's flag --references-except"})
 	}
 	return unknown
 }
 
 // undecoded are fields that may name the versions.
-func undecoded(g survivors.Group) v1alpha1.Blocker {
-	return v1alpha1.Blocker{Kind: g.Place, Action: "look at the objects, or delete those that nobody needs",
+func (s Situation) undecoded(g survivors.Group) v1alpha1.Blocker {
+	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("mend the objects, or delete those that nobody needs; `moult survivors %s` names them", s.Removal.CRDName),
 		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), example(g))}
 }
 
 // clearsByItself tells whether a place stops naming the versions without a commit.
 func (s Situation) clearsByItself(g survivors.Group) bool {
-	switch g.Clears {
-	case survivors.ByController:
-		return true
-	case survivors.ByMoult:
-		return s.CRD.RepairsOwners
-	case survivors.ByCommit, survivors.ByPerson:
+	return g.Clears == survivors.ByController || s.movedByMoult(g)
+}
+
+// movedByMoult tells whether the controller moves what lies at a place: owner references and stashed copies, where the CRD asks
+// for it.
+func (s Situation) movedByMoult(g survivors.Group) bool {
+	if g.Stash {
+		return s.CRD.MigratesStashes && survivors.IsMoved(g.Place)
 	}
-	return false
+	return s.CRD.RepairsOwners && g.Clears == survivors.ByMoult
 }
 
 // named is a place that names a version, for a status.
 func (s Situation) named(g survivors.Group) v1alpha1.Blocker {
 	action := g.Mend
-	if g.Clears == survivors.ByMoult && s.CRD.RepairsOwners {
-		action = "Moult moves them by itself"
+	switch {
+	case !s.movedByMoult(g):
+	case g.Clears == survivors.ByController:
+		action = "the project's controller moves them, or Moult does; Events on the CRD tell what holds one up"
+	default:
+		action = "Moult moves them by itself; Events on the CRD tell what holds one up"
 	}
 	return v1alpha1.Blocker{Kind: g.Place, Action: action, Message: fmt.Sprintf("%s: %s of %s%s: %s", g.Effect, words.Count(g.Count, "field"), g.Title, names(g), g.Consequence)}
 }
@@ -185,7 +191,7 @@ func names(g survivors.Group) string {
 // example is one of those that may be named, if any may.
 func example(g survivors.Group) string {
 	if len(g.References) == 0 {
-		return ", which may not be named here"
+		return ", of which none can be named here"
 	}
 	first := g.References[0]
 	text := fmt.Sprintf(", for example %s in %s", first.Object, first.Path)
@@ -226,7 +232,7 @@ func (s Situation) surprises(v Verdict) (warnings []v1alpha1.Blocker) {
 	}
 	for _, g := range s.References.Report.Unknown {
 		if surprises(g) {
-			warnings = append(warnings, undecoded(g))
+			warnings = append(warnings, s.undecoded(g))
 		}
 	}
 	not := slices.Concat(s.References.Report.Unread(), s.References.Report.LeftOut())

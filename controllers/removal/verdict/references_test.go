@@ -86,6 +86,42 @@ func lookedBefore(s *Situation) {
 
 func repairs(s *Situation) { s.CRD.RepairsOwners = true }
 
+func migrates(s *Situation) { s.CRD.MigratesStashes = true }
+
+// stashElsewhere is a copy of which nobody has declared how it is moved.
+func stashElsewhere(r *survivors.Report) {
+	g := group("kubevela-revisions", survivors.BreaksAtUse, survivors.ByCommit)
+	g.Stash = true
+	r.Found = append(r.Found, g)
+}
+
+// waitsForOwn is a copy that the project's controller moves.
+func waitsForOwn(r *survivors.Report) {
+	g := group("kubevirt-vm-revisions", survivors.BreaksAtUse, survivors.ByController)
+	g.Stash = true
+	r.Found = append(r.Found, g)
+}
+
+func TestWhatABlockerSaysIsToBeDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    Situation
+		says string
+	}{
+		"a reference that nobody repairs":                 {with(looks(looked(now, reference))), "do this"},
+		"a reference that Moult repairs":                  {with(repairs, looks(looked(now, reference))), "Moult moves them by itself"},
+		"a reference, where Moult moves copies":           {with(migrates, looks(looked(now, reference))), "do this"},
+		"a copy that nobody moves":                        {with(looks(looked(now, stash))), "do this"},
+		"a copy, where Moult repairs references":          {with(repairs, looks(looked(now, stash))), "do this"},
+		"a copy that Moult moves":                         {with(migrates, looks(looked(now, stash))), "Moult moves them by itself"},
+		"a copy that the project's controller moves, too": {with(migrates, looks(looked(now, waitsForOwn))), "the project's controller moves them, or Moult does"},
+		"a copy of which nothing is declared":             {with(migrates, looks(looked(now, stashElsewhere))), "do this"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(c.s.named(c.s.References.Report.Found[0]).Action).To(HavePrefix(c.says))
+		})
+	}
+}
+
 func TestWhatElseNamesTheVersions(t *testing.T) {
 	both := requires(v1alpha1.NoReferences, v1alpha1.NoStashes)
 	asked := func(s *Situation) { s.Asked = now }
@@ -115,6 +151,10 @@ func TestWhatElseNamesTheVersions(t *testing.T) {
 			kinds: []string{"owner-references", "admission-policies"}, lookFrom: now.Add(lookEvery)},
 		"a stashed copy": {s: with(both, looks(looked(now, stash))), state: Stalled, reason: v1alpha1.ReasonStillStashed,
 			says: "other objects hold copies at v1alpha1: kubevirt-snapshot-revisions (2, breaks at use)", kinds: []string{"kubevirt-snapshot-revisions"}, lookFrom: now.Add(lookEvery)},
+		"a stashed copy that Moult moves": {s: with(both, migrates, looks(looked(now, stash))), state: Progressing, reason: v1alpha1.ReasonStillStashed,
+			kinds: []string{"kubevirt-snapshot-revisions"}, lookFrom: now.Add(lookEvery)},
+		"a stashed copy that Moult does not know to move": {s: with(both, migrates, looks(looked(now, stash, stashElsewhere))), state: Stalled, reason: v1alpha1.ReasonStillStashed,
+			kinds: []string{"kubevirt-snapshot-revisions", "kubevela-revisions"}, lookFrom: now.Add(lookEvery)},
 		"only stashes are asked about": {s: with(requires(v1alpha1.NoStashes), looks(looked(now, reference, policy))), state: Ready, reason: v1alpha1.ReasonSafeToRemove,
 			warnings: []string{"owner-references", "admission-policies"}},
 		"only references are asked about":        {s: with(requires(v1alpha1.NoReferences), looks(looked(now, stash))), state: Ready, reason: v1alpha1.ReasonSafeToRemove},
@@ -202,7 +242,7 @@ func TestOfOtherNamespacesNothingIsNamed(t *testing.T) {
 	g.Expect((&References{Report: report}).Disclose("garden").Report.Found).To(Equal(report.Found))
 	public := looks((&References{At: now, Report: report}).Disclose("team-b"))
 	v := Judge(with(requires(v1alpha1.NoReferences), public))
-	g.Expect(v.Blockers[0].Message).To(And(ContainSubstring("2 fields"), ContainSubstring("may not be named here"), Not(ContainSubstring("rose"))))
+	g.Expect(v.Blockers[0].Message).To(And(ContainSubstring("2 fields"), ContainSubstring("none can be named here"), Not(ContainSubstring("rose"))))
 	g.Expect(report.Found[0].References).To(HaveLen(1), "what is disclosed is a copy")
 	g.Expect((&References{Failure: "team-a/rose says no"}).Disclose("team-b").Failure).NotTo(ContainSubstring("rose"))
 }

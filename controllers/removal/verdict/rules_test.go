@@ -99,6 +99,10 @@ func TestEachRule(t *testing.T) {
 			with(at(v1alpha1.ReasonStorageVersionNotServed, "the storage version v1 is not served")),
 			want{rule: "NotProved", state: Stalled, reason: v1alpha1.ReasonStorageVersionNotServed, says: []string{"v1 is not served"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonStorageVersionNotServed, "v1 is not served", "set served: true")}}},
+		"fields that would be lost need a commit or a person": {
+			with(at(v1alpha1.ReasonFieldsWouldBeLost, "objects have fields that v1 does not have: spec.color")),
+			want{rule: "NotProved", state: Stalled, reason: v1alpha1.ReasonFieldsWouldBeLost, says: []string{"spec.color"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonFieldsWouldBeLost, "spec.color", v1alpha1.AllowFieldLossAnnotation)}}},
 		"a missing permission": {
 			with(at(v1alpha1.ReasonForbidden, `a permission is missing; add this rule: {…}`)),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonForbidden, says: []string{"add this rule"},

@@ -57,11 +57,13 @@ type CRD struct {
 
 	OptedIn bool
 	// RepairsOwners tells whether Moult may move owner references to the storage version.
-	RepairsOwners  bool
-	InScope        bool
-	Deleting       bool
-	Versions       []Version
-	StoredVersions []string
+	RepairsOwners bool
+	// MigratesStashes tells whether Moult may move stashed copies to a version that stays.
+	MigratesStashes bool
+	InScope         bool
+	Deleting        bool
+	Versions        []Version
+	StoredVersions  []string
 	// LabelOrigin tells who owns the opt-in label.
 	LabelOrigin labelorigin.Verdict
 }
@@ -76,7 +78,8 @@ type Version struct {
 func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, groups []string) *CRD {
 	d := &CRD{
 		Subject: plan.SubjectOf(crd), ResourceVersion: crd.ResourceVersion,
-		OptedIn: crds.OptedIn(crd, labelKey), RepairsOwners: crds.RepairsOwners(crd), InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
+		OptedIn: crds.OptedIn(crd, labelKey), RepairsOwners: crds.RepairsOwners(crd), MigratesStashes: crds.MigratesStashes(crd),
+		InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions, LabelOrigin: labelorigin.Of(crd, labelKey),
 	}
 	for _, v := range crd.Spec.Versions {

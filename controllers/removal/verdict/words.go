@@ -20,7 +20,7 @@ func (s Situation) held(reason, sentence string) Verdict {
 		return v
 	case v1alpha1.ReasonObjectsFailed:
 		v.Blockers = failures(s.Migration.FailedObjects)
-	case v1alpha1.ReasonStorageVersionNotServed:
+	case v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost:
 		v.State = Stalled
 	}
 	if len(v.Blockers) == 0 {
@@ -36,6 +36,7 @@ var actions = map[string]string{
 	v1alpha1.ReasonPaused:                  "remove the annotation " + v1alpha1.PausedAnnotation + " from the CRD",
 	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
 	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
+	v1alpha1.ReasonFieldsWouldBeLost:       "move the values to fields that the storage version has, or let the fields go with the annotation " + v1alpha1.AllowFieldLossAnnotation + " in the CRD's manifest",
 	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult, or let it pass the policy",
 	v1alpha1.ReasonAggregatedAPIServer:     "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay",
 	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",

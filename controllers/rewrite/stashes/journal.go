@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // File is a Journal on disk: one object in each line, as JSON, ready to be created again, as by `kubectl create -f`.
@@ -76,40 +75,3 @@ func (f *File) Kept() []*unstructured.Unstructured { return f.kept }
 
 // Close ends the journal.
 func (f *File) Close() error { return f.file.Close() }
-
-// removed are the objects that were deleted, or were about to be, in this run and those before it.
-type removed struct {
-	journal Journal
-
-	mu    sync.Mutex
-	known map[types.NamespacedName]*unstructured.Unstructured
-}
-
-func newRemoved(journal Journal) *removed {
-	r := &removed{journal: journal, known: map[types.NamespacedName]*unstructured.Unstructured{}}
-	if journal != nil {
-		for _, u := range journal.Kept() {
-			r.known[keyOf(u)] = u
-		}
-	}
-	return r
-}
-
-// keep saves an object before it is deleted.
-func (r *removed) keep(live *unstructured.Unstructured) error {
-	u := live.DeepCopy()
-	strip(u)
-	if err := r.journal.Keep(u); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known[keyOf(u)] = u
-	return nil
-}
-
-func (r *removed) get(key types.NamespacedName) *unstructured.Unstructured {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.known[key]
-}

@@ -1,8 +1,8 @@
 // Package stashes moves stashed copies of objects from versions of a CRD that are to leave to one that stays, where a place
 // declares how (survivors.Move): each object that holds an old copy gets a successor with the converted copy, whatever names
-// it is made to name the successor, and when a look at everything that can name it finds nothing any more, it is written to a
-// journal and deleted. That is the only deletion that Moult knows. Run may be stopped at any time and run again: what it does
-// next follows from what it finds, and from the journal. docs/survivors.md tells people.
+// it is made to name the successor, and when a look at everything that can name it finds nothing any more, it is kept in a
+// journal, or in the successor, and deleted. That is the only deletion that Moult knows. Run may be stopped at any time and run
+// again: what it does next follows from what it finds, and from what was kept. docs/survivors.md tells people.
 package stashes
 
 import (
@@ -71,8 +71,10 @@ type Migration struct {
 	Types map[CRDVersion]*survivors.Types
 	// Mapper finds the resource of an owner.
 	Mapper meta.RESTMapper
-	// Journal gets what is deleted, first. It is not used in a dry run.
+	// Journal gets what is deleted, first. It is not used in a dry run. Default: an annotation of the successor, see Replaced.
 	Journal Journal
+	// Tell hears of each object that was deleted, or was made again, as it happens. Default: nobody does.
+	Tell func(Replacement)
 	// DryRun has the API server check each write, and writes nothing.
 	DryRun bool
 	// TakeOver moves, too, what a controller of the project moves by itself.
@@ -88,6 +90,15 @@ type Migration struct {
 	removed   *removed
 }
 
+// Replacement is that one object took the place of another, or that it was taken back.
+type Replacement struct {
+	Stash
+	// Object has the place now: the successor, or the one that was made again.
+	Now *unstructured.Unstructured
+	// NamedBy is what names the object that was made again; empty if it was deleted.
+	NamedBy string
+}
+
 // CRDVersion is a version of a CRD.
 type CRDVersion struct{ CRD, Version string }
 
@@ -98,6 +109,9 @@ func (m *Migration) Run(ctx context.Context) (Report, error) {
 	}
 	if m.Clock == nil {
 		m.Clock = clock.RealClock{}
+	}
+	if m.Tell == nil {
+		m.Tell = func(Replacement) {}
 	}
 	m.collector, m.removed = newCollector(m.Most), newRemoved(m.Journal)
 	for looks, fruitless := 1, 0; ; looks++ {

@@ -168,20 +168,28 @@ func (m *Migration) giveBack(ctx context.Context, s *survey) error {
 		if object == nil || s.exists[key] || m.DryRun {
 			continue
 		}
+		var made *unstructured.Unstructured
 		at, err := m.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
 		if err == nil {
 			err = m.write(ctx, func() error {
-				_, err := m.objects(at.Resource, key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+				made, err = m.objects(at.Resource, key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
 				return err
 			})
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case err != nil && !apierrors.IsAlreadyExists(err) && m.Journal == nil: // whoever has written the annotation must not stop all else
+			m.collector.leave(Refused, "", Stash{Place: s.places[0].Name, Object: Object{Resource: string(s.places[0].Resources[0]), Namespace: key.Namespace, Name: key.Name},
+				Referrers: int64(len(referrers)), Why: fmt.Sprintf("it was removed, %s names it, and it cannot be made again: %v", referrers[0], err)})
+			continue
 		case err != nil && !apierrors.IsAlreadyExists(err):
-			return errors.Join(fmt.Errorf("%s was removed, and %s names it; make it again from the file that it was saved in", key, referrers[0]), err)
+			return errors.Join(fmt.Errorf("%s was removed, and %s names it; make it again from where it was saved", key, referrers[0]), err)
 		}
 		m.collector.gaveBack(key)
+		if err == nil {
+			m.Tell(Replacement{Now: made, NamedBy: referrers[0].String()})
+		}
 	}
 	return nil
 }

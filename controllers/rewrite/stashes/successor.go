@@ -98,6 +98,7 @@ func (v *visit) create(ctx context.Context, wanted *unstructured.Unstructured) (
 	if err != nil {
 		return false, err
 	}
+	v.made = got
 	return v.same(got, wanted), nil
 }
 

@@ -124,6 +124,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 		return // a list that was taken again
 	}
 	s.exists[key] = true
+	m.removed.learn(item)
 	r := survivors.Resource{GroupResource: at.GroupResource()}
 	for _, p := range s.places {
 		if !p.In(r) || !p.Applies(item.Object) {

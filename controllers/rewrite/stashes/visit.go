@@ -22,6 +22,9 @@ type visit struct {
 	*Migration
 	*survey
 	*stash
+
+	// made is the successor as it was read; nil in a dry run that makes it.
+	made *unstructured.Unstructured
 }
 
 // run leaves the copy with a reason, or goes one step on. The error is the context's, or the journal's.
@@ -189,15 +192,15 @@ func (v *visit) refused(err error, verb string, at schema.GroupVersionResource) 
 	v.leave(Refused, err.Error(), "")
 }
 
-// remove keeps the object in the journal, and deletes it if it is as it was read.
+// remove keeps the object where it can be had again, and deletes it if it is as it was read.
 func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) error {
 	if v.Clock.Now().After(v.fresh) {
 		v.collector.again() // what names it may have changed by now
 		return nil
 	}
 	if !v.DryRun {
-		if err := v.removed.keep(live); err != nil {
-			return fmt.Errorf("%s is not deleted, since it cannot be saved first: %w", v.told.Object, err)
+		if kept, err := v.keep(ctx, live); err != nil || !kept {
+			return err
 		}
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
@@ -212,6 +215,9 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 		return ctx.Err()
 	case err == nil, rewrite.IsGone(err, v.at.Group, v.key.Name):
 		v.collector.moved(v.told)
+		if !v.DryRun {
+			v.Tell(Replacement{Stash: v.told, Now: v.made})
+		}
 	case apierrors.IsConflict(err): // written since, and for the next look
 		v.collector.again()
 	default:

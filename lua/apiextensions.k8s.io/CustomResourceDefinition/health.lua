@@ -107,4 +107,7 @@ end
 if migrated.reason == "StorageVersionNotServed" then
   return verdict("Degraded", say("the storage version is not served"))
 end
+if migrated.reason == "FieldsWouldBeLost" then
+  return verdict("Degraded", say("objects would lose fields"))
+end
 return verdict("Progressing", say("not all objects are proved to be stored at the storage version"))

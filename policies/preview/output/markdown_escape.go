@@ -77,6 +77,9 @@ func code(s string) string {
 	return "<code>" + escapeWords(s) + "</code>"
 }
 
+// CodeSpan is text of somebody else's in a line or a table of Markdown, cut to so many characters.
+func CodeSpan(s string, most int) string { return span(s, most) }
+
 // text is escaped text of at most so many characters, span a name in a code span.
 func text(s string, most int) string { return fit(s, most, escape) }
 

@@ -31,23 +31,33 @@ func CRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv
 
 // AnyCRDs are the CRDs that a place holds; there may be none.
 func AnyCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var found []*apiextensionsv1.CustomResourceDefinition
+	err := rendered(ctx, place, stdin, func(rendering *render.Rendering, relative func(string) string) (err error) {
+		found, err = decoded(rendering, relative)
+		return err
+	})
+	return found, err
+}
+
+// rendered hands over what a place holds, while it is open, and how its files are called.
+func rendered(ctx context.Context, place string, stdin io.Reader, take func(*render.Rendering, func(file string) string) error) error {
 	if place == "-" {
 		rendering, err := render.Stream(Called(place), stdin)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return decoded(rendering, path.Clean)
+		return take(rendering, path.Clean)
 	}
 	opened, err := repository.Open(ctx, place)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = opened.Close() }() // what is left then is a temporary folder
 	rendering, err := renderingAt(opened)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return decoded(rendering, opened.Relative)
+	return take(rendering, opened.Relative)
 }
 
 // decoded are the CRDs of a rendering, as policies/crddiff reads them. All that are broken are named, by their place in the

@@ -1,0 +1,131 @@
+package converters_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/clusters/converters"
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+var cp *controlplane.ControlPlane
+
+// program is set where this test is itself started as the webhook of a command.
+const program = "MOULT_TEST_WEBHOOK"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(program) {
+	case "serve":
+		fmt.Println(webhooks.NewHandler().Serve())
+	case "":
+		controlplane.Run(m, &cp)
+	default:
+		fmt.Println("no certificate of mine")
+		os.Exit(3)
+	}
+}
+
+// serving is the address of a handler with a certificate.
+func serving(t *testing.T, handler http.Handler, certificate, key []byte) string {
+	t.Helper()
+	pair, err := tls.X509KeyPair(certificate, key)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+func widgets(url string, ca []byte) *apiextensionsv1.CustomResourceDefinition {
+	return builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").ConversionWebhook(url, ca).Build()
+}
+
+func widget(name string) map[string]any {
+	return map[string]any{"apiVersion": "example.com/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": map[string]any{"size": int64(3)}}
+}
+
+func TestACommandIsAWebhook(t *testing.T) {
+	g := NewWithT(t)
+	self, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	// A shell between us and the program, and one beside it that holds the output: both are ended, too.
+	command, err := converters.Start(t.Context(), "sleep 600 & "+program+"=serve '"+self+"'; true")
+	g.Expect(err).NotTo(HaveOccurred())
+	c, err := converters.Webhooks{URL: command.URL("/convert"), CA: command.CA}.For(widgets("https://127.0.0.1:1/", nil))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, n := range []int{1, 2} {
+		var objects []map[string]any
+		for i := range n {
+			objects = append(objects, widget(fmt.Sprint("o", i)))
+		}
+		converted, err := c.Convert(t.Context(), objects, "example.com/v1")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(converted).To(HaveLen(n))
+		for i := range converted {
+			g.Expect(converted[i]).To(HaveKeyWithValue("apiVersion", "example.com/v1"))
+			g.Expect(objects[i]).To(Equal(widget(fmt.Sprint("o", i))), "it is not changed")
+		}
+	}
+	command.Stop()
+	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
+	g.Expect(err).To(MatchError(ContainSubstring("cannot be reached")))
+}
+
+func TestACommandThatServesNothingIsToldWithWhatItPrints(t *testing.T) {
+	g := NewWithT(t)
+	self, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = converters.Start(t.Context(), program+"=fail '"+self+"'")
+	g.Expect(err).To(MatchError(And(ContainSubstring("it has ended before it listened"), ContainSubstring("no certificate of mine"))))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = converters.Start(ctx, "sleep 600")
+	g.Expect(err).To(MatchError(ContainSubstring("does not listen")))
+}
+
+// A webhook that has not answered for some time is asked no more: each question takes half a minute.
+func TestAWebhookThatIsLateIsAskedNoMore(t *testing.T) {
+	g := NewWithT(t)
+	hook, err := webhooks.NewConversion()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = hook.Close() })
+	c, err := converters.Webhooks{Timeout: 300 * time.Millisecond}.For(widgets(hook.URL(), hook.CABundle()))
+	g.Expect(err).NotTo(HaveOccurred())
+	ask := func() error {
+		_, err := c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
+		return err
+	}
+	hook.Slow(time.Minute)
+	late := HaveField("Fault", conversion.FaultLate)
+	g.Expect([]error{ask(), ask()}).To(HaveEach(late))
+	g.Expect(hook.Heal()).To(Succeed())
+	g.Expect(ask()).To(Succeed(), "which is an answer")
+	hook.Slow(time.Minute)
+	g.Expect([]error{ask(), ask(), ask()}).To(HaveEach(late))
+	g.Expect(hook.Heal()).To(Succeed())
+	calls := hook.Calls()
+	g.Expect(ask()).To(MatchError(ContainSubstring("is asked no more")))
+	g.Expect(hook.Calls()).To(Equal(calls))
+}
+
+func TestACRDThatNamesNoWebhookIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	crd := widgets("", nil)
+	crd.Spec.Conversion.Webhook = nil
+	_, err := converters.Webhooks{}.For(crd)
+	g.Expect(err).To(MatchError(ContainSubstring("name it with --webhook URL")))
+	g.Expect(crd.Spec.Conversion.Webhook).To(BeNil(), "it is not changed")
+}

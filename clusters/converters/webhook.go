@@ -1,0 +1,288 @@
+// Package converters is the only caller of conversion webhooks: by the API server's own code, which makes the requests and checks
+// the answers, so that an answer counts here if it does there. A webhook is reached by a URL, by the Service that a CRD names,
+// through a port-forward of the cluster, or it is a command that is started for it.
+//
+// Webhooks says how, and Webhooks.For makes a converter of one CRD, for the engine of policies/conversion.
+package converters
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiserver "k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/policies/conversion"
+)
+
+// DefaultTimeout is how long the API server waits for an answer (k8s.io/apiserver/pkg/util/webhook/authentication.go).
+const DefaultTimeout = 30 * time.Second
+
+// patience is how many requests in a row may get no answer before the webhook is asked no more.
+const patience = 3
+
+// Webhooks says how conversion webhooks are reached.
+type Webhooks struct {
+	// URL is asked in the place of what the CRDs say; empty is what they say.
+	URL string
+	// CA is the certificate authority of the webhook, in PEM; empty is what the CRDs say.
+	CA []byte
+	// Timeout is how long an answer may take; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// Services finds the Services that CRDs name; nil resolves their names, as it does inside of the cluster.
+	Services webhook.ServiceResolver
+}
+
+// For makes a converter of a CRD that a webhook converts. It asks nothing yet.
+func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error) {
+	crd, err := w.pointed(crd)
+	if err != nil {
+		return nil, err
+	}
+	c := &converter{kind: crd.Spec.Names.Kind}
+	services := w.Services
+	if services == nil {
+		services = webhook.NewDefaultServiceResolver()
+	}
+	factory, err := apiserver.NewCRConverterFactory(services, func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+		return watched{resolver, func(cfg *rest.Config) {
+			timeout := cmp.Or(w.Timeout, DefaultTimeout)
+			cfg.Timeout = timeout + time.Second // ours is up first, and knows what it has waited for
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &watcher{next, timeout, c.note} })
+		}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.converter, _, err = factory.NewConverter(crd); err != nil {
+		return nil, fmt.Errorf("the conversion webhook of %s cannot be called: %w", crd.Name, err)
+	}
+	return c, nil
+}
+
+// pointed is a CRD whose webhook is the one that is to be asked.
+func (w Webhooks) pointed(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd = crd.DeepCopy()
+	hook := crd.Spec.Conversion.Webhook
+	if hook == nil {
+		hook = &apiextensionsv1.WebhookConversion{ConversionReviewVersions: []string{"v1"}}
+		crd.Spec.Conversion.Webhook = hook
+	}
+	config := hook.ClientConfig
+	if config == nil {
+		config = &apiextensionsv1.WebhookClientConfig{}
+		hook.ClientConfig = config
+	}
+	switch {
+	case w.URL != "":
+		config.URL, config.Service = &w.URL, nil
+	case config.URL == nil && config.Service == nil:
+		return nil, fmt.Errorf("%s does not say where its conversion webhook is; name it with --webhook URL", crd.Name)
+	case config.Service != nil && config.Service.Port == nil:
+		https := int32(443)
+		config.Service.Port = &https
+	}
+	if len(w.CA) > 0 {
+		config.CABundle = w.CA
+	}
+	return crd, nil
+}
+
+// watched changes the configuration of the clients that the API server's code makes.
+type watched struct {
+	webhook.AuthenticationInfoResolver
+
+	change func(*rest.Config)
+}
+
+func (w watched) ClientConfigFor(hostPort string) (*rest.Config, error) {
+	cfg, err := w.AuthenticationInfoResolver.ClientConfigFor(hostPort)
+	if err == nil {
+		w.change(cfg)
+	}
+	return cfg, err
+}
+
+func (w watched) ClientConfigForService(name, namespace string, port int) (*rest.Config, error) {
+	cfg, err := w.AuthenticationInfoResolver.ClientConfigForService(name, namespace, port)
+	if err == nil {
+		w.change(cfg)
+	}
+	return cfg, err
+}
+
+// converter makes one request at a time.
+type converter struct {
+	kind      string
+	converter runtime.ObjectConvertor
+
+	mu      sync.Mutex
+	noted   *conversion.Failure // by the request that is under way
+	silence int                 // requests in a row that got no answer
+}
+
+func (c *converter) note(f conversion.Failure) { c.noted = &f }
+
+// Convert is a conversion.Converter. One object is asked for as such, as the API server does when it reads one, several as a list.
+func (c *converter) Convert(ctx context.Context, objects []map[string]any, apiVersion string) ([]map[string]any, error) {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	var in runtime.Object
+	if len(objects) == 1 {
+		in = &unstructured.Unstructured{Object: objects[0]}
+	} else {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gv.WithKind(c.kind + "List"))
+		for _, object := range objects {
+			list.Items = append(list.Items, unstructured.Unstructured{Object: object})
+		}
+		in = list
+	}
+	out, err := c.ask(ctx, in, gv)
+	if err != nil {
+		return nil, err
+	}
+	var all []map[string]any
+	switch out := out.(type) {
+	case *unstructured.Unstructured:
+		all = append(all, out.Object)
+	case *unstructured.UnstructuredList:
+		for i := range out.Items {
+			all = append(all, out.Items[i].Object)
+		}
+	}
+	return all, nil
+}
+
+// ask leaves the API server's code behind when the context ends: that code has no context of its own, and a timeout.
+func (c *converter) ask(ctx context.Context, in runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
+	type answer struct {
+		out runtime.Object
+		err error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		out, err := c.askOnce(in, gv)
+		answered <- answer{out, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.out, a.err
+	case <-ctx.Done():
+		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: ctx.Err().Error()}
+	}
+}
+
+func (c *converter) askOnce(in runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.silence >= patience {
+		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: fmt.Sprintf("it has not answered %d times in a row, and is asked no more", patience)}
+	}
+	c.noted = nil
+	out, err := c.converter.ConvertToVersion(in, gv)
+	if err == nil {
+		c.silence = 0
+		return out, nil
+	}
+	failure := failureOf(err.Error(), in.GetObjectKind().GroupVersionKind())
+	if c.noted != nil {
+		failure = *c.noted
+	}
+	c.silence++
+	if failure.Fault != conversion.FaultLate && failure.Fault != conversion.FaultUnreachable {
+		c.silence = 0
+	}
+	return nil, failure
+}
+
+// failureOf reads what the API server says of an answer
+// (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go), which has no types.
+func failureOf(text string, of schema.GroupVersionKind) conversion.Failure {
+	text = strings.TrimPrefix(text, fmt.Sprintf("conversion webhook for %v ", of))
+	said, failed := strings.CutPrefix(text, "failed: ")
+	fault := conversion.FaultAnswer
+	switch {
+	case strings.HasPrefix(said, "expected response.uid="):
+		fault = conversion.FaultUID
+	case strings.HasPrefix(said, "expected webhook response of"), strings.HasPrefix(said, "no response provided"), strings.HasPrefix(said, "unrecognized response type"):
+	case failed:
+		fault = conversion.FaultFailed
+	case strings.HasPrefix(said, "returned ") && strings.Contains(said, " objects, expected "):
+		fault = conversion.FaultCount
+	case strings.HasPrefix(said, "returned ") && strings.Contains(said, "must have the same "), strings.HasPrefix(said, "returned invalid metadata"):
+		fault = conversion.FaultMetadata
+	}
+	return conversion.Failure{Fault: fault, Says: said}
+}
+
+// watcher notes what is wrong with an answer before the API server's code puts it into words.
+type watcher struct {
+	next    http.RoundTripper
+	timeout time.Duration
+	note    func(conversion.Failure)
+}
+
+func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(request.Context(), w.timeout)
+	defer cancel()
+	response, body, err := w.answer(request.WithContext(ctx))
+	if utilnet.IsProbableEOF(err) && request.GetBody != nil { // a connection that was kept has been closed meanwhile
+		again := request.Clone(ctx)
+		if again.Body, err = request.GetBody(); err == nil {
+			response, body, err = w.answer(again)
+		}
+	}
+	if err == nil { // a server that sees its client go may still answer something, and net/http takes it
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil:
+		w.note(notAnswered(err, ctx.Err() != nil))
+		return nil, err
+	case response.StatusCode < http.StatusOK || response.StatusCode > http.StatusPartialContent:
+		w.note(conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers " + response.Status})
+	case !json.Valid(body):
+		w.note(conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers no JSON"})
+	}
+	return response, nil
+}
+
+// answer reads all of it.
+func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) {
+	response, err := w.next.RoundTrip(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	err = errors.Join(err, response.Body.Close())
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, body, err
+}
+
+// notAnswered tells a webhook that is late from one that is not there.
+func notAnswered(err error, late bool) conversion.Failure {
+	dial := &net.OpError{}
+	if late && (!errors.As(err, &dial) || dial.Op != "dial") {
+		return conversion.Failure{Fault: conversion.FaultLate, Says: "there is no answer in time"}
+	}
+	return conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()}
+}

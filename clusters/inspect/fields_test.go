@@ -1,0 +1,49 @@
+package inspect
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/test/running"
+)
+
+// A snapshot that counts fields tells how many objects have one that the next storage version lacks.
+func TestFieldsAreCountedAtEachVersionThatHasMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const old = "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, color: {type: string, default: green}, old: {type: string}}}}}"
+	crd := w.widgets().Versions("v1alpha1", "v1beta1", "v1").Storage("v1alpha1").Schema("v1alpha1", old).
+		Schema("v1beta1", "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}").
+		Schema("v1", "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, shade: {type: string}}}}}")
+	witness := running.Install(t, cp, crd.Build())
+	for name, spec := range map[string]map[string]any{"one": {"size": int64(1)}, "two": {"color": "red"}, "three": {"old": "x", "color": "green"}} {
+		_, err := witness.Objects("v1alpha1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": spec,
+		}}, metav1.CreateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	taken := w.take(cp.Config)
+	w.Expect(taken.CRDs[0].Fields).To(BeEmpty(), "unless it is asked for")
+
+	taken = w.take(cp.Config, func(o *Options) { o.Fields = true })
+	w.Expect(taken.NotRead).To(BeEmpty())
+	at := map[string][]fieldloss.Used{}
+	for _, f := range taken.CRDs[0].Fields {
+		at[f.Version] = f.Used
+	}
+	w.Expect(at).To(HaveLen(2), "v1beta1 has no more than v1alpha1")
+	w.Expect(at["v1alpha1"]).To(ConsistOf(
+		fieldloss.Used{Field: "spec", Objects: 3, Examples: []string{"default/one", "default/three", "default/two"}},
+		fieldloss.Used{Field: "spec.size", Objects: 1, Examples: []string{"default/one"}},
+		fieldloss.Used{Field: "spec.color", Objects: 1, Examples: []string{"default/two"}},
+		fieldloss.Used{Field: "spec.old", Objects: 1, Examples: []string{"default/three"}},
+	))
+	objects, named, known := taken.Uses(w.GR.String(), "v1beta1", "spec.size")
+	w.Expect(known).To(BeTrue())
+	w.Expect(objects).To(BeEquivalentTo(1))
+	w.Expect(named).To(Equal([]string{"default/one"}))
+}

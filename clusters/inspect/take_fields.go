@@ -1,0 +1,65 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/snapshot"
+)
+
+// takeFields counts which fields the objects of a CRD have, at the storage version and at each that has more; none if that is
+// not asked for, or a webhook converts: then it is for that to carry them.
+func (t *taker) takeFields(ctx context.Context, crd seen) (fields []snapshot.FieldsAt) {
+	if !t.opts.Fields || crd.whole == nil || crd.Conversion == string(apiextensionsv1.WebhookConverter) || ctx.Err() != nil {
+		return nil
+	}
+	finder, err := fieldloss.Of(crd.whole)
+	if err != nil {
+		t.leaveOut(snapshot.FieldsOfCRD, crd.Name, fmt.Sprintf("which fields the objects of %s have is not known: %v", crd.Name, err))
+		return nil
+	}
+	storage := crds.StorageVersion(crd.whole)
+	for _, v := range crd.Versions {
+		stored := v.Name == storage || slices.Contains(crd.StoredVersions, v.Name)
+		switch {
+		case v.Name != storage && len(finder.Lacking(v.Name)) == 0:
+		case v.Served:
+			used, err := t.used(ctx, crd.whole, v.Name)
+			if err != nil {
+				t.leaveOut(snapshot.FieldsOfCRD, crd.Name, err.Error())
+				return nil
+			}
+			fields = append(fields, snapshot.FieldsAt{Version: v.Name, Used: used})
+		case stored:
+			t.leaveOut(snapshot.FieldsOfCRD, crd.Name, fmt.Sprintf("which fields the objects of %s have that are stored at %s is not known: the version is not served", crd.Name, v.Name))
+			return nil
+		}
+	}
+	return fields
+}
+
+// used are the fields of all objects, read at a version.
+func (t *taker) used(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string) ([]fieldloss.Used, error) {
+	v, err := fieldloss.VersionOf(crd, version)
+	if err != nil {
+		return nil, err
+	}
+	usage := fieldloss.NewUsage(v)
+	err = t.EachPage(ctx, crd, version, func() { usage = fieldloss.NewUsage(v) }, t.opts.Tell, func(page []map[string]any) {
+		for _, object := range page {
+			name := ""
+			if !t.opts.NoNames {
+				name = cache.MetaObjectToName(&unstructured.Unstructured{Object: object}).String()
+			}
+			usage.Add(object, name)
+		}
+	})
+	return usage.Fields(), err
+}

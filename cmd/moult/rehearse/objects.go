@@ -1,0 +1,211 @@
+package rehearse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+const (
+	// atOnce is how many clusters are read at a time.
+	atOnce = 8
+	// perPage is how many manifests a webhook is asked about in one request; a cluster's pages are no larger.
+	perPage = 20
+)
+
+// subject is what is rehearsed: CRDs, and an engine of each that knows no webhook.
+type subject struct {
+	crds    []*apiextensionsv1.CustomResourceDefinition
+	engines []*conversion.Engine
+}
+
+func newSubject(all []*apiextensionsv1.CustomResourceDefinition) (*subject, error) {
+	s := &subject{crds: all, engines: make([]*conversion.Engine, len(all))}
+	for i, crd := range all {
+		var err error
+		if s.engines[i], err = conversion.New(crd); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// rehearse looks at all objects that are named; without a name, at those of the cluster.
+func (r *command) rehearse(ctx context.Context, s *subject, tally *conversion.Tally, c *cobra.Command) error {
+	stop, err := r.webhook.start(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if len(r.objects) > 0 {
+		if err := r.inPlaces(ctx, s, tally, c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(r.contexts) > 1:
+		return r.inClusters(ctx, s, tally)
+	case len(r.contexts) == 1:
+		return r.inCluster(ctx, s, r.contexts[0], "", tally)
+	case len(r.objects) == 0:
+		return r.inCluster(ctx, s, "", "", tally)
+	}
+	return nil
+}
+
+// inPlaces are the manifests of all places.
+func (r *command) inPlaces(ctx context.Context, s *subject, tally *conversion.Tally, c *cobra.Command) error {
+	askers, stop, err := r.webhook.askers(s, r.factory(""))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	found := false
+	for _, place := range r.objects {
+		objects, err := input.Objects(ctx, place, c.InOrStdin())
+		if err != nil {
+			return err
+		}
+		for _, ask := range askers {
+			e, err := ask(nil)
+			if err != nil {
+				return err
+			}
+			var own []map[string]any
+			for _, object := range objects {
+				if e.IsOf(object.Object) {
+					own = append(own, object.Object)
+				}
+			}
+			found = found || len(own) > 0
+			for page := range slices.Chunk(own, perPage) {
+				tally.Begin(e, "", "").Add(e.RehearseAll(ctx, page)...)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no object of these CRDs in %s; name the folder that holds some", words.Few(r.objects, 3))
+	}
+	return nil
+}
+
+// inClusters are the objects of several clusters at a time. One that cannot be asked is not known, and the others go on.
+func (r *command) inClusters(ctx context.Context, s *subject, tally *conversion.Tally) error {
+	var all errgroup.Group
+	all.SetLimit(atOnce)
+	for _, name := range words.Distinct(r.contexts) {
+		all.Go(func() error {
+			if err := r.inCluster(ctx, s, name, name, tally); err != nil {
+				for _, e := range s.engines {
+					tally.Begin(e, "", name).NotRead(err.Error())
+				}
+			}
+			return ctx.Err()
+		})
+	}
+	return all.Wait()
+}
+
+// inCluster are all objects of the CRDs. A CRD that the cluster does not have has none.
+func (r *command) inCluster(ctx context.Context, s *subject, contextName, called string, tally *conversion.Tally) error {
+	f := r.factory(contextName)
+	cluster, err := f.Cluster()
+	if err != nil {
+		return err
+	}
+	askers, stop, err := r.webhook.askers(s, f)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for i, named := range s.engines {
+		crd, err := cluster.GetCRD(ctx, named.CRD)
+		switch {
+		case apierrors.IsNotFound(err):
+			tally.Begin(named, "", called) // there are none, and that is told
+			continue
+		case err != nil:
+			return cli.ReadError(err)
+		}
+		e, err := askers[i](crd)
+		if err != nil {
+			return err
+		}
+		r.ofCRD(ctx, cluster, crd, e, called, tally)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// factory is the one of a context; the one that the flags of the root name if it is empty.
+func (r *command) factory(contextName string) *cli.Factory {
+	f := *r.Factory
+	if contextName != "" {
+		f.ContextName = contextName
+	} else if len(r.contexts) > 0 {
+		f.ContextName = r.contexts[0]
+	}
+	return &f
+}
+
+// ofCRD reads the objects at each version that they may be stored at and that is not to be the storage version: only there
+// all shows that is stored. If there is none, nothing has to be converted, and they are read at the storage version.
+func (r *command) ofCRD(ctx context.Context, cluster *inspect.Cluster, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, called string, tally *conversion.Tally) {
+	stored := slices.DeleteFunc(words.Distinct(append(slices.Clone(crd.Status.StoredVersions), crds.StorageVersion(crd))), func(v string) bool { return v == e.Storage })
+	if len(stored) == 0 {
+		stored = []string{e.Storage}
+	}
+	for _, version := range stored {
+		of := tally.Begin(e, version, called)
+		if v := crds.Version(crd, version); v == nil || !v.Served {
+			of.NotRead(fmt.Sprintf("objects may be stored at %s, which the cluster does not serve, so what they have there cannot be read", version))
+			continue
+		}
+		err := cluster.EachPage(ctx, crd, version, of.Restart, r.tell(called), func(page []map[string]any) { of.Add(e.RehearseAll(ctx, page)...) })
+		if err != nil {
+			of.NotRead(err.Error())
+		}
+	}
+}
+
+// tell tells how far the objects of a cluster are read.
+func (r *command) tell(called string) func(inspect.Progress) {
+	lines := progress.NewObjects(&locked{out: r.ErrOut, by: &r.telling})
+	return func(p inspect.Progress) {
+		if called != "" {
+			p.CRD = called + ": " + p.CRD
+		}
+		lines.Tell(p)
+	}
+}
+
+// locked is written to by one goroutine at a time.
+type locked struct {
+	out interface{ Write([]byte) (int, error) }
+	by  *sync.Mutex
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.by.Lock()
+	defer l.by.Unlock()
+	return l.out.Write(p)
+}

@@ -1,0 +1,321 @@
+package rehearse
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+	"github.com/moult-dev/moult/test/webhooks"
+)
+
+// hooked is a cluster with objects that are stored at v1alpha1, the CRD that stores them at v1, and their webhook.
+type hooked struct {
+	*WithT
+	*running.Witness
+	t    *testing.T
+	hook *webhooks.Conversion
+	head *apiextensionsv1.CustomResourceDefinition
+	file string
+}
+
+// newHooked changes the new CRD, and makes n objects: o000 and so on.
+func newHooked(t *testing.T, n int, change func(*apiextensionsv1.CustomResourceDefinition), spec func(i int) map[string]any) *hooked {
+	t.Helper()
+	g := NewWithT(t)
+	hook, err := webhooks.NewConversion()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = hook.Close() })
+	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").WithStatus().
+		ConversionWebhook(hook.URL(), hook.CABundle()).Build()
+	h := &hooked{WithT: g, t: t, hook: hook, Witness: running.Install(t, cp, crd), head: crd.DeepCopy()}
+	t.Cleanup(func() { g.Expect(hook.Heal()).To(Succeed()) }) // what is deleted is read
+	for i := range n {
+		object, err := h.Objects("v1alpha1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": crd.Spec.Group + "/v1alpha1", "kind": "Widget", "spec": spec(i),
+			"metadata": map[string]any{"name": fmt.Sprintf("o%03d", i), "labels": map[string]any{"a": "b"}},
+		}}, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		if i < 3 {
+			object.Object["status"] = map[string]any{"phase": "Ready"}
+			_, err = h.Objects("v1alpha1").UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	h.head.Spec.Versions[0].Storage, h.head.Spec.Versions[1].Storage = false, true
+	h.head.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
+	change(h.head)
+	raw, err := yaml.Marshal(h.head)
+	g.Expect(err).NotTo(HaveOccurred())
+	h.file = filepath.Join(t.TempDir(), "crd.yaml")
+	g.Expect(os.WriteFile(h.file, raw, 0o600)).To(Succeed())
+	return h
+}
+
+// rehearse is what the command says of the objects of the cluster.
+func (h *hooked) rehearse(code int, args ...string) conversion.OfCRD {
+	h.t.Helper()
+	got := suite.Empty(h.t).Run(append([]string{"rehearse", "--crds", h.file, "-o", "json"}, args...)...)
+	h.Expect(got.Code).To(Equal(code), got.Out+got.ErrOut)
+	report := conversion.Report{}
+	h.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
+	h.Expect(report.CRDs).To(HaveLen(1))
+	return report.CRDs[0]
+}
+
+// flip stores at v1 what is written from now on.
+func (h *hooked) flip() {
+	h.t.Helper()
+	h.Update(func(live *apiextensionsv1.CustomResourceDefinition) { live.Spec = h.head.Spec })
+}
+
+// rewrite writes all objects until they are stored at v1, but for some that cannot be.
+func (h *hooked) rewrite(names []string, failing int) {
+	h.t.Helper()
+	h.Eventually(func() map[string]int {
+		for _, name := range names {
+			_, _ = h.Objects("v1").Patch(h.t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}) // what is stored tells
+		}
+		return h.Stored()
+	}, "30s", "100ms").Should(Or(Equal(map[string]int{"v1": len(names) - failing, "v1alpha1": failing}), Equal(map[string]int{"v1": len(names) - failing})))
+}
+
+// countsOf are the objects by what is said of them; nil for nothing.
+func countsOf(groups []conversion.Group) map[string]int64 {
+	if len(groups) == 0 {
+		return nil
+	}
+	all := map[string]int64{}
+	for _, group := range groups {
+		all[cmp.Or(string(group.Fault), group.What)] += group.Objects
+	}
+	return all
+}
+
+// remove has conversions to v1 drop a field.
+func remove(path ...string) webhooks.Change {
+	return func(object *unstructured.Unstructured, _, to string) {
+		if to == "v1" {
+			unstructured.RemoveNestedField(object.Object, path...)
+		}
+	}
+}
+
+// swap has v1 call two fields otherwise.
+func swap(object *unstructured.Unstructured, _, _ string) {
+	if spec, ok := object.Object["spec"].(map[string]any); ok {
+		spec["color"], spec["payload"] = spec["payload"], spec["color"]
+	}
+}
+
+// stash keeps what v1 does not know in an annotation, as Cluster API does.
+func stash(object *unstructured.Unstructured, _, to string) {
+	const key = "example.com/conversion-data"
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if to == "v1" {
+		annotations[key], _, _ = unstructured.NestedString(object.Object, "spec", "payload")
+		unstructured.RemoveNestedField(object.Object, "spec", "payload")
+	} else if payload, there := annotations[key]; there {
+		_ = unstructured.SetNestedField(object.Object, payload, "spec", "payload")
+		delete(annotations, key)
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	object.SetAnnotations(annotations)
+}
+
+// Each fault of a webhook is found and told from the others, and a real API server finds it, too.
+func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
+	var nothing map[string]int64
+	for name, c := range map[string]struct {
+		fault func(*webhooks.Conversion)
+		code  int
+		// lost, changed and failed are what is rehearsed; nil for nothing.
+		lost, changed, failed map[string]int64
+		// real is what the API server says when it reads an object at v1; empty if it reads it.
+		real string
+		args []string
+	}{
+		"a clean one": {func(h *webhooks.Conversion) { h.Change(swap) }, 0, nothing, nothing, nothing, "", nil},
+		"it drops a field": {func(h *webhooks.Conversion) { h.Change(remove("spec", "payload")) }, exitNotKept,
+			map[string]int64{"spec.payload": 3}, nothing, nothing, "", nil},
+		"it loses the status": {func(h *webhooks.Conversion) { h.Change(remove("status")) }, 0,
+			map[string]int64{"status": 3}, nothing, nothing, "", nil},
+		"it drops a label": {func(h *webhooks.Conversion) { h.Change(remove("metadata", "labels")) }, exitNotKept,
+			map[string]int64{"metadata.labels": 3}, nothing, nothing, "", nil},
+		"it rounds a number": {func(h *webhooks.Conversion) {
+			h.Change(func(object *unstructured.Unstructured, _, to string) {
+				if size, there, _ := unstructured.NestedInt64(object.Object, "spec", "size"); there && to == "v1" {
+					_ = unstructured.SetNestedField(object.Object, int64(float64(size)), "spec", "size")
+				}
+			})
+		}, exitNotKept, nothing, map[string]int64{"spec.size": 3}, nothing, "", nil},
+		"it keeps a field in an annotation": {func(h *webhooks.Conversion) { h.Change(stash) }, 0, nothing, nothing, nothing, "", nil},
+		"it changes the name": {func(h *webhooks.Conversion) {
+			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetName("other") })
+		}, exitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same name", nil},
+		"it changes the UID": {func(h *webhooks.Conversion) {
+			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetUID("") })
+		}, exitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same UID", nil},
+		"it changes what the API server restores": {func(h *webhooks.Conversion) {
+			h.Change(func(object *unstructured.Unstructured, _, _ string) {
+				object.SetFinalizers([]string{"example.com/f"})
+				object.SetManagedFields(nil)
+			})
+		}, 0, nothing, nothing, nothing, "", nil},
+		"it answers a label that is none": {func(h *webhooks.Conversion) {
+			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetLabels(map[string]string{"a b": ""}) })
+		}, exitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "invalid metadata", nil},
+		"it answers too few": {func(h *webhooks.Conversion) {
+			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = r.ConvertedObjects[1:] })
+		}, exitNotKept, nothing, nothing, map[string]int64{"count": 3}, "returned 0 objects, expected 1", nil},
+		"it answers too few of several": {func(h *webhooks.Conversion) {
+			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = r.ConvertedObjects[:1] })
+		}, exitNotKept, nothing, nothing, map[string]int64{"count": 6}, "", nil},
+		"it answers in another order": {func(h *webhooks.Conversion) {
+			h.Answer(func(r *apiextensionsv1.ConversionResponse) { slices.Reverse(r.ConvertedObjects) })
+		}, exitNotKept, nothing, nothing, map[string]int64{"order": 6}, "", nil},
+		"it answers another request": {func(h *webhooks.Conversion) {
+			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.UID = "other" })
+		}, exitNotKept, nothing, nothing, map[string]int64{"uid": 3}, "expected response.uid", nil},
+		"it fails for one":       {func(h *webhooks.Conversion) { h.RejectObject("o001") }, exitNotKept, nothing, nothing, map[string]int64{"failed": 1}, "", nil},
+		"it answers garbage":     {(*webhooks.Conversion).Garbage, exitNotKept, nothing, nothing, map[string]int64{"answer": 3}, "failed", nil},
+		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, exitNotKept, nothing, nothing, map[string]int64{"late": 2}, "", []string{"--webhook-timeout", "1s"}},
+		"nobody listens":         {func(h *webhooks.Conversion) { _ = h.Down() }, exitNotKnown, nothing, nothing, nothing, "failed", nil},
+		"the way there is wrong": {func(*webhooks.Conversion) {}, exitNotKnown, nothing, nothing, nothing, "", []string{"--webhook", "https://127.0.0.1:1/convert"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t, 3, func(*apiextensionsv1.CustomResourceDefinition) {}, func(int) map[string]any {
+				return map[string]any{"color": "red", "payload": "p", "size": int64(9007199254740993)}
+			})
+			before := map[string]*unstructured.Unstructured{}
+			for i := range 3 {
+				name := fmt.Sprintf("o%03d", i)
+				object, err := h.Objects("v1alpha1").Get(t.Context(), name, metav1.GetOptions{})
+				h.Expect(err).NotTo(HaveOccurred())
+				before[name] = object
+			}
+			c.fault(h.hook)
+			args := c.args
+			if !slices.Contains(args, "--webhook") {
+				args = append(args, "--webhook", "crd")
+			}
+			of := h.rehearse(c.code, args...)
+			h.Expect(countsOf(of.Lost)).To(Equal(c.lost))
+			h.Expect(countsOf(of.Changed)).To(Equal(c.changed))
+			h.Expect(countsOf(of.Failed)).To(Equal(c.failed))
+			h.Expect(len(of.Unknown) > 0).To(Equal(c.code == exitNotKnown || strings.Contains(name, "late")))
+			if strings.Contains(name, "late") || strings.Contains(name, "the way") {
+				return // the API server waits for half a minute, and goes another way
+			}
+			h.flip()
+			if c.real != "" {
+				h.Eventually(func() error {
+					_, err := h.Objects("v1").Get(t.Context(), "o000", metav1.GetOptions{})
+					return err
+				}, "10s", "100ms").Should(MatchError(ContainSubstring(c.real)))
+				return
+			}
+			failing := int(c.failed["failed"])
+			h.rewrite(slices.Sorted(maps.Keys(before)), failing)
+			for name, was := range before {
+				is, err := h.Objects("v1alpha1").Get(t.Context(), name, metav1.GetOptions{})
+				h.Expect(err).NotTo(HaveOccurred())
+				same := fmt.Sprint(is.Object["spec"], is.Object["status"], is.GetLabels(), is.GetAnnotations(), is.GetFinalizers()) ==
+					fmt.Sprint(was.Object["spec"], was.Object["status"], was.GetLabels(), was.GetAnnotations(), was.GetFinalizers())
+				h.Expect(same).To(Equal(len(c.lost)+len(c.changed) == 0), "%v, and was %v", is.Object, was.Object)
+			}
+		})
+	}
+}
+
+// Of 1,000 objects, exactly those are named that a real API server then treats so: 3 break a new rule, 1 fails to convert, and 5
+// lose a field.
+func TestAmongAThousandObjectsExactlyThoseAreNamed(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	h := newHooked(t, n, func(head *apiextensionsv1.CustomResourceDefinition) {
+		spec := head.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"]
+		spec.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(oldSelf.size) || oldSelf.size < 1000", Message: "too large to be written"}}
+		head.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"] = spec
+	}, func(i int) map[string]any {
+		spec := map[string]any{"color": "red", "size": int64(i % 100), "payload": fmt.Sprint(i)}
+		if i%400 == 7 { // 7, 407 and 807
+			spec["size"] = int64(1000 + i)
+		}
+		if i%200 == 11 { // 11, 211, 411, 611 and 811
+			spec["color"] = "blue"
+		}
+		return spec
+	})
+	h.hook.RejectObject("o500")
+	h.hook.Change(func(object *unstructured.Unstructured, _, to string) {
+		if color, _, _ := unstructured.NestedString(object.Object, "spec", "color"); color == "blue" && to == "v1" {
+			unstructured.RemoveNestedField(object.Object, "spec", "payload")
+		}
+	})
+	of := h.rehearse(exitNotKept, "--webhook", "crd")
+	h.Expect(of.Objects).To(BeEquivalentTo(n))
+	h.Expect(of.Same).To(BeEquivalentTo(n - 3 - 1 - 5))
+	h.Expect(of.Lost).To(ConsistOf(And(HaveField("What", "spec.payload"),
+		HaveField("Examples", ConsistOf("default/o011", "default/o211", "default/o411", "default/o611", "default/o811")))))
+	h.Expect(of.Refused).To(ConsistOf(And(HaveField("What", "spec: Invalid value: too large to be written"),
+		HaveField("Examples", ConsistOf("default/o007", "default/o407", "default/o807")))))
+	h.Expect(of.Failed).To(ConsistOf(And(HaveField("Fault", conversion.FaultFailed), HaveField("Examples", ConsistOf("default/o500")))))
+	h.Expect(of.Changed).To(BeEmpty())
+	h.Expect(of.Unknown).To(BeEmpty())
+
+	was, err := h.Objects("v1alpha1").List(t.Context(), metav1.ListOptions{})
+	h.Expect(err).NotTo(HaveOccurred())
+	h.flip()
+	h.Eventually(func() error { // until the API server has the new schema
+		_, err := h.Objects("v1").Patch(t.Context(), "o007", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"c"}}}`), metav1.PatchOptions{DryRun: []string{"All"}})
+		return err
+	}, "30s", "100ms").Should(MatchError(ContainSubstring("too large to be written")))
+	var lost, refused, failed []string
+	for i := range was.Items {
+		name := was.Items[i].GetName()
+		_, err := h.Objects("v1").Patch(t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
+		switch {
+		case apierrors.IsInvalid(err):
+			refused = append(refused, "default/"+name)
+			continue
+		case err != nil:
+			h.Expect(err).To(MatchError(ContainSubstring("cannot be converted")), name)
+			failed = append(failed, "default/"+name)
+			continue
+		}
+		now, err := h.Objects("v1alpha1").Get(t.Context(), name, metav1.GetOptions{})
+		h.Expect(err).NotTo(HaveOccurred())
+		if !reflect.DeepEqual(now.Object["spec"], was.Items[i].Object["spec"]) {
+			lost = append(lost, "default/"+name)
+		}
+	}
+	h.Expect(lost).To(ConsistOf(of.Lost[0].Examples))
+	h.Expect(refused).To(ConsistOf(of.Refused[0].Examples))
+	h.Expect(failed).To(ConsistOf(of.Failed[0].Examples))
+	h.Expect(h.Stored()).To(Equal(map[string]int{"v1": n - 4, "v1alpha1": 4}))
+}

@@ -1,0 +1,215 @@
+package migration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// A walk stores every object at the storage version. Where no webhook converts them, the API server drops what the storage
+// version's schema does not have, without a word. So before a walk writes anything, the objects are read at the other versions,
+// at which such fields show.
+
+// fields are those of the objects of one CRD that its storage version does not have.
+type fields struct {
+	*fieldloss.Finder
+	client   *rewrite.Client
+	resource schema.GroupResource
+	versions []string // that may show such fields, and are served
+	storage  string
+	mayDrop  []string // as the CRD says
+
+	losses []rewrite.FieldLoss
+	unseen []unseen
+}
+
+// unseen are the fields that objects may have that are stored at a version which is not served, so that nobody can read them.
+type unseen struct {
+	version string
+	fields  []string
+}
+
+// guard looks at all objects, and has the walk look at those that are written while it is under way. The error is a
+// *walkFailure if objects would lose what they may not.
+func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) ([]rewrite.FieldLoss, error) {
+	if walk.Mode == rewrite.Survey {
+		return nil, nil // all objects are at the storage version
+	}
+	f, err := r.fieldsOf(ctx, crd.Name)
+	if err != nil || f == nil {
+		return nil, err
+	}
+	guard := &rewrite.Guard{Lost: f.lostBy}
+	for _, version := range f.versions {
+		if guard.LookedAt, err = f.look(ctx, r, version, guard.LookedAt); err != nil {
+			return nil, err
+		}
+	}
+	if failure := f.failure(); failure != nil {
+		return f.losses, &walkFailure{*failure}
+	}
+	if len(f.versions) > 0 {
+		walk.Guard = guard
+	}
+	return f.losses, nil
+}
+
+// fieldsOf reads the CRD anew, since the cache holds no schemas. It is nil if no field can be lost: a webhook converts, and
+// answers for what it does, or nothing is pruned.
+func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
+		return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: fmt.Errorf("reading the schemas of %s: %w", name, err)}
+	}
+	if crds.HasWebhook(crd) || crd.Spec.PreserveUnknownFields {
+		return nil, nil
+	}
+	finder, err := fieldloss.Of(crd)
+	if err != nil {
+		return nil, &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", err)}
+	}
+	f := &fields{Finder: finder, client: r.objects, resource: resourceOf(crd), storage: crds.StorageVersion(crd), mayDrop: mayDrop(crd)}
+	for _, version := range crd.Spec.Versions {
+		lacking := finder.Lacking(version.Name)
+		switch {
+		case len(lacking) == 0:
+		case version.Served:
+			f.versions = append(f.versions, version.Name)
+		case slices.Contains(crd.Status.StoredVersions, version.Name):
+			if lacking = slices.DeleteFunc(lacking, f.may); len(lacking) > 0 {
+				f.unseen = append(f.unseen, unseen{version.Name, lacking})
+			}
+		}
+	}
+	return f, nil
+}
+
+// may tells whether a field may be lost.
+func (f *fields) may(field string) bool {
+	return fieldloss.InStatus(field) || fieldloss.Allows(f.mayDrop, field)
+}
+
+// look reads all objects at a version. It returns the resourceVersion up to which this look and those before have seen all.
+func (f *fields) look(ctx context.Context, r *Reconciler, version, before string) (lookedAt string, err error) {
+	var found []rewrite.FieldLoss
+	var unread error
+	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(version), r.opts.Clock, func() { found = nil }, func(object map[string]any) {
+		lost, err := f.Lost(object, version)
+		unread = cmp.Or(unread, err)
+		for _, field := range lost {
+			found = f.count(found, version, field, object)
+		}
+	})
+	if err == nil && unread != nil {
+		err = &rewrite.Stopped{Cause: rewrite.Unavailable, Err: unread}
+	}
+	if err != nil {
+		return "", err
+	}
+	slices.SortStableFunc(found, func(a, b rewrite.FieldLoss) int { return strings.Compare(a.Field, b.Field) })
+	f.losses = append(f.losses, found...)
+	if before != "" && plan.Older(before, listed) {
+		return before, nil
+	}
+	return listed, nil
+}
+
+// maxFieldLosses is how many fields are counted at a version; where anything may be a field, there may be any number.
+const maxFieldLosses = 100
+
+// count adds an object to those that lose a field.
+func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object map[string]any) []rewrite.FieldLoss {
+	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
+	allowed := f.may(field)
+	switch {
+	case at >= 0:
+		losses[at].Objects++
+	case len(losses) < maxFieldLosses || !allowed && !slices.ContainsFunc(losses, held):
+		meta := unstructured.Unstructured{Object: object}
+		losses = append(losses, rewrite.FieldLoss{Field: field, Version: version, Objects: 1, Allowed: allowed,
+			Object: types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}})
+	}
+	return losses
+}
+
+func held(l rewrite.FieldLoss) bool { return !l.Allowed }
+
+// maxFieldsTold is how many fields a sentence names.
+const maxFieldsTold = 10
+
+// failure is why nothing is rewritten; nil if no object loses what it may not, and all could be seen.
+func (f *fields) failure() *plan.Failure {
+	var counts, examples, names, problems []string
+	for _, l := range f.losses {
+		if l.Allowed {
+			continue
+		}
+		counts = append(counts, fmt.Sprintf("%s (%s at %s)", l.Field, words.Count(l.Objects, "object"), l.Version))
+		examples = append(examples, fmt.Sprintf("%s has %s", strings.TrimPrefix(l.Object.String(), "/"), l.Field))
+		names = append(names, l.Field)
+	}
+	if len(counts) > 0 {
+		problems = append(problems, fmt.Sprintf("objects have fields that %s does not have, and would lose them for good: %s", f.storage, words.Few(counts, maxFieldsTold)))
+	}
+	for _, u := range f.unseen {
+		problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen whether they have fields that %s does not have: %s; serve %[1]s until they are rewritten",
+			u.version, f.storage, words.Few(u.fields, maxFieldsTold)))
+		names = append(names, u.fields...)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	public := fmt.Sprintf("%s. Nothing is rewritten. Move the values to fields that %s has, or let them go: annotation %s: %q on the CRD",
+		strings.Join(problems, ". And "), f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
+	if len(examples) == 0 {
+		return &plan.Failure{Reason: v1alpha1.ReasonFieldsWouldBeLost, Message: public, Public: public}
+	}
+	return failure(v1alpha1.ReasonFieldsWouldBeLost, public, ". For example, %s", words.Few(examples, maxFieldsTold))
+}
+
+// lostBy are the fields that one object would lose that it may not.
+func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
+	for _, version := range f.versions {
+		raw, err := f.client.Whole(ctx, f.resource.WithVersion(version), key)
+		if err != nil {
+			return nil, err
+		}
+		object := map[string]any{}
+		if err := utiljson.Unmarshal(raw, &object); err != nil {
+			return nil, err
+		}
+		more, err := f.Lost(object, version)
+		if err != nil {
+			return nil, err
+		}
+		lost = append(lost, more...)
+	}
+	lost = slices.DeleteFunc(lost, f.may)
+	slices.Sort(lost)
+	return slices.Compact(lost), nil
+}
+
+// tellOfFields says which fields objects lose because they may.
+func (r *Reconciler) tellOfFields(crd *apiextensionsv1.CustomResourceDefinition, storageVersion string, losses []rewrite.FieldLoss) {
+	for _, l := range losses[:min(len(losses), maxLossesTold)] {
+		if l.Allowed {
+			r.event(crd, v1alpha1.EventFieldsDropped, "%s", l.Told(storageVersion))
+		}
+	}
+}

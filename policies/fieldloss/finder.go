@@ -1,0 +1,125 @@
+package fieldloss
+
+import (
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// Finder finds what objects of a CRD lose when they are stored at its storage version.
+type Finder struct {
+	versions map[string]*Version
+	to       *Version
+}
+
+// Of is the finder for a CRD that no webhook converts. It is an error if a schema is not structural.
+func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
+	f := &Finder{versions: map[string]*Version{}}
+	for _, name := range crds.Versions(crd) {
+		v, err := VersionOf(crd, name)
+		if err != nil {
+			return nil, err
+		}
+		f.versions[name] = v
+	}
+	f.to = f.versions[crds.StorageVersion(crd)]
+	return f, nil
+}
+
+// Lacking are the fields that a version has and the storage version has not, sorted, as patterns: * is any key of a map, and
+// [*] any item of a list. No object loses another field.
+func (f *Finder) Lacking(version string) []string {
+	v := f.versions[version]
+	if v == nil || f.to == nil || v == f.to || f.to.keeps || f.to.Schema == nil {
+		return nil
+	}
+	from := v.Schema
+	if from == nil || v.keeps {
+		from = anything
+	}
+	d := &difference{}
+	d.object(from, f.to.Schema, "", true)
+	slices.Sort(d.paths)
+	return slices.Compact(d.paths)
+}
+
+// Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
+// version's schema does not name, where it keeps such, is told as it is. The error is of an object that cannot be read so.
+func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
+	v := f.versions[version]
+	if v == nil || f.to == nil || v == f.to {
+		return nil, nil
+	}
+	paths, err := v.dropped(object, f.to)
+	for _, path := range paths {
+		patterns = append(patterns, v.pattern(path))
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns), err
+}
+
+// pattern is a path without the keys and the indexes that the schema leaves open.
+func (v *Version) pattern(path Path) string {
+	var pattern strings.Builder
+	at := v.Schema
+	for _, step := range path {
+		name, isName := step.(string)
+		next, named := child(at, name)
+		switch {
+		case !isName:
+			pattern.WriteString("[*]")
+			at = items(at)
+		case at != nil && !named && at.AdditionalProperties != nil:
+			pattern.WriteString(".*")
+			at = at.AdditionalProperties.Structural
+		default:
+			pattern.WriteString("." + name)
+			at = next
+		}
+	}
+	return strings.TrimPrefix(pattern.String(), ".")
+}
+
+func child(s *structural.Structural, name string) (*structural.Structural, bool) {
+	if s == nil {
+		return nil, false
+	}
+	property, found := s.Properties[name]
+	if !found {
+		return nil, false
+	}
+	return &property, true
+}
+
+func items(s *structural.Structural) *structural.Structural {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}
+
+// Allows tells whether one of some patterns is that of a lost field: * stands for any one name.
+func Allows(patterns []string, lost string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(strings.Split(pattern, "."), strings.Split(lost, ".")) })
+}
+
+func matches(pattern, path []string) bool {
+	return slices.EqualFunc(pattern, path, func(p, name string) bool { return p == "*" || p == name })
+}
+
+// Patterns are those in a list with commas or spaces between them, sorted.
+func Patterns(list string) []string {
+	patterns := words.Distinct(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }))
+	slices.Sort(patterns)
+	return patterns
+}
+
+// InStatus tells whether a pattern is of a field of status, which the objects' controller writes anew.
+func InStatus(pattern string) bool {
+	return pattern == "status" || strings.HasPrefix(pattern, "status.")
+}

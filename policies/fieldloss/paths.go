@@ -1,0 +1,146 @@
+package fieldloss
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Path leads to a value: names and indices. It is told as the API server tells unknown fields, such as spec.items[0].name.
+type Path []any
+
+func (p Path) String() string {
+	var text strings.Builder
+	for i, step := range p {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&text, "[%d]", step)
+		case string:
+			if i > 0 {
+				text.WriteByte('.')
+			}
+			text.WriteString(step)
+		}
+	}
+	return text.String()
+}
+
+func (p Path) to(step any) Path { return append(slices.Clip(p), step) }
+
+// Change is what is not the same in two readings of an object, as deep down as it can be told.
+type Change struct {
+	Lost, Changed, Added []Path
+}
+
+// ChangeOf compares two readings.
+func ChangeOf(before, after map[string]any) (d Change) {
+	d.compare(nil, before, after)
+	return d
+}
+
+func (d *Change) compare(here Path, before, after any) {
+	switch was := before.(type) {
+	case map[string]any:
+		if is, ok := after.(map[string]any); ok {
+			d.fields(here, was, is)
+			return
+		}
+	case []any:
+		if is, ok := after.([]any); ok {
+			d.items(here, was, is)
+			return
+		}
+	}
+	if !same(before, after) {
+		d.Changed = append(d.Changed, here)
+	}
+}
+
+func (d *Change) fields(here Path, before, after map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if is, there := after[name]; there {
+			d.compare(here.to(name), before[name], is)
+		} else {
+			d.Lost = append(d.Lost, here.to(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, there := before[name]; !there {
+			d.Added = append(d.Added, here.to(name))
+		}
+	}
+}
+
+func (d *Change) items(here Path, before, after []any) {
+	for i := range before {
+		if i < len(after) {
+			d.compare(here.to(i), before[i], after[i])
+		} else {
+			d.Lost = append(d.Lost, here.to(i))
+		}
+	}
+	for i := len(before); i < len(after); i++ {
+		d.Added = append(d.Added, here.to(i))
+	}
+}
+
+// same compares values that are neither maps nor lists. A whole number is the same however it is written, and no other.
+func same(a, b any) bool {
+	if whole, ok := a.(int64); ok {
+		if float, ok := b.(float64); ok {
+			return equal(whole, float)
+		}
+	}
+	if float, ok := a.(float64); ok {
+		if whole, ok := b.(int64); ok {
+			return equal(whole, float)
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// equal is exact: a large float64 stands for more than one int64.
+func equal(whole int64, float float64) bool {
+	return float >= -(1<<63) && float < 1<<63 && math.Trunc(float) == float && int64(float) == whole
+}
+
+// without is a copy that lacks what lies at a path; there is false if it is not there. Items of lists cannot be taken out.
+func without(object map[string]any, p Path) (copied map[string]any, there bool) {
+	copied = runtime.DeepCopyJSON(object)
+	last := len(p) - 1
+	parent := At(copied, p[:last])
+	if _, there = inner(parent, p[last]); !there {
+		return copied, false
+	}
+	if fields, ok := parent.(map[string]any); ok {
+		name, _ := p[last].(string)
+		delete(fields, name)
+	}
+	return copied, true
+}
+
+// At is what lies at a path; nil if nothing does.
+func At(value any, p Path) any {
+	for _, step := range p {
+		value, _ = inner(value, step)
+	}
+	return value
+}
+
+func inner(value, step any) (found any, there bool) {
+	switch step := step.(type) {
+	case string:
+		fields, _ := value.(map[string]any)
+		found, there = fields[step]
+	case int:
+		if items, _ := value.([]any); step < len(items) {
+			return items[step], true
+		}
+	}
+	return found, there
+}

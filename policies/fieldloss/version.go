@@ -1,0 +1,120 @@
+package fieldloss
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Version is how the API server reads objects at one version of a CRD.
+type Version struct {
+	// Schema is nil if the version has none: everything is kept then.
+	Schema *structural.Structural
+	// Internal is the same as the CRD has it.
+	Internal *apiextensions.JSONSchemaProps
+	keeps    bool // everything that the schema does not know
+}
+
+// VersionOf is one of a CRD's versions. It is an error if the CRD does not have it, or if its schema is not structural: then it
+// cannot be told what the API server drops.
+func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Version, error) {
+	v := &Version{keeps: crd.Spec.PreserveUnknownFields}
+	schema, err := apihelpers.GetSchemaForVersion(crd, name)
+	if err != nil {
+		return nil, err
+	}
+	if schema == nil || schema.OpenAPIV3Schema == nil {
+		v.keeps = true
+		return v, nil
+	}
+	internal := &apiextensions.CustomResourceValidation{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(schema, internal, nil); err != nil {
+		return nil, err
+	}
+	v.Internal = internal.OpenAPIV3Schema
+	if v.Schema, err = structural.NewStructural(v.Internal); err != nil {
+		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
+	}
+	if err := errors.Join(structural.ValidateStructural(nil, v.Schema).ToAggregate()); err != nil {
+		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
+	}
+	v.Schema = v.Schema.DeepCopy() // its defaults belong to the CRD
+	return v, defaulting.PruneDefaults(v.Schema)
+}
+
+// Coerced is an object as the API server has it when it has decoded or converted it: without what the version does not know, and
+// without nulls that it does not allow. It follows unstructuredSchemaCoercer of
+// k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, but for the object's own metadata. Metadata of embedded
+// objects that are none are an error, unless they are to be dropped, as they are when an object is read from the storage.
+func (v *Version) Coerced(object map[string]any, drop bool) (map[string]any, error) {
+	as := runtime.DeepCopyJSON(object)
+	if v.Schema == nil {
+		return as, nil
+	}
+	if !v.keeps {
+		pruning.Prune(as, v.Schema, true)
+		defaulting.PruneNonNullableNullsWithoutDefaults(as, v.Schema)
+	}
+	if err, _ := objectmeta.CoerceWithOptions(nil, as, v.Schema, false, objectmeta.CoerceOptions{DropInvalidFields: drop}); err != nil {
+		return nil, err
+	}
+	return as, nil
+}
+
+// Read is an object as the API server has it when it has read it from the storage at the version: with defaults filled in.
+func (v *Version) Read(object map[string]any) (map[string]any, error) {
+	as, err := v.Coerced(object, true)
+	if err == nil {
+		v.Fill(as)
+	}
+	return as, err
+}
+
+// Fill fills in defaults.
+func (v *Version) Fill(object map[string]any) {
+	if v.Schema != nil {
+		defaulting.Default(object, v.Schema)
+	}
+}
+
+// dropped are the paths of an object, as it is read at the version, that another version does not know, but for what is there
+// only by default.
+func (v *Version) dropped(object map[string]any, at *Version) (paths []Path, err error) {
+	known, err := v.Coerced(object, true)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := at.Coerced(known, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range ChangeOf(known, kept).Lost {
+		if At(known, path) != nil && !v.IsDefault(object, path) { // what is null is as good as not there
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// IsDefault tells whether what lies at a path is there again when the object is read without it.
+func (v *Version) IsDefault(object map[string]any, p Path) bool {
+	lacking, there := without(object, p)
+	if !there {
+		return true
+	}
+	was, err := v.Read(object)
+	if err != nil {
+		return false
+	}
+	is, err := v.Read(lacking)
+	return err == nil && reflect.DeepEqual(was, is)
+}

@@ -1,0 +1,60 @@
+package preview
+
+import (
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// weigh is what a change does to the verdict in this cluster, and why. A field that the storage version lacks matters as far as
+// objects have it: the migration waits for those (FieldsWouldBeLost), unless the CRD lets the field go.
+func (d Delivered) weigh(crd string, c crddiff.Change) (v Verdict, why string, counts bool) {
+	v, counts = weigh(c)
+	if c.Rule != crddiff.FieldLost || c.Severity != finding.Error {
+		return v, inWords(c), counts
+	}
+	field := strings.ReplaceAll(c.Field, "{*}", ".*")
+	at := c.Version + " " + c.Field
+	switch objects, named, known := d.uses(crd, c.Version, field); {
+	case known && objects == 0:
+		return Safe, fmt.Sprintf("%s: %s has no such field, and no object has it", at, c.Against), true
+	case fieldloss.InStatus(field):
+		return Warned, fmt.Sprintf("%s: %s has no such field, so objects lose it when they are rewritten; the migration does not wait for status", at, c.Against), true
+	case fieldloss.Allows(fieldloss.Patterns(annotation(d.Head.crd(crd))), field):
+		return Warned, fmt.Sprintf("%s: %s has no such field, and the CRD lets it go (%s)%s", at, c.Against, v1alpha1.AllowFieldLossAnnotation, inUse(objects, named, known)), true
+	case known:
+		return Blocked, fmt.Sprintf("%s: %s has no such field and nothing converts%s; Moult rewrites nothing before that has changed", at, c.Against, inUse(objects, named, known)), true
+	}
+	return v, inWords(c), counts
+}
+
+func (d Delivered) uses(crd, version, field string) (objects int64, named []string, known bool) {
+	if d.Snapshot == nil {
+		return 0, nil, false
+	}
+	return d.Snapshot.Uses(crd, version, field)
+}
+
+func inUse(objects int64, named []string, known bool) string {
+	switch {
+	case !known:
+		return ""
+	case len(named) == 0:
+		return fmt.Sprintf("; %s %s it", words.Count(objects, "object"), words.Agree(objects, "has", "have"))
+	}
+	return fmt.Sprintf("; %s %s it, for example %s", words.Count(objects, "object"), words.Agree(objects, "has", "have"), strings.Join(named, ", "))
+}
+
+func annotation(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if crd == nil {
+		return ""
+	}
+	return crd.Annotations[v1alpha1.AllowFieldLossAnnotation]
+}

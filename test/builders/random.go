@@ -1,0 +1,119 @@
+package builders
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"pgregory.net/rapid"
+)
+
+// depth is how deep schemas and objects go that are drawn at random.
+const depth = 3
+
+// names are few, so that schemas and objects meet.
+var names = rapid.SampledFrom([]string{"a", "b", "c", "metadata"})
+
+// AnySchema is one that an API server takes for a version: fields, maps, lists, fields that are kept without a name, embedded
+// resources, and defaults.
+func AnySchema(t *rapid.T, label string) apiextensionsv1.JSONSchemaProps {
+	s := apiextensionsv1.JSONSchemaProps{Type: "object"}
+	s.Properties = fieldsOf(t, depth, label)
+	return s
+}
+
+func fieldsOf(t *rapid.T, depth int, label string) map[string]apiextensionsv1.JSONSchemaProps {
+	properties := map[string]apiextensionsv1.JSONSchemaProps{}
+	for _, name := range rapid.SliceOfNDistinct(names, 0, 3, rapid.ID[string]).Draw(t, label) {
+		if name != "metadata" {
+			properties[name] = schemaOf(t, depth-1, label)
+		}
+	}
+	return properties
+}
+
+func schemaOf(t *rapid.T, depth int, label string) apiextensionsv1.JSONSchemaProps {
+	s := apiextensionsv1.JSONSchemaProps{Type: "object"}
+	kind := rapid.SampledFrom([]string{"string", "default", "fields", "map", "any map", "all", "list", "embedded"}).Draw(t, label)
+	if depth <= 0 && kind != "default" {
+		kind = "string"
+	}
+	switch kind {
+	case "fields":
+		s.Properties = fieldsOf(t, depth, label)
+	case "map":
+		below := schemaOf(t, depth-1, label)
+		s.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &below}
+	case "any map":
+		s.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true}
+	case "all":
+		s.XPreserveUnknownFields, s.Properties = new(true), fieldsOf(t, depth, label)
+	case "embedded":
+		s.XEmbeddedResource, s.Properties = true, fieldsOf(t, depth, label)
+		s.Properties["c"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	case "list":
+		below := schemaOf(t, depth-1, label)
+		s.Type, s.Items = "array", &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &below}
+	case "default":
+		s.Type, s.Default = "string", &apiextensionsv1.JSON{Raw: []byte(`"x"`)}
+	case "string":
+		s.Type = "string"
+	}
+	return s
+}
+
+// AnyContent is an object without regard to a schema.
+func AnyContent(t *rapid.T) map[string]any {
+	content, _ := valueOf(t, depth+1, "fields").(map[string]any)
+	return content
+}
+
+func valueOf(t *rapid.T, depth int, kind string) any {
+	below := func() any {
+		return valueOf(t, depth-1, rapid.SampledFrom([]string{"fields", "list", "string"}).Draw(t, "value"))
+	}
+	switch {
+	case kind == "fields" && depth > 0:
+		fields := map[string]any{}
+		for _, name := range rapid.SliceOfNDistinct(names, 0, 4, rapid.ID[string]).Draw(t, "fields") {
+			fields[name] = below()
+		}
+		return fields
+	case kind == "list" && depth > 0:
+		list := []any{}
+		for range rapid.IntRange(0, 2).Draw(t, "items") {
+			list = append(list, below())
+		}
+		return list
+	}
+	return rapid.SampledFrom([]string{"x", "y"}).Draw(t, "string")
+}
+
+// ContentOf is an object that a schema takes.
+func ContentOf(t *rapid.T, s apiextensionsv1.JSONSchemaProps) any {
+	drawn := func(label string) bool { return rapid.Bool().Draw(t, label) }
+	switch s.Type {
+	case "string":
+		return rapid.SampledFrom([]string{"x", "y"}).Draw(t, "string")
+	case "array":
+		list := []any{}
+		for range rapid.IntRange(0, 2).Draw(t, "items") {
+			list = append(list, ContentOf(t, *s.Items.Schema))
+		}
+		return list
+	}
+	content := map[string]any{}
+	for _, name := range []string{"a", "b", "c"} {
+		if property, named := s.Properties[name]; named && drawn("has "+name) {
+			content[name] = ContentOf(t, property)
+		}
+	}
+	switch {
+	case s.XEmbeddedResource:
+		content["apiVersion"], content["kind"], content["metadata"] = "v1", "ConfigMap", map[string]any{"name": "x"}
+	case s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil && drawn("more"):
+		content["k.l"], content["m[0]"] = ContentOf(t, *s.AdditionalProperties.Schema), ContentOf(t, *s.AdditionalProperties.Schema)
+	case s.AdditionalProperties != nil && drawn("more"):
+		content["k"] = "x"
+	case s.XPreserveUnknownFields != nil && drawn("more"):
+		content["free"] = map[string]any{"deep": []any{"x"}}
+	}
+	return content
+}
