@@ -28,11 +28,13 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
+	"github.com/moult-dev/moult/controllers/rewrite/stashes"
 )
 
 func main() {
@@ -126,7 +128,8 @@ func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) err
 		return err
 	}
 	return repair.SetupWithManager(mgr, repair.Options{
-		Migration: store, Cluster: inspect.Pages{Cluster: cluster}, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
+		Migration: store, Cluster: inspect.Pages{Cluster: cluster}, Places: f.references.all,
+		NewConverter: func() stashes.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
 		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace,
 	})
 }

@@ -49,6 +49,11 @@ type Options struct {
 	Migration Migration
 	Cluster   Cluster
 
+	// Places are where stashed copies are looked for. Default: those that Moult knows.
+	Places []survivors.Place
+	// NewConverter makes, for each look, who converts copies as their CRD does, at places that say so. Default: they are left.
+	NewConverter func() stashes.Converter
+
 	// LabelKey and Groups are those of the migration reconciler.
 	LabelKey string
 	Groups   []string
@@ -79,6 +84,12 @@ const (
 func (o Options) withDefaults() Options {
 	if o.LabelKey == "" {
 		o.LabelKey = v1alpha1.MigrateLabel
+	}
+	if o.Places == nil {
+		o.Places = survivors.Embedded()
+	}
+	if o.NewConverter == nil {
+		o.NewConverter = func() stashes.Converter { return nil }
 	}
 	if o.Interval == 0 {
 		o.Interval = defaultInterval

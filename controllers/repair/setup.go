@@ -78,7 +78,10 @@ func newStashedCopies(mgr manager.Manager, opts Options) (*stashedCopies, error)
 		return nil, err
 	}
 	metrics, err := newStashMetrics(opts.Registerer)
-	return &stashedCopies{cluster: opts.Cluster, client: objects, lane: opts.Pace.Lane(), clock: opts.Clock, recorder: opts.Recorder, metrics: metrics}, err
+	return &stashedCopies{
+		cluster: opts.Cluster, places: opts.Places, newConverter: opts.NewConverter, client: objects, lane: opts.Pace.Lane(), clock: opts.Clock,
+		recorder: opts.Recorder, metrics: metrics,
+	}, err
 }
 
 // add has the manager run a reconciler.

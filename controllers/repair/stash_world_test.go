@@ -181,14 +181,17 @@ func (w *stashWorld) runs(config *rest.Config, rate float64) (stop func()) {
 	w.Expect(err).NotTo(HaveOccurred())
 	m := running.Quick(stashGroup)
 	m.MaxRate = rate
-	return running.Repairing(w.t, config, m, removal.Options{SurveyInterval: time.Second, References: looking{cluster}}, repairOptions(w.t, config, time.Second))
+	return running.Repairing(w.t, config, m, removal.Options{SurveyInterval: time.Second, References: looking{cluster, survivors.Embedded()}}, repairOptions(w.t, config, time.Second))
 }
 
 // looking is as in cmd/moult-controller.
-type looking struct{ cluster *inspect.Cluster }
+type looking struct {
+	cluster *inspect.Cluster
+	places  []survivors.Place
+}
 
 func (l looking) Look(ctx context.Context, targets []survivors.Target) (survivors.Report, error) {
-	return l.cluster.Survivors(ctx, inspect.SurvivorSearch{Places: survivors.Embedded(), Targets: targets, Most: 5})
+	return l.cluster.Survivors(ctx, inspect.SurvivorSearch{Places: l.places, Targets: targets, Most: 5})
 }
 
 // between is asked before each write of a copy, or of what names one; it sends it, mostly.

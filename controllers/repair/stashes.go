@@ -21,12 +21,14 @@ import (
 // stashedCopies are the kind that is moved by controllers/rewrite/stashes, at the places that declare how. Each CRD has a look of
 // its own, one after the other, at the few resources that its places name.
 type stashedCopies struct {
-	cluster  Cluster
-	client   dynamic.Interface
-	lane     *pace.Lane
-	clock    clock.Clock
-	recorder events.EventRecorder
-	metrics  *stashMetrics
+	cluster      Cluster
+	places       []survivors.Place
+	newConverter func() stashes.Converter
+	client       dynamic.Interface
+	lane         *pace.Lane
+	clock        clock.Clock
+	recorder     events.EventRecorder
+	metrics      *stashMetrics
 }
 
 func (k *stashedCopies) wanted(crd metav1.Object) bool { return crds.MigratesStashes(crd) }
@@ -37,7 +39,7 @@ func (k *stashedCopies) repair(ctx context.Context, subjects []subject) map[stri
 	all := map[string]finding{}
 	for _, s := range subjects {
 		found := foundStashes{metrics: k.metrics}
-		found.Report, found.err = k.move(ctx, copiesOf(s))
+		found.Report, found.err = k.move(ctx, k.copiesOf(s))
 		if ctx.Err() != nil {
 			found.err = ctx.Err() // whatever the request that was cut off has answered
 		}
@@ -48,9 +50,9 @@ func (k *stashedCopies) repair(ctx context.Context, subjects []subject) map[stri
 
 // copiesOf are copies of a CRD's objects at versions that are asked to go, and at those that can be moved and that the CRD does not
 // have.
-func copiesOf(s subject) survivors.Target {
+func (k *stashedCopies) copiesOf(s subject) survivors.Target {
 	t := survivors.Target{CRD: s.target.CRD, Group: s.target.Group, Plural: s.target.Plural, Kinds: []string{s.target.Kind}, Staying: s.target.Listed}
-	gone := slices.DeleteFunc(t.Movable(survivors.Embedded()), func(version string) bool { return slices.Contains(s.target.Listed, version) })
+	gone := slices.DeleteFunc(t.Movable(k.places), func(version string) bool { return slices.Contains(s.target.Listed, version) })
 	return t.With(slices.Concat(s.target.Leaving, gone))
 }
 
@@ -68,7 +70,7 @@ func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (stas
 		return stashes.Report{}, err
 	}
 	job := &stashes.Migration{
-		Targets: []survivors.Target{target}, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Lister: k.cluster,
+		Targets: []survivors.Target{target}, Places: k.places, Converter: k.newConverter(), Resources: resources, Unseen: unseen, Lister: k.cluster,
 		Client: k.client, Types: types, Mapper: k.cluster.Mapper(), Tell: k.tell, Most: mostTold, Lane: k.lane, Clock: k.clock,
 	}
 	return job.Run(ctx)

@@ -59,7 +59,7 @@ func whatHolds(g *stashes.Group) string {
 	case stashes.Undecodable:
 		return "cannot be decoded (delete them if nothing needs them)"
 	case stashes.NoRule:
-		return "no rule converts to a version that stays"
+		return "cannot be converted to a version that stays"
 	case stashes.Conflict:
 		return "for whose successors the names are taken (look at the objects that have them)"
 	case stashes.StillNamed:

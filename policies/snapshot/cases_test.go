@@ -142,7 +142,8 @@ func named(place string, effect survivors.Effect) func(*Snapshot) {
 // stashedAt is a stashed copy that Moult knows how to move.
 func stashedAt(s *Snapshot) {
 	named("kubevirt-snapshot-revisions", survivors.LosesData)(s)
-	s.CRDs[0].References.Found[0].Clears, s.CRDs[0].References.Found[0].Stash = survivors.ByPerson, true
+	found := &s.CRDs[0].References.Found[0]
+	found.Clears, found.Stash, found.Movable = survivors.ByPerson, true, true
 }
 
 // ownedAt is an owner reference.

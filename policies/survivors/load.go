@@ -112,8 +112,20 @@ func (p *Place) compile() error {
 	} else {
 		check(p.Convert == "", "convert is for places of the shape %s", Object)
 	}
-	check(p.Move == "" || p.Convert == ByProject && len(p.Groups) == 1 && MoveOf(p) != nil,
-		"move %q is none that Moult knows, or convert is not %s, or the place is not about exactly one group", p.Move, ByProject)
+	check(p.Move == "" || p.Convert == ByProject && MoveOf(p) != nil, "move %q is none that Moult knows, or convert is not %s; moveBy declares another", p.Move, ByProject)
+	check(p.Move == "" || p.MoveBy == nil, "move and moveBy say two things")
+	if p.MoveBy != nil {
+		check(p.Convert == ByCRD || p.Convert == ByProject, "moveBy is for copies that can be converted, and convert is %q", p.Convert)
+		if p.MoveBy.Name == "" {
+			p.MoveBy.Name = p.Name
+		}
+		if err := p.MoveBy.check(p.Name, p.Convert); err != nil {
+			wrong = append(wrong, fmt.Errorf("moveBy: %w", err))
+		}
+	}
+	check(MoveOf(p) == nil || slices.ContainsFunc(p.Fields, func(f Field) bool { return f.Path == "data" && f.Shape == Object && len(f.Packing) == 0 }),
+		"copies are moved that lie in the field data, unpacked")
+	check(MoveOf(p) == nil || len(p.Groups) == 1, "copies are moved at places that are about exactly one group, and groups are %s", list(p.Groups))
 	check(p.Secret == slices.Contains(p.Resources, Secrets), "secret is true for places in %s, and for no others", Secrets)
 	for _, c := range slices.Concat(p.When, p.Unless) {
 		check(len(c.Labels)+len(c.Lacks)+len(c.Owners)+len(c.Names) > 0, "a condition is empty, and so would always hold")

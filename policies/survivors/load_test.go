@@ -21,6 +21,12 @@ evidence: [https://example.org/ours]
 tried: not tried
 `
 
+// movedByCRD goes on after the path of a place's field.
+const movedByCRD = `shape: object}]
+groups: [example.com]
+convert: crd
+moveBy: {successor: "{owner}-{version}", references: [{resource: gardens.example.org, paths: [spec.ref]}], evidence: [https://example.org/ours]}`
+
 func TestAPlaceIsReadStrictly(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, replacement string
@@ -43,6 +49,12 @@ func TestAPlaceIsReadStrictly(t *testing.T) {
 		"a condition that always holds":            {"tried:", "when: [{}]\ntried:", "a condition is empty"},
 		"a whole object without a conversion":      {"shape: apiVersion", "shape: object", "a place that holds whole objects says how they get to another version"},
 		"a conversion without a whole object":      {"tried:", "convert: crd\ntried:", "convert is for places of the shape object"},
+		"a move of one's own":                      {"spec.ref, shape: apiVersion}]", "data, " + movedByCRD, ""},
+		"a move and another":                       {"shape: apiVersion}]", movedByCRD + "\nmove: kubevirt-instancetypes", "move and moveBy say two things"},
+		"a move that nothing refers to":            {"shape: apiVersion}]", strings.Replace(movedByCRD, "references: [{resource: gardens.example.org, paths: [spec.ref]}], ", "", 1), "references or evidence are missing"},
+		"a move of copies that nobody converts":    {"shape: apiVersion}]", strings.Replace(movedByCRD, "convert: crd", "convert: writer", 1), "moveBy is for copies that can be converted"},
+		"a move by rules that has none":            {"shape: apiVersion}]", strings.Replace(movedByCRD, "convert: crd", "convert: project", 1), "moveBy: rules are missing"},
+		"a move of what is not in data":            {"spec.ref, shape: apiVersion}]", "spec.ref, " + movedByCRD, "copies are moved that lie in the field data"},
 		"labels of a payload without its group":    {"shape: apiVersion}", "shape: object, payload: {version: v, kind: k}}", "the place exactly one group"},
 		"Secrets without a word":                   {"[ours.example.org]", "[secrets]", "secret is true for places in secrets"},
 		"a policy beside what is no rule":          {"shape: apiVersion", "shape: apiVersion, policy: matchPolicy", "policy is for the shape groupVersion and a path that ends in a list of rules"},

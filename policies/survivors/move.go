@@ -20,13 +20,13 @@ var embeddedMoves embed.FS
 // be changed: the object gets a successor with another name, and what names it is made to name that. Its YAML form is the
 // format of the files in the folder moves.
 type Move struct {
-	// Name is what places call it by.
+	// Name is what places call it by. One that is a place's own has the place's.
 	Name string `json:"name"`
 	// Successor is what the object with the converted copy is called: {owner} is the object's controller, and {name}, {version},
 	// {uid} and {generation} are those of the converted copy.
 	Successor string `json:"successor"`
-	// Rules convert the copies. One that no rule is for is left.
-	Rules []Rule `json:"rules"`
+	// Rules convert the copies. One that no rule is for is left. There are none where the CRD's conversion does it (ByCRD).
+	Rules []Rule `json:"rules,omitempty"`
 	// Bare are copies that do not tell what they are. The first that fits is taken.
 	Bare []Bare `json:"bare,omitempty"`
 	// References are the fields that name such an object, in its namespace.
@@ -121,7 +121,7 @@ var loadMoves = sync.OnceValue(func() []Move {
 // MoveOf is how the copies of a place are moved; nil if nobody has declared it.
 func MoveOf(p *Place) *Move {
 	if p.Move == "" {
-		return nil
+		return p.MoveBy
 	}
 	moves := Moves()
 	if i := slices.IndexFunc(moves, func(m Move) bool { return m.Name == p.Move }); i >= 0 {
@@ -138,11 +138,11 @@ func readMove(file string) (m Move, err error) {
 	if err := yaml.UnmarshalStrict(content, &m); err != nil {
 		return m, err
 	}
-	return m, m.check(strings.TrimSuffix(path.Base(file), ".yaml"))
+	return m, m.check(strings.TrimSuffix(path.Base(file), ".yaml"), ByProject)
 }
 
-// check reports everything that is wrong.
-func (m *Move) check(name string) error {
+// check reports everything that is wrong with a move whose copies are converted so.
+func (m *Move) check(name string, by Conversion) error {
 	var wrong []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -157,7 +157,12 @@ func (m *Move) check(name string) error {
 		}
 	}
 	check(m.Name == name, "its name is %q; a move is called as its file, so %q", m.Name, name)
-	check(m.Successor != "" && len(m.Rules) > 0 && len(m.References) > 0 && len(m.Evidence) > 0, "successor, rules, references or evidence are missing")
+	check(m.Successor != "" && len(m.References) > 0 && len(m.Evidence) > 0, "successor, references or evidence are missing")
+	if by == ByCRD {
+		check(len(m.Rules)+len(m.Bare) == 0, "rules and bare are not for copies that the CRD's conversion converts")
+	} else {
+		check(len(m.Rules) > 0, "rules are missing")
+	}
 	for _, r := range m.Rules {
 		check(len(r.Kinds) > 0 && len(r.From) > 0 && r.To != "" && len(r.Fields) > 0, "a rule lacks kinds, from, to or fields")
 		check(!slices.Contains(r.From, r.To), "a rule is from %s to %s", r.To, r.To)

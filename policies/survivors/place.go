@@ -26,8 +26,9 @@ type Place struct {
 	Mend   string  `json:"mend"`
 	// Convert is how a stashed copy gets to another version. It is set for places with the shape object and no others.
 	Convert Conversion `json:"convert,omitempty"`
-	// Move names how Moult moves the copies, if it does: a Move.
-	Move string `json:"move,omitempty"`
+	// Move names how Moult moves the copies, if it does: a Move that Moult brings. MoveBy is one of the place's own.
+	Move   string `json:"move,omitempty"`
+	MoveBy *Move  `json:"moveBy,omitempty"`
 	// Evidence are the addresses of what the above rests on.
 	Evidence []string `json:"evidence"`
 	// Tried says what of it was tried, and with what.

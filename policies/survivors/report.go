@@ -42,7 +42,9 @@ type Group struct {
 	// Place is empty for what no declared place has.
 	Place string `json:"place,omitempty"`
 	// Stash is true if the place holds whole objects.
-	Stash       bool     `json:"stash,omitempty"`
+	Stash bool `json:"stash,omitempty"`
+	// Movable is true if it is known how Moult moves them.
+	Movable     bool     `json:"movable,omitempty"`
 	Title       string   `json:"title"`
 	Consequence string   `json:"consequence,omitempty"`
 	Clears      Clearer  `json:"clears,omitempty"`
@@ -128,7 +130,7 @@ func (s *Survey) groups(state State) []Group {
 		for i := range s.walker.places {
 			if p := &s.walker.places[i]; p.Name == key.place {
 				g.Title, g.Consequence, g.Clears, g.Mend, g.Evidence = p.Title, p.Consequence, p.Clears, p.Mend, p.Evidence
-				g.Stash, g.groups = p.Stash(), p.Groups
+				g.Stash, g.Movable, g.groups = p.Stash(), MoveOf(p) != nil, p.Groups
 			}
 		}
 		slices.SortFunc(g.References, func(a, b Reference) int {

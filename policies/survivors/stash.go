@@ -162,6 +162,11 @@ func dropEmpty(object map[string]any, path string) {
 // Object is the copy as it lies in data.
 func (c Copy) Object() map[string]any { return c.object }
 
+// As is the same copy at another version, as somebody else has converted it.
+func (c Copy) As(version string, object map[string]any) Copy {
+	return Copy{Version: version, Kind: c.Kind, Name: c.Name, object: object}
+}
+
 func (c Copy) meta(field string) string {
 	meta, _ := c.object["metadata"].(map[string]any)
 	if value := meta[field]; value != nil {
@@ -287,9 +292,4 @@ func (t *Target) Movable(places []Place) (versions []string) {
 		}
 	}
 	return words.Distinct(versions)
-}
-
-// IsMoved tells whether Moult knows how to move what lies at an embedded place.
-func IsMoved(place string) bool {
-	return slices.ContainsFunc(Embedded(), func(p Place) bool { return p.Name == place && p.Move != "" })
 }

@@ -4,6 +4,7 @@ package rbac
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -36,6 +39,9 @@ type command struct {
 	owners      bool
 	stashes     bool
 	references  bool
+	folder      string // of places of one's own
+
+	places []survivors.Place
 }
 
 // NewCommand makes the subcommand.
@@ -116,6 +122,8 @@ Exit codes:
 	c.Flags().BoolVar(&r.owners, "repair-owners", false, "print what moving owner references takes")
 	c.Flags().BoolVar(&r.stashes, "migrate-stashes", false, "print what moving stashed copies takes")
 	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
+	c.Flags().StringVar(&r.folder, "places", "", "folder with places of one's own, for --migrate-stashes and --references")
+	_ = c.MarkFlagDirname("places")
 	c.MarkFlagsMutuallyExclusive("repair-owners", "migrate-stashes", "references")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("aggregate-to", cobra.NoFileCompletions)
@@ -123,7 +131,13 @@ Exit codes:
 }
 
 // check refuses names that the API server would refuse.
-func (r *command) check(paths []string) error {
+func (r *command) check(paths []string) (err error) {
+	if r.folder != "" && !r.stashes && !r.references {
+		return errors.New("--places is for --migrate-stashes and --references; add one of them")
+	}
+	if r.places, err = input.Places(r.folder); err != nil {
+		return err
+	}
 	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {
 		return fmt.Errorf("--aggregate-to %q cannot be a label's value; write it like %s", r.aggregateTo, aggregateDefault)
 	}

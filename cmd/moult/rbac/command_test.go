@@ -124,6 +124,17 @@ func TestRBACForStashedCopiesNamesWhatTheirMovesDeclare(t *testing.T) {
 	))
 	_, _, code = moultRBAC(t, "--migrate-stashes", manifests(t))
 	g.Expect(code).NotTo(Equal(cli.ExitDone))
+
+	own := t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(own, "ours.yaml"), []byte(`{name: ours, title: ours, resources: [controllerrevisions.apps], groups: [example.com],
+fields: [{path: data, shape: object}], effect: losesData, consequence: it is lost, clears: moult, mend: none, convert: crd, evidence: ["https://example.org"], tried: not,
+moveBy: {successor: "{owner}-{version}", references: [{resource: gardens.example.com, paths: [spec.revision]}], evidence: ["https://example.org"]}}`), 0o600)).To(Succeed())
+	role, says, code = moultRBAC(t, "--migrate-stashes", "--places", own)
+	g.Expect(code).To(Equal(cli.ExitDone), says)
+	g.Expect(role.Rules).To(ContainElement(rule("example.com", []string{"gardens"}, "get", "list", "patch")))
+	_, says, code = moultRBAC(t, "--places", own, manifests(t))
+	g.Expect(code).NotTo(Equal(cli.ExitDone))
+	g.Expect(says).To(ContainSubstring("--places is for --migrate-stashes and --references"))
 }
 
 func TestRBACReadsFilesAndFoldersTogether(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // printReferences prints what the controller's flag --references needs.
 func (r *command) printReferences(ctx context.Context, paths []string, stdin io.Reader) error {
-	resources, about := known(), "what else may name the versions that are to go: the resources of Kubernetes, and those at which versions are known to lie"
+	resources, about := r.known(), "what else may name the versions that are to go: the resources of Kubernetes, and those at which versions are known to lie"
 	if len(paths) > 0 {
 		crds, err := r.built(ctx, paths, stdin)
 		if err != nil {
@@ -33,14 +33,14 @@ func (r *command) printReferences(ctx context.Context, paths []string, stdin io.
 }
 
 // known are the resources of Kubernetes and those that the registry of places names, by group.
-func known() map[string][]string {
+func (r *command) known() map[string][]string {
 	resources := map[string][]string{}
 	for _, all := range []map[string][]string{dependents, others} {
 		for group, names := range all {
 			resources[group] = append(resources[group], names...)
 		}
 	}
-	for _, named := range append(survivors.ResourcesOf(survivors.Embedded()), schema.ParseGroupResource("versionremovals.moult.dev")) {
+	for _, named := range append(survivors.ResourcesOf(r.places), schema.ParseGroupResource("versionremovals.moult.dev")) {
 		resources[named.Group] = append(resources[named.Group], named.Resource)
 	}
 	return resources

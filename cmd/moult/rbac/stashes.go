@@ -20,13 +20,12 @@ func (r *command) stashesRole() *rbacv1.ClusterRole {
 		gr := schema.ParseGroupResource(resource)
 		verbs[gr] = append(verbs[gr], more...)
 	}
-	places := survivors.Embedded()
-	for i := range places {
-		move := survivors.MoveOf(&places[i])
+	for i := range r.places {
+		move := survivors.MoveOf(&r.places[i])
 		if move == nil {
 			continue
 		}
-		for _, resource := range places[i].Resources {
+		for _, resource := range r.places[i].Resources {
 			allow(string(resource), "get", "list", "create", "patch", "delete")
 		}
 		for _, named := range move.References {

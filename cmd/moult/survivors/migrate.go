@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
@@ -32,7 +34,11 @@ type migrate struct {
 	takeOver bool
 	save     string
 	limit    int
+	places   string
 	pace     migration.Options
+
+	known    []survivors.Place
+	forwards *converters.Forwards // to the Services of conversion webhooks
 }
 
 func newMigrate(f *cli.Factory) *cobra.Command {
@@ -43,7 +49,8 @@ func newMigrate(f *cli.Factory) *cobra.Command {
 		Long: `Look through the cluster for stashed copies of objects of the named CRDs, or of all that
 are opted in, at versions that are to leave, and move them, where it is known how:
 KubeVirt's instance types and preferences, stashed in ControllerRevisions of
-VirtualMachines and of their snapshots. docs/survivors.md has how each is converted.
+VirtualMachines and of their snapshots, and what places of your own declare (--places).
+docs/survivors.md has how each is converted.
 The controller does the same for CRDs with the annotation moult.dev/migrate-stashes.
 
 The data of a ControllerRevision cannot be changed. So each gets a successor with the
@@ -96,6 +103,8 @@ func (m *migrate) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; the API server checks every write")
 	c.Flags().StringVar(&m.save, "save", "", "file that each object is written to before it is deleted; one that exists is gone on with")
 	c.Flags().BoolVar(&m.takeOver, "take-over", false, "move, too, what the project's own controller moves by itself")
+	c.Flags().StringVar(&m.places, "places", "", "folder with places of one's own, one in each file that ends in .yaml")
+	_ = c.MarkFlagDirname("places")
 	c.Flags().IntVar(&m.limit, "limit", 100, "most copies that are named of each sort; all are counted; 0 for all")
 	c.Flags().IntVar(&m.pace.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.pace.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average")
@@ -107,12 +116,15 @@ func (m *migrate) bind(c *cobra.Command) {
 	})
 }
 
-func (m *migrate) validate(names []string) error {
+func (m *migrate) validate(names []string) (err error) {
 	m.pace.LabelKey, m.pace.Settle = m.LabelKey, migration.DefaultSettle
 	if err := start.Check(m.pace); err != nil {
 		return err
 	}
 	if err := (&command{output: m.output, limit: m.limit, versions: m.versions}).validate(names); err != nil {
+		return err
+	}
+	if m.known, err = input.Places(m.places); err != nil {
 		return err
 	}
 	switch {
@@ -157,7 +169,11 @@ func (m *migrate) run(ctx context.Context, names []string) error {
 }
 
 // move does the work. The error of an interruption says how to go on.
-func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, d *migrated) error {
+func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, d *migrated) (err error) {
+	if m.forwards, err = converters.NewForwards(cfg); err != nil {
+		return err
+	}
+	defer m.forwards.Close()
 	work, err := m.prepare(ctx, cfg, cluster, d.Targets)
 	if err != nil {
 		return cli.ReadError(err)
@@ -196,7 +212,7 @@ func (m *migrate) prepare(ctx context.Context, cfg *rest.Config, cluster *inspec
 		return nil, err
 	}
 	return &stashes.Migration{
-		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Client: client, Mapper: cluster.Mapper(), Types: types,
+		Targets: targets, Places: m.known, Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: m.forwards}}, Resources: resources, Unseen: unseen, Client: client, Mapper: cluster.Mapper(), Types: types,
 		Lister: inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(m.ErrOut).Tell}, Lane: m.pace.NewPace().Lane(),
 		DryRun: m.dryRun, TakeOver: m.takeOver, Most: m.limit,
 	}, nil

@@ -165,7 +165,7 @@ func (s Situation) clearsByItself(g survivors.Group) bool {
 // for it.
 func (s Situation) movedByMoult(g survivors.Group) bool {
 	if g.Stash {
-		return s.CRD.MigratesStashes && survivors.IsMoved(g.Place)
+		return s.CRD.MigratesStashes && g.Movable
 	}
 	return s.CRD.RepairsOwners && g.Clears == survivors.ByMoult
 }

@@ -46,7 +46,7 @@ func cosmetic(r *survivors.Report) {
 
 func stash(r *survivors.Report) {
 	g := group("kubevirt-snapshot-revisions", survivors.BreaksAtUse, survivors.ByPerson)
-	g.Stash = true
+	g.Stash, g.Movable = true, true
 	r.Found = append(r.Found, g)
 }
 
@@ -98,7 +98,7 @@ func stashElsewhere(r *survivors.Report) {
 // waitsForOwn is a copy that the project's controller moves.
 func waitsForOwn(r *survivors.Report) {
 	g := group("kubevirt-vm-revisions", survivors.BreaksAtUse, survivors.ByController)
-	g.Stash = true
+	g.Stash, g.Movable = true, true
 	r.Found = append(r.Found, g)
 }
 

@@ -48,6 +48,12 @@ type Lister interface {
 	EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error)
 }
 
+// Converter converts objects as the API server converts those of a CRD that are stored, to its storage version if that is one of
+// some versions, else to the first of these. An error says why it cannot, or what would be lost.
+type Converter interface {
+	ConvertCopy(ctx context.Context, crd string, object map[string]any, to []string) (converted map[string]any, version string, err error)
+}
+
 // Journal keeps what is deleted. Keep returns when it is safe on disk. Kept is what a run before this one has kept.
 type Journal interface {
 	Keep(object *unstructured.Unstructured) error
@@ -69,6 +75,8 @@ type Migration struct {
 	Client dynamic.Interface
 	// Types are those of the converted copies. Copies of others are not checked.
 	Types map[CRDVersion]*survivors.Types
+	// Converter converts copies at places that leave it to their CRD. Default: they are left, with NoRule.
+	Converter Converter
 	// Mapper finds the resource of an owner.
 	Mapper meta.RESTMapper
 	// Journal gets what is deleted, first. It is not used in a dry run. Default: an annotation of the successor, see Replaced.
@@ -162,14 +170,15 @@ func (m *Migration) moves() (all []*moving) {
 	byName := map[string]*moving{}
 	for i := range walker.Places() {
 		p := &walker.Places()[i]
-		if p.Move == "" {
+		move := survivors.MoveOf(p)
+		if move == nil {
 			continue
 		}
-		if byName[p.Move] == nil {
-			byName[p.Move] = &moving{Move: survivors.MoveOf(p)}
-			all = append(all, byName[p.Move])
+		if byName[move.Name] == nil {
+			byName[move.Name] = &moving{Move: move}
+			all = append(all, byName[move.Name])
 		}
-		byName[p.Move].places = append(byName[p.Move].places, p)
+		byName[move.Name].places = append(byName[move.Name].places, p)
 	}
 	return all
 }

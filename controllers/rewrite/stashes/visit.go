@@ -48,7 +48,7 @@ func (v *visit) run(ctx context.Context) error {
 		v.leave(reason, why, "")
 		return err
 	}
-	converted, ok := v.convert(live)
+	converted, ok := v.convert(ctx, live)
 	if !ok {
 		return nil
 	}
@@ -126,7 +126,7 @@ func judged(ref *metav1.OwnerReference, owner *unstructured.Unstructured, err er
 }
 
 // convert makes the copy of the successor.
-func (v *visit) convert(live *unstructured.Unstructured) (converted survivors.Copy, ok bool) {
+func (v *visit) convert(ctx context.Context, live *unstructured.Unstructured) (converted survivors.Copy, ok bool) {
 	group := v.place.Groups[0]
 	c, err := v.ReadCopy(group, live.Object)
 	if err != nil {
@@ -137,7 +137,11 @@ func (v *visit) convert(live *unstructured.Unstructured) (converted survivors.Co
 	if target == nil {
 		return c, false
 	}
-	converted, err = v.Convert(group, c)
+	if v.place.Convert == survivors.ByCRD {
+		converted, err = v.convertByCRD(ctx, target, c)
+	} else {
+		converted, err = v.Convert(group, c)
+	}
 	switch {
 	case errors.Is(err, survivors.ErrUndecodable):
 		v.leave(Undecodable, err.Error(), "")
@@ -153,6 +157,17 @@ func (v *visit) convert(live *unstructured.Unstructured) (converted survivors.Co
 		return converted, true
 	}
 	return converted, false
+}
+
+var errNoConverter = errors.New("nobody is there who converts it as its CRD does")
+
+// convertByCRD makes the copy of the successor as the API server would, for as long as the CRD has both versions.
+func (v *visit) convertByCRD(ctx context.Context, target *survivors.Target, c survivors.Copy) (survivors.Copy, error) {
+	if v.Converter == nil {
+		return c, errNoConverter
+	}
+	converted, version, err := v.Converter.ConvertCopy(ctx, target.CRD, c.Object(), target.Staying)
+	return c.As(version, converted), err
 }
 
 func (v *visit) checkTypes(crd string, converted survivors.Copy) error {
