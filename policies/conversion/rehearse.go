@@ -56,6 +56,24 @@ func (e *Engine) Rehearse(ctx context.Context, object map[string]any) Outcome {
 
 // RehearseAll does so for several objects, which a webhook is asked about in one request for each version.
 func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Outcome {
+	var outcomes []Outcome
+	for _, trip := range e.Trips(ctx, objects) {
+		outcomes = append(outcomes, trip.Outcome)
+	}
+	return outcomes
+}
+
+// Trip is the way of one object there and back.
+type Trip struct {
+	Outcome
+
+	// Before is the object as it is read at its own version, There as it is stored then, and Back as it is read again. What it does
+	// not get to is nil.
+	Before, There, Back map[string]any
+}
+
+// Trips are those of several objects, as RehearseAll has them.
+func (e *Engine) Trips(ctx context.Context, objects []map[string]any) []Trip {
 	all := make([]*journey, len(objects))
 	for i, object := range objects {
 		all[i] = e.start(object)
@@ -69,11 +87,11 @@ func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Ou
 			e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From == name }), name, e.compare)
 		}
 	}
-	outcomes := make([]Outcome, len(all))
+	trips := make([]Trip, len(all))
 	for i, j := range all {
-		outcomes[i] = j.outcome
+		trips[i] = Trip{j.outcome, j.before, j.there, j.back}
 	}
-	return outcomes
+	return trips
 }
 
 // journey is that of one object: read at its version, converted, stored at the storage version, and converted back.
@@ -81,7 +99,9 @@ type journey struct {
 	outcome Outcome
 	// object is what is given, before what the API server reads of it at its version, and at how it is now.
 	object, before, at map[string]any
-	ended              bool
+	// there is the object as it is stored, and back as it is read at its own version then.
+	there, back map[string]any
+	ended       bool
 }
 
 // pick are the journeys that go on, of those that are wanted.
@@ -146,6 +166,7 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 	to, old := e.versions[e.Storage], j.at
 	j.at = runtime.DeepCopyJSON(old)
 	to.Fill(j.at)
+	j.there = j.at
 	j.outcome.Refused = said(to.refused(ctx, runtime.DeepCopyJSON(j.at), old))
 	for _, problem := range said(to.refused(ctx, runtime.DeepCopyJSON(j.at), nil)) {
 		if !slices.Contains(j.outcome.Refused, problem) {
@@ -156,6 +177,7 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 
 // compare tells what a client of the object's own version reads otherwise than before.
 func (e *Engine) compare(j *journey, back map[string]any) {
+	j.back = back
 	d, own, o := fieldloss.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
 	for _, p := range d.Lost {
 		if own.IsDefault(j.object, p) {

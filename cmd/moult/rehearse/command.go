@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -41,7 +40,7 @@ type command struct {
 	contexts []string
 	accept   string
 	output   string
-	webhook  webhookFlags
+	webhook  engines.Webhook
 	telling  sync.Mutex // progress, of several clusters
 }
 
@@ -111,7 +110,7 @@ Exit codes:
 	c.Flags().StringArrayVar(&r.contexts, "context", nil, "context of the kubeconfig, a cluster to ask; may be given several times")
 	_ = c.RegisterFlagCompletionFunc("context", f.CompleteContexts)
 	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
-	r.webhook.bind(c)
+	r.webhook.Bind(c)
 	c.Flags().StringVarP(&r.output, "output", "o", text, "text, json, yaml, markdown or junit")
 	output.Complete(c, text, "json", "yaml", markdown, junit)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
@@ -125,13 +124,13 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 	if !output.IsDocument(r.output) && !slices.Contains([]string{text, markdown, junit}, r.output) {
 		return fmt.Errorf("-o %s is none of text, json, yaml, markdown, junit", r.output)
 	}
-	if err := r.webhook.check(); err != nil {
+	if err := r.webhook.Check(); err != nil {
 		return err
 	}
 	if r.crds == "" {
 		return errors.New("name the new CRDs with --crds, for example --crds config/crd")
 	}
-	accepted, err := r.accepted()
+	accepted, err := input.Accepted(r.accept)
 	if err != nil {
 		return err
 	}
@@ -142,7 +141,7 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 	if all, err = input.Chosen(all, names, r.crds); err != nil {
 		return err
 	}
-	subject, err := newSubject(all)
+	subject, err := engines.NewSubject(all)
 	if err != nil {
 		return err
 	}
@@ -162,24 +161,4 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 	case conversion.Kept:
 	}
 	return nil
-}
-
-// accepted are the losses that somebody means.
-func (r *command) accepted() (accepted []conversion.Accepted, err error) {
-	if r.accept == "" {
-		return nil, nil
-	}
-	content, err := os.ReadFile(r.accept)
-	if err == nil {
-		err = yaml.UnmarshalStrict(content, &accepted)
-	}
-	for i, a := range accepted {
-		if err == nil && (a.CRD == "" || a.Path == "" || a.Reason == "") {
-			err = fmt.Errorf("entry %d lacks the crd, the path or the reason", i+1)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--accept %s: %w; write a list like\n- crd: widgets.example.com\n  path: spec.color\n  reason: nobody reads it", r.accept, err)
-	}
-	return accepted, nil
 }

@@ -1,10 +1,10 @@
 package rehearse
 
 import (
-	"encoding/xml"
 	"fmt"
 	"strings"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
 	preview "github.com/moult-dev/moult/policies/preview/output"
 	"github.com/moult-dev/moult/policies/words"
@@ -52,41 +52,13 @@ func asMarkdown(report conversion.Report) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// suites, testSuite and testCase are JUnit's XML as CI systems read it. What holds something up is a failure, what is not known is an
-// error, and what is only told is printed by a case that passes.
-type suites struct {
-	XMLName xml.Name    `xml:"testsuites"`
-	Suites  []testSuite `xml:"testsuite"`
-}
-
-type testSuite struct {
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Errors   int        `xml:"errors,attr"`
-	Cases    []testCase `xml:"testcase"`
-}
-
-type testCase struct {
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	Failure *problem `xml:"failure,omitempty"`
-	Error   *problem `xml:"error,omitempty"`
-	Out     string   `xml:"system-out,omitempty"`
-}
-
-type problem struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
 // asJUnit has a suite for each CRD, with a case for all of its objects and one for all that is said of some.
 func asJUnit(report conversion.Report) (string, error) {
-	all := suites{}
+	all := output.Suites{}
 	for _, of := range report.CRDs {
-		s := testSuite{Name: title(of), Cases: []testCase{{Class: of.CRD, Name: "objects", Out: subtitle(of)}}}
+		s := output.Suite{Name: title(of), Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: subtitle(of)}}}
 		for _, e := range entries(of) {
-			one, say := testCase{Class: of.CRD, Name: e.Say + ": " + e.What}, &problem{Message: e.Say + ": " + e.what(), Text: e.objects()}
+			one, say := output.Case{Class: of.CRD, Name: e.Say + ": " + e.What}, &output.Problem{Message: e.Say + ": " + e.what(), Text: e.objects()}
 			switch {
 			case e.Fails:
 				one.Failure = say
@@ -103,13 +75,12 @@ func asJUnit(report conversion.Report) (string, error) {
 		all.Suites = append(all.Suites, s)
 	}
 	if len(report.Unused) > 0 {
-		s := testSuite{Name: "accepted losses"}
+		s := output.Suite{Name: "accepted losses"}
 		for _, a := range report.Unused {
-			s.Cases = append(s.Cases, testCase{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
+			s.Cases = append(s.Cases, output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
 		}
 		s.Tests = len(s.Cases)
 		all.Suites = append(all.Suites, s)
 	}
-	content, err := xml.MarshalIndent(all, "", "  ")
-	return xml.Header + string(content) + "\n", err
+	return all.Text()
 }

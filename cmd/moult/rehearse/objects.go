@@ -14,39 +14,19 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/words"
 )
 
-const (
-	// atOnce is how many clusters are read at a time.
-	atOnce = 8
-	// perPage is how many manifests a webhook is asked about in one request; a cluster's pages are no larger.
-	perPage = 20
-)
-
-// subject is what is rehearsed: CRDs, and an engine of each that knows no webhook.
-type subject struct {
-	crds    []*apiextensionsv1.CustomResourceDefinition
-	engines []*conversion.Engine
-}
-
-func newSubject(all []*apiextensionsv1.CustomResourceDefinition) (*subject, error) {
-	s := &subject{crds: all, engines: make([]*conversion.Engine, len(all))}
-	for i, crd := range all {
-		var err error
-		if s.engines[i], err = conversion.New(crd); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
+// atOnce is how many clusters are read at a time.
+const atOnce = 8
 
 // rehearse looks at all objects that are named; without a name, at those of the cluster.
-func (r *command) rehearse(ctx context.Context, s *subject, tally *conversion.Tally, c *cobra.Command) error {
-	stop, err := r.webhook.start(ctx, s)
+func (r *command) rehearse(ctx context.Context, s *engines.Subject, tally *conversion.Tally, c *cobra.Command) error {
+	stop, err := r.webhook.Start(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -68,8 +48,8 @@ func (r *command) rehearse(ctx context.Context, s *subject, tally *conversion.Ta
 }
 
 // inPlaces are the manifests of all places.
-func (r *command) inPlaces(ctx context.Context, s *subject, tally *conversion.Tally, c *cobra.Command) error {
-	askers, stop, err := r.webhook.askers(s, r.factory(""))
+func (r *command) inPlaces(ctx context.Context, s *engines.Subject, tally *conversion.Tally, c *cobra.Command) error {
+	askers, stop, err := r.webhook.Askers(s, r.factory(""))
 	if err != nil {
 		return err
 	}
@@ -92,7 +72,7 @@ func (r *command) inPlaces(ctx context.Context, s *subject, tally *conversion.Ta
 				}
 			}
 			found = found || len(own) > 0
-			for page := range slices.Chunk(own, perPage) {
+			for page := range slices.Chunk(own, engines.PerPage) {
 				tally.Begin(e, "", "").Add(e.RehearseAll(ctx, page)...)
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -107,13 +87,13 @@ func (r *command) inPlaces(ctx context.Context, s *subject, tally *conversion.Ta
 }
 
 // inClusters are the objects of several clusters at a time. One that cannot be asked is not known, and the others go on.
-func (r *command) inClusters(ctx context.Context, s *subject, tally *conversion.Tally) error {
+func (r *command) inClusters(ctx context.Context, s *engines.Subject, tally *conversion.Tally) error {
 	var all errgroup.Group
 	all.SetLimit(atOnce)
 	for _, name := range words.Distinct(r.contexts) {
 		all.Go(func() error {
 			if err := r.inCluster(ctx, s, name, name, tally); err != nil {
-				for _, e := range s.engines {
+				for _, e := range s.Engines {
 					tally.Begin(e, "", name).NotRead(err.Error())
 				}
 			}
@@ -124,18 +104,18 @@ func (r *command) inClusters(ctx context.Context, s *subject, tally *conversion.
 }
 
 // inCluster are all objects of the CRDs. A CRD that the cluster does not have has none.
-func (r *command) inCluster(ctx context.Context, s *subject, contextName, called string, tally *conversion.Tally) error {
+func (r *command) inCluster(ctx context.Context, s *engines.Subject, contextName, called string, tally *conversion.Tally) error {
 	f := r.factory(contextName)
 	cluster, err := f.Cluster()
 	if err != nil {
 		return err
 	}
-	askers, stop, err := r.webhook.askers(s, f)
+	askers, stop, err := r.webhook.Askers(s, f)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	for i, named := range s.engines {
+	for i, named := range s.Engines {
 		crd, err := cluster.GetCRD(ctx, named.CRD)
 		switch {
 		case apierrors.IsNotFound(err):

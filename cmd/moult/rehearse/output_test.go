@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
@@ -75,7 +76,7 @@ func TestJUnitCountsFailuresAndErrors(t *testing.T) {
 	g := NewWithT(t)
 	content, err := asJUnit(reportOfAll())
 	g.Expect(err).NotTo(HaveOccurred())
-	read := suites{}
+	read := output.Suites{}
 	g.Expect(xml.Unmarshal([]byte(content), &read)).To(Succeed())
 	g.Expect(read.Suites).To(HaveLen(2))
 	first := read.Suites[0]

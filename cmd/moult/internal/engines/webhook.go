@@ -1,4 +1,4 @@
-package rehearse
+package engines
 
 import (
 	"bytes"
@@ -23,9 +23,9 @@ import (
 // asTheCRDSays is the value of --webhook that is no URL.
 const asTheCRDSays = "crd"
 
-// webhookFlags say how the conversion webhook is asked. Without them, it is not: objects would be sent to whatever address a CRD of
+// Webhook is the flags that say how the conversion webhook is asked. Without them, it is not: objects would be sent to whatever address a CRD of
 // somebody else's names.
-type webhookFlags struct {
+type Webhook struct {
 	at      string
 	caFile  string
 	command string
@@ -35,7 +35,8 @@ type webhookFlags struct {
 	started *converters.Command
 }
 
-func (w *webhookFlags) bind(c *cobra.Command) {
+// Bind adds the flags.
+func (w *Webhook) Bind(c *cobra.Command) {
 	c.Flags().StringVar(&w.at, "webhook", "", "where to ask the conversion webhook: its URL, or crd for as the CRDs say; default: it is not asked")
 	c.Flags().StringVar(&w.caFile, "webhook-ca", "", "file with the certificate authority of the webhook, in PEM; default: as the CRDs say")
 	c.Flags().StringVar(&w.command, "webhook-command", "", "command that serves the conversion webhook: see above")
@@ -44,7 +45,8 @@ func (w *webhookFlags) bind(c *cobra.Command) {
 	_ = c.MarkFlagFilename("webhook-ca", "crt", "pem")
 }
 
-func (w *webhookFlags) check() (err error) {
+// Check refuses flags that do not fit together.
+func (w *Webhook) Check() (err error) {
 	isURL := strings.HasPrefix(w.at, "https://") || strings.HasPrefix(w.at, "http://")
 	switch {
 	case w.at != "" && w.command != "":
@@ -64,9 +66,9 @@ func (w *webhookFlags) check() (err error) {
 	return nil
 }
 
-// start starts the command, if there is one and a webhook is needed.
-func (w *webhookFlags) start(ctx context.Context, s *subject) (stop func(), err error) {
-	if w.command == "" || !slices.ContainsFunc(s.crds, crds.HasWebhook) {
+// Start starts the command, if there is one and a webhook is needed.
+func (w *Webhook) Start(ctx context.Context, s *Subject) (stop func(), err error) {
+	if w.command == "" || !slices.ContainsFunc(s.CRDs, crds.HasWebhook) {
 		return func() {}, nil
 	}
 	if w.started, err = converters.Start(ctx, w.command); err != nil {
@@ -75,13 +77,13 @@ func (w *webhookFlags) start(ctx context.Context, s *subject) (stop func(), err 
 	return w.started.Stop, nil
 }
 
-// asker makes the engine of a CRD that asks its webhook. The live CRD is what the cluster has; nil without a cluster.
-type asker func(live *apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error)
+// Asker makes the engine of a CRD that asks its webhook. The live CRD is what the cluster has; nil without a cluster.
+type Asker func(live *apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error)
 
-// askers are those of all CRDs, for the cluster that the factory means. What they open is closed by stop.
-func (w *webhookFlags) askers(s *subject, f *cli.Factory) (all []asker, stop func(), err error) {
+// Askers are those of all CRDs, for the cluster that the factory means. What they open is closed by stop.
+func (w *Webhook) Askers(s *Subject, f *cli.Factory) (all []Asker, stop func(), err error) {
 	hooks, stop := converters.Webhooks{CA: w.ca, Timeout: w.timeout}, func() {}
-	if w.at == asTheCRDSays && slices.ContainsFunc(s.crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return clientConfig(crd).Service != nil }) {
+	if w.at == asTheCRDSays && slices.ContainsFunc(s.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return clientConfig(crd).Service != nil }) {
 		cfg, err := f.Config()
 		if err != nil {
 			return nil, nil, err
@@ -92,9 +94,9 @@ func (w *webhookFlags) askers(s *subject, f *cli.Factory) (all []asker, stop fun
 		}
 		hooks.Services, stop = forwards, forwards.Close
 	}
-	for i, crd := range s.crds {
+	for i, crd := range s.CRDs {
 		all = append(all, func(live *apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error) {
-			e := s.engines[i]
+			e := s.Engines[i]
 			if w.at == "" && w.started == nil || !crds.HasWebhook(crd) {
 				return e, nil
 			}
@@ -109,7 +111,7 @@ func (w *webhookFlags) askers(s *subject, f *cli.Factory) (all []asker, stop fun
 }
 
 // pointed are the webhooks for one CRD. Its certificate authority is often injected in the cluster: then the live CRD has it.
-func (w *webhookFlags) pointed(hooks converters.Webhooks, crd, live *apiextensionsv1.CustomResourceDefinition) converters.Webhooks {
+func (w *Webhook) pointed(hooks converters.Webhooks, crd, live *apiextensionsv1.CustomResourceDefinition) converters.Webhooks {
 	switch {
 	case w.started != nil:
 		hooks.URL, hooks.CA = w.started.URL(pathOf(clientConfig(crd))), w.started.CA

@@ -1,0 +1,30 @@
+package input
+
+import (
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/conversion"
+)
+
+// Accepted are the losses that somebody means, in the file of --accept; empty is none.
+func Accepted(file string) (accepted []conversion.Accepted, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, &accepted)
+	}
+	for i, a := range accepted {
+		if err == nil && (a.CRD == "" || a.Path == "" || a.Reason == "") {
+			err = fmt.Errorf("entry %d lacks the crd, the path or the reason", i+1)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--accept %s: %w; write a list like\n- crd: widgets.example.com\n  path: spec.color\n  reason: nobody reads it", file, err)
+	}
+	return accepted, nil
+}
