@@ -24,6 +24,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/snapshot"
 	"github.com/moult-dev/moult/cmd/moult/status"
 	"github.com/moult-dev/moult/cmd/moult/survivors"
+	"github.com/moult-dev/moult/cmd/moult/test"
 	"github.com/moult-dev/moult/cmd/moult/version"
 )
 
@@ -46,7 +47,7 @@ removed from the CRD. It touches only CRDs that carry the label
 	root.Version = start.Version()
 	root.SetVersionTemplate("moult {{.Version}}\n")
 	root.AddCommand(status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
-		preview.NewCommand(f), rehearse.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
+		preview.NewCommand(f), rehearse.NewCommand(f), test.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -167,8 +167,8 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 	j.at = runtime.DeepCopyJSON(old)
 	to.Fill(j.at)
 	j.there = j.at
-	j.outcome.Refused = said(to.refused(ctx, runtime.DeepCopyJSON(j.at), old))
-	for _, problem := range said(to.refused(ctx, runtime.DeepCopyJSON(j.at), nil)) {
+	j.outcome.Refused = Said(to.refused(ctx, runtime.DeepCopyJSON(j.at), old))
+	for _, problem := range Said(to.refused(ctx, runtime.DeepCopyJSON(j.at), nil)) {
 		if !slices.Contains(j.outcome.Refused, problem) {
 			j.outcome.Ratcheted = append(j.outcome.Ratcheted, problem)
 		}
@@ -204,8 +204,8 @@ func nameOf(object map[string]any) string {
 	return namespace + "/" + name
 }
 
-// said are errors without the values that break something: they differ from object to object, and may be secret.
-func said(errs field.ErrorList) (all []string) {
+// Said are errors without the values that break something: they differ from object to object, and may be secret.
+func Said(errs field.ErrorList) (all []string) {
 	for _, err := range errs {
 		text := err.Type.String()
 		if err.Field != "" && err.Field != "<nil>" {

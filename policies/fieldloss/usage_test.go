@@ -42,3 +42,13 @@ func TestUsage(t *testing.T) {
 	_, named := fieldloss.Uses(usage.Fields(), "spec.a")
 	g.Expect(named).To(Equal([]string{"one"}))
 }
+
+// An item that is dropped from a list is not there again by a default.
+func TestAnItemOfAListIsNoDefault(t *testing.T) {
+	g := NewWithT(t)
+	v, err := fieldloss.VersionOf(crd(t, spec(`list: {type: array, default: [a], items: {type: string}}`), spec(``)), "v1alpha1")
+	g.Expect(err).NotTo(HaveOccurred())
+	object := map[string]any{"spec": map[string]any{"list": []any{"a", "b"}}}
+	g.Expect(v.IsDefault(object, fieldloss.Path{"spec", "list", 1})).To(BeFalse())
+	g.Expect(v.IsDefault(map[string]any{"spec": map[string]any{}}, fieldloss.Path{"spec", "list", 0})).To(BeTrue(), "it is one of the default's")
+}

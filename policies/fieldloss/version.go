@@ -105,11 +105,14 @@ func (v *Version) dropped(object map[string]any, at *Version) (paths []Path, err
 	return paths, nil
 }
 
-// IsDefault tells whether what lies at a path is there again when the object is read without it.
+// IsDefault tells whether what lies at a path is there again when the object is read without it. An item of a list never is.
 func (v *Version) IsDefault(object map[string]any, p Path) bool {
 	lacking, there := without(object, p)
 	if !there {
 		return true
+	}
+	if _, item := p[len(p)-1].(int); item {
+		return false
 	}
 	was, err := v.Read(object)
 	if err != nil {

@@ -1,0 +1,195 @@
+package test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/roundtrip"
+)
+
+// The exit codes beyond 0, for nothing lost.
+const (
+	exitNoAnswer = 1
+	exitNotKnown = 2
+	exitNotKept  = 3
+)
+
+// The formats of -o beside JSON and YAML.
+const (
+	text     = "text"
+	markdown = "markdown"
+	junit    = "junit"
+)
+
+// command is what a person wants to be tested.
+type command struct {
+	*cli.Factory
+	crds    string
+	accept  string
+	output  string
+	webhook engines.Webhook
+}
+
+func newConversion(f *cli.Factory) *cobra.Command {
+	r := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "conversion [FOLDER] --crds CRDS",
+		Short: "Test that the conversion of CRDs loses nothing, there and back",
+		Long: `Take objects from their version to each other version that is served, and back, and tell
+what is not as it was. What the API server does beside the webhook (pruning, defaults,
+schemas, rules) is done by its own code. No cluster is asked.
+
+The objects are the fixtures of the folder, one in each file, of this release and of
+older ones: RELEASE/GROUP.VERSION.KIND.yaml. What is meant to be different after a trip
+is in RELEASE/GROUP.VERSION.KIND.after_roundtrip.yaml beside it.
+
+The file moult-test.yaml in the folder names fields that confirm something destructive;
+their loss is told first, and cannot be accepted:
+  confirmations:
+    - {crd: widgets.example.com, path: spec.confirmDeletion}
+
+What a conversion webhook does is known if it can be asked:
+  --webhook-command CMD  it is started for this, by the shell, and ended. It listens on
+                         127.0.0.1, port $WEBHOOK_PORT, with tls.crt and tls.key of the
+                         folder $WEBHOOK_CERT_DIR; the path is the CRD's, or /convert
+  --webhook URL          there, for example https://localhost:9443/convert;
+                         --webhook-ca is the file with its certificate authority
+  --webhook crd          as the CRDs say
+
+Exit codes:
+  0    nothing is lost
+  1    no answer: wrong arguments, a broken CRD or fixture, no webhook
+  2    not known: nothing is lost of what could be looked at, and some could not
+  3    something is lost, changed or refused, or cannot be converted
+  130  interrupted`,
+		Example: f.Example(`  # the fixtures of this repository, through its webhook
+  moult test conversion test/fixtures --crds config/crd \
+    --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
+
+  # losses that are meant: a list of crd, path and reason
+  moult test conversion test/fixtures --crds config/crd --accept losses.yaml -o junit`),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := r.run(c.Context(), args, c)
+			if err == nil || c.Context().Err() != nil || errors.As(err, new(cli.Ended)) {
+				return err
+			}
+			return cli.Ended{Code: exitNoAnswer, Err: err}
+		},
+	}
+	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
+	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
+	r.webhook.Bind(c)
+	c.Flags().StringVarP(&r.output, "output", "o", text, "text, json, yaml, markdown or junit")
+	output.Complete(c, text, "json", "yaml", markdown, junit)
+	_ = c.MarkFlagFilename("accept", "yaml", "yml")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	return c
+}
+
+func (r *command) run(ctx context.Context, args []string, c *cobra.Command) error {
+	if !output.IsDocument(r.output) && !slices.Contains([]string{text, markdown, junit}, r.output) {
+		return fmt.Errorf("-o %s is none of text, json, yaml, markdown, junit", r.output)
+	}
+	if err := r.webhook.Check(); err != nil {
+		return err
+	}
+	if r.crds == "" {
+		return errors.New("name the CRDs with --crds, for example --crds config/crd")
+	}
+	accepted, err := input.Accepted(r.accept)
+	if err != nil {
+		return err
+	}
+	objects, config, err := fixturesIn(args)
+	if err != nil {
+		return err
+	}
+	all, err := input.CRDs(ctx, r.crds, c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	subject, err := engines.NewSubject(all)
+	if err != nil {
+		return err
+	}
+	if err := known(config, subject); err != nil {
+		return err
+	}
+	counts, unknown, err := r.check(ctx, subject, objects, config)
+	if err != nil {
+		return err
+	}
+	report := roundtrip.ReportOf(counts, accepted, unknown)
+	if err := r.print(report); err != nil {
+		return err
+	}
+	switch report.Verdict {
+	case conversion.NotKept:
+		return cli.Ended{Code: exitNotKept}
+	case conversion.NotKnown:
+		return cli.Ended{Code: exitNotKnown}
+	case conversion.Kept:
+	}
+	return nil
+}
+
+// check takes all objects there and back. What belongs to none of the CRDs is not known.
+func (r *command) check(ctx context.Context, s *engines.Subject, objects []roundtrip.Object, config roundtrip.Config) (counts []*roundtrip.Counts, unknown []string, err error) {
+	stop, err := r.webhook.Start(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stop()
+	askers, closeAll, err := r.webhook.Askers(s, r.Factory)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeAll()
+	for i, ask := range askers {
+		e, err := ask(s.CRDs[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		var own []roundtrip.Object
+		objects = slices.DeleteFunc(objects, func(o roundtrip.Object) bool {
+			is := e.IsOf(o.Content)
+			if is {
+				own = append(own, o)
+			}
+			return is
+		})
+		confirmations := config.Of(e.CRD)
+		of := roundtrip.NewCounts(e, confirmations)
+		roundtrip.NewChecker(e, confirmations).Check(ctx, own, of)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		counts = append(counts, of)
+	}
+	for _, o := range objects {
+		unknown = append(unknown, fmt.Sprintf("%s: none of the CRDs is of %v, %v", o.Name, o.Content["apiVersion"], o.Content["kind"]))
+	}
+	return counts, unknown, nil
+}
+
+// known refuses settings about a CRD that there is not: they would hold nothing to anything.
+func known(config roundtrip.Config, s *engines.Subject) error {
+	for _, one := range config.Confirmations {
+		if !slices.ContainsFunc(s.Engines, func(e *conversion.Engine) bool { return e.CRD == one.CRD }) {
+			return fmt.Errorf("%s: there is no %s in the CRDs of --crds", roundtrip.Settings, one.CRD)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/conversion"
+	preview "github.com/moult-dev/moult/policies/preview/output"
+	"github.com/moult-dev/moult/policies/roundtrip"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+func (r *command) print(report roundtrip.Report) (err error) {
+	var content string
+	switch r.output {
+	case markdown:
+		content = asMarkdown(report)
+	case junit:
+		content, err = asJUnit(report)
+	case text:
+		content = asText(report)
+	default:
+		return output.Print(r.Out, r.output, report)
+	}
+	if err == nil {
+		_, err = io.WriteString(r.Out, content)
+	}
+	return err
+}
+
+const notKnown = "not known"
+
+// say is what is found, and on which way.
+func say(f roundtrip.Finding) string {
+	said := notKnown
+	if f.Kind != "" {
+		said = f.Kind.String()
+	}
+	switch {
+	case f.Via != "":
+		said += fmt.Sprintf(", %s → %s → %s", f.From, f.Via, f.From)
+	case f.From != "":
+		said += ", " + f.From
+	}
+	if f.Accepted != "" {
+		said += ", and meant: " + f.Accepted
+	}
+	return line(said)
+}
+
+// what is the path or the sentence, with the values, in one line.
+func what(f roundtrip.Finding) string {
+	said := f.What
+	if f.Says != "" {
+		said += ": " + f.Says
+	}
+	was, is := value(f.Was), value(f.Is)
+	switch {
+	case was != "" && is != "":
+		said += fmt.Sprintf(" (%s became %s)", was, is)
+	case was != "":
+		said += fmt.Sprintf(" (was %s)", was)
+	case is != "":
+		said += fmt.Sprintf(" (is %s)", is)
+	}
+	return line(said)
+}
+
+// value is short.
+func value(v any) string {
+	if v == nil {
+		return ""
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return words.Clip(string(raw), 60)
+}
+
+func line(said string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, said)
+}
+
+// objects are how many there are, and some of them.
+func objects(f roundtrip.Finding) string {
+	if len(f.Examples) == 0 {
+		return ""
+	}
+	more := ""
+	if rest := f.Objects - int64(len(f.Examples)); rest > 0 {
+		more = fmt.Sprintf(" and %d more", rest)
+	}
+	return words.Count(f.Objects, "object") + ": " + line(strings.Join(f.Examples, ", ")) + more
+}
+
+// smallest is the counter-example, as a manifest.
+func smallest(f roundtrip.Finding) string {
+	if f.Smallest == nil {
+		return ""
+	}
+	raw, err := yaml.Marshal(f.Smallest)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+func title(of roundtrip.OfCRD) string {
+	return fmt.Sprintf("%s, served at %s, stored at %s: %s", of.CRD, strings.Join(of.Served, ", "), of.Storage, of.Title())
+}
+
+func asText(report roundtrip.Report) string {
+	var content strings.Builder
+	for _, of := range report.CRDs {
+		fmt.Fprintf(&content, "%s\n", title(of))
+		for _, list := range [][]roundtrip.Finding{of.Findings, of.Unknown} {
+			for _, f := range list {
+				fmt.Fprintf(&content, "  %s: %s\n", say(f), what(f))
+				if named := objects(f); named != "" {
+					fmt.Fprintf(&content, "    %s\n", named)
+				}
+				if manifest := smallest(f); manifest != "" {
+					fmt.Fprintf(&content, "    the smallest:\n%s", indented(manifest))
+				}
+			}
+		}
+	}
+	for _, why := range report.Unknown {
+		fmt.Fprintf(&content, "%s: %s\n", notKnown, line(why))
+	}
+	for _, a := range report.Unused {
+		fmt.Fprintf(&content, "accepted and not found: %s of %s (%s)\n", a.Path, a.CRD, a.Reason)
+	}
+	fmt.Fprintf(&content, "%s\n", sentence(report))
+	return content.String()
+}
+
+func sentence(report roundtrip.Report) string {
+	switch report.Verdict {
+	case conversion.NotKept:
+		return "the conversion does not keep everything: mend it, or say what is meant with .after_roundtrip or --accept"
+	case conversion.NotKnown:
+		return "not all is known; nothing is lost of what could be looked at"
+	case conversion.Kept:
+	}
+	return "nothing is lost"
+}
+
+const (
+	// whatWidth and exampleWidth are the most characters of somebody else's text in Markdown, and mostRows how many rows a table has.
+	whatWidth, exampleWidth = 300, 100
+	mostRows                = 50
+)
+
+// asMarkdown is a comment on a pull request: a table for each CRD of which something is said.
+func asMarkdown(report roundtrip.Report) string {
+	var content strings.Builder
+	said := sentence(report)
+	fmt.Fprintf(&content, "### Conversion, there and back\n\n%s.\n", strings.ToUpper(said[:1])+said[1:])
+	for _, of := range report.CRDs {
+		fmt.Fprintf(&content, "\n**%s**, stored at %s: %s\n", preview.CodeSpan(of.CRD, exampleWidth), preview.CodeSpan(of.Storage, exampleWidth), of.Title())
+		all := append(append([]roundtrip.Finding{}, of.Findings...), of.Unknown...)
+		if len(all) > 0 {
+			content.WriteString("\n| | what | objects | for example |\n|---|---|---:|---|\n")
+		}
+		for i, f := range all {
+			if i == mostRows {
+				fmt.Fprintf(&content, "| | and %d more | | |\n", len(all)-i)
+				break
+			}
+			said := preview.CodeSpan(say(f), whatWidth)
+			if f.Fails() {
+				said = "**" + said + "**"
+			}
+			named := words.Of(f.Examples, func(name string) string { return preview.CodeSpan(name, exampleWidth) })
+			fmt.Fprintf(&content, "| %s | %s | %d | %s |\n", said, preview.CodeSpan(what(f), whatWidth), f.Objects, strings.Join(named, ", "))
+		}
+	}
+	for _, why := range report.Unknown {
+		fmt.Fprintf(&content, "\nNot known: %s\n", preview.CodeSpan(line(why), whatWidth))
+	}
+	for _, a := range report.Unused {
+		fmt.Fprintf(&content, "\nAccepted and not found: %s of %s (%s)\n",
+			preview.CodeSpan(a.Path, whatWidth), preview.CodeSpan(a.CRD, exampleWidth), preview.CodeSpan(a.Reason, whatWidth))
+	}
+	return content.String()
+}
+
+// asJUnit has a suite for each CRD, with a case for all of its objects and one for each finding.
+func asJUnit(report roundtrip.Report) (string, error) {
+	all := output.Suites{}
+	for _, of := range report.CRDs {
+		s := output.Suite{Name: of.CRD, Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: of.Title()}}}
+		for _, f := range append(append([]roundtrip.Finding{}, of.Findings...), of.Unknown...) {
+			one := output.Case{Class: of.CRD, Name: say(f) + ": " + line(f.What)}
+			problem := &output.Problem{Message: say(f) + ": " + what(f), Text: objects(f) + "\n" + smallest(f)}
+			switch {
+			case f.Kind == "":
+				one.Error = problem
+				s.Errors++
+			case f.Fails():
+				one.Failure = problem
+				s.Failures++
+			default:
+				one.Out = problem.Message + "\n" + problem.Text
+			}
+			s.Cases = append(s.Cases, one)
+		}
+		s.Tests = len(s.Cases)
+		all.Suites = append(all.Suites, s)
+	}
+	if len(report.Unknown)+len(report.Unused) > 0 {
+		s := output.Suite{Name: "beside the CRDs"}
+		for _, why := range report.Unknown {
+			s.Cases = append(s.Cases, output.Case{Class: s.Name, Name: line(why), Error: &output.Problem{Message: line(why)}})
+			s.Errors++
+		}
+		for _, a := range report.Unused {
+			s.Cases = append(s.Cases, output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
+		}
+		s.Tests = len(s.Cases)
+		all.Suites = append(all.Suites, s)
+	}
+	return all.Text()
+}
+
+func indented(manifest string) string {
+	var content strings.Builder
+	for l := range strings.Lines(manifest) {
+		content.WriteString("      " + l)
+	}
+	return content.String()
+}
