@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/bridge"
 	"github.com/moult-dev/moult/cmd/moult/check"
 	"github.com/moult-dev/moult/cmd/moult/doctor"
@@ -20,6 +21,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/rbac"
 	"github.com/moult-dev/moult/cmd/moult/rehearse"
 	"github.com/moult-dev/moult/cmd/moult/repair"
+	"github.com/moult-dev/moult/cmd/moult/restore"
 	"github.com/moult-dev/moult/cmd/moult/rewrite"
 	"github.com/moult-dev/moult/cmd/moult/snapshot"
 	"github.com/moult-dev/moult/cmd/moult/status"
@@ -47,7 +49,7 @@ removed from the CRD. It touches only CRDs that carry the label
 	root.Version = start.Version()
 	root.SetVersionTemplate("moult {{.Version}}\n")
 	root.AddCommand(status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
-		preview.NewCommand(f), rehearse.NewCommand(f), test.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
+		preview.NewCommand(f), rehearse.NewCommand(f), backup.NewCommand(f), restore.NewCommand(f), test.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

@@ -1,0 +1,46 @@
+package archive
+
+import (
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// format is that of Manifest.
+const format = 1
+
+// Manifest is what a backup says of itself, in its last file.
+type Manifest struct {
+	Format int `json:"format"`
+	// Time is when the backup was begun: what was written later need not be in it.
+	Time time.Time `json:"time"`
+	// Cluster is the UID of the namespace kube-system; empty if that may not be read.
+	Cluster types.UID `json:"cluster,omitempty"`
+	CRDs    []OfCRD   `json:"crds"`
+	// Files is how many lie before the manifest, but for those with SHA-256.
+	Files int64 `json:"files"`
+}
+
+// OfCRD is what a backup has of one CRD.
+type OfCRD struct {
+	Name           string    `json:"name"`
+	UID            types.UID `json:"uid"`
+	Generation     int64     `json:"generation"`
+	StorageVersion string    `json:"storageVersion"`
+	StoredVersions []string  `json:"storedVersions"`
+	// Objects is how many there are, each at all Versions.
+	Objects  int64    `json:"objects"`
+	Versions []string `json:"versions"`
+	// NotRead are versions that objects may be stored at and that were not read.
+	NotRead []string `json:"notRead,omitempty"`
+	// ResourceVersion is that of the list; empty if it could not be read at a single one.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// crdKind is what CRDs are in a file; the API server leaves it out in some answers.
+var crdKind = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
+
+// crdResource is the folder of CRDs.
+const crdResource = "customresourcedefinitions." + apiextensionsv1.GroupName

@@ -1,0 +1,253 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// restore is what happens to one object. It waits if an owner is not there yet.
+func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) (waits bool, err error) {
+	w, err := r.writeOf(t, from)
+	if err != nil {
+		return false, err
+	}
+	if w.wanted.GetDeletionTimestamp() != nil {
+		r.tally.add(from.CRD, Told{Object: nameOf(from), Outcome: Deleting, Why: "it was being deleted when the backup was made"}, false, false)
+		return false, nil
+	}
+	refs, missing, err := r.owners.here(ctx, w.wanted)
+	switch {
+	case err != nil:
+		return false, r.refuse(w, err)
+	case len(missing) > 0 && !r.owners.last:
+		return true, nil
+	case len(missing) > 0 && !r.DropOwners:
+		r.tally.add(from.CRD, Told{Object: w.name, Outcome: Refused, Why: fmt.Sprintf("its %s neither in the cluster nor restored: %s; without it the garbage collector would delete it; --drop-owners restores it as nobody's",
+			words.Agree(len(missing), "owner is", "owners are"), words.Few(missing, 3))}, false, false)
+		return false, nil
+	}
+	w.own(refs)
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { return w.do(ctx) })
+	if err != nil {
+		return false, r.refuse(w, err)
+	}
+	r.tally.add(from.CRD, w.told, len(w.notKept) > 0, w.lessManagers)
+	return false, nil
+}
+
+// refuse notes what the API server says against an object. Another error is one of the cluster, and ends the restore.
+func (r *restorer) refuse(w *write, err error) error {
+	if !errors.As(err, new(apierrors.APIStatus)) {
+		return err
+	}
+	r.tally.add(w.target.was.Name, Told{Object: w.name, Outcome: Refused, Why: strings.Join(strings.Fields(err.Error()), " ")}, false, false)
+	return nil
+}
+
+// write is an object that is restored.
+type write struct {
+	*restorer
+	target *target
+	chosen *chosen
+	client dynamic.ResourceInterface
+	name   string
+
+	wanted   *unstructured.Unstructured // without what the API server sets
+	uid      types.UID                  // in the backup
+	managers []metav1.ManagedFieldsEntry
+
+	told         Told
+	notKept      []string
+	lessManagers bool
+}
+
+func (r *restorer) writeOf(t *target, from archive.Object) (*write, error) {
+	c, err := t.pick(from)
+	if err != nil {
+		return nil, err
+	}
+	w := &write{restorer: r, target: t, chosen: c, name: nameOf(from), wanted: c.object, uid: c.object.GetUID()}
+	w.client = r.objects.Resource(t.resource(c.version)).Namespace(from.Namespace)
+	for _, entry := range c.object.GetManagedFields() {
+		if at := entry.APIVersion[strings.LastIndex(entry.APIVersion, "/")+1:]; !crds.Has(t.is, at) {
+			w.lessManagers = true
+			continue
+		}
+		w.managers = append(w.managers, entry)
+	}
+	return w, nil
+}
+
+// own is for an object whose owners are known: now it is as it is to be.
+func (w *write) own(refs []metav1.OwnerReference) {
+	strip(w.wanted)
+	unstructured.RemoveNestedField(w.wanted.Object, "metadata", "ownerReferences")
+	if len(refs) > 0 {
+		w.wanted.SetOwnerReferences(refs)
+	}
+}
+
+// strip takes off what the API server sets.
+func strip(object *unstructured.Unstructured) {
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", field)
+	}
+}
+
+// do writes what is to be written.
+func (w *write) do(ctx context.Context) error {
+	w.told = Told{Object: w.name}
+	live, err := w.client.Get(ctx, w.wanted.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return w.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	paths, inStatus := w.different(live)
+	unfinished := ours(live.GetManagedFields()) && inStatus && !w.DryRun && (len(paths) > 0 || !ours(w.managers))
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		w.told.Outcome, w.told.Why = Refused, "the one in the cluster is being deleted; restore it when it is gone"
+	case unfinished:
+		w.told.Outcome = Created
+		return w.finish(ctx, live)
+	case len(paths) == 0:
+		w.told.Outcome = Unchanged
+	case w.Overwrite:
+		return w.overwrite(ctx, live)
+	case inStatus:
+		w.told.Outcome, w.told.Paths = OtherStatus, paths
+	default:
+		w.told.Outcome, w.told.Why, w.told.Paths = Differs, "it is there with other content; --overwrite writes over it", paths
+	}
+	return nil
+}
+
+// different are the paths at which an object of the cluster is not as it is to be, and whether all are in status. What a default
+// of the schema fills in is no difference.
+func (w *write) different(live *unstructured.Unstructured) (paths []string, inStatus bool) {
+	is, wanted := live.DeepCopy(), w.wanted.DeepCopy()
+	strip(is)
+	v := w.target.now[w.chosen.version]
+	v.Fill(wanted.Object)
+	v.Fill(is.Object)
+	change := fieldloss.ChangeOf(wanted.Object, is.Object)
+	inStatus = true
+	for _, some := range [][]fieldloss.Path{change.Lost, change.Changed, change.Added} {
+		for _, path := range some {
+			paths = append(paths, path.String())
+			inStatus = inStatus && path[0] == "status"
+		}
+	}
+	return paths, inStatus
+}
+
+// ours tells managedFields that nobody but a restore has written: one that was interrupted before it ended with the object.
+func ours(entries []metav1.ManagedFieldsEntry) bool {
+	return !slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != Manager })
+}
+
+func (w *write) dry() []string {
+	if w.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+func (w *write) create(ctx context.Context) error {
+	made, err := w.client.Create(ctx, w.wanted, metav1.CreateOptions{FieldManager: Manager, DryRun: w.dry()})
+	if err != nil {
+		return err
+	}
+	w.told.Outcome = Created
+	if w.DryRun {
+		made.SetUID(w.uid)
+		w.owners.wouldBe(made)
+		w.compare(made)
+		return nil
+	}
+	return w.finish(ctx, made)
+}
+
+func (w *write) overwrite(ctx context.Context, live *unstructured.Unstructured) error {
+	object := w.wanted.DeepCopy()
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	made, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: Manager, DryRun: w.dry()})
+	if err != nil {
+		return err
+	}
+	w.told.Outcome = Overwritten
+	if w.DryRun {
+		w.compare(made)
+		return nil
+	}
+	return w.finish(ctx, made)
+}
+
+// finish writes the status, and then who manages which field, which is the sign that the object is restored.
+func (w *write) finish(ctx context.Context, made *unstructured.Unstructured) (err error) {
+	if w.statusDiffers(made) {
+		object := w.wanted.DeepCopy()
+		object.SetUID(made.GetUID())
+		object.SetResourceVersion(made.GetResourceVersion())
+		if made, err = w.client.UpdateStatus(ctx, object, metav1.UpdateOptions{FieldManager: Manager}); err != nil {
+			return err
+		}
+	}
+	w.compare(made)
+	if len(w.managers) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": made.GetUID(), "resourceVersion": made.GetResourceVersion(), "managedFields": w.managers,
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = w.client.Patch(ctx, made.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+	return err
+}
+
+// statusDiffers tells whether the status has to be written by itself.
+func (w *write) statusDiffers(made *unstructured.Unstructured) bool {
+	if !w.target.hasStatus(w.chosen.version) {
+		return false
+	}
+	change := fieldloss.ChangeOf(map[string]any{"status": w.wanted.Object["status"]}, map[string]any{"status": made.Object["status"]})
+	return len(change.Lost)+len(change.Changed)+len(change.Added) > 0
+}
+
+// compare notes what the API server has not kept of what it was sent.
+func (w *write) compare(made *unstructured.Unstructured) {
+	w.notKept = append([]string(nil), w.chosen.left...)
+	is := made.DeepCopy()
+	strip(is)
+	change := fieldloss.ChangeOf(w.wanted.Object, is.Object)
+	for _, path := range append(change.Lost, change.Changed...) {
+		if path[0] == "status" && w.DryRun || w.target.isDefault(w.chosen.version, w.wanted.Object, path) {
+			continue // a status is not written in the first request, and a dry run has no second
+		}
+		w.notKept = append(w.notKept, path.String())
+	}
+	if len(w.notKept) > 0 {
+		w.told.Why, w.told.Paths = "the cluster does not keep all of it", w.notKept
+	}
+}

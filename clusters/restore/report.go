@@ -1,0 +1,102 @@
+package restore
+
+import "sync"
+
+// Outcome is how it ended with one object. The set is closed.
+type Outcome string
+
+const (
+	// Created: it was not there.
+	Created Outcome = "created"
+	// Overwritten: it was there with other content, and now has the backup's.
+	Overwritten Outcome = "overwritten"
+	// Unchanged: it is there as it is in the backup.
+	Unchanged Outcome = "unchanged"
+	// OtherStatus: it is there with another status, and is left as it is.
+	OtherStatus Outcome = "otherStatus"
+	// Differs: it is there with other content, and is left as it is.
+	Differs Outcome = "differs"
+	// Refused: the API server does not take it, or something that it needs is not there.
+	Refused Outcome = "refused"
+	// Deleting: it was being deleted when the backup was made, and is left out.
+	Deleting Outcome = "deleting"
+)
+
+// outcomes are all, in the order in which they are told.
+var outcomes = []Outcome{Created, Overwritten, Unchanged, OtherStatus, Differs, Refused, Deleting}
+
+// Report is what a restore has done, or would do.
+type Report struct {
+	DryRun bool    `json:"dryRun"`
+	CRDs   []OfCRD `json:"crds"`
+}
+
+// OfCRD is what became of the objects of one CRD.
+type OfCRD struct {
+	Name string `json:"name"`
+	// Needed says what has to be done first; nothing of the CRD was restored.
+	Needed  string            `json:"needed,omitempty"`
+	Objects int64             `json:"objects"`
+	Counts  map[Outcome]int64 `json:"counts"`
+	// NotKept is how many were written and are not as in the backup: the API server, or a webhook, has changed or dropped fields.
+	NotKept int64 `json:"notKept"`
+	// Managers is how many were restored without some of their managedFields, as these name versions that the CRD no longer has.
+	Managers int64 `json:"withoutManagers,omitempty"`
+	// Told are some of those with more to say: up to 100 of each outcome.
+	Told []Told `json:"told,omitempty"`
+}
+
+// Told is about one object.
+type Told struct {
+	Object  string  `json:"object"`
+	Outcome Outcome `json:"outcome"`
+	Why     string  `json:"why,omitempty"`
+	// Paths are those that differ, or that were not kept.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// NotDone tells whether something of the backup is not in the cluster now.
+func (r *Report) NotDone() bool {
+	for i := range r.CRDs {
+		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// InOrder are the outcomes that occur.
+func (of *OfCRD) InOrder() (all []Outcome) {
+	for _, outcome := range outcomes {
+		if of.Counts[outcome] > 0 {
+			all = append(all, outcome)
+		}
+	}
+	return all
+}
+
+// mostTold is how many objects of an outcome are named.
+const mostTold = 100
+
+// tally counts from several goroutines.
+type tally struct {
+	mu     sync.Mutex
+	report Report
+	byName map[string]*OfCRD
+}
+
+func (t *tally) add(crd string, told Told, notKept, lessManagers bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := t.byName[crd]
+	of.Counts[told.Outcome]++
+	if notKept {
+		of.NotKept++
+	}
+	if lessManagers {
+		of.Managers++
+	}
+	if (told.Why != "" || len(told.Paths) > 0) && of.Counts[told.Outcome] <= mostTold {
+		of.Told = append(of.Told, told)
+	}
+}

@@ -1,0 +1,155 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/fieldloss"
+)
+
+// target is a CRD of the cluster, beside the one of the backup.
+type target struct {
+	was, is *apiextensionsv1.CustomResourceDefinition
+	// needed says why nothing can be restored.
+	needed string
+	// versions are those to restore at: the first is chosen, if no other has more.
+	versions []string
+	// convertTo is a version that the backup's CRD has and its objects were not read at.
+	convertTo string
+	// then and now are the schemas of both, by version.
+	then, now map[string]*fieldloss.Version
+}
+
+// target looks at the CRD in the cluster.
+func (r *restorer) target(ctx context.Context, was *apiextensionsv1.CustomResourceDefinition) (*target, error) {
+	t := &target{was: was}
+	is, err := r.crds.Get(ctx, was.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if !r.WithCRDs {
+			t.needed = "the cluster does not have this CRD; --with-crds makes it as it is in the backup"
+			return t, nil
+		}
+		if r.DryRun {
+			t.needed = "the cluster does not have this CRD; it would be made as it is in the backup, and what the API server says to its objects is not known before"
+			return t, nil
+		}
+		is, err = r.create(ctx, was)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.is = is
+	if t.then, err = schemasOf(was); err != nil {
+		return nil, err
+	}
+	if t.now, err = schemasOf(is); err != nil {
+		return nil, err
+	}
+	t.choose(r.Version, r.versionsOf(was.Name))
+	return t, nil
+}
+
+// versionsOf are those that the backup has objects at.
+func (r *restorer) versionsOf(crd string) []string {
+	for _, of := range r.backup.CRDs {
+		if of.Name == crd {
+			return of.Versions
+		}
+	}
+	return nil
+}
+
+func schemasOf(crd *apiextensionsv1.CustomResourceDefinition) (map[string]*fieldloss.Version, error) {
+	all := map[string]*fieldloss.Version{}
+	for _, name := range crds.Versions(crd) {
+		v, err := fieldloss.VersionOf(crd, name)
+		if err != nil {
+			return nil, fmt.Errorf("the schema of %s at %s cannot be used: %w", crd.Name, name, err)
+		}
+		all[name] = v
+	}
+	return all, nil
+}
+
+// choose finds the versions to restore at.
+func (t *target) choose(asked string, read []string) {
+	for _, version := range read {
+		if served(t.is, version) && (asked == "" || asked == version) {
+			t.versions = append(t.versions, version)
+		}
+	}
+	// What is stored shows at the storage version of the time if a webhook converts, and may show only at another without one.
+	if i := slices.Index(t.versions, crds.StorageVersion(t.was)); i > 0 {
+		t.versions[0], t.versions[i] = t.versions[i], t.versions[0]
+	}
+	if len(t.versions) > 0 || len(read) == 0 {
+		return
+	}
+	serves := crds.Versions(t.is)
+	serves = slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return !served(t.is, v) })
+	for _, version := range serves {
+		if crds.Has(t.was, version) && (asked == "" || asked == version) && !crds.HasWebhook(t.was) {
+			t.versions, t.convertTo = read, version
+			return
+		}
+	}
+	t.needed = fmt.Sprintf("the cluster serves %s, and the backup has the objects at %s: serve one of these as long as this takes, and store at one that keeps their fields; "+
+		"or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
+	if asked != "" {
+		t.needed = fmt.Sprintf("%s is not among the versions that the cluster serves (%s) and the backup has (%s); name another with --version", asked, strings.Join(serves, ", "), strings.Join(read, ", "))
+	}
+}
+
+// resource is that of the objects at a version.
+func (t *target) resource(version string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: t.is.Spec.Group, Version: version, Resource: t.is.Spec.Names.Plural}
+}
+
+// hasStatus tells whether the status is written by itself.
+func (t *target) hasStatus(version string) bool {
+	v := crds.Version(t.is, version)
+	return v != nil && v.Subresources != nil && v.Subresources.Status != nil
+}
+
+// establishTime is how long the API server may take to serve a new CRD.
+const establishTime = time.Minute
+
+// create makes a CRD as it was.
+func (r *restorer) create(ctx context.Context, was *apiextensionsv1.CustomResourceDefinition) (is *apiextensionsv1.CustomResourceDefinition, err error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: *was.Spec.DeepCopy()}
+	crd.Name, crd.Labels, crd.Annotations = was.Name, was.Labels, was.Annotations
+	if _, err = r.crds.Create(ctx, crd, metav1.CreateOptions{FieldManager: Manager}); err != nil {
+		return nil, fmt.Errorf("making the CRD %s: %w", was.Name, err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, establishTime, true, func(ctx context.Context) (bool, error) {
+		if is, err = r.crds.Get(ctx, was.Name, metav1.GetOptions{}); err != nil || !apihelpers.IsCRDConditionTrue(is, apiextensionsv1.Established) {
+			return false, err
+		}
+		for i := range is.Spec.Versions {
+			if !is.Spec.Versions[i].Served {
+				continue
+			}
+			resource := (&target{is: is}).resource(is.Spec.Versions[i].Name)
+			if _, err := r.objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the CRD %s, which was made, to be served: %w", was.Name, err)
+	}
+	r.mapper.Reset()
+	return is, nil
+}

@@ -1,0 +1,98 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+)
+
+// Write writes a backup of CRDs, with their objects at some versions, without any at all that are served.
+func Write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1.CustomResourceDefinition, out io.Writer, only []string, tell func(inspect.Progress)) (digest string, err error) {
+	w, err := archive.NewWriter(out, time.Now(), cluster.UID(ctx))
+	if err != nil {
+		return "", err
+	}
+	for _, crd := range all {
+		versions := inspect.Readable(crd)
+		if len(only) > 0 {
+			versions = only
+		}
+		for _, version := range versions {
+			if v := crds.Version(crd, version); v == nil || !v.Served {
+				return "", fmt.Errorf("%s does not serve %s; leave --version out, or name one that it serves", crd.Name, version)
+			}
+		}
+		objects, err := w.CRD(crd, versions)
+		if err != nil {
+			return "", err
+		}
+		at := ""
+		if len(versions) > 0 {
+			if at, err = cluster.EachCopy(ctx, crd, versions, tell, objects.Add); err != nil {
+				return "", err
+			}
+		}
+		objects.End(at)
+	}
+	return w.Close()
+}
+
+// Save gives a backup its name when it has been written and read back.
+func Save(file string, replace bool, write func(io.Writer) (digest string, err error)) (*archive.Backup, error) {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) && !replace {
+		if err != nil {
+			return nil, output.CannotWrite(file, err)
+		}
+		return nil, fmt.Errorf("%s is there; name another file, or write over it with --replace", file)
+	}
+	partial, err := os.OpenFile(file+".partial", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600) // it may hold secrets
+	if err != nil {
+		return nil, output.CannotWrite(file, err)
+	}
+	defer func() { _ = errors.Join(partial.Close(), removed(partial.Name())) }()
+	digest, err := write(partial)
+	if err != nil {
+		return nil, err
+	}
+	if err := partial.Sync(); err != nil {
+		return nil, output.CannotWrite(file, err)
+	}
+	written, err := open(partial)
+	if err != nil {
+		return nil, fmt.Errorf("reading back what was written: %w", err)
+	}
+	if written.Digest != digest {
+		return nil, fmt.Errorf("%s has %s, and %s was written; look at the disk", partial.Name(), written.Digest, digest)
+	}
+	if err := os.Rename(partial.Name(), file); err != nil {
+		return nil, output.CannotWrite(file, err)
+	}
+	return written, nil
+}
+
+// removed removes a file that may have got its name.
+func removed(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func open(file *os.File) (*archive.Backup, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return archive.Open(file, info.Size())
+}

@@ -1,0 +1,187 @@
+// Package restore is `moult restore`: the objects of a backup in a cluster again.
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/clusters/restore"
+	"github.com/moult-dev/moult/cmd/moult/backup"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// exitNotDone is the exit code of a restore after which something of the backup is not in the cluster.
+const exitNotDone = 3
+
+type command struct {
+	*cli.Factory
+	file    string
+	output  string
+	options restore.Options
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	r := &command{Factory: f}
+	c := &cobra.Command{
+		Use:   "restore -f FILE [CRD...]",
+		Short: "Restore the objects of a backup",
+		Long: `Create the objects of a backup in the cluster, of all its CRDs or of those that are
+named: with status, managedFields and the UIDs that their owners have in this cluster. The
+backup is verified first. What is there is left as it is, unless --overwrite is given, and
+what differs is named. Interrupted, the same command goes on with what is left.
+
+An object is restored at a version that the backup has and the cluster serves: without a
+conversion webhook, at the one that shows most of its fields. What the cluster does not
+keep of it is named, for example a field that the storage version's schema lacks: serve
+and store at a version that has it, and restore with --overwrite. An object whose owner is
+neither in the cluster nor in the backup is not restored, as the garbage collector would
+delete it; --drop-owners restores it without that owner. Namespaces are not made.
+
+It needs get, create and, with --overwrite, update on the objects, patch on them for their
+managedFields, update on their status, and get on their owners.
+
+Exit codes:
+  0    all objects are there, as they are in the backup, but for a status that somebody
+       else has written since
+  1    wrong arguments, a damaged backup, no cluster, or one that stopped to answer
+  3    some are not: other objects are there, they were refused, or not all was kept
+  130  interrupted`,
+		Example: f.Example(`  # what would be done?
+  moult restore -f backup.tar.gz --dry-run
+
+  # what is missing
+  moult restore -f backup.tar.gz widgets.example.com
+
+  # everything as it was, also where it has changed since
+  moult restore -f backup.tar.gz --overwrite
+
+  # in another cluster, with the CRDs
+  moult restore -f backup.tar.gz --context new --with-crds`),
+		RunE: func(c *cobra.Command, names []string) error {
+			r.options.CRDs = words.Distinct(names)
+			return cli.OrNoAnswer(c, r.run(c.Context()))
+		},
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+	}
+	c.Flags().StringVarP(&r.file, "file", "f", "", "the backup")
+	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; tell what would be done")
+	c.Flags().BoolVar(&r.options.Overwrite, "overwrite", false, "write over objects that differ")
+	c.Flags().BoolVar(&r.options.DropOwners, "drop-owners", false, "restore objects without owners that are not there")
+	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
+	c.Flags().StringVar(&r.options.Version, "version", "", "version to restore at; default: that which shows most")
+	output.AddFlag(c, &r.output)
+	_ = c.MarkFlagFilename("file", "gz", "tgz")
+	return c
+}
+
+func (r *command) run(ctx context.Context) error {
+	if err := output.CheckFormat(r.output); err != nil {
+		return err
+	}
+	if r.file == "" {
+		return errors.New("name the backup with -f, for example -f backup.tar.gz")
+	}
+	from, done, err := backup.OpenFile(r.file)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, name := range r.options.CRDs {
+		if from.Definitions[name] == nil {
+			return fmt.Errorf("%s has no %s; `%s backup verify %s` tells what it has", r.file, name, r.Name, words.Shell(r.file))
+		}
+	}
+	cfg, err := r.Config()
+	if err != nil {
+		return err
+	}
+	lines := progress.NewObjects(r.ErrOut)
+	r.options.Tell = func(done, total int64) {
+		lines.Tell(inspect.Progress{CRD: r.file, Done: done, Total: total})
+	}
+	report, err := restore.Run(ctx, cfg, from, r.options)
+	if report != nil {
+		if err := r.tell(report); err != nil {
+			return err
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted; what is restored stays so, and the same command goes on from there")
+	case err != nil:
+		return fmt.Errorf("%w; what is restored stays so, and the same command goes on from there", err)
+	case report.NotDone():
+		return cli.Ended{Code: exitNotDone}
+	}
+	return nil
+}
+
+// said are the outcomes in words; of a dry run, in others.
+var said = map[restore.Outcome][2]string{
+	restore.Created:     {"created", "would be created"},
+	restore.Overwritten: {"overwritten", "would be overwritten"},
+	restore.Unchanged:   {"as in the backup", "as in the backup"},
+	restore.OtherStatus: {"with another status, left", "with another status, would be left"},
+	restore.Differs:     {"with other content, left", "with other content, would be left"},
+	restore.Refused:     {"refused", "would be refused"},
+	restore.Deleting:    {"were being deleted, left out", "were being deleted, would be left out"},
+}
+
+// mostNamed is how many objects the text names for each outcome; -o json has more.
+const mostNamed = 5
+
+func (r *command) tell(report *restore.Report) error {
+	if r.output != "" {
+		return output.Print(r.Out, r.output, report)
+	}
+	mood := 0
+	if report.DryRun {
+		mood = 1
+	}
+	for i := range report.CRDs {
+		of := &report.CRDs[i]
+		if of.Needed != "" {
+			fmt.Fprintf(r.Out, "%s  nothing restored of %s\n%s\n", of.Name, words.Count(of.Objects, "object"), output.Paragraph(of.Needed))
+			continue
+		}
+		fmt.Fprintf(r.Out, "%s  %s\n", of.Name, words.Count(of.Objects, "object"))
+		for _, outcome := range of.InOrder() {
+			fmt.Fprintf(r.Out, "  %6d %s\n", of.Counts[outcome], said[outcome][mood])
+			r.name(of, outcome)
+		}
+		if of.Managers > 0 {
+			fmt.Fprintf(r.Out, "  %6d without managedFields of versions that the CRD no longer has\n", of.Managers)
+		}
+	}
+	return nil
+}
+
+func (r *command) name(of *restore.OfCRD, outcome restore.Outcome) {
+	named := 0
+	for _, told := range of.Told {
+		if told.Outcome != outcome {
+			continue
+		}
+		if named++; named > mostNamed {
+			fmt.Fprintf(r.Out, "%s… more of them: -o json\n", strings.Repeat(" ", len("         ")))
+			return
+		}
+		line := told.Object
+		if told.Why != "" {
+			line += ": " + told.Why
+		}
+		if len(told.Paths) > 0 {
+			line += ": " + words.Few(told.Paths, 5)
+		}
+		fmt.Fprintln(r.Out, output.Paragraph(line))
+	}
+}
