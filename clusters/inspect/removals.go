@@ -29,6 +29,12 @@ func (c *Cluster) removals(ctx context.Context, size int64, names []string) (fou
 	return found, err
 }
 
+// RemovalsOf reads the VersionRemovals of a CRD. The note says why they are not known; it is empty if they are.
+func (c *Cluster) RemovalsOf(ctx context.Context, crd string) (found []v1alpha1.VersionRemoval, note string) {
+	known := c.gates(ctx, []string{crd})
+	return known.Value, known.Not
+}
+
 // takeRemovals reads the VersionRemovals. Where Moult is not installed there are none.
 func (t *taker) takeRemovals(ctx context.Context) {
 	found, err := t.removals(ctx, t.opts.PageSize, t.Named)

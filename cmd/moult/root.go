@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/migrate"
 	"github.com/moult-dev/moult/cmd/moult/notes"
 	"github.com/moult-dev/moult/cmd/moult/optin"
+	"github.com/moult-dev/moult/cmd/moult/plan"
 	"github.com/moult-dev/moult/cmd/moult/preview"
 	"github.com/moult-dev/moult/cmd/moult/rbac"
 	"github.com/moult-dev/moult/cmd/moult/rehearse"
@@ -48,7 +49,7 @@ removed from the CRD. It touches only CRDs that carry the label
 %s: %q.`, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue)
 	root.Version = start.Version()
 	root.SetVersionTemplate("moult {{.Version}}\n")
-	root.AddCommand(status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
+	root.AddCommand(plan.NewCommand(f), status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
 		preview.NewCommand(f), rehearse.NewCommand(f), backup.NewCommand(f), restore.NewCommand(f), test.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

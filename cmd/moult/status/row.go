@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -37,18 +36,14 @@ type row struct {
 
 // rowOf reads a CRD. The opt-in label is labelKey.
 func rowOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) row {
+	m := crds.MigrationOf(crd, labelKey)
 	r := row{
-		Name: crd.Name, OptedIn: crds.OptedIn(crd, labelKey),
+		Name: crd.Name, OptedIn: m.OptedIn, Migrated: m.Migrated, Reason: m.Reason, Message: m.Message, Outdated: m.Outdated,
 		StorageVersion: crds.StorageVersion(crd), StoredVersions: crd.Status.StoredVersions,
 		Removable: crds.CalledRemovable(crd), versions: crds.Versions(crd),
 	}
-	if c := apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated); c != nil {
-		r.Reason, r.Message = c.Reason, c.Message
-		r.Outdated = !v1alpha1.SpeaksOf(c.Message, crd.Generation)
-		r.Migrated = r.OptedIn && !r.Outdated && c.Status == apiextensionsv1.ConditionTrue
-		if counts, ok := v1alpha1.ParseProgress(c.Message); ok {
-			r.Progress = progress.Of(counts)
-		}
+	if counts, ok := v1alpha1.ParseProgress(m.Message); ok {
+		r.Progress = progress.Of(counts)
 	}
 	return r
 }

@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/policies/runbook"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+const soon = "1m"
+
+// plan is what the command prints of the CRD.
+func plan(w *clitest.World, args ...string) (p runbook.Plan, err error) {
+	w.T.Helper()
+	got := w.Run(append([]string{"plan", w.CRD.Name, "-o", "json"}, args...)...)
+	if got.Code != cli.ExitDone {
+		return p, fmt.Errorf("%d: %s", got.Code, got.ErrOut)
+	}
+	return p, json.Unmarshal([]byte(got.Out), &p)
+}
+
+// states are the steps that are not done, in their order, with their states.
+func states(w *clitest.World) func() (string, error) {
+	return func() (string, error) {
+		p, err := plan(w)
+		var all []string
+		for _, s := range p.Steps {
+			if s.State != runbook.Done {
+				all = append(all, fmt.Sprintf("%s %s", s.Name, s.State))
+			}
+		}
+		return fmt.Sprintf("%s: %s", p.Next, strings.Join(all, ", ")), err
+	}
+}
+
+// The plan is followed from the first step to the last, with Moult at work.
+func TestThePlanLeadsFromTwoVersionsToOne(t *testing.T) {
+	group := builders.UniqueGroup(t)
+	w := suite.WorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1"))
+	w.Create(3)
+	got := w.Run("plan", w.CRD.Name)
+	w.Expect(got.Code).NotTo(Equal(cli.ExitDone))
+	w.Expect(got.ErrOut).To(ContainSubstring("no version is to leave"))
+
+	p, err := plan(w, "--to", "v1", "--version", "v1alpha1")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(p.Next).To(Equal(runbook.Serve))
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		v := crd.Spec.Versions[0].DeepCopy()
+		v.Name, v.Storage = "v1", false
+		crd.Spec.Versions = append(crd.Spec.Versions, *v)
+	})
+	phase2 := ", ask later, look later, unserve later, wait later, remove later"
+	w.Expect(states(w)()).To(Equal("optIn: rehearse advised, backUp advised, optIn next, flip later, migrate later" + phase2))
+
+	gate := running.GateFor(w.Witness)
+	w.Merges("kubectl", fmt.Sprintf(`{"metadata":{"labels":{%q:"true"}}}`, w.Label))
+	m := running.Quick(group)
+	m.LabelKey = w.Label
+	running.Moult(t, cp.Config, m, removal.Options{})
+	w.Expect(states(w)()).To(Equal("flip: rehearse advised, backUp advised, flip next, migrate later" + phase2))
+
+	w.Flip("v1")
+	w.Eventually(states(w), soon, "50ms").Should(Equal("ask: ask next, look later, unserve later, wait later, remove later"))
+
+	gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved} })
+	w.Eventually(states(w), soon, "50ms").Should(Equal("unserve: look advised, unserve next, wait held, remove later"))
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	w.Eventually(states(w), "3m", "50ms").Should(Equal("remove: look advised, remove next"))
+	w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.CRD.Name, "v1alpha1")).To(Succeed())
+	w.Eventually(states(w), soon, "50ms").Should(Equal(": look advised"))
+}
+
+func TestWhatHoldsAMigrationIsTold(t *testing.T) {
+	w := suite.World(t, 0)
+	w.Says(apiextensionsv1.ConditionFalse, v1alpha1.ReasonFieldsWouldBeLost, "12 objects use spec.old", 0)
+	got := w.Run("plan", w.CRD.Name, "--crds", "deploy/crds")
+	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
+	w.Expect(got.Out).To(And(HavePrefix(w.CRD.Name+": store at v1, let v1alpha1 go\n"),
+		MatchRegexp(`(?m)^  held       Migrate: every object is stored at v1, and that is proved\n             seen: FieldsWouldBeLost: .*12 objects use spec.old$`),
+		MatchRegexp(`(?m)^             \$ moult wait `+w.CRD.Name+` --for migrated --timeout 30m$`), Not(ContainSubstring("nothing is left"))))
+}
+
+func TestAConditionOfBeforeShowsNothing(t *testing.T) {
+	w := suite.World(t, 0)
+	w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "of before", 1)
+	w.Expect(states(w)()).To(HavePrefix("migrate: migrate waiting, "))
+	got := w.Run("plan", w.CRD.Name, "-o", "markdown", "--crds", "deploy/crds")
+	w.Expect(got.Out).To(And(HavePrefix("### "+w.CRD.Name), ContainSubstring("- [x] Flip: store at v1\n"), ContainSubstring("    kind: VersionRemoval\n"),
+		ContainSubstring("--crds deploy/crds --crd "+w.CRD.Name+" --from v1alpha1")))
+}
+
+func TestAPlanSaysWhatItCannotSee(t *testing.T) {
+	w := suite.World(t, 0)
+	running.InstallGate(t, cp.Config)
+	name := "may-read-crds"
+	running.User(t, cp.Config, name, running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0)
+	p, err := plan(w, "--as", name)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(p.Notes).To(ConsistOf(ContainSubstring("list on versionremovals in moult.dev")))
+	w.Expect(p.Next).To(Equal(runbook.Ask))
+	w.Expect(p.Steps).To(ContainElement(And(HaveField("Name", runbook.Wait), HaveField("State", runbook.Unknown))))
+}
+
+func TestWhatIsAskedWronglyIsAnError(t *testing.T) {
+	w := suite.World(t, 0)
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"the version that stays leaves": {[]string{w.CRD.Name, "--version", "v1"}, "v1 is to be stored and is to leave; name another with --to or --version"},
+		"no such CRD":                   {[]string{"gadgets." + w.CRD.Spec.Group}, "gadgets." + w.CRD.Spec.Group},
+		"two CRDs":                      {[]string{w.CRD.Name, "gadgets.example.com"}, "name one CRD"},
+		"another output":                {[]string{w.CRD.Name, "-o", "wide"}, "-o wide is none of text, markdown, json, yaml"},
+	} {
+		t.Run(name, func(*testing.T) {
+			got := w.Run(append([]string{"plan"}, c.args...)...)
+			w.Expect(got.Code).To(Equal(cli.ExitError))
+			w.Expect(got.ErrOut).To(ContainSubstring(c.says))
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package runbook
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/version"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// Observation is what is known of one CRD.
+type Observation struct {
+	CRD *apiextensionsv1.CustomResourceDefinition
+	// LabelKey is the opt-in label.
+	LabelKey string
+	// To is the version that is to be stored. Default: the newest that is served.
+	To string
+	// Leaving are the versions that are to leave. Default: those that VersionRemovals name, else all but To.
+	Leaving []string
+	// Removals are the VersionRemovals of the CRD; NoRemovals says why they could not be read.
+	Removals   []v1alpha1.VersionRemoval
+	NoRemovals string
+	// Program is how Moult is called, and Context the context of the kubeconfig that the commands name; empty is none.
+	Program, Context string
+	// Folder is where the CRD is in Git.
+	Folder string
+}
+
+// errNothingLeaves: there is no plan for a CRD with one version.
+var errNothingLeaves = errors.New("no version is to leave")
+
+// complete fills in what was not said.
+func (o Observation) complete() (Observation, error) {
+	versions := crds.Versions(o.CRD)
+	if o.To == "" {
+		o.To = newest(o.CRD)
+	}
+	if len(o.Leaving) == 0 {
+		for i := range o.Removals {
+			o.Leaving = append(o.Leaving, o.Removals[i].Spec.Versions...)
+		}
+	}
+	if len(o.Leaving) == 0 {
+		o.Leaving = slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == o.To })
+	}
+	o.Leaving = words.Distinct(o.Leaving)
+	switch {
+	case o.To == "":
+		return o, fmt.Errorf("%s serves no version", o.CRD.Name)
+	case slices.Contains(o.Leaving, o.To):
+		return o, fmt.Errorf("%s is to be stored and is to leave; name another with --to or --version", o.To)
+	case len(o.Leaving) == 0:
+		return o, fmt.Errorf("%s has no version but %s: %w", o.CRD.Name, o.To, errNothingLeaves)
+	}
+	return o, nil
+}
+
+// newest is the served version that kubectl would take.
+func newest(crd *apiextensionsv1.CustomResourceDefinition) (name string) {
+	for _, v := range crd.Spec.Versions {
+		if v.Served && (name == "" || version.CompareKubeAwareVersionStrings(v.Name, name) > 0) {
+			name = v.Name
+		}
+	}
+	return name
+}
+
+// served tells whether a version is.
+func (o Observation) served(name string) bool {
+	v := crds.Version(o.CRD, name)
+	return v != nil && v.Served
+}
+
+// leavingThat are those of the versions that leave that something holds of.
+func (o Observation) leavingThat(holds func(string) bool) (names []string) {
+	for _, name := range o.Leaving {
+		if holds(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// removal is the VersionRemoval that names most of the versions that leave; nil if none does.
+func (o Observation) removal() (best *v1alpha1.VersionRemoval) {
+	named := func(r *v1alpha1.VersionRemoval) int {
+		return len(o.leavingThat(func(v string) bool { return slices.Contains(r.Spec.Versions, v) }))
+	}
+	for i := range o.Removals {
+		if r := &o.Removals[i]; named(r) > 0 && (best == nil || named(r) > named(best)) {
+			best = r
+		}
+	}
+	return best
+}
+
+// said is what a VersionRemoval says of itself as it is now: its state, its reason and its message.
+func said(r *v1alpha1.VersionRemoval) (state State, reason, message string) {
+	ready := meta.FindStatusCondition(r.Status.Conditions, "Ready")
+	switch {
+	case ready == nil || r.Status.ObservedGeneration != r.Generation:
+		return Waiting, "", "Moult has not answered it yet; is moult-controller running?"
+	case ready.Status == "True":
+		return Done, ready.Reason, ready.Message
+	case meta.IsStatusConditionTrue(r.Status.Conditions, "Stalled"):
+		return Held, ready.Reason, ready.Message
+	}
+	return Waiting, ready.Reason, ready.Message
+}
+
+// moult is a command of ours, for a shell, about the cluster.
+func (o Observation) moult(args ...string) string {
+	if o.Context != "" {
+		args = append(args, "--context", o.Context)
+	}
+	return o.local(args...)
+}
+
+// local is one about files.
+func (o Observation) local(args ...string) string {
+	return o.Program + " " + strings.Join(words.Of(args, words.Shell), " ")
+}

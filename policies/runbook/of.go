@@ -1,0 +1,301 @@
+package runbook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// rules make the steps, in their order.
+var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, ask, look, unserve, wait, remove}
+
+// Of makes the plan. It is an error if no version is to leave, or if it is not clear which stays.
+func Of(o Observation) (Plan, error) {
+	o, err := o.complete()
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving}
+	if o.NoRemovals != "" {
+		p.Notes = append(p.Notes, o.NoRemovals)
+	}
+	open := false
+	for _, rule := range rules {
+		step := rule(o)
+		switch {
+		case step.State == Advised && open, step.State == Next && open:
+			step.State = Later
+		case step.State == Next, step.State == Waiting && !open, step.State == Held && !open, step.State == Unknown && !open:
+			p.Next, open = step.Name, true
+		}
+		p.Steps = append(p.Steps, step)
+	}
+	return p, nil
+}
+
+// todo is Done if it is, else Next, which is Later if another step comes first.
+func todo(done bool) State {
+	if done {
+		return Done
+	}
+	return Next
+}
+
+// flipped tells whether the flip is over: then nothing before it is of use any more.
+func (o Observation) flipped() bool { return crds.StorageVersion(o.CRD) == o.To }
+
+// leaving is for a sentence, and list for a flag.
+func (o Observation) leaving() string { return strings.Join(o.Leaving, ", ") }
+func (o Observation) list() string    { return strings.Join(o.Leaving, ",") }
+
+func serve(o Observation) Step {
+	return Step{
+		Phase: 1, Name: Serve, State: todo(o.served(o.To)),
+		Title:  fmt.Sprintf("Serve %s beside %s", o.To, o.leaving()),
+		Seen:   "served: " + strings.Join(crds.ServedBeside(o.CRD, ""), ", "),
+		Risk:   "a CRD whose schemas are not valid is refused; a webhook that cannot convert makes every list fail",
+		Back:   fmt.Sprintf("take %s out again; nothing is stored at it", o.To),
+		Commit: fmt.Sprintf("the CRD with %s in spec.versions, served: true, storage: false", o.To),
+	}
+}
+
+// before is the state of what is done before the flip and leaves no trace in the cluster.
+func (o Observation) before() State {
+	if o.flipped() {
+		return Done
+	}
+	return Advised
+}
+
+func rehearse(o Observation) Step {
+	s := Step{
+		Phase: 1, Name: Rehearse, State: o.before(),
+		Title:    fmt.Sprintf("Rehearse: what does %s lose, change or refuse?", o.To),
+		Seen:     "nothing in the cluster tells whether this was done",
+		Risk:     "none: it reads",
+		Back:     "there is nothing to take back",
+		Commands: []string{o.moult("rehearse", o.CRD.Name, "--crds", o.Folder)},
+	}
+	if crds.HasWebhook(o.CRD) {
+		s.Commands[0] += " --webhook crd"
+	}
+	if o.flipped() {
+		s.Seen = fmt.Sprintf("over: %s is stored", o.To)
+	}
+	return s
+}
+
+func backUp(o Observation) Step {
+	file := o.CRD.Name + "-before-" + o.To + ".tar.gz"
+	s := Step{
+		Phase: 1, Name: BackUp, State: o.before(),
+		Title:    "Back up the objects at every version that is served",
+		Seen:     "nothing in the cluster tells whether this was done",
+		Risk:     "none: it reads; the file holds what the objects hold",
+		Back:     "delete the file",
+		Commands: []string{o.moult("backup", o.CRD.Name, "-f", file), o.local("backup", "verify", file)},
+	}
+	if o.flipped() {
+		s.Seen = fmt.Sprintf("over: %s is stored, and what it does not have is not in a backup of now", o.To)
+	}
+	return s
+}
+
+func optIn(o Observation) Step {
+	is := crds.OptedIn(o.CRD, o.LabelKey)
+	s := Step{
+		Phase: 1, Name: OptIn, State: todo(is),
+		Title:    "Let Moult migrate the CRD",
+		Seen:     fmt.Sprintf("the label %s is not there", o.LabelKey),
+		Risk:     "every object is written once; admission webhooks see it, and controllers that watch them",
+		Back:     "take the label off; what is written stays as it is",
+		Commit:   fmt.Sprintf("metadata.labels: {%s: %q}", o.LabelKey, v1alpha1.MigrateLabelValue),
+		Commands: []string{o.local("opt-in", o.Folder)},
+	}
+	if is {
+		s.Seen = "the label is there"
+	}
+	return s
+}
+
+func flip(o Observation) Step {
+	return Step{
+		Phase: 1, Name: Flip, State: todo(o.flipped()),
+		Title:  fmt.Sprintf("Flip: store at %s", o.To),
+		Seen:   "stored at " + crds.StorageVersion(o.CRD),
+		Risk:   fmt.Sprintf("whatever is written from now on loses what %s does not have; Moult holds back, other writers do not", o.To),
+		Back:   "flip back: objects are stored at the old version again when they are written",
+		Commit: fmt.Sprintf("storage: true at %s, and false at the others", o.To),
+	}
+}
+
+// commits are the reasons that hold a migration until somebody does something.
+var commits = []string{
+	v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonForbidden,
+	v1alpha1.ReasonPaused, v1alpha1.ReasonAggregatedAPIServer,
+}
+
+func migrate(o Observation) Step {
+	s := Step{
+		Phase: 1, Name: Migrate,
+		Title: fmt.Sprintf("Migrate: every object is stored at %s, and that is proved", o.To),
+		Risk:  "load: one write for each object, paced by what the API server can take",
+		Back:  "flip back; then every object is stored at the old version again",
+		Commands: []string{
+			o.moult("wait", o.CRD.Name, "--for", "migrated", "--timeout", "30m"),
+		},
+	}
+	m := crds.MigrationOf(o.CRD, o.LabelKey)
+	s.Seen = "status.storedVersions: " + strings.Join(o.CRD.Status.StoredVersions, ", ")
+	if m.Reason != "" {
+		s.Seen = m.Reason + ": " + m.Message
+	}
+	switch {
+	case !m.OptedIn || !o.flipped():
+		s.State = Next
+		s.Seen = "status.storedVersions: " + strings.Join(o.CRD.Status.StoredVersions, ", ")
+	case m.Migrated:
+		s.State = Done
+	case m.Reason == "" || m.Outdated:
+		s.State, s.Seen = Waiting, "Moult has not looked at the CRD as it is now; is moult-controller running? Without it: "+o.moult("migrate", o.CRD.Name)
+	case slices.Contains(commits, m.Reason):
+		s.State = Held
+	default:
+		s.State = Waiting
+	}
+	return s
+}
+
+// manifest is the VersionRemoval that the commit brings.
+func (o Observation) manifest() string {
+	return fmt.Sprintf(`apiVersion: %s
+kind: VersionRemoval
+metadata:
+  name: %s
+  annotations:
+    argocd.argoproj.io/sync-wave: "-1" # the CRD is in wave 0
+spec:
+  crdName: %s
+  versions: [%s]
+  require: [%s, %s, %s]
+`, v1alpha1.GroupVersion, o.CRD.Spec.Names.Plural+"-"+strings.Join(o.Leaving, "-"), o.CRD.Name, o.leaving(), v1alpha1.Unserved, v1alpha1.NoReferences, v1alpha1.NoStashes)
+}
+
+func ask(o Observation) Step {
+	s := Step{
+		Phase: 2, Name: Ask,
+		Title:  fmt.Sprintf("Ask for the removal of %s", o.leaving()),
+		Seen:   "no VersionRemoval names them",
+		Risk:   "none: it only asks, and holds the wave or Kustomization that removes the versions",
+		Back:   "delete it",
+		Commit: "in an earlier sync wave than the CRD, or a Kustomization that the CRD's depends on:\n" + o.manifest(),
+	}
+	r := o.removal()
+	missing := []string(nil)
+	if r != nil {
+		missing = o.leavingThat(func(v string) bool { return !slices.Contains(r.Spec.Versions, v) })
+		s.Seen = fmt.Sprintf("VersionRemoval %s/%s names %s", r.Namespace, r.Name, strings.Join(r.Spec.Versions, ", "))
+	}
+	switch {
+	case r == nil && o.NoRemovals != "":
+		s.State, s.Seen = Unknown, o.NoRemovals
+	default:
+		s.State = todo(r != nil && len(missing) == 0 || o.removed())
+	}
+	return s
+}
+
+// removed tells whether none of the versions is there any more.
+func (o Observation) removed() bool {
+	return len(o.leavingThat(func(v string) bool { return crds.Has(o.CRD, v) })) == 0
+}
+
+// blockers hold a removal for what names the versions elsewhere.
+var elsewhere = []string{v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown}
+
+func look(o Observation) Step {
+	s := Step{
+		Phase: 2, Name: Look, State: Advised,
+		Title: fmt.Sprintf("Find and change what else names %s: manifests in Git, owner references, policies, stashed copies", o.leaving()),
+		Seen:  "nothing in the cluster tells whether this was done; a VersionRemoval with NoReferences and NoStashes does",
+		Risk:  "what is left stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
+		Back:  "there is nothing to take back",
+		Commands: []string{
+			o.moult("survivors", o.CRD.Name, "--version", o.list()),
+			o.local("rewrite", ".", "--crds", o.Folder, "--crd", o.CRD.Name, "--from", o.list()),
+		},
+	}
+	r := o.removal()
+	if r == nil {
+		return s
+	}
+	state, reason, message := said(r)
+	asks := slices.Contains(r.Spec.Require, v1alpha1.NoReferences) && slices.Contains(r.Spec.Require, v1alpha1.NoStashes)
+	switch {
+	case slices.Contains(elsewhere, reason):
+		s.State, s.Seen = state, reason+": "+message
+	case state == Done && asks:
+		s.State, s.Seen = Done, fmt.Sprintf("VersionRemoval %s/%s has found nothing in the cluster that names them", r.Namespace, r.Name)
+	}
+	return s
+}
+
+func unserve(o Observation) Step {
+	served := o.leavingThat(o.served)
+	s := Step{
+		Phase: 2, Name: Unserve, State: todo(len(served) == 0),
+		Title:  fmt.Sprintf("Stop serving %s", o.leaving()),
+		Seen:   "served: " + strings.Join(served, ", "),
+		Risk:   "clients that read or write at it fail from now on, and so does what is applied from Git at it",
+		Back:   "serve it again: this is the last step that is taken back at once, so stay here for a while",
+		Commit: "served: false at " + o.leaving(),
+	}
+	if len(served) == 0 {
+		s.Seen = "none of them is served"
+	}
+	return s
+}
+
+func wait(o Observation) Step {
+	s := Step{
+		Phase: 2, Name: Wait, State: Next,
+		Title:    "Wait until Moult says that they may go",
+		Seen:     "no VersionRemoval has been answered",
+		Risk:     "none",
+		Back:     "there is nothing to take back",
+		Commands: []string{o.moult("wait", o.CRD.Name, "--for", "removable", "--version", o.list(), "--timeout", "30m")},
+	}
+	r := o.removal()
+	switch {
+	case o.removed():
+		s.State, s.Seen = Done, "over: none of them is in spec.versions"
+	case r == nil && o.NoRemovals != "":
+		s.State, s.Seen = Unknown, o.NoRemovals
+	case r != nil:
+		state, reason, message := said(r)
+		s.State, s.Seen = state, strings.TrimPrefix(reason+": "+message, ": ")
+		if names := o.leavingThat(func(v string) bool { return !slices.Contains(r.Spec.Versions, v) }); state == Done && len(names) > 0 {
+			s.State, s.Seen = Next, fmt.Sprintf("%s; but no VersionRemoval names %s", s.Seen, strings.Join(names, ", "))
+		}
+	}
+	return s
+}
+
+func remove(o Observation) Step {
+	there := o.leavingThat(func(v string) bool { return crds.Has(o.CRD, v) })
+	s := Step{
+		Phase: 2, Name: Remove, State: todo(len(there) == 0),
+		Title:  fmt.Sprintf("Remove %s from the CRD", o.leaving()),
+		Seen:   "in spec.versions: " + strings.Join(there, ", "),
+		Risk:   "what is restored from an older backup, or applied from an older commit, at these versions fails",
+		Back:   "a commit that brings the version back serves it again; what was lost on the way is in the backup alone",
+		Commit: fmt.Sprintf("spec.versions without %s, in a later wave than the VersionRemoval", o.leaving()),
+	}
+	if len(there) == 0 {
+		s.Seen = "none of them is in spec.versions"
+	}
+	return s
+}
