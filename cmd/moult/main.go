@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/term"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -24,6 +25,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // what does not end at the first signal is ended by the second, as without us
 	f := &cli.Factory{Name: nameFrom(os.Args[0]), Out: os.Stdout, ErrOut: os.Stderr}
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		f.In = os.Stdin
+	}
 	code := f.Run(ctx, newRoot(f), os.Args[1:])
 	stop()
 	os.Exit(code)

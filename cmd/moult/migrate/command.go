@@ -129,7 +129,7 @@ func (m *command) run(ctx context.Context, names []string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	cfg, err := m.Config()
+	cfg, err := m.ConfigToWrite(m.dryRun)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (r *command) run(ctx context.Context, names []string) error {
 	if err := r.validate(names); err != nil {
 		return err
 	}
-	cfg, err := r.Config()
+	cfg, err := r.ConfigToWrite(r.dryRun)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (r *command) run(ctx context.Context) error {
 			return fmt.Errorf("%s has no %s; `%s backup verify %s` tells what it has", r.file, name, r.Name, words.Shell(r.file))
 		}
 	}
-	cfg, err := r.Config()
+	cfg, err := r.ConfigToWrite(r.options.DryRun)
 	if err != nil {
 		return err
 	}

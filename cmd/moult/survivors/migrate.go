@@ -140,7 +140,7 @@ func (m *migrate) run(ctx context.Context, names []string) error {
 	if err := m.validate(names); err != nil {
 		return err
 	}
-	cfg, err := m.Config()
+	cfg, err := m.ConfigToWrite(m.dryRun)
 	if err != nil {
 		return err
 	}

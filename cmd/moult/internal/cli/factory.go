@@ -23,6 +23,8 @@ type Factory struct {
 	// Name is how the user calls the program.
 	Name        string
 	Out, ErrOut io.Writer
+	// In is a person's, who can be asked; nil if nobody can.
+	In io.Reader
 	// LabelKey is the label that opts a CRD in.
 	LabelKey string
 	// ContextName is that of the kubeconfig; empty is its current one.
@@ -47,7 +49,7 @@ func (f *Factory) Root() *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster this runs in")
-	flags.StringVar(&f.ContextName, "context", "", "context of the kubeconfig to use")
+	flags.StringVar(&f.ContextName, "context", "", "context of the kubeconfig to use; default: the current one, which commands that write ask about if there are others")
 	bindImpersonation(flags, &f.as)
 	flags.StringVar(&f.LabelKey, "label-key", v1alpha1.MigrateLabel, "label that opts a CRD in with the value \"true\"")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
