@@ -35,11 +35,12 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 	switch {
 	case err != nil:
 		return false, r.refuse(w, err)
-	case len(missing) > 0 && !r.owners.last:
+	case len(missing) > 0 && r.waits(missing):
+		r.owners.wait(w.wanted)
 		return true, nil
 	case len(missing) > 0 && !r.DropOwners:
 		r.tally.add(from.CRD, Told{Object: w.name, Outcome: Refused, Why: fmt.Sprintf("its %s neither in the cluster nor restored: %s; without it the garbage collector would delete it; --drop-owners restores it as nobody's",
-			words.Agree(len(missing), "owner is", "owners are"), words.Few(missing, 3))}, false, false)
+			words.Agree(len(missing), "owner is", "owners are"), words.Few(words.Of(missing, owner.String), 3))}, false, false)
 		return false, nil
 	}
 	w.own(refs)
@@ -49,6 +50,18 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 	}
 	r.tally.add(from.CRD, w.told, len(w.notKept) > 0, w.lessManagers)
 	return false, nil
+}
+
+// waits tells whether owners that are missing may still come.
+func (r *restorer) waits(missing []owner) bool {
+	switch r.owners.stage {
+	case stageWait:
+		return true
+	case stageDrop:
+		return r.owners.mayCome(missing)
+	case stageEnd:
+	}
+	return false
 }
 
 // refuse notes what the API server says against an object. Another error is one of the cluster, and ends the restore.
@@ -179,10 +192,11 @@ func (w *write) create(ctx context.Context) error {
 	w.told.Outcome = Created
 	if w.DryRun {
 		made.SetUID(w.uid)
-		w.owners.wouldBe(made)
+		w.owners.came(made)
 		w.compare(made)
 		return nil
 	}
+	w.owners.came(made)
 	return w.finish(ctx, made)
 }
 

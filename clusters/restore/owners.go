@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,29 +33,62 @@ type owners struct {
 	mu      sync.Mutex
 	uids    map[owner]types.UID
 	missing map[owner]bool // in this round
-	last    bool           // nobody comes any more
+	// waiting are objects that wait for an owner themselves: in the round before, and in this one.
+	waited, waiting map[owner]bool
+	stage           stage
 }
+
+// stage is what becomes of an object with an owner that is not there. The set is closed.
+type stage int
+
+const (
+	// stageWait: it waits, as the owner may be restored.
+	stageWait stage = iota
+	// stageDrop: it is restored without the owner, unless that waits for another one itself.
+	stageDrop
+	// stageEnd: nobody comes any more.
+	stageEnd
+)
 
 func newOwners(r *restorer) *owners { return &owners{restorer: r, uids: map[owner]types.UID{}} }
 
 // round forgets who was missing.
-func (o *owners) round(last bool) { o.missing, o.last = map[owner]bool{}, last }
+func (o *owners) round(s stage) {
+	o.missing, o.stage = map[owner]bool{}, s
+	o.waited, o.waiting = o.waiting, map[owner]bool{}
+}
+
+// wait notes an object that waits.
+func (o *owners) wait(object *unstructured.Unstructured) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting[ownerOf(object)] = true
+}
+
+func ownerOf(object *unstructured.Unstructured) owner {
+	return owner{kind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}
+}
+
+// mayCome tells whether one of some owners waits itself.
+func (o *owners) mayCome(missing []owner) bool {
+	return slices.ContainsFunc(missing, func(who owner) bool { return o.waited[who] })
+}
 
 // here are an object's references to its owners with the UIDs of this cluster, and those of owners that are not there.
-func (o *owners) here(ctx context.Context, object *unstructured.Unstructured) (refs []metav1.OwnerReference, missing []string, err error) {
+func (o *owners) here(ctx context.Context, object *unstructured.Unstructured) (refs []metav1.OwnerReference, missing []owner, err error) {
 	for _, ref := range object.GetOwnerReferences() {
 		gv, err := schema.ParseGroupVersion(ref.APIVersion)
 		if err != nil {
-			missing = append(missing, ref.Kind+" "+ref.Name)
+			missing = append(missing, owner{kind: schema.GroupKind{Kind: ref.Kind}, name: ref.Name})
 			continue
 		}
 		who := owner{kind: schema.GroupKind{Group: gv.Group, Kind: ref.Kind}, namespace: object.GetNamespace(), name: ref.Name}
-		uid, err := o.find(ctx, who)
+		uid, err := o.find(ctx, &who)
 		if err != nil {
 			return nil, nil, err
 		}
 		if uid == "" {
-			missing = append(missing, who.String())
+			missing = append(missing, who)
 			continue
 		}
 		ref.UID = uid
@@ -63,7 +97,9 @@ func (o *owners) here(ctx context.Context, object *unstructured.Unstructured) (r
 	return refs, missing, nil
 }
 
-func (o *owners) find(ctx context.Context, who owner) (types.UID, error) {
+// find asks for the UID of an owner, and notes whether it has a namespace.
+func (o *owners) find(ctx context.Context, of *owner) (types.UID, error) {
+	who := *of
 	mapping, err := o.mapper.RESTMapping(who.kind)
 	if meta.IsNoMatchError(err) {
 		return "", nil
@@ -72,7 +108,7 @@ func (o *owners) find(ctx context.Context, who owner) (types.UID, error) {
 		return "", err
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		who.namespace = ""
+		who.namespace, of.namespace = "", ""
 	}
 	o.mu.Lock()
 	uid, missing := o.uids[who], o.missing[who]
@@ -94,9 +130,12 @@ func (o *owners) find(ctx context.Context, who owner) (types.UID, error) {
 	return found.GetUID(), nil
 }
 
-// wouldBe notes an object that only a dry run has created.
-func (o *owners) wouldBe(object *unstructured.Unstructured) {
+// came notes an object that somebody waits for; of a dry run, each that would be created.
+func (o *owners) came(object *unstructured.Unstructured) {
+	who := ownerOf(object)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.uids[owner{kind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}] = object.GetUID()
+	if o.missing[who] || o.DryRun {
+		o.uids[who] = object.GetUID()
+	}
 }

@@ -105,12 +105,12 @@ func newRestorer(cfg *rest.Config, b *archive.Backup, o Options) (*restorer, err
 }
 
 // rounds restores all objects: owners before those that they own. Each round reads the whole backup, and restores what has all its
-// owners; what is then left has owners that are nowhere.
+// owners. A round after which as many wait as before it has shown that some owners do not come.
 func (r *restorer) rounds(ctx context.Context) error {
-	done := int64(0)
+	done, at := int64(0), stageWait
 	var waiting map[int]bool // nil in the first round: all are
-	for last := false; ; {
-		r.owners.round(last)
+	for {
+		r.owners.round(at)
 		left, err := r.round(ctx, waiting, func(n int64) {
 			done += n
 			if r.Tell != nil {
@@ -120,7 +120,14 @@ func (r *restorer) rounds(ctx context.Context) error {
 		if err != nil || len(left) == 0 {
 			return err
 		}
-		last = waiting != nil && len(left) == len(waiting)
+		switch {
+		case waiting == nil || len(left) < len(waiting):
+			at = stageWait
+		case at == stageWait && r.DropOwners:
+			at = stageDrop
+		default:
+			at = stageEnd
+		}
 		waiting = left
 	}
 }

@@ -21,25 +21,43 @@ import (
 // family has a CRD with a status, and n objects: each but the first is owned by the one before it.
 func family(t *testing.T, n int) *world {
 	t.Helper()
-	w := &world{file: filepath.Join(t.TempDir(), "backup.tar.gz")}
-	w.World = suite.WorldOf(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").WithStatus())
+	return ownedBy(t, n, func(i int) int { return i - 1 })
+}
+
+// ownedBy has a CRD with a status, and n objects, each but the first with an owner.
+func ownedBy(t *testing.T, n int, ownerOf func(i int) int) *world {
+	t.Helper()
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").WithStatus())
 	w.Create(n)
-	owner := w.get("v1", name(0))
 	for i := range n {
-		patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{"at": fmt.Sprint(i)}, "annotations": map[string]any{"by": "hand"}}}
 		if i > 0 {
-			patch["metadata"].(map[string]any)["ownerReferences"] = []metav1.OwnerReference{{
-				APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
-			}}
+			w.own(name(i), w.get("v1", name(ownerOf(i))))
 		}
-		body, err := json.Marshal(patch)
-		w.Expect(err).NotTo(HaveOccurred())
-		_, err = w.Objects("v1").Patch(t.Context(), name(i), types.MergePatchType, body, metav1.PatchOptions{FieldManager: "hand"})
-		w.Expect(err).NotTo(HaveOccurred())
-		owner, err = w.Objects("v1alpha1").Patch(t.Context(), name(i), types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`), metav1.PatchOptions{FieldManager: "controller"}, "status")
-		w.Expect(err).NotTo(HaveOccurred())
+		w.patch("v1", name(i), "hand", map[string]any{"metadata": map[string]any{"labels": map[string]any{"at": fmt.Sprint(i)}}})
+		w.patch("v1alpha1", name(i), "controller", map[string]any{"status": map[string]any{"phase": "Ready"}}, "status")
 	}
 	return w
+}
+
+func newWorld(t *testing.T, builder *builders.CRDBuilder) *world {
+	t.Helper()
+	return &world{World: suite.WorldOf(t, builder), file: filepath.Join(t.TempDir(), "backup.tar.gz")}
+}
+
+func (w *world) patch(version, name, manager string, body map[string]any, subresource ...string) {
+	w.T.Helper()
+	raw, err := json.Marshal(body)
+	w.Expect(err).NotTo(HaveOccurred())
+	_, err = w.Objects(version).Patch(w.T.Context(), name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: manager}, subresource...)
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+// own gives an object an owner.
+func (w *world) own(name string, owner *unstructured.Unstructured) {
+	w.T.Helper()
+	w.patch("v1", name, "hand", map[string]any{"metadata": map[string]any{"ownerReferences": []metav1.OwnerReference{{
+		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
+	}}}})
 }
 
 func name(i int) string { return fmt.Sprintf("object-%05d", i) }

@@ -1,0 +1,70 @@
+package restore
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/moult-dev/moult/clusters/restore"
+)
+
+// An owner that is no object of the backup has another UID by now: the one that is there under its name is the owner.
+func TestOwnersOfAnotherKindAreFoundByName(t *testing.T) {
+	w := ownedBy(t, 3, func(int) int { return 0 })
+	maps := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().ConfigMaps("default")
+	make := func() *unstructured.Unstructured {
+		made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "the-owner"}}, metav1.CreateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = maps.Delete(t.Context(), made.Name, metav1.DeleteOptions{}) })
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": made.Name, "uid": string(made.UID)}}}
+	}
+	w.own(name(0), make())
+	w.backup()
+	w.delete()
+	w.Expect(maps.Delete(t.Context(), "the-owner", metav1.DeleteOptions{})).To(Succeed())
+
+	of, code := w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Refused: 3}), "those that it owns wait for it in vain")
+	w.Expect(of.Told[0].Why + of.Told[1].Why + of.Told[2].Why).To(ContainSubstring("ConfigMap default/the-owner"))
+
+	owner := make()
+	of, code = w.restore()
+	w.Expect(code).To(Equal(0), "%+v", of)
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3}))
+	w.Expect(w.get("v1", name(0)).GetOwnerReferences()[0].UID).To(Equal(owner.GetUID()))
+}
+
+func TestWithoutTheirOwnersOnRequest(t *testing.T) {
+	w := ownedBy(t, 3, func(int) int { return 0 })
+	gone := w.get("v1", name(0)).DeepCopy()
+	gone.SetName("gone")
+	gone.SetUID(types.UID("gone"))
+	w.own(name(0), gone)
+	w.own(name(2), gone)
+	w.backup()
+	w.delete()
+	of, code := w.restore("--drop-owners")
+	w.Expect(code).To(Equal(0), "%+v", of)
+	w.Expect(w.get("v1", name(0)).GetOwnerReferences()).To(BeEmpty())
+	w.Expect(w.get("v1", name(1)).GetOwnerReferences()).To(HaveLen(1), "an owner that is there stays one")
+	w.checkOwners()
+}
+
+func TestObjectsThatOwnEachOther(t *testing.T) {
+	w := ownedBy(t, 2, func(int) int { return 0 })
+	w.own(name(0), w.get("v1", name(1)))
+	w.backup()
+	w.delete()
+	of, code := w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Refused: 2}))
+	_, code = w.restore("--drop-owners")
+	w.Expect(code).To(Equal(0))
+	w.Expect(w.all("v1")).To(HaveLen(2))
+}
