@@ -134,7 +134,7 @@ func (w *write) do(ctx context.Context) error {
 		return err
 	}
 	paths, inStatus := w.different(live)
-	unfinished := ours(live.GetManagedFields()) && inStatus && !w.DryRun && (len(paths) > 0 || !ours(w.managers))
+	unfinished := len(live.GetManagedFields()) > 0 && ours(live.GetManagedFields()) && inStatus && !w.DryRun && (len(paths) > 0 || !ours(w.managers))
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		w.told.Outcome, w.told.Why = Refused, "the one in the cluster is being deleted; restore it when it is gone"

@@ -1,0 +1,233 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/restore"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/running"
+)
+
+const (
+	withClientID    = `{type: object, properties: {spec: {type: object, properties: {name: {type: string}, clientId: {type: string}}}}}`
+	withoutClientID = `{type: object, properties: {spec: {type: object, properties: {name: {type: string}, size: {type: integer, default: 1}}}}}`
+)
+
+// bridge has n objects that are stored at v1alpha1, three of them with a field that v1 does not have; v1 is the storage version now.
+func bridge(t *testing.T, n int) *world {
+	t.Helper()
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
+		Schema("v1alpha1", withClientID).Schema("v1", withoutClientID))
+	for i := range n {
+		content := map[string]any{"name": "rose"}
+		if i%4 == 1 {
+			content["clientId"] = fmt.Sprint("client-", i)
+		}
+		w.make("v1alpha1", name(i), content)
+	}
+	w.Flip("v1")
+	return w
+}
+
+func (w *world) make(version, name string, spec map[string]any) {
+	w.T.Helper()
+	w.Eventually(func() error {
+		_, err := w.Objects(version).Create(w.T.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": w.CRD.Spec.Group + "/" + version, "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": spec,
+		}}, metav1.CreateOptions{})
+		return err
+	}, running.Soon, "50ms").Should(Succeed())
+}
+
+func (w *world) clientIDs() map[string]any {
+	w.T.Helper()
+	found := map[string]any{}
+	for name, object := range w.all("v1alpha1") {
+		if id := object["spec"].(map[string]any)["clientId"]; id != nil {
+			found[name] = id
+		}
+	}
+	return found
+}
+
+// A field that a migration has dropped comes back from the backup as soon as the CRD is stored at a version that has it.
+func TestADroppedFieldComesBack(t *testing.T) {
+	w := bridge(t, 12)
+	was := w.clientIDs()
+	w.Expect(was).To(HaveLen(3))
+	w.backup()
+	for i := range 12 { // what a migration does
+		object := w.get("v1", name(i))
+		_, err := w.Objects("v1").Update(t.Context(), object, metav1.UpdateOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.Expect(w.clientIDs()).To(BeEmpty())
+
+	of, code := w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Unchanged: 9, restore.Differs: 3}))
+	for _, told := range of.Told {
+		w.Expect(told.Paths).To(Equal([]string{"spec.clientId"}))
+	}
+	for _, args := range [][]string{{"--overwrite", "--dry-run"}, {"--overwrite"}} {
+		of, code = w.restore(args...)
+		w.Expect(code).To(Equal(exitNotDone))
+		w.Expect(of.NotKept).To(BeEquivalentTo(3), "the storage version does not have it: %v", of)
+		w.Expect(w.clientIDs()).To(BeEmpty())
+	}
+
+	w.Flip("v1alpha1")
+	w.Eventually(func() map[string]any {
+		of, code = w.restore("--overwrite")
+		return w.clientIDs()
+	}, running.Soon, "200ms").Should(Equal(was), "the API server takes a moment to store at another version")
+	w.Expect(code).To(Equal(0), "%+v", of)
+}
+
+// The cluster has only a version that was not served when the backup was made.
+func TestConversionByTheBackupsCRD(t *testing.T) {
+	w := bridge(t, 4)
+	unserve := func(version string, is bool) {
+		w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+			for i := range crd.Spec.Versions {
+				crd.Spec.Versions[i].Served = (crd.Spec.Versions[i].Name == version) != is
+			}
+		})
+		w.Expect(builders.WaitServed(t.Context(), cp.Config, w.Live())).To(Succeed())
+	}
+	unserve("v1", true)
+	w.Eventually(func() bool {
+		_, err := w.Objects("v1").List(t.Context(), metav1.ListOptions{})
+		return apierrors.IsNotFound(err)
+	}, running.Soon, "50ms").Should(BeTrue())
+	got := w.Run("backup", w.CRD.Name, "-f", w.file)
+	w.Expect(got.Code).To(Equal(2))
+	w.Expect(got.ErrOut).To(ContainSubstring("may be stored at v1, which was not read"))
+	unserve("v1", false)
+	w.delete()
+
+	of, code := w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 4}))
+	w.Expect(of.NotKept).To(BeEquivalentTo(1))
+	w.Expect(of.Told).To(HaveLen(1))
+	w.Expect(of.Told[0].Paths).To(Equal([]string{"spec.clientId"}))
+	w.Expect(of.Managers).To(BeZero(), "v1alpha1 is still a version of the CRD")
+	for _, object := range w.all("v1") {
+		w.Expect(object["spec"]).To(Equal(map[string]any{"name": "rose", "size": int64(1)}))
+	}
+}
+
+func TestWithoutACommonVersionItSaysWhatIsNeeded(t *testing.T) {
+	w := bridge(t, 1)
+	got := w.Run("backup", w.CRD.Name, "-f", w.file, "--version", "v1alpha1")
+	w.Expect(got.Code).To(Equal(2), got.ErrOut)
+	of, code := w.restore("--version", "v1beta1")
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Needed).To(ContainSubstring("v1beta1 is not among the versions"))
+
+	w.remove()
+	of, code = w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Needed).To(ContainSubstring("--with-crds makes it"))
+	only := builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v2").Schema("v2", withClientID).Build()
+	w.Expect(builders.Install(t.Context(), cp.Config, only)).To(Succeed())
+	of, code = w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Needed).To(ContainSubstring("the cluster serves v2, and the backup has the objects at v1alpha1: serve one of these"))
+}
+
+// remove deletes the CRD with all objects.
+func (w *world) remove() {
+	w.T.Helper()
+	w.Expect(w.CRDs().Delete(w.T.Context(), w.CRD.Name, metav1.DeleteOptions{})).To(Succeed())
+	w.Eventually(func() bool {
+		_, err := w.CRDs().Get(w.T.Context(), w.CRD.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, running.Soon, "50ms").Should(BeTrue())
+}
+
+// A CRD that was deleted took its objects along.
+func TestTheCRDIsMadeOnRequest(t *testing.T) {
+	w := ownedBy(t, 3, func(int) int { return 0 })
+	was := w.all("v1")
+	w.backup()
+	w.remove()
+	of, code := w.restore("--with-crds", "--dry-run")
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Needed).To(ContainSubstring("would be made"))
+	of, code = w.restore("--with-crds")
+	w.Expect(code).To(Equal(0), "%+v", of)
+	w.Expect(w.all("v1")).To(Equal(was))
+	w.checkOwners()
+}
+
+// A schema that has become stricter refuses some; the others are restored.
+func TestWhatTheClusterRefusesIsNamed(t *testing.T) {
+	w := ownedBy(t, 4, func(int) int { return 0 })
+	w.patch("v1", name(2), "hand", spec("too long for the new schema"))
+	w.backup()
+	w.delete()
+	most := int64(10)
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		for i := range crd.Spec.Versions {
+			props := crd.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+			color := props["color"]
+			color.MaxLength = &most
+			props["color"] = color
+		}
+	})
+	w.Eventually(func() error {
+		_, err := w.Objects("v1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": w.CRD.Spec.Group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"color": "longer than that"},
+		}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}, running.Soon, "50ms").Should(MatchError(ContainSubstring("spec.color")))
+	of, code := w.restore()
+	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3, restore.Refused: 1}))
+	w.Expect(of.Told).To(HaveLen(1))
+	w.Expect(of.Told[0].Object).To(Equal("default/" + name(2)))
+	w.Expect(of.Told[0].Why).To(ContainSubstring("spec.color"))
+}
+
+// Objects that are written and deleted while they are read are in the backup as they were when it began, at all versions.
+func TestABackupIsOfOneMoment(t *testing.T) {
+	const n = 450 // several pages
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").WithStatus())
+	w.Create(n)
+	was := w.all("v1")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	started, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := n - 1; i >= 0 && ctx.Err() == nil; i-- {
+			if i == n-3 {
+				close(started)
+			}
+			_ = w.Objects("v1").Delete(ctx, name(i), metav1.DeleteOptions{})
+		}
+	}()
+	<-started
+	w.backup()
+	cancel()
+	<-ended
+	w.delete()
+	of, code := w.restore()
+	w.Expect(code).To(Equal(0), "%+v", of)
+	is := w.all("v1")
+	w.Expect(len(is)).To(BeNumerically("<", n))
+	for i := range len(is) {
+		w.Expect(is).To(HaveKeyWithValue(name(i), was[name(i)]), "all up to the moment, and none after it")
+	}
+}
