@@ -14,7 +14,7 @@ import (
 )
 
 // copiesPerPage is how many objects are read at a time. Pages with large ones are shorter.
-const copiesPerPage = 100
+const copiesPerPage = 50
 
 // UID is what identifies a cluster: that of its namespace kube-system. It is empty if that may not be read.
 func (c *Cluster) UID(ctx context.Context) types.UID {

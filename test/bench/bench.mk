@@ -3,7 +3,7 @@
 # Included by the Makefile at the top.
 GO ?= go
 
-.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers bench-survivors bench-rehearse test-bench
+.PHONY: bench bench-short bench-memory bench-restart bench-gates bench-managers bench-survivors bench-rehearse bench-backup test-bench
 bench: bench-program kube-controller-manager ## measure Moult beside its peers (30 minutes; ARGS="--only moult,ceiling --rtt 0")
 	@exec ./bin/bench $(ARGS)
 
@@ -27,6 +27,9 @@ bench-survivors: bench-program ## measure a look at 100,000 objects for what sti
 
 bench-rehearse: control-plane ## measure a rehearsal of 1,000 objects and of 10,000: time for each thousand, and memory
 	@$(GO) test ./cmd/moult/rehearse -run '^$$' -bench . -benchtime 3x
+
+bench-backup: control-plane ## measure a backup of 20,000 objects and its restore, killed and repeated: time and memory (5 minutes)
+	@$(GO) test ./cmd/moult/restore -run '^$$' -bench . -benchtime 1x
 
 test-bench: control-plane ## test what measures
 	@$(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...

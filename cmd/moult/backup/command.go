@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
-	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/fieldloss"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -59,8 +60,8 @@ objects own or mount.
 Exit codes:
   0    the backup is written and verified
   1    it is not: wrong arguments, no cluster, no such CRD, no permission, no room
-  2    it is, and objects may be stored at versions that the cluster does not serve: what
-       shows only there is not in it
+  2    it is, and objects may be stored at a version that was not read, as it is not
+       served, and that has fields which show only there
   130  interrupted`,
 		Example: f.Example(`  # before the storage version changes
   moult backup widgets.example.com gadgets.example.com -f backup.tar.gz
@@ -100,53 +101,95 @@ func (b *command) run(ctx context.Context, names []string) error {
 	case b.file == "-" && b.output != "":
 		return errors.New("-f - and -o both write to standard output; leave one out")
 	}
-	cluster, err := b.Cluster()
-	if err != nil {
-		return err
-	}
-	var all []*apiextensionsv1.CustomResourceDefinition
-	for crd, err := range cluster.GetCRDs(ctx, names) {
-		if err != nil {
-			return cli.ReadError(err)
-		}
-		all = append(all, crd)
-	}
-	write := func(out io.Writer) (string, error) { return b.write(ctx, cluster, all, out) }
 	if b.file == "-" {
-		_, err := write(b.Out)
+		_, err := b.write(ctx, names, b.Out)
 		return err
 	}
-	written, err := Save(b.file, b.replace, write)
+	written, err := save(b.file, b.replace, func(out io.Writer) (string, error) { return b.write(ctx, names, out) })
 	if err != nil {
 		return err
 	}
-	if err := b.tell(b.file, written); err != nil {
+	if err := tell(b.Factory, b.output, b.file, written); err != nil {
 		return err
 	}
 	return notAll(written)
 }
 
-// write writes a backup of CRDs.
-func (b *command) write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1.CustomResourceDefinition, out io.Writer) (digest string, err error) {
-	return Write(ctx, cluster, all, out, b.versions, progress.NewObjects(b.ErrOut).Tell)
+// Take is a backup for another command, which goes on only if nothing is missing in it.
+func Take(ctx context.Context, f *cli.Factory, names []string, file string) (digest string, err error) {
+	b := &command{Factory: f, file: file}
+	written, err := save(file, false, func(out io.Writer) (string, error) { return b.write(ctx, names, out) })
+	if err != nil {
+		return "", err
+	}
+	return written.Digest, notAll(written)
+}
+
+// write writes a backup of the named CRDs.
+func (b *command) write(ctx context.Context, names []string, out io.Writer) (digest string, err error) {
+	cluster, err := b.Cluster()
+	if err != nil {
+		return "", err
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for crd, err := range cluster.GetCRDs(ctx, names) {
+		if err != nil {
+			return "", cli.ReadError(err)
+		}
+		all = append(all, crd)
+	}
+	return write(ctx, cluster, all, out, b.versions, progress.NewObjects(b.ErrOut).Tell)
 }
 
 // notAll is the verdict on a backup that may lack something.
 func notAll(written *archive.Backup) error {
 	for _, of := range written.CRDs {
-		if len(of.NotRead) > 0 {
-			return cli.Ended{Code: exitNotKnown, Err: fmt.Errorf("objects of %s may be stored at %s, which was not read: fields that show only there are not in the backup; serve it, and back up again",
-				of.Name, strings.Join(of.NotRead, ", "))}
+		for _, version := range of.NotRead {
+			if why := unseen(written.Definitions[of.Name], version, of.Versions); why != "" {
+				return cli.Ended{Code: exitNotKnown, Err: fmt.Errorf("objects of %s may be stored at %s, which was not read, and %s: that is not in the backup; serve %[2]s, and back up again", of.Name, version, why)}
+			}
 		}
 	}
 	return nil
 }
 
-// tell says what a file has.
-func (b *command) tell(file string, written *archive.Backup) error {
-	return tell(b.Factory, b.output, file, written)
+// unseen says what may be stored at a version that shows at none of those that were read; empty if nothing is.
+func unseen(crd *apiextensionsv1.CustomResourceDefinition, version string, read []string) string {
+	if len(read) == 0 {
+		return "no version is served"
+	}
+	if crds.HasWebhook(crd) {
+		return "what the webhook does not convert shows only there"
+	}
+	only, err := lacking(crd, version, read[0])
+	for _, other := range read[1:] {
+		some, errOther := lacking(crd, version, other)
+		err = errors.Join(err, errOther)
+		only = slices.DeleteFunc(only, func(field string) bool { return !slices.Contains(some, field) })
+	}
+	switch {
+	case err != nil:
+		return "some fields may show only there"
+	case len(only) > 0:
+		return "these fields show only there: " + words.Few(only, 5)
+	}
+	return ""
 }
 
+// lacking are the fields of a version that do not show at another.
+func lacking(crd *apiextensionsv1.CustomResourceDefinition, version, at string) ([]string, error) {
+	crd = crd.DeepCopy()
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == at
+	}
+	fields, err := fieldloss.Of(crd)
+	if err != nil {
+		return nil, err
+	}
+	return fields.Lacking(version), nil
+}
+
+// tell says what a file has.
 func tell(f *cli.Factory, format, file string, written *archive.Backup) error {
 	if format != "" {
 		return output.Print(f.Out, format, document{File: file, Digest: written.Digest, Manifest: written.Manifest})

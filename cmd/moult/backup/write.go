@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -17,8 +18,15 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 )
 
-// Write writes a backup of CRDs, with their objects at some versions, without any at all that are served.
-func Write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1.CustomResourceDefinition, out io.Writer, only []string, tell func(inspect.Progress)) (digest string, err error) {
+// Thrifty collects garbage more often until it is ended: objects pass through, and the API server is what takes time.
+func Thrifty() (end func()) {
+	was := debug.SetGCPercent(25)
+	return func() { debug.SetGCPercent(was) }
+}
+
+// write writes a backup of CRDs, with their objects at some versions; without any, at all that are served.
+func write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1.CustomResourceDefinition, out io.Writer, only []string, tell func(inspect.Progress)) (digest string, err error) {
+	defer Thrifty()()
 	w, err := archive.NewWriter(out, time.Now(), cluster.UID(ctx))
 	if err != nil {
 		return "", err
@@ -48,8 +56,8 @@ func Write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1
 	return w.Close()
 }
 
-// Save gives a backup its name when it has been written and read back.
-func Save(file string, replace bool, write func(io.Writer) (digest string, err error)) (*archive.Backup, error) {
+// save gives a backup its name when it has been written and read back.
+func save(file string, replace bool, write func(io.Writer) (digest string, err error)) (*archive.Backup, error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) && !replace {
 		if err != nil {
 			return nil, output.CannotWrite(file, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
+	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
@@ -26,6 +28,7 @@ type command struct {
 	*cli.Factory
 	output  string
 	dryRun  bool
+	backup  string
 	options migration.Options
 }
 
@@ -69,6 +72,9 @@ Where no webhook converts and objects have fields that the storage version lacks
 nothing is rewritten (FieldsWouldBeLost) until the CRD lets these fields go with the
 annotation moult.dev/allow-field-loss.
 
+With --backup a file is written first, as ` + "`" + `backup` + "`" + ` does, and verified. If it would lack
+something, nothing is rewritten.
+
 With --dry-run every object is sent its write as a dry run, so that admission and
 validation are asked about it, and nothing is written. That needs no label.
 
@@ -78,6 +84,9 @@ With --dry-run 0 means that no write would be refused, and 1 that some would or
 that a CRD cannot be tried as it is, for example because it is paused.`,
 		Example: f.Example(`  # which objects would be refused?
   moult migrate widgets.example.com --dry-run
+
+  # with a way back
+  moult migrate widgets.example.com --backup widgets.tar.gz
 
   # migrate two CRDs side by side
   moult migrate widgets.example.com gadgets.example.com
@@ -107,6 +116,8 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
 
 func (m *command) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
+	c.Flags().StringVar(&m.backup, "backup", "", "file to write a backup of the CRDs and their objects to, and to verify it, before the first object is rewritten")
+	_ = c.MarkFlagFilename("backup", "gz", "tgz")
 	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still")
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
@@ -118,6 +129,9 @@ func (m *command) validate() error {
 	m.options.LabelKey = m.LabelKey
 	if err := start.Check(m.options); err != nil {
 		return err
+	}
+	if m.dryRun && m.backup != "" {
+		return errors.New("--dry-run migrates nothing, so it takes no --backup; leave one out")
 	}
 	if !output.IsDocument(m.output) && m.output != "" {
 		return fmt.Errorf("-o %s is none of json, yaml", m.output)
@@ -141,6 +155,9 @@ func (m *command) run(ctx context.Context, names []string) error {
 		return err
 	}
 	if errors.Join(errs...) == nil {
+		if err := m.backUp(ctx, names); err != nil {
+			return err
+		}
 		display := progress.New(m.ErrOut, names)
 		m.each(names, func(i int, o migration.Options) {
 			results[i], errs[i] = m.migrate(ctx, cfg, names[i], o, display)
@@ -161,6 +178,22 @@ func (m *command) run(ctx context.Context, names []string) error {
 		return errors.New("interrupted; nothing is lost: what is rewritten stays so, and the same command goes on from there")
 	}
 	return m.TellAll(errs)
+}
+
+// backUp takes a backup if one is asked for. What is not in it keeps the migration from beginning.
+func (m *command) backUp(ctx context.Context, names []string) error {
+	if m.backup == "" {
+		return nil
+	}
+	if _, err := os.Lstat(m.backup); err == nil {
+		return fmt.Errorf("%s is there, so nothing was migrated; if it is the backup of this migration, which is to go on, leave --backup out, else name another file", m.backup)
+	}
+	digest, err := backup.Take(ctx, m.Factory, names, m.backup)
+	if err != nil {
+		return fmt.Errorf("%w; nothing was migrated", err)
+	}
+	fmt.Fprintf(m.ErrOut, "%s is written and verified: %s\n", m.backup, digest)
+	return nil
 }
 
 // atATime is how many CRDs are migrated side by side.

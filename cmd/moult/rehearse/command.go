@@ -56,8 +56,8 @@ which objects cannot be converted or would be refused. It is worked out by the A
 server's own code for conversion, pruning, defaults, schemas and rules. Nothing is
 written, and no server is asked but for the objects.
 
-The objects are the manifests in the places of --objects, or those of the cluster, or of
-several with --context. Of a cluster, all objects of the CRDs are read, at each version
+The objects are the manifests in the places of --objects, or those of a backup there, or
+of the cluster, or of several with --context. Of a cluster, all objects of the CRDs are read, at each version
 that they may be stored at: only there all shows that is stored. What is stored at a
 version that the cluster does not serve is not known.
 
@@ -106,7 +106,7 @@ Exit codes:
 		},
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the new CRDs: a folder, a file, git:REV:PATH, or - for standard input")
-	c.Flags().StringSliceVar(&r.objects, "objects", nil, "where the objects are: a folder, a file, git:REV:PATH, or -; may be given several times; default: the cluster")
+	c.Flags().StringSliceVar(&r.objects, "objects", nil, "where the objects are: a folder, a file, git:REV:PATH, a backup, or -; may be given several times; default: the cluster")
 	c.Flags().StringArrayVar(&r.contexts, "context", nil, "context of the kubeconfig, a cluster to ask; may be given several times")
 	_ = c.RegisterFlagCompletionFunc("context", f.CompleteContexts)
 	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")

@@ -90,6 +90,14 @@ func TestARealAPIServerAgrees(t *testing.T) {
 	g.Expect(report.CRDs).To(HaveLen(1))
 	of := report.CRDs[0]
 	g.Expect(of.ReadAt).To(Equal("v1alpha1"))
+	backup := filepath.Join(t.TempDir(), "backup.tar.gz")
+	got = world.Run("backup", crd.Name, "-f", backup)
+	g.Expect(got.Code).To(BeZero(), got.ErrOut)
+	got = suite.Moult.Run(t, "rehearse", "--crds", file, "--objects", backup, "-o", "json")
+	g.Expect(got.Code).To(Equal(exitNotKept), got.ErrOut)
+	ofBackup := conversion.Report{}
+	g.Expect(json.Unmarshal([]byte(got.Out), &ofBackup)).To(Succeed())
+	g.Expect(ofBackup).To(Equal(report), "a backup tells what its cluster tells")
 	g.Expect(of.Objects).To(BeEquivalentTo(n))
 	counts := func(groups []conversion.Group) map[string]int64 {
 		all := map[string]int64{}

@@ -56,34 +56,52 @@ func (r *command) inPlaces(ctx context.Context, s *engines.Subject, tally *conve
 	defer stop()
 	found := false
 	for _, place := range r.objects {
-		objects, err := input.Objects(ctx, place, c.InOrStdin())
+		some, err := r.inPlace(ctx, place, s, askers, tally, c)
 		if err != nil {
 			return err
 		}
-		for _, ask := range askers {
-			e, err := ask(nil)
-			if err != nil {
-				return err
-			}
-			var own []map[string]any
-			for _, object := range objects {
-				if e.IsOf(object.Object) {
-					own = append(own, object.Object)
-				}
-			}
-			found = found || len(own) > 0
-			for page := range slices.Chunk(own, engines.PerPage) {
-				tally.Begin(e, "", "").Add(e.RehearseAll(ctx, page)...)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-			}
-		}
+		found = found || some
 	}
 	if !found {
 		return fmt.Errorf("there is no object of these CRDs in %s; name the folder that holds some", words.Few(r.objects, 3))
 	}
 	return nil
+}
+
+// inPlace are the objects of a backup, or the manifests of another place.
+func (r *command) inPlace(ctx context.Context, place string, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally, c *cobra.Command) (found bool, err error) {
+	b, done, err := backupAt(place)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", place, err)
+	}
+	if b != nil {
+		defer done()
+		return r.inBackup(ctx, b, s, askers, tally)
+	}
+	objects, err := input.Objects(ctx, place, c.InOrStdin())
+	if err != nil {
+		return false, err
+	}
+	for _, ask := range askers {
+		e, err := ask(nil)
+		if err != nil {
+			return false, err
+		}
+		var own []map[string]any
+		for _, object := range objects {
+			if e.IsOf(object.Object) {
+				own = append(own, object.Object)
+			}
+		}
+		found = found || len(own) > 0
+		for page := range slices.Chunk(own, engines.PerPage) {
+			tally.Begin(e, "", "").Add(e.RehearseAll(ctx, page)...)
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+		}
+	}
+	return found, nil
 }
 
 // inClusters are the objects of several clusters at a time. One that cannot be asked is not known, and the others go on.
@@ -150,11 +168,7 @@ func (r *command) factory(contextName string) *cli.Factory {
 // ofCRD reads the objects at each version that they may be stored at and that is not to be the storage version: only there
 // all shows that is stored. If there is none, nothing has to be converted, and they are read at the storage version.
 func (r *command) ofCRD(ctx context.Context, cluster *inspect.Cluster, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, called string, tally *conversion.Tally) {
-	stored := slices.DeleteFunc(words.Distinct(append(slices.Clone(crd.Status.StoredVersions), crds.StorageVersion(crd))), func(v string) bool { return v == e.Storage })
-	if len(stored) == 0 {
-		stored = []string{e.Storage}
-	}
-	for _, version := range stored {
+	for _, version := range storedAt(crd, e) {
 		of := tally.Begin(e, version, called)
 		if v := crds.Version(crd, version); v == nil || !v.Served {
 			of.NotRead(fmt.Sprintf("objects may be stored at %s, which the cluster does not serve, so what they have there cannot be read", version))
@@ -165,6 +179,15 @@ func (r *command) ofCRD(ctx context.Context, cluster *inspect.Cluster, crd *apie
 			of.NotRead(err.Error())
 		}
 	}
+}
+
+// storedAt are the versions to read objects at: see ofCRD.
+func storedAt(crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine) []string {
+	stored := slices.DeleteFunc(words.Distinct(append(slices.Clone(crd.Status.StoredVersions), crds.StorageVersion(crd))), func(v string) bool { return v == e.Storage })
+	if len(stored) == 0 {
+		return []string{e.Storage}
+	}
+	return stored
 }
 
 // tell tells how far the objects of a cluster are read.

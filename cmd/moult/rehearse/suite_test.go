@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/webhooks"
@@ -12,7 +13,7 @@ import (
 
 var (
 	cp    *controlplane.ControlPlane
-	suite = clitest.Suite{Moult: clitest.Moult{NewCommand}, ControlPlane: &cp}
+	suite = clitest.Suite{Moult: clitest.Moult{NewCommand, backup.NewCommand}, ControlPlane: &cp}
 )
 
 // program is set where this test is itself started as the webhook of a command.

@@ -108,6 +108,7 @@ func (r *command) run(ctx context.Context) error {
 	r.options.Tell = func(done, total int64) {
 		lines.Tell(inspect.Progress{CRD: r.file, Done: done, Total: total})
 	}
+	defer backup.Thrifty()()
 	report, err := restore.Run(ctx, cfg, from, r.options)
 	if report != nil {
 		if err := r.tell(report); err != nil {

@@ -18,6 +18,12 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
+// world is a test's, with a folder for its backup.
+type world struct {
+	*clitest.World
+	file string
+}
+
 // family has a CRD with a status, and n objects: each but the first is owned by the one before it.
 func family(t *testing.T, n int) *world {
 	t.Helper()
@@ -61,12 +67,6 @@ func (w *world) own(name string, owner *unstructured.Unstructured) {
 }
 
 func name(i int) string { return fmt.Sprintf("object-%05d", i) }
-
-// world is a test's, with a folder for its backup.
-type world struct {
-	*clitest.World
-	file string
-}
 
 func (w *world) get(version, name string) *unstructured.Unstructured {
 	w.T.Helper()

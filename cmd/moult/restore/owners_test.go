@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -17,13 +18,13 @@ import (
 func TestOwnersOfAnotherKindAreFoundByName(t *testing.T) {
 	w := ownedBy(t, 3, func(int) int { return 0 })
 	maps := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().ConfigMaps("default")
-	make := func() *unstructured.Unstructured {
-		made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "the-owner"}}, metav1.CreateOptions{})
+	made := func() *unstructured.Unstructured {
+		created, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "the-owner"}}, metav1.CreateOptions{})
 		w.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { _ = maps.Delete(t.Context(), made.Name, metav1.DeleteOptions{}) })
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": made.Name, "uid": string(made.UID)}}}
+		t.Cleanup(func() { _ = maps.Delete(context.Background(), created.Name, metav1.DeleteOptions{}) })
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": created.Name, "uid": string(created.UID)}}}
 	}
-	w.own(name(0), make())
+	w.own(name(0), made())
 	w.backup()
 	w.delete()
 	w.Expect(maps.Delete(t.Context(), "the-owner", metav1.DeleteOptions{})).To(Succeed())
@@ -33,7 +34,7 @@ func TestOwnersOfAnotherKindAreFoundByName(t *testing.T) {
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Refused: 3}), "those that it owns wait for it in vain")
 	w.Expect(of.Told[0].Why + of.Told[1].Why + of.Told[2].Why).To(ContainSubstring("ConfigMap default/the-owner"))
 
-	owner := make()
+	owner := made()
 	of, code = w.restore()
 	w.Expect(code).To(Equal(0), "%+v", of)
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3}))

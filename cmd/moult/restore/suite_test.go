@@ -5,12 +5,13 @@ import (
 
 	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/cmd/moult/migrate"
 	"github.com/moult-dev/moult/test/controlplane"
 )
 
 var (
 	cp    *controlplane.ControlPlane
-	suite = clitest.Suite{Moult: clitest.Moult{backup.NewCommand, NewCommand}, ControlPlane: &cp}
+	suite = clitest.Suite{Moult: clitest.Moult{backup.NewCommand, migrate.NewCommand, NewCommand}, ControlPlane: &cp}
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, &cp) }

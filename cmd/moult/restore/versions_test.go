@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/restore"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
@@ -25,7 +26,9 @@ const (
 // bridge has n objects that are stored at v1alpha1, three of them with a field that v1 does not have; v1 is the storage version now.
 func bridge(t *testing.T, n int) *world {
 	t.Helper()
-	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
+	group := builders.UniqueGroup(t)
+	w := newWorld(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
+		Label(group+"/migrate", "true").Annotation(v1alpha1.AllowFieldLossAnnotation, "spec.clientId").
 		Schema("v1alpha1", withClientID).Schema("v1", withoutClientID))
 	for i := range n {
 		content := map[string]any{"name": "rose"}
@@ -64,13 +67,14 @@ func TestADroppedFieldComesBack(t *testing.T) {
 	w := bridge(t, 12)
 	was := w.clientIDs()
 	w.Expect(was).To(HaveLen(3))
-	w.backup()
-	for i := range 12 { // what a migration does
-		object := w.get("v1", name(i))
-		_, err := w.Objects("v1").Update(t.Context(), object, metav1.UpdateOptions{})
-		w.Expect(err).NotTo(HaveOccurred())
-	}
+	migrate := []string{"migrate", w.CRD.Name, "--settle", "1s", "--backup", w.file}
+	got := w.Run(migrate...)
+	w.Expect(got.Code).To(Equal(0), got.ErrOut)
+	w.Expect(got.ErrOut).To(ContainSubstring("is written and verified: sha256:"))
 	w.Expect(w.clientIDs()).To(BeEmpty())
+	got = w.Run(migrate...)
+	w.Expect(got.Code).To(Equal(2))
+	w.Expect(got.ErrOut).To(ContainSubstring("leave --backup out"))
 
 	of, code := w.restore()
 	w.Expect(code).To(Equal(exitNotDone))
@@ -111,7 +115,7 @@ func TestConversionByTheBackupsCRD(t *testing.T) {
 	}, running.Soon, "50ms").Should(BeTrue())
 	got := w.Run("backup", w.CRD.Name, "-f", w.file)
 	w.Expect(got.Code).To(Equal(2))
-	w.Expect(got.ErrOut).To(ContainSubstring("may be stored at v1, which was not read"))
+	w.Expect(got.ErrOut).To(ContainSubstring("may be stored at v1, which was not read, and these fields show only there: spec.size"))
 	unserve("v1", false)
 	w.delete()
 

@@ -1,0 +1,94 @@
+package rehearse
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/policies/conversion"
+)
+
+// gzipMagic is how a backup begins; no manifest does.
+const gzipMagic = "\x1f\x8b"
+
+// backupAt is the backup that a place is; nil if it is something else. It stays open until done.
+func backupAt(place string) (b *archive.Backup, done func(), err error) {
+	file, err := os.Open(place)
+	if err != nil {
+		return nil, nil, nil //nolint:nilerr // a revision of Git, standard input, or an error that is told when it is read as a folder
+	}
+	done = func() { _ = file.Close() } // it was only read
+	magic := make([]byte, len(gzipMagic))
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		done()
+		return nil, nil, err
+	}
+	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) || string(magic) != gzipMagic {
+		done()
+		return nil, nil, err
+	}
+	if b, err = archive.Open(file, info.Size()); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return b, done, nil
+}
+
+// inBackup are the objects of a backup, at each version that they may be stored at and that is not to be the storage version, as they
+// would be read in the cluster that it is of.
+func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally) (found bool, err error) {
+	for i, named := range s.Engines {
+		of := slices.IndexFunc(b.CRDs, func(of archive.OfCRD) bool { return of.Name == named.CRD })
+		if of < 0 {
+			continue
+		}
+		e, err := askers[i](b.Definitions[named.CRD])
+		if err != nil {
+			return false, err
+		}
+		found = true
+		for _, version := range storedAt(b.Definitions[named.CRD], e) {
+			if err := ofBackup(ctx, b, &b.CRDs[of], version, e, tally); err != nil {
+				return false, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func ofBackup(ctx context.Context, b *archive.Backup, of *archive.OfCRD, version string, e *conversion.Engine, tally *conversion.Tally) error {
+	counts := tally.Begin(e, version, "")
+	if !slices.Contains(of.Versions, version) {
+		counts.NotRead("objects may be stored at " + version + ", which the backup was not read at")
+		return nil
+	}
+	var page []map[string]any
+	rehearse := func() {
+		counts.Add(e.RehearseAll(ctx, page)...)
+		page = page[:0]
+	}
+	err := b.Each(func(o archive.Object) error {
+		if o.CRD != of.Name {
+			return nil
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(o.Copies[version]); err != nil {
+			return err
+		}
+		if page = append(page, object.Object); len(page) == engines.PerPage {
+			rehearse()
+		}
+		return ctx.Err()
+	})
+	if err == nil && len(page) > 0 {
+		rehearse()
+	}
+	return err
+}
