@@ -70,6 +70,7 @@ def converted(old, version):
 
 class Webhook(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer is sent at once, not its header first
 
     def do_POST(self):
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

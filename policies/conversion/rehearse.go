@@ -74,14 +74,7 @@ type Trip struct {
 
 // Trips are those of several objects, as RehearseAll has them.
 func (e *Engine) Trips(ctx context.Context, objects []map[string]any) []Trip {
-	all := make([]*journey, len(objects))
-	for i, object := range objects {
-		all[i] = e.start(object)
-	}
-	e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From != e.Storage }), e.Storage, func(j *journey, there map[string]any) { j.at = there })
-	for _, j := range pick(all, func(*journey) bool { return true }) {
-		e.store(ctx, j)
-	}
+	all := e.there(ctx, objects)
 	for name := range e.versions {
 		if name != e.Storage {
 			e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From == name }), name, e.compare)
@@ -92,6 +85,28 @@ func (e *Engine) Trips(ctx context.Context, objects []map[string]any) []Trip {
 		trips[i] = Trip{j.outcome, j.before, j.there, j.back}
 	}
 	return trips
+}
+
+// Stored are several objects as they are stored; nil is one that cannot be converted.
+func (e *Engine) Stored(ctx context.Context, objects []map[string]any) []map[string]any {
+	stored := make([]map[string]any, len(objects))
+	for i, j := range e.there(ctx, objects) {
+		stored[i] = j.there
+	}
+	return stored
+}
+
+// there begins the journeys, up to where the objects are stored.
+func (e *Engine) there(ctx context.Context, objects []map[string]any) []*journey {
+	all := make([]*journey, len(objects))
+	for i, object := range objects {
+		all[i] = e.start(object)
+	}
+	e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From != e.Storage }), e.Storage, func(j *journey, there map[string]any) { j.at = there })
+	for _, j := range pick(all, func(*journey) bool { return true }) {
+		e.store(ctx, j)
+	}
+	return all
 }
 
 // journey is that of one object: read at its version, converted, stored at the storage version, and converted back.

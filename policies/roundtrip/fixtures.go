@@ -33,6 +33,36 @@ type confirmation struct {
 // Config is what the file of settings has.
 type Config struct {
 	Confirmations []confirmation `json:"confirmations,omitempty"`
+	Values        []values       `json:"values,omitempty"`
+}
+
+// values are what generated objects have at a path, where the schema does not say it all.
+type values struct {
+	CRD  string `json:"crd"`
+	Path string `json:"path"`
+	Are  []any  `json:"values"`
+}
+
+// ValuesOf are those for a CRD.
+func (c Config) ValuesOf(crd string) map[string][]any {
+	all := map[string][]any{}
+	for _, one := range c.Values {
+		if one.CRD == crd {
+			all[one.Path] = append(all[one.Path], one.Are...)
+		}
+	}
+	return all
+}
+
+// CRDs are those that something is said of.
+func (c Config) CRDs() (names []string) {
+	for _, one := range c.Confirmations {
+		names = append(names, one.CRD)
+	}
+	for _, one := range c.Values {
+		names = append(names, one.CRD)
+	}
+	return names
 }
 
 // Of are the paths for a CRD.
@@ -92,6 +122,18 @@ func Fixtures(files []File) (objects []Object, config Config, err error) {
 func (c *Config) read(content []byte) error {
 	if err := yaml.UnmarshalStrict(content, c); err != nil {
 		return err
+	}
+	raw, err := yaml.YAMLToJSON(content)
+	if err == nil {
+		err = json.Unmarshal(raw, c) // with whole numbers as the API server has them
+	}
+	if err != nil {
+		return err
+	}
+	for i, one := range c.Values {
+		if one.CRD == "" || one.Path == "" || len(one.Are) == 0 {
+			return fmt.Errorf("entry %d of values lacks the crd, the path or the values", i+1)
+		}
 	}
 	for i, one := range c.Confirmations {
 		if one.CRD == "" || one.Path == "" {

@@ -31,6 +31,8 @@ type OfCRD struct {
 	Fixtures   int64 `json:"fixtures"`
 	Generated  int64 `json:"generated,omitempty"`
 	ThrownAway int64 `json:"thrownAway,omitempty"`
+	// Missed are fields that no object was made with, by version: what chance gave them was never valid.
+	Missed map[string][]string `json:"missed,omitempty"`
 	// Findings are sorted, the worst first.
 	Findings []Finding `json:"findings,omitempty"`
 	// Unknown is what could not be looked at.
@@ -111,10 +113,14 @@ func (c *Counts) count(objects []Object, confirmations []string) {
 // index is that of a list's item.
 var index = regexp.MustCompile(`\[\d+\]`)
 
+func keyOf(o Object, via string, p Problem) key {
+	return key{p.Kind, versionOf(o), via, index.ReplaceAllString(p.What, "[*]")}
+}
+
 func (c *Counts) add(o Object, via string, problems []Problem) {
 	counted := map[key]bool{}
 	for _, p := range problems {
-		k := key{p.Kind, versionOf(o), via, index.ReplaceAllString(p.What, "[*]")}
+		k := keyOf(o, via, p)
 		if counted[k] {
 			continue
 		}
@@ -149,6 +155,16 @@ func (c *Counts) NotLookedAt(version, why string, names ...string) {
 
 // ThrownAway counts objects that were made and not used.
 func (c *Counts) ThrownAway(n int64) { c.of.ThrownAway += n }
+
+// Missed notes fields of a version that no object was made with.
+func (c *Counts) Missed(version string, paths []string) {
+	if len(paths) > 0 {
+		if c.of.Missed == nil {
+			c.of.Missed = map[string][]string{}
+		}
+		c.of.Missed[version] = paths
+	}
+}
 
 // Report is what was found about a CRD. Losses that are accepted do not count; confirmations cannot be.
 func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Accepted]bool) OfCRD {
@@ -209,7 +225,7 @@ func ReportOf(all []*Counts, accepted []conversion.Accepted, unknown []string) R
 func (of OfCRD) Title() string {
 	said := words.Count(of.Fixtures, "fixture")
 	if of.Generated > 0 || of.ThrownAway > 0 {
-		said += fmt.Sprintf(" and %s (seen to be invalid and thrown away: %d)", words.Count(of.Generated, "generated object"), of.ThrownAway)
+		said += fmt.Sprintf(" and %s (invalid ones thrown away: %d)", words.Count(of.Generated, "generated object"), of.ThrownAway)
 	}
 	return said
 }

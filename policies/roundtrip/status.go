@@ -70,8 +70,8 @@ func (c *Checker) readAt(ctx context.Context, objects []map[string]any, version 
 			at, some = append(at, i), append(some, o)
 		}
 	}
-	for n, trip := range c.engine.StoredAt(version).Trips(ctx, some) {
-		all[at[n]] = trip.There
+	for n, stored := range c.engine.StoredAt(version).Stored(ctx, some) {
+		all[at[n]] = stored
 	}
 	return all
 }

@@ -36,6 +36,8 @@ type command struct {
 	crds    string
 	accept  string
 	output  string
+	fuzz    int
+	seed    uint64
 	webhook engines.Webhook
 }
 
@@ -52,10 +54,17 @@ The objects are the fixtures of the folder, one in each file, of this release an
 older ones: RELEASE/GROUP.VERSION.KIND.yaml. What is meant to be different after a trip
 is in RELEASE/GROUP.VERSION.KIND.after_roundtrip.yaml beside it.
 
+With --fuzz N, N objects of each version are made from its schema, which the API server
+would take, and of what is lost the smallest one that shows it is printed. The FOLDER can
+be left out then.
+
 The file moult-test.yaml in the folder names fields that confirm something destructive;
 their loss is told first, and cannot be accepted:
   confirmations:
     - {crd: widgets.example.com, path: spec.confirmDeletion}
+and what made objects have where the schema does not say all that the webhook wants:
+  values:
+    - {crd: widgets.example.com, path: "spec.hosts[*].timeout", values: [10s, 1m0s]}
 
 What a conversion webhook does is known if it can be asked:
   --webhook-command CMD  it is started for this, by the shell, and ended. It listens on
@@ -75,6 +84,10 @@ Exit codes:
   moult test conversion test/fixtures --crds config/crd \
     --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
 
+  # and 1,000 made objects of each version
+  moult test conversion test/fixtures --crds config/crd --fuzz 1000 \
+    --webhook https://localhost:9443/convert --webhook-ca ca.crt
+
   # losses that are meant: a list of crd, path and reason
   moult test conversion test/fixtures --crds config/crd --accept losses.yaml -o junit`),
 		Args: cobra.MaximumNArgs(1),
@@ -88,6 +101,8 @@ Exit codes:
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
 	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
+	c.Flags().IntVar(&r.fuzz, "fuzz", 0, "how many objects to make from the schema of each version; default: none")
+	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
 	r.webhook.Bind(c)
 	c.Flags().StringVarP(&r.output, "output", "o", text, "text, json, yaml, markdown or junit")
 	output.Complete(c, text, "json", "yaml", markdown, junit)
@@ -112,7 +127,7 @@ func (r *command) run(ctx context.Context, args []string, c *cobra.Command) erro
 	if err != nil {
 		return err
 	}
-	objects, config, err := fixturesIn(args)
+	objects, config, err := r.fixtures(args)
 	if err != nil {
 		return err
 	}
@@ -172,7 +187,11 @@ func (r *command) check(ctx context.Context, s *engines.Subject, objects []round
 		})
 		confirmations := config.Of(e.CRD)
 		of := roundtrip.NewCounts(e, confirmations)
-		roundtrip.NewChecker(e, confirmations).Check(ctx, own, of)
+		checker := roundtrip.NewChecker(e, confirmations)
+		checker.Check(ctx, own, of)
+		if r.fuzz > 0 && len(e.Served()) > 1 {
+			r.generated(ctx, s.CRDs[i], e, checker, of, config)
+		}
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -186,9 +205,9 @@ func (r *command) check(ctx context.Context, s *engines.Subject, objects []round
 
 // known refuses settings about a CRD that there is not: they would hold nothing to anything.
 func known(config roundtrip.Config, s *engines.Subject) error {
-	for _, one := range config.Confirmations {
-		if !slices.ContainsFunc(s.Engines, func(e *conversion.Engine) bool { return e.CRD == one.CRD }) {
-			return fmt.Errorf("%s: there is no %s in the CRDs of --crds", roundtrip.Settings, one.CRD)
+	for _, name := range config.CRDs() {
+		if !slices.ContainsFunc(s.Engines, func(e *conversion.Engine) bool { return e.CRD == name }) {
+			return fmt.Errorf("%s: there is no %s in the CRDs of --crds", roundtrip.Settings, name)
 		}
 	}
 	return nil

@@ -220,6 +220,8 @@ func TestTheExampleLosesNothing(t *testing.T) {
 	args := []string{"test", "conversion", example + "fixtures", "--crds", example + "crds", "--webhook-command"}
 	got := moult.Run(t, append(args, "exec python3 "+example+"webhook.py")...)
 	g.Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
+	got = moult.Run(t, append(slices.Clone(args), "exec python3 "+example+"webhook.py", "--fuzz", "100")...)
+	g.Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
 	got = moult.Run(t, append(args, `sed 's/{"confirm": spec.pop("confirmDeletion")}/{"confirm": ""}/' `+example+`webhook.py | exec python3 -`)...)
 	g.Expect(got.Code).To(Equal(exitNotKept), got.Out+got.ErrOut)
 	g.Expect(got.Out).To(ContainSubstring(`spec.deletion.confirm ("orders" became "")`))

@@ -9,10 +9,15 @@ import (
 	"github.com/moult-dev/moult/policies/roundtrip"
 )
 
-// fixturesIn are those of the folder that is named.
-func fixturesIn(args []string) ([]roundtrip.Object, roundtrip.Config, error) {
-	if len(args) == 0 {
-		return nil, roundtrip.Config{}, fmt.Errorf("name the folder with the fixtures, for example test/fixtures")
+// fixtures are those of the folder that is named. With made objects, there need not be any.
+func (r *command) fixtures(args []string) ([]roundtrip.Object, roundtrip.Config, error) {
+	switch {
+	case r.fuzz < 0:
+		return nil, roundtrip.Config{}, fmt.Errorf("--fuzz %d is no number of objects", r.fuzz)
+	case len(args) == 0 && r.fuzz > 0:
+		return nil, roundtrip.Config{}, nil
+	case len(args) == 0:
+		return nil, roundtrip.Config{}, fmt.Errorf("name the folder with the fixtures, for example test/fixtures, or have objects made with --fuzz 1000")
 	}
 	folder := args[0]
 	info, err := os.Stat(folder)
@@ -39,7 +44,7 @@ func fixturesIn(args []string) ([]roundtrip.Object, roundtrip.Config, error) {
 	if err != nil {
 		return nil, config, fmt.Errorf("%s: %w", folder, err)
 	}
-	if len(objects) == 0 {
+	if len(objects) == 0 && r.fuzz == 0 {
 		return nil, config, fmt.Errorf("%s holds no fixture; a fixture is an object in RELEASE/GROUP.VERSION.KIND.yaml", folder)
 	}
 	return objects, config, nil

@@ -136,6 +136,9 @@ func asText(report roundtrip.Report) string {
 				}
 			}
 		}
+		for _, said := range missed(of) {
+			fmt.Fprintf(&content, "  %s\n", said)
+		}
 	}
 	for _, why := range report.Unknown {
 		fmt.Fprintf(&content, "%s: %s\n", notKnown, line(why))
@@ -164,6 +167,16 @@ const (
 	mostRows                = 50
 )
 
+// missed names the fields that no made object has.
+func missed(of roundtrip.OfCRD) (all []string) {
+	for _, version := range of.Served {
+		if paths := of.Missed[version]; len(paths) > 0 {
+			all = append(all, fmt.Sprintf("no made object of %s has %s: what chance gave them was never valid; give them values in %s", version, line(words.Few(paths, 5)), roundtrip.Settings))
+		}
+	}
+	return all
+}
+
 // asMarkdown is a comment on a pull request: a table for each CRD of which something is said.
 func asMarkdown(report roundtrip.Report) string {
 	var content strings.Builder
@@ -188,6 +201,11 @@ func asMarkdown(report roundtrip.Report) string {
 			fmt.Fprintf(&content, "| %s | %s | %d | %s |\n", said, preview.CodeSpan(what(f), whatWidth), f.Objects, strings.Join(named, ", "))
 		}
 	}
+	for _, of := range report.CRDs {
+		for _, said := range missed(of) {
+			fmt.Fprintf(&content, "\n%s\n", preview.CodeSpan(of.CRD+": "+said, whatWidth))
+		}
+	}
 	for _, why := range report.Unknown {
 		fmt.Fprintf(&content, "\nNot known: %s\n", preview.CodeSpan(line(why), whatWidth))
 	}
@@ -202,7 +220,7 @@ func asMarkdown(report roundtrip.Report) string {
 func asJUnit(report roundtrip.Report) (string, error) {
 	all := output.Suites{}
 	for _, of := range report.CRDs {
-		s := output.Suite{Name: of.CRD, Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: of.Title()}}}
+		s := output.Suite{Name: of.CRD, Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: strings.Join(append([]string{of.Title()}, missed(of)...), "\n")}}}
 		for _, f := range append(append([]roundtrip.Finding{}, of.Findings...), of.Unknown...) {
 			one := output.Case{Class: of.CRD, Name: say(f) + ": " + line(f.What)}
 			problem := &output.Problem{Message: say(f) + ": " + what(f), Text: objects(f) + "\n" + smallest(f)}

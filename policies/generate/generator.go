@@ -1,0 +1,319 @@
+package generate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/fieldloss"
+)
+
+// Random is where chance comes from; *rand.Rand of math/rand/v2 is one.
+type Random interface{ Int64N(n int64) int64 }
+
+const (
+	// repairs is how often what is invalid in an object is made anew or left out before it is thrown away.
+	repairs = 8
+	// tries is how many objects may be thrown away for each that is asked for, and atLeast how many in any case, and in vain.
+	tries, atLeast = 4, 200
+	// values is about how many an object has beside those that it must have.
+	values = 60
+	// deepest is how deep optional fields are made that an object is not about.
+	deepest = 10
+)
+
+// Generator makes objects of one CRD at one version. It is for one goroutine at a time.
+type Generator struct {
+	engine     *conversion.Engine
+	version    string
+	apiVersion string
+	kind       string
+	namespaced bool
+	random     Random
+
+	reads    *fieldloss.Version
+	paths    []focus
+	patterns map[string]*pattern
+	given    map[string][]any
+	next     int // the field of the next object
+	left     int // values that may still be made, beside those that an object must have
+	missed   map[string]focus
+	had      map[string]bool // fields that an object about them has
+}
+
+// Options is what a Generator has to know beside the engine.
+type Options struct {
+	Version, APIVersion, Kind string
+	Namespaced                bool
+	// Values are what is taken at a path, such as spec.hosts[*].timeout, where the schema does not say it all.
+	Values map[string][]any
+}
+
+// New makes a generator; the engine has to have the version.
+func New(e *conversion.Engine, o Options, random Random) *Generator {
+	g := &Generator{engine: e, version: o.Version, apiVersion: o.APIVersion, kind: o.Kind, namespaced: o.Namespaced, random: random,
+		reads: e.Version(o.Version), patterns: map[string]*pattern{}, given: o.Values, missed: map[string]focus{}, had: map[string]bool{}}
+	if g.reads.Schema != nil {
+		g.paths = pathsOf(g.reads.Schema)
+	}
+	return g
+}
+
+// Made are objects that the API server takes.
+type Made struct {
+	Objects    []map[string]any
+	ThrownAway int64
+	// Why is what was against the last one that was thrown away; empty if there is none.
+	Why string
+}
+
+// Make makes n objects more, or fewer if it is hard to make one.
+func (g *Generator) Make(ctx context.Context, n int) (made Made) {
+	for tried := 0; len(made.Objects) < n && tried < tries*n+atLeast && ctx.Err() == nil; tried++ {
+		if tried >= atLeast && len(made.Objects) == 0 {
+			break
+		}
+		object, why := g.one(ctx)
+		if why != "" {
+			made.ThrownAway, made.Why = made.ThrownAway+1, why
+			continue
+		}
+		made.Objects = append(made.Objects, object)
+	}
+	return made
+}
+
+// one is an object about the next field, or why there is none.
+func (g *Generator) one(ctx context.Context) (object map[string]any, why string) {
+	var about focus
+	if len(g.paths) > 0 {
+		about = g.paths[g.next%len(g.paths)]
+	}
+	g.next++
+	g.left = values
+	object, ok := g.root(about, g.next)
+	if ok {
+		object, why = g.repaired(ctx, object)
+	}
+	g.note(about, object, why)
+	if !ok {
+		return nil, "a field that has to be there cannot be made; its pattern, enum or limits leave nothing"
+	}
+	return object, why
+}
+
+// note keeps in mind which fields no object has that was about them.
+func (g *Generator) note(about focus, object map[string]any, why string) {
+	if why == "" {
+		for text, missed := range g.missed {
+			if missed.isIn(object) {
+				delete(g.missed, text)
+			}
+		}
+	}
+	switch text := about.String(); {
+	case len(about) == 0:
+	case why == "" && about.isIn(object):
+		g.had[text] = true
+	case !g.had[text]:
+		g.missed[text] = about
+	}
+}
+
+// Missed are the fields that none of the objects has although some were to be about them: what they were given was never valid.
+func (g *Generator) Missed() []string { return sortedKeys(g.missed) }
+
+func (g *Generator) root(about focus, i int) (map[string]any, bool) {
+	object := map[string]any{}
+	if s := g.reads.Schema; s != nil {
+		made, ok := g.value(node{schema: s}, about, "", 0)
+		content, is := made.(map[string]any)
+		if !ok || !is {
+			return nil, false
+		}
+		object = content
+	}
+	meta := map[string]any{"name": fmt.Sprintf("generated-%d", i)}
+	if g.namespaced {
+		meta["namespace"] = "default"
+	}
+	if g.one1in(4) {
+		meta["labels"], meta["annotations"] = map[string]any{"example.com/label": "a"}, map[string]any{"example.com/annotation": "b"}
+	}
+	object["apiVersion"], object["kind"], object["metadata"] = g.apiVersion, g.kind, meta
+	return object, true
+}
+
+// Valid tells whether the API server takes an object, and why not.
+func (g *Generator) Valid(ctx context.Context, object map[string]any) (bool, string) {
+	read, err := g.reads.Read(object)
+	if err != nil {
+		return false, err.Error()
+	}
+	if errs := g.engine.Problems(ctx, g.version, read); len(errs) > 0 {
+		return false, conversion.Said(errs)[0]
+	}
+	return true, ""
+}
+
+// repaired is an object without what the API server has something against.
+func (g *Generator) repaired(ctx context.Context, object map[string]any) (map[string]any, string) {
+	why := ""
+	for round := range repairs {
+		read, err := g.reads.Read(object)
+		if err != nil {
+			return nil, err.Error()
+		}
+		errs := g.engine.Problems(ctx, g.version, read)
+		if len(errs) == 0 {
+			return object, ""
+		}
+		if why == "" { // what is repaired may break something else
+			why = conversion.Said(errs)[0]
+		}
+		for _, e := range errs {
+			at := locate(object, e.Field)
+			if len(at) == 0 {
+				return nil, why
+			}
+			g.repair(object, at, round)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, why
+}
+
+// repair makes anew what lies at a path, or takes it out: at first the former, and later more and more around it.
+func (g *Generator) repair(object map[string]any, at fieldloss.Path, round int) {
+	n, known := nodeAt(g.reads.Schema, at)
+	if known && round < repairs/2 && len(at) > 0 {
+		g.left = values / 4
+		if made, ok := g.value(n, nil, at.String(), len(at)); ok {
+			set(object, at, made)
+			return
+		}
+	}
+	at = at[:max(1, len(at)-max(0, round-repairs/2-1))]
+	remove(object, at)
+}
+
+func (g *Generator) below(n int64) int64 {
+	if n <= 1 {
+		return 0
+	}
+	return g.random.Int64N(n)
+}
+
+func (g *Generator) one1in(n int64) bool { return g.below(n) == 0 }
+
+func pick[T any](g *Generator, from []T) T { return from[g.below(int64(len(from)))] }
+
+// focus leads to a field: names, [] for any item and {} for any key.
+type focus []string
+
+// String is the path as values are told by it.
+func (f focus) String() string {
+	path := ""
+	for _, step := range f {
+		switch step {
+		case anyItem:
+			path += "[*]"
+		case anyKey:
+			path = joined(path, "*")
+		default:
+			path = joined(path, step)
+		}
+	}
+	return path
+}
+
+// isIn tells whether a value has the field.
+func (f focus) isIn(value any) bool {
+	if len(f) == 0 {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if f[0] != anyKey {
+			inner, there := value[f[0]]
+			return there && f[1:].isIn(inner)
+		}
+		for _, inner := range value {
+			if f[1:].isIn(inner) {
+				return true
+			}
+		}
+	case []any:
+		return f[0] == anyItem && slices.ContainsFunc(value, f[1:].isIn)
+	}
+	return false
+}
+
+const (
+	anyItem = "[]"
+	anyKey  = "{}"
+	// mostPaths bounds how many fields of a schema are gone through one by one.
+	mostPaths = 20_000
+)
+
+// pathsOf are the fields of a schema, but for metadata.
+func pathsOf(s *structural.Structural) (all []focus) {
+	var walk func(s *structural.Structural, at focus)
+	walk = func(s *structural.Structural, at focus) {
+		if len(all) >= mostPaths {
+			return
+		}
+		leaf := true
+		for _, name := range sortedKeys(s.Properties) {
+			if len(at) == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+				continue
+			}
+			leaf = false
+			inner := s.Properties[name]
+			walk(&inner, append(slices.Clip(at), name))
+		}
+		if s.Items != nil {
+			leaf = false
+			walk(s.Items, append(slices.Clip(at), anyItem))
+		}
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+			leaf = false
+			walk(s.AdditionalProperties.Structural, append(slices.Clip(at), anyKey))
+		}
+		if leaf && len(at) > 0 {
+			all = append(all, at)
+		}
+	}
+	walk(s, nil)
+	return all
+}
+
+// nodeAt is the schema of what lies at a path.
+func nodeAt(s *structural.Structural, at fieldloss.Path) (node, bool) {
+	for _, step := range at {
+		if s == nil {
+			return node{}, false
+		}
+		switch step := step.(type) {
+		case int:
+			s = s.Items
+		case string:
+			if property, named := s.Properties[step]; named {
+				s = &property
+			} else if s.AdditionalProperties != nil {
+				s = s.AdditionalProperties.Structural
+			} else {
+				s = nil
+			}
+		}
+	}
+	return node{schema: s}, s != nil
+}
+
+func copied(v any) any { return runtime.DeepCopyJSONValue(v) }

@@ -1,0 +1,78 @@
+package roundtrip
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/moult-dev/moult/policies/conversion"
+)
+
+const (
+	// mostShrunk is how many findings of a CRD get a counter-example made small, and mostPages how often a webhook is asked for one.
+	mostShrunk = 20
+	mostPages  = 200
+)
+
+// Shrinker makes objects of one version smaller, which stay valid.
+type Shrinker interface {
+	Smaller(ctx context.Context, object map[string]any, path string) iter.Seq[map[string]any]
+}
+
+// Shrink looks for the smallest object that shows each finding about generated ones. The shrinkers are by version, and the others
+// are objects whose statuses are written.
+func (c *Checker) Shrink(ctx context.Context, counts *Counts, shrinkers map[string]Shrinker, others []Object) {
+	shrunk := 0
+	for i := range counts.of.Findings {
+		f := &counts.of.Findings[i]
+		k := key{f.Kind, f.From, f.Via, f.What}
+		object, there := counts.generated[k]
+		s := shrinkers[f.From]
+		if !there || s == nil || !f.Kind.Fails() {
+			continue
+		}
+		f.Smallest = object.Content
+		if shrunk++; shrunk > mostShrunk || f.Fault == conversion.FaultLate {
+			continue
+		}
+		var p Problem
+		f.Smallest, p = c.smallest(ctx, s, k, object, slices.DeleteFunc(slices.Clone(others), func(o Object) bool { return versionOf(o) != f.Via }))
+		if p.Kind != "" {
+			f.Was, f.Is, f.Says = p.Was, p.Is, p.Says
+		}
+	}
+}
+
+// smallest takes the first smaller object that still shows it, for as long as there is one.
+func (c *Checker) smallest(ctx context.Context, s Shrinker, k key, o Object, others []Object) (map[string]any, Problem) {
+	if k.kind != StatusWrite {
+		others = nil
+	}
+	var shows Problem
+	pages := 0
+	for found := true; found && pages < mostPages && ctx.Err() == nil; {
+		found = false
+		var page []Object
+		ask := func() bool { // tells whether to go on
+			pages++
+			for i, problems := range c.Through(ctx, page, k.via, others) {
+				if at := slices.IndexFunc(problems, func(p Problem) bool { return keyOf(page[i], k.via, p) == k }); at >= 0 {
+					o, shows, found = page[i], problems[at], true
+					break
+				}
+			}
+			page = nil
+			return !found && pages < mostPages && ctx.Err() == nil
+		}
+		for content := range s.Smaller(ctx, o.Content, k.what) {
+			page = append(page, Object{Name: o.Name, Content: content, Generated: true})
+			if len(page) == perPage && !ask() {
+				break
+			}
+		}
+		if len(page) > 0 && !found {
+			ask()
+		}
+	}
+	return o.Content, shows
+}
