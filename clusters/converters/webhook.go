@@ -63,6 +63,7 @@ func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion
 	factory, err := apiserver.NewCRConverterFactory(services, func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		return watched{resolver, func(cfg *rest.Config) {
 			timeout := cmp.Or(w.Timeout, DefaultTimeout)
+			cfg.UserAgent = "moult"
 			cfg.Timeout = timeout + time.Second // ours is up first, and knows what it has waited for
 			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &watcher{next, timeout, c.note} })
 		}}

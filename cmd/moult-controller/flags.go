@@ -29,6 +29,7 @@ type flags struct {
 	leader          leaderelection.Options
 	eventsAddr      string
 	migration       migration.Options
+	rehearse        bool // what conversion webhooks would lose
 	removal         removal.Options
 	references      references
 	version         bool
@@ -58,7 +59,7 @@ func flagSet(f *flags) *pflag.FlagSet {
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":8080", "Address the metrics and pprof endpoints bind to; 0 turns them off.")
 	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address the health probes bind to; 0 turns them off.")
 	fs.StringVar(&f.leaderNamespace, "leader-election-namespace", os.Getenv("RUNTIME_NAMESPACE"), "Namespace of the leader election lease. Default: the namespace the controller runs in.")
-	bindMigration(fs, &f.migration)
+	bindMigration(fs, f)
 	bindRemoval(fs, f)
 	f.log.BindFlags(fs)
 	f.leader.BindFlags(fs)
@@ -86,13 +87,15 @@ func parse(args []string) (*flags, error) {
 	return f, nil
 }
 
-func bindMigration(fs *pflag.FlagSet, o *migration.Options) {
+func bindMigration(fs *pflag.FlagSet, f *flags) {
+	o := &f.migration
 	fs.StringVar(&o.LabelKey, "label-key", v1alpha1.MigrateLabel, "Label that opts a CRD in with the value \"true\".")
 	fs.StringSliceVar(&o.Groups, "crd-groups", nil, "API groups to look after, on top of the label. Default: all.")
 	fs.DurationVar(&o.Settle, "settle", migration.DefaultSettle, "How long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still. Objects are checked, and storedVersions is trimmed, only after that.")
 	fs.IntVar(&o.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "Most writes under way at any moment, over all CRDs. Below that their number adapts to what the API server can take.")
 	fs.Float64Var(&o.MaxQueued, "max-queued", pace.DefaultMaxQueued, "Most writes that wait inside the API server, on average. Fewer keep it quick for others, more make the most of it.")
 	fs.Float64Var(&o.MaxRate, "max-rate", 0, "Most writes per second, over all CRDs. 0 is no bound.")
+	fs.BoolVar(&f.rehearse, "rehearse", false, "Ask the conversion webhooks, before the first write, what they would lose, and rewrite nothing (FieldsWouldBeLost) if they would lose something. The controller has to reach them.")
 }
 
 func bindRemoval(fs *pflag.FlagSet, f *flags) {

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/pprof"
 	"github.com/fluxcd/pkg/runtime/probes"
 	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -100,6 +101,11 @@ func explain(err error, f *flags) error {
 func setup(mgr manager.Manager, f *flags) error {
 	store := migration.NewStateStore()
 	f.migration.StateStore, f.migration.Pace = store, f.migration.NewPace()
+	if f.rehearse {
+		f.migration.NewRehearser = func(crd *apiextensionsv1.CustomResourceDefinition) (migration.Rehearser, error) {
+			return converters.Webhooks{}.Rehearsal(crd)
+		}
+	}
 	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
 		return fmt.Errorf("setting up the migration controller: %w", err)
 	}

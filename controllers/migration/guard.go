@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,11 +22,20 @@ import (
 
 // A walk stores every object at the storage version. Where no webhook converts them, the API server drops what the storage
 // version's schema does not have, without a word. So before a walk writes anything, the objects are read at the other versions,
-// at which such fields show.
+// at which such fields show. What a webhook drops is known only if it is asked (Options.NewRehearser).
 
-// fields are those of the objects of one CRD that its storage version does not have.
+// Rehearser tells what objects of a CRD lose when its webhook converts them.
+type Rehearser interface {
+	// Lost are the fields that clients of its version would not find again, or find changed, for each of the objects, which are all
+	// read at one version. An item of a list is told as [*]. The error says why the webhook could not be asked.
+	Lost(ctx context.Context, objects []map[string]any) ([][]string, error)
+}
+
+// fields are those of the objects of one CRD that are lost on the way to its storage version.
 type fields struct {
-	*fieldloss.Finder
+	Rehearser
+	batch    int // of objects that are looked at together
+	why      string
 	client   *rewrite.Client
 	resource schema.GroupResource
 	versions []string // that may show such fields, and are served
@@ -38,11 +46,43 @@ type fields struct {
 	unseen []unseen
 }
 
-// unseen are the fields that objects may have that are stored at a version which is not served, so that nobody can read them.
+// unseen are the fields that objects may have that are stored at a version which is not served, so that nobody can read them. No
+// fields are all.
 type unseen struct {
 	version string
 	fields  []string
 }
+
+// pruned is what the API server drops without a webhook.
+type pruned struct{ *fieldloss.Finder }
+
+// Lost is a Rehearser's.
+func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
+	for _, object := range objects {
+		_, version, _ := strings.Cut((&unstructured.Unstructured{Object: object}).GetAPIVersion(), "/")
+		lost, err := p.Finder.Lost(object, version)
+		if err != nil {
+			return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
+		}
+		all = append(all, lost)
+	}
+	return all, nil
+}
+
+// asked is a Rehearser whose webhook may not answer.
+type asked struct{ Rehearser }
+
+// Lost is a Rehearser's.
+func (a asked) Lost(ctx context.Context, objects []map[string]any) ([][]string, error) {
+	all, err := a.Rehearser.Lost(ctx, objects)
+	if err != nil && ctx.Err() == nil {
+		err = &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: fmt.Errorf("asked by Moult what it would lose: %w", err)}
+	}
+	return all, err
+}
+
+// rehearsed is how many objects a webhook is asked about at a time.
+const rehearsed = 50
 
 // guard looks at all objects, and has the walk look at those that are written while it is under way. The error is a
 // *walkFailure if objects would lose what they may not.
@@ -76,14 +116,17 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: fmt.Errorf("reading the schemas of %s: %w", name, err)}
 	}
-	if crds.HasWebhook(crd) || crd.Spec.PreserveUnknownFields {
+	if crd.Spec.PreserveUnknownFields {
 		return nil, nil
+	}
+	if crds.HasWebhook(crd) {
+		return r.convertedFields(crd)
 	}
 	finder, err := fieldloss.Of(crd)
 	if err != nil {
 		return nil, &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", err)}
 	}
-	f := &fields{Finder: finder, client: r.objects, resource: resourceOf(crd), storage: crds.StorageVersion(crd), mayDrop: mayDrop(crd)}
+	f := r.newFields(crd, pruned{finder})
 	for _, version := range crd.Spec.Versions {
 		lacking := finder.Lacking(version.Name)
 		switch {
@@ -99,6 +142,37 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 	return f, nil
 }
 
+func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition, by Rehearser) *fields {
+	storage := crds.StorageVersion(crd)
+	return &fields{
+		Rehearser: by, batch: 1, client: r.objects, resource: resourceOf(crd), storage: storage, mayDrop: mayDrop(crd),
+		why: "objects have fields that " + storage + " does not have, and would lose them for good",
+	}
+}
+
+// convertedFields are those that a webhook loses of what may be stored at other versions. It is nil if it is not to be asked.
+func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefinition) (*fields, error) {
+	if r.opts.NewRehearser == nil {
+		return nil, nil
+	}
+	webhook, err := r.opts.NewRehearser(crd)
+	if err != nil {
+		return nil, &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: err}
+	}
+	f := r.newFields(crd, asked{webhook})
+	f.batch, f.why = rehearsed, "the conversion webhook would lose or change fields of objects for good on the way to "+f.storage
+	for _, version := range crd.Spec.Versions {
+		switch {
+		case version.Name == f.storage || !slices.Contains(crd.Status.StoredVersions, version.Name):
+		case version.Served:
+			f.versions = append(f.versions, version.Name)
+		default:
+			f.unseen = append(f.unseen, unseen{version: version.Name})
+		}
+	}
+	return f, nil
+}
+
 // may tells whether a field may be lost.
 func (f *fields) may(field string) bool {
 	return fieldloss.InStatus(field) || fieldloss.Allows(f.mayDrop, field)
@@ -107,16 +181,29 @@ func (f *fields) may(field string) bool {
 // look reads all objects at a version. It returns the resourceVersion up to which this look and those before have seen all.
 func (f *fields) look(ctx context.Context, r *Reconciler, version, before string) (lookedAt string, err error) {
 	var found []rewrite.FieldLoss
+	var batch []map[string]any
 	var unread error
-	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(version), r.opts.Clock, func() { found = nil }, func(object map[string]any) {
-		lost, err := f.Lost(object, version)
-		unread = cmp.Or(unread, err)
-		for _, field := range lost {
-			found = f.count(found, version, field, object)
+	ask := func() {
+		if len(batch) == 0 || unread != nil {
+			return
+		}
+		lost, err := f.Lost(ctx, batch)
+		unread = err
+		for i := range lost {
+			for _, field := range lost[i] {
+				found = f.count(found, version, field, batch[i])
+			}
+		}
+		batch = nil
+	}
+	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(version), r.opts.Clock, func() { found, batch = nil, nil }, func(object map[string]any) {
+		if batch = append(batch, object); len(batch) >= f.batch {
+			ask()
 		}
 	})
-	if err == nil && unread != nil {
-		err = &rewrite.Stopped{Cause: rewrite.Unavailable, Err: unread}
+	if err == nil {
+		ask()
+		err = unread
 	}
 	if err != nil {
 		return "", err
@@ -164,9 +251,13 @@ func (f *fields) failure() *plan.Failure {
 		names = append(names, l.Field)
 	}
 	if len(counts) > 0 {
-		problems = append(problems, fmt.Sprintf("objects have fields that %s does not have, and would lose them for good: %s", f.storage, words.Few(counts, maxFieldsTold)))
+		problems = append(problems, f.why+": "+words.Few(counts, maxFieldsTold))
 	}
 	for _, u := range f.unseen {
+		if len(u.fields) == 0 {
+			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen what the conversion webhook would lose of them; serve it until they are rewritten, or let Moult not ask the webhook", u.version))
+			continue
+		}
 		problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen whether they have fields that %s does not have: %s; serve %[1]s until they are rewritten",
 			u.version, f.storage, words.Few(u.fields, maxFieldsTold)))
 		names = append(names, u.fields...)
@@ -175,8 +266,11 @@ func (f *fields) failure() *plan.Failure {
 		return nil
 	}
 	slices.Sort(names)
-	public := fmt.Sprintf("%s. Nothing is rewritten. Move the values to fields that %s has, or let them go: annotation %s: %q on the CRD",
-		strings.Join(problems, ". And "), f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
+	public := strings.Join(problems, ". And ") + ". Nothing is rewritten"
+	if len(names) > 0 {
+		public += fmt.Sprintf(". Move the values to fields that %s has, or let them go: annotation %s: %q on the CRD",
+			f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
+	}
 	if len(examples) == 0 {
 		return &plan.Failure{Reason: v1alpha1.ReasonFieldsWouldBeLost, Message: public, Public: public}
 	}
@@ -194,11 +288,11 @@ func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []s
 		if err := utiljson.Unmarshal(raw, &object); err != nil {
 			return nil, err
 		}
-		more, err := f.Lost(object, version)
+		more, err := f.Lost(ctx, []map[string]any{object})
 		if err != nil {
 			return nil, err
 		}
-		lost = append(lost, more...)
+		lost = append(lost, slices.Concat(more...)...)
 	}
 	lost = slices.DeleteFunc(lost, f.may)
 	slices.Sort(lost)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -56,6 +57,10 @@ type Options struct {
 	// PageSize is how many objects are listed at a time, at most: where their
 	// metadata is large, pages are smaller. Default: 500.
 	PageSize int64
+
+	// NewRehearser makes, for each walk, who asks the conversion webhook of a CRD what it would lose; nothing is rewritten then
+	// that would lose something. Default: webhooks are not asked, and answer for what they do.
+	NewRehearser func(*apiextensionsv1.CustomResourceDefinition) (Rehearser, error)
 
 	// StateStore connects the removal reconciler. Default: one of its own, which
 	// nobody asks.

@@ -141,12 +141,10 @@ var commits = []string{
 func migrate(o Observation) Step {
 	s := Step{
 		Phase: 1, Name: Migrate,
-		Title: fmt.Sprintf("Migrate: every object is stored at %s, and that is proved", o.To),
-		Risk:  "load: one write for each object, paced by what the API server can take",
-		Back:  "flip back; then every object is stored at the old version again",
-		Commands: []string{
-			o.moult("wait", o.CRD.Name, "--for", "migrated", "--timeout", "30m"),
-		},
+		Title:    fmt.Sprintf("Migrate: every object is stored at %s, and that is proved", o.To),
+		Risk:     "load: one write for each object, paced by what the API server can take",
+		Back:     "flip back; then every object is stored at the old version again",
+		Commands: []string{o.moult("wait", o.CRD.Name, "--for", "migrated", "--timeout", "30m")},
 	}
 	m := crds.MigrationOf(o.CRD, o.LabelKey)
 	s.Seen = "status.storedVersions: " + strings.Join(o.CRD.Status.StoredVersions, ", ")

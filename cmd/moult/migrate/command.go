@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/backup"
@@ -26,10 +28,11 @@ import (
 
 type command struct {
 	*cli.Factory
-	output  string
-	dryRun  bool
-	backup  string
-	options migration.Options
+	output   string
+	dryRun   bool
+	backup   string
+	rehearse bool
+	options  migration.Options
 }
 
 // document is what -o json and -o yaml print.
@@ -70,7 +73,8 @@ that user with --as. It needs the right to impersonate it.
 
 Where no webhook converts and objects have fields that the storage version lacks,
 nothing is rewritten (FieldsWouldBeLost) until the CRD lets these fields go with the
-annotation moult.dev/allow-field-loss.
+annotation moult.dev/allow-field-loss. With --rehearse, conversion webhooks are asked
+first, and nothing is rewritten that they would lose a field of.
 
 With --backup a file is written first, as ` + "`" + `backup` + "`" + ` does, and verified. If it would lack
 something, nothing is rewritten.
@@ -122,6 +126,7 @@ func (m *command) bind(c *cobra.Command) {
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
+	c.Flags().BoolVar(&m.rehearse, "rehearse", false, "ask the conversion webhooks first what they would lose, by the URL that the CRDs say, or the Service, through a port-forward; rewrite nothing if they would lose something")
 	output.AddFlag(c, &m.output)
 }
 
@@ -146,6 +151,13 @@ func (m *command) run(ctx context.Context, names []string) error {
 	cfg, err := m.ConfigToWrite(m.dryRun)
 	if err != nil {
 		return err
+	}
+	if m.rehearse {
+		stop, err := m.asksWebhooks(cfg)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	if m.dryRun {
 		return m.tryAll(ctx, cfg, names)
@@ -194,6 +206,19 @@ func (m *command) backUp(ctx context.Context, names []string) error {
 	}
 	fmt.Fprintf(m.ErrOut, "%s is written and verified: %s\n", m.backup, digest)
 	return nil
+}
+
+// asksWebhooks has them asked what they would lose, until stop.
+func (m *command) asksWebhooks(cfg *rest.Config) (stop func(), err error) {
+	forwards, err := converters.NewForwards(cfg)
+	if err != nil {
+		return nil, err
+	}
+	hooks := converters.Webhooks{Services: forwards}
+	m.options.NewRehearser = func(crd *apiextensionsv1.CustomResourceDefinition) (migration.Rehearser, error) {
+		return hooks.Rehearsal(crd)
+	}
+	return forwards.Close, nil
 }
 
 // atATime is how many CRDs are migrated side by side.
