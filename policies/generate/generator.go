@@ -22,6 +22,8 @@ const (
 	tries, atLeast = 4, 200
 	// values is about how many an object has beside those that it must have.
 	values = 60
+	// fullTries is how many objects are made for the one with the most fields, which has about fullValues values.
+	fullTries, fullValues = 20, 1000
 	// deepest is how deep optional fields are made that an object is not about.
 	deepest = 10
 )
@@ -39,8 +41,9 @@ type Generator struct {
 	paths    []focus
 	patterns map[string]*pattern
 	given    map[string][]any
-	next     int // the field of the next object
-	left     int // values that may still be made, beside those that an object must have
+	next     int  // the field of the next object
+	left     int  // values that may still be made, beside those that an object must have
+	full     bool // all fields are made
 	missed   map[string]focus
 	had      map[string]bool // fields that an object about them has
 }
@@ -122,6 +125,32 @@ func (g *Generator) note(about focus, object map[string]any, why string) {
 	case !g.had[text]:
 		g.missed[text] = about
 	}
+}
+
+// Full is an object with as many fields as there can be, up to a limit; nil if none is valid.
+func (g *Generator) Full(ctx context.Context) map[string]any {
+	var best map[string]any
+	g.full = true
+	for range fullTries {
+		g.left = fullValues
+		object, ok := g.root(nil, 0)
+		if !ok {
+			continue
+		}
+		if object, why := g.repaired(ctx, object); why == "" && sizeOf(object) > sizeOf(best) {
+			best = object
+		}
+	}
+	g.full = false
+	if best != nil {
+		return best
+	}
+	for _, object := range g.Make(ctx, fullTries).Objects {
+		if best == nil || sizeOf(object) > sizeOf(best) {
+			best = object
+		}
+	}
+	return best
 }
 
 // Missed are the fields that none of the objects has although some were to be about them: what they were given was never valid.

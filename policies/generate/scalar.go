@@ -60,7 +60,7 @@ func (g *Generator) text(l limits, intOrString bool) (any, bool) {
 		return pick(g, []string{"50%", "http", "5"}), true
 	}
 	text := ""
-	if !g.one1in(10) {
+	if g.full || !g.one1in(10) {
 		text = pick(g, vocabulary)
 	}
 	if g.one1in(6) {

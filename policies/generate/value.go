@@ -20,7 +20,7 @@ func (g *Generator) value(n node, about focus, path string, depth int) (any, boo
 		return g.anything(depth), true
 	}
 	l := g.limitsOf(n, about)
-	if s.Nullable && len(about) == 0 && g.one1in(12) {
+	if s.Nullable && len(about) == 0 && !g.full && g.one1in(12) {
 		return nil, true
 	}
 	if len(l.enum) > 0 {
@@ -113,7 +113,7 @@ func (g *Generator) others(s *structural.Structural, l limits, about focus, path
 		return made, g.enough(s, l, path, depth, made)
 	}
 	n := g.below(3)
-	if isAbout {
+	if isAbout || g.full {
 		n = max(n, 1)
 	}
 	if l.minFields != nil {
@@ -158,7 +158,7 @@ func (g *Generator) takes(siblings, depth int) bool {
 	if g.left <= 0 || depth > deepest {
 		return false
 	}
-	return g.below(int64(max(siblings, 8))) < 4
+	return g.full || g.below(int64(max(siblings, 8))) < 4
 }
 
 // most is how many fields or items are made of those that have to be there.
@@ -167,7 +167,7 @@ const most = 200
 func (g *Generator) list(s *structural.Structural, l limits, about focus, path string, depth int) (any, bool) {
 	n := g.below(4)
 	isAbout := len(about) > 0 && about[0] == anyItem
-	if isAbout {
+	if isAbout || g.full {
 		n = max(n, 1)
 	}
 	if g.left <= 0 && !isAbout {

@@ -95,8 +95,14 @@ func (c *Checker) Through(ctx context.Context, objects []Object, via string, oth
 		all[i] = append(all[i], unstable(&trip, len(trips[i].Failed) > 0)...)
 	}
 	for i, found := range c.writeStatus(ctx, contents(objects), via, statuses(others)) {
+		known := all[i] // a trip loses it without a write
+		if objects[i].After != nil {
+			for _, d := range between(objects[i].Content, objects[i].After) {
+				known = append(slices.Clip(known), Problem{What: d.path.String()}) // and that is meant
+			}
+		}
 		for _, p := range found {
-			if !slices.ContainsFunc(all[i], func(known Problem) bool { return covers(known.What, p.What) || covers(p.What, known.What) }) { // a trip loses it without a write
+			if !slices.ContainsFunc(known, func(k Problem) bool { return covers(k.What, p.What) || covers(p.What, k.What) }) {
 				all[i] = append(all[i], p)
 			}
 		}

@@ -1,12 +1,16 @@
 package roundtrip
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Problem is what is found about one object on one way. An unknown one has no Kind.
@@ -39,7 +43,7 @@ func (c *Checker) problems(e *conversion.Engine, o Object, trip *conversion.Trip
 		return all
 	}
 	own, there := e.Version(trip.From), e.Version(e.Storage)
-	for _, d := range differences(o, trip) {
+	for _, d := range c.differences(o, trip) {
 		all = append(all, c.judge(d, o, trip, own, there))
 	}
 	return all
@@ -60,15 +64,15 @@ type difference struct {
 }
 
 // differences are those between an object and what it is after a trip. With a file that says what it is to be then, those that are
-// as that says are left out.
-func differences(o Object, trip *conversion.Trip) (all []difference) {
+// as that says are left out, unless they confirm something.
+func (c *Checker) differences(o Object, trip *conversion.Trip) (all []difference) {
 	all = append(unread(o.Content, trip.Before), between(trip.Before, trip.Back)...)
 	if o.After == nil {
 		return all
 	}
 	expected := between(o.After, trip.Back)
 	return slices.DeleteFunc(all, func(d difference) bool {
-		return !slices.ContainsFunc(expected, func(other difference) bool { return overlap(d.path, other.path) })
+		return !c.confirms(d.path.String()) && !slices.ContainsFunc(expected, func(other difference) bool { return overlap(d.path, other.path) })
 	})
 }
 
@@ -100,7 +104,7 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 		p.Was = fieldloss.At(o.Content, d.path)
 	}
 	switch {
-	case slices.ContainsFunc(c.confirmations, func(path string) bool { return covers(path, p.What) || covers(p.What, path) }):
+	case c.confirms(p.What):
 		p.Kind = Confirmation
 	case d.way == added && there.IsDefault(trip.There, d.path) && fieldloss.At(trip.There, d.path) != nil:
 		p.Kind = Defaulted
@@ -120,6 +124,41 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 		p.Kind = Changed
 	}
 	return p
+}
+
+// confirms tells whether a path is on the way to a confirmation, or below one.
+func (c *Checker) confirms(at string) bool {
+	return slices.ContainsFunc(c.confirmations, func(path string) bool { return covers(path, at) || covers(at, path) })
+}
+
+// After is what an object is after a trip to each other version, if something fails then that a file can say is meant, and what that
+// is. It is an error if the trips end differently: then there is nothing that it is to be.
+func (c *Checker) After(ctx context.Context, o Object) (after map[string]any, lost []string, err error) {
+	for _, via := range c.engine.Served() {
+		if via == versionOf(o) {
+			continue
+		}
+		e := c.engine.StoredAt(via)
+		trip := e.Trips(ctx, []map[string]any{o.Content})[0]
+		var fails []string
+		for _, p := range c.problems(e, o, &trip) {
+			if p.Kind.Fails() && p.Kind != Confirmation {
+				fails = append(fails, fmt.Sprintf("%s: %s", p.Kind, p.What))
+			}
+		}
+		switch {
+		case trip.Unknown != "":
+			return nil, nil, errors.New(trip.Unknown)
+		case trip.Back == nil:
+			return nil, nil, fmt.Errorf("through %s it is %s", via, strings.Join(fails, ", "))
+		case len(fails) == 0:
+		case after != nil && !reflect.DeepEqual(after, trip.Back):
+			return nil, nil, fmt.Errorf("the trips to the other versions end differently: %s", words.Few(words.Distinct(append(lost, fails...)), 5))
+		default:
+			after, lost = trip.Back, fails
+		}
+	}
+	return after, lost, nil
 }
 
 // unstable are the problems of a second trip. One that fails as the first one has is nothing new.

@@ -15,8 +15,9 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Long: `Test the conversion of CRDs, in the CI of an operator's repository, in whatever language
 its webhook is written:
 
-  conversion  take fixtures and made objects to each version and back`,
+  conversion  take fixtures and made objects to each version and back
+  record      write the fixtures of a release`,
 	}
-	test.AddCommand(newConversion(f))
+	test.AddCommand(newConversion(f), newRecord(f))
 	return cli.OnlySubcommands(test)
 }
