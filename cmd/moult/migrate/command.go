@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,7 @@ type command struct {
 	dryRun   bool
 	backup   string
 	rehearse bool
+	timeout  time.Duration
 	options  migration.Options
 }
 
@@ -52,6 +54,8 @@ type migrated struct {
 	Progress *progress.Counts `json:"progress,omitempty"`
 	// Dropped are the fields that objects have lost, because the CRD allows it or because they are in status.
 	Dropped []dropped `json:"dropped,omitempty"`
+
+	last string // what was told last, if it was cut off
 }
 
 // NewCommand makes the subcommand.
@@ -127,6 +131,7 @@ func (m *command) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
 	c.Flags().BoolVar(&m.rehearse, "rehearse", false, "ask the conversion webhooks first what they would lose, by the URL that the CRDs say, or the Service, through a port-forward; rewrite nothing if they would lose something")
+	c.Flags().DurationVar(&m.timeout, "timeout", 0, "how long to migrate at most; the same command goes on from there; 0 is no bound")
 	output.AddFlag(c, &m.output)
 }
 
@@ -134,6 +139,9 @@ func (m *command) validate() error {
 	m.options.LabelKey = m.LabelKey
 	if err := start.Check(m.options); err != nil {
 		return err
+	}
+	if m.timeout < 0 {
+		return fmt.Errorf("--timeout is %s; it must be longer than 0, for example 30m", m.timeout)
 	}
 	if m.dryRun && m.backup != "" {
 		return errors.New("--dry-run migrates nothing, so it takes no --backup; leave one out")
@@ -162,6 +170,18 @@ func (m *command) run(ctx context.Context, names []string) error {
 	if m.dryRun {
 		return m.tryAll(ctx, cfg, names)
 	}
+	return m.migrateAll(ctx, cfg, names)
+}
+
+// errTimeout is why what goes on for longer than --timeout is cut off.
+var errTimeout = errors.New("the time is over")
+
+func (m *command) migrateAll(ctx context.Context, cfg *rest.Config, names []string) error {
+	if m.timeout > 0 {
+		bounded, cancel := context.WithTimeoutCause(ctx, m.timeout, errTimeout)
+		defer cancel()
+		ctx = bounded
+	}
 	results, errs, err := m.eligible(ctx, names)
 	if err != nil {
 		return err
@@ -186,10 +206,27 @@ func (m *command) run(ctx context.Context, names []string) error {
 			return err
 		}
 	}
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return m.overdue(results)
+	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing is lost: what is rewritten stays so, and the same command goes on from there")
 	}
 	return m.TellAll(errs)
+}
+
+// overdue is the last state of what is not migrated when the time is over.
+func (m *command) overdue(results []migrated) error {
+	late := cli.NotDone{Sentence: fmt.Sprintf("not migrated after %s; nothing is lost: what is rewritten stays so, and the same command goes on from there", m.timeout)}
+	for _, r := range results {
+		if !r.Migrated {
+			late.Details = append(late.Details, r.Name+": "+r.last)
+		}
+	}
+	if len(late.Details) == 0 {
+		return nil
+	}
+	return late
 }
 
 // backUp takes a backup if one is asked for. What is not in it keeps the migration from beginning.
@@ -237,13 +274,14 @@ func (m *command) each(names []string, do func(i int, o migration.Options)) {
 }
 
 func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o migration.Options, display progress.Display) (migrated, error) {
-	result := migrated{Name: name}
+	result := migrated{Name: name, last: "nothing was told yet"}
 	display.Show(name, progress.State{Phase: "starting"})
 	err := migration.Run(ctx, rest.CopyConfig(cfg), name, o, func(u migration.Update) {
 		if u.Reason == "" {
 			return // the error says why there is nothing to tell
 		}
 		result.Reason, result.Message, result.Dropped = u.Reason, u.Sentence, droppedOf(u.Dropped)
+		result.last = u.Reason + ": " + u.Sentence
 		s := progress.State{Phase: u.Reason, Until: u.Until, Settle: o.Settle, Done: u.Reason == v1alpha1.ReasonMigrated}
 		if u.Progress.Total > 0 {
 			result.Progress = progress.Of(u.Progress)

@@ -25,6 +25,15 @@ func TestMigrateRewritesProvesAndTrims(t *testing.T) {
 	w.Expect(w.Run("status").Code).To(Equal(cli.ExitDone))
 }
 
+func TestMigrateEndsWhenItsTimeIsOver(t *testing.T) {
+	w := suite.World(t, 3)
+	got := w.Run("migrate", w.CRD.Name, "--settle", "10m", "--timeout", "5s")
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	w.Expect(got.ErrOut).To(MatchRegexp(`moult: not migrated after 5s; nothing is lost: .*\n  ` + w.CRD.Name + `: (Settling|Migrating|nothing was told yet)`))
+	got = w.Run("migrate", w.CRD.Name, "--settle", "1s", "--timeout", "10m")
+	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
+}
+
 func TestMigrateInterruptedGoesOnWithTheRest(t *testing.T) {
 	w := suite.World(t, 1500)
 	ctx, interrupt := context.WithCancel(w.T.Context())
