@@ -44,13 +44,16 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		return false, nil
 	}
 	w.own(refs)
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { return w.do(ctx) })
+	err = retry.OnError(retry.DefaultRetry, raced, func() error { return w.do(ctx) })
 	if err != nil {
 		return false, r.refuse(w, err)
 	}
 	r.tally.add(from.CRD, w.told, len(w.notKept) > 0, w.lessManagers)
 	return false, nil
 }
+
+// raced tells the error of somebody else having written at the same moment.
+func raced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // waits tells whether owners that are missing may still come.
 func (r *restorer) waits(missing []owner) bool {
@@ -261,7 +264,11 @@ func (w *write) compare(made *unstructured.Unstructured) {
 		}
 		w.notKept = append(w.notKept, path.String())
 	}
-	if len(w.notKept) > 0 {
-		w.told.Why, w.told.Paths = "the cluster does not keep all of it", w.notKept
+	switch {
+	case len(w.chosen.left) > 0:
+		w.told.Why = fmt.Sprintf("restored at %s, which does not have all of it", w.chosen.version)
+	case len(w.notKept) > 0:
+		w.told.Why = "the cluster does not keep all of it"
 	}
+	w.told.Paths = w.notKept
 }

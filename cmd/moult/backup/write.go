@@ -47,7 +47,11 @@ func write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1
 		}
 		at := ""
 		if len(versions) > 0 {
-			if at, err = cluster.EachCopy(ctx, crd, versions, tell, objects.Add); err != nil {
+			at, err = cluster.EachCopy(ctx, crd, versions, tell, objects.Add)
+			if err != nil && ctx.Err() == nil && len(versions) > 1 {
+				err = fmt.Errorf("%w; if that is the conversion, --version leaves a version out", err)
+			}
+			if err != nil {
 				return "", err
 			}
 		}
