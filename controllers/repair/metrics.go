@@ -2,29 +2,66 @@ package repair
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/stashes"
 )
 
-// ownerMetrics are those of owner references, all labelled by CRD.
-type ownerMetrics struct {
-	moved *prometheus.CounterVec
-	left  *prometheus.GaugeVec // by reason
-	known *prometheus.GaugeVec
+// repairMetrics are those of one kind, all labelled by CRD.
+type repairMetrics struct {
+	moved   *prometheus.CounterVec
+	left    *prometheus.GaugeVec // by reason
+	known   *prometheus.GaugeVec
+	reasons []string
 }
 
-func newOwnerMetrics(reg prometheus.Registerer) (*ownerMetrics, error) {
-	r := &ownerMetrics{
+// counted is what a look has found for one CRD.
+type counted struct {
+	moved int64
+	left  map[string]int64 // by reason
+	// known: all was looked at. failed: it ended with an error, and stopped: because the process ends.
+	known, failed, stopped bool
+}
+
+func newOwnerMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
+	return registered(reg, &repairMetrics{
 		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_owner_references_moved_total",
 			Help: "Owner references to objects of the CRD that were moved to the storage version."}, []string{"crd"}),
 		left: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_owner_references_left",
 			Help: "Owner references that the last look has found and could not move, by reason: ComesBack, Forbidden, Refused, OwnerGone, OwnerUnknown."}, []string{"crd", "reason"}),
 		known: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_owner_references_known",
 			Help: "1 if the last look at owner references has seen all objects of the cluster to its end, else 0."}, []string{"crd"}),
+		reasons: texts(owners.Reasons),
+	})
+}
+
+func newStashMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
+	return registered(reg, &repairMetrics{
+		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "moult_stashes_moved_total",
+			Help: "Stashed copies of objects of the CRD that were moved to a version that stays."}, []string{"crd"}),
+		left: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_stashes_left",
+			Help: "Stashed copies that the last look has found and has not moved, by reason; docs/survivors.md has these."}, []string{"crd", "reason"}),
+		known: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_stashes_known",
+			Help: "1 if the last look at stashed copies has seen all that may hold or name one, else 0."}, []string{"crd"}),
+		reasons: texts(stashes.Reasons),
+	})
+}
+
+func texts[S ~string](all []S) (texts []string) {
+	for _, s := range all {
+		texts = append(texts, string(s))
 	}
-	return r, errors.Join(register(reg, &r.moved), register(reg, &r.left), register(reg, &r.known))
+	return texts
+}
+
+func registered(reg prometheus.Registerer, m *repairMetrics) (*repairMetrics, error) {
+	if err := errors.Join(register(reg, &m.moved), register(reg, &m.left), register(reg, &m.known)); err != nil {
+		return nil, fmt.Errorf("metrics of repairs: %w", err)
+	}
+	return m, nil
 }
 
 // register adds a metric, or takes the one that a second reconciler in the same process has already added.
@@ -39,29 +76,27 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
 	return err
 }
 
-func (m *ownerMetrics) looked(crd string, f foundReferences) {
-	m.moved.WithLabelValues(crd).Add(float64(f.Moved))
-	if f.stopped() {
+// looked tells of a look. One that was stopped, or failed, leaves what the look before has found: it is the last that is known.
+func (m *repairMetrics) looked(crd string, c counted) {
+	m.moved.WithLabelValues(crd).Add(float64(c.moved))
+	if c.stopped {
 		return
 	}
-	known := 1.0
-	if f.err != nil || f.Unfinished || len(f.NotLooked) > 0 {
-		known = 0
+	known := 0.0
+	if c.known {
+		known = 1
 	}
 	m.known.WithLabelValues(crd).Set(known)
-	if f.err != nil {
-		return // what the look before has found is the last that is known
+	if c.failed {
+		return
 	}
-	for _, reason := range owners.Reasons {
-		m.left.WithLabelValues(crd, string(reason)).Set(0)
-	}
-	for i := range f.Left {
-		m.left.WithLabelValues(crd, string(f.Left[i].Reason)).Set(float64(f.Left[i].Count))
+	for _, reason := range m.reasons {
+		m.left.WithLabelValues(crd, reason).Set(float64(c.left[reason]))
 	}
 }
 
 // forget drops the gauges of a CRD.
-func (m *ownerMetrics) forget(crd string) {
+func (m *repairMetrics) forget(crd string) {
 	m.known.DeleteLabelValues(crd)
 	m.left.DeletePartialMatch(prometheus.Labels{"crd": crd})
 }

@@ -24,7 +24,7 @@ type ownerReferences struct {
 	lane    *pace.Lane
 	clock   clock.Clock
 	memory  owners.Memory
-	metrics *ownerMetrics
+	metrics *repairMetrics
 }
 
 func (k *ownerReferences) wanted(crd metav1.Object) bool { return crds.RepairsOwners(crd) }
@@ -71,12 +71,18 @@ type foundReferences struct {
 
 	// err: not all was looked at.
 	err     error
-	metrics *ownerMetrics
+	metrics *repairMetrics
 }
 
 func (f foundReferences) stopped() bool { return errors.Is(f.err, context.Canceled) }
 
-func (f foundReferences) measure(crd string) { f.metrics.looked(crd, f) }
+func (f foundReferences) measure(crd string) {
+	c := counted{moved: f.Moved, left: map[string]int64{}, failed: f.err != nil, stopped: f.stopped(), known: f.err == nil && !f.Unfinished && len(f.NotLooked) == 0}
+	for i := range f.Left {
+		c.left[string(f.Left[i].Reason)] = f.Left[i].Count
+	}
+	f.metrics.looked(crd, c)
+}
 
 func (f foundReferences) outcome() outcome {
 	switch {

@@ -28,7 +28,7 @@ type stashedCopies struct {
 	lane         *pace.Lane
 	clock        clock.Clock
 	recorder     events.EventRecorder
-	metrics      *stashMetrics
+	metrics      *repairMetrics
 }
 
 func (k *stashedCopies) wanted(crd metav1.Object) bool { return crds.MigratesStashes(crd) }
@@ -95,12 +95,18 @@ type foundStashes struct {
 
 	// err: not all was looked at.
 	err     error
-	metrics *stashMetrics
+	metrics *repairMetrics
 }
 
 func (f foundStashes) stopped() bool { return errors.Is(f.err, context.Canceled) }
 
-func (f foundStashes) measure(crd string) { f.metrics.looked(crd, f) }
+func (f foundStashes) measure(crd string) {
+	c := counted{moved: f.Moved, left: map[string]int64{}, failed: f.err != nil, stopped: f.stopped(), known: f.err == nil && !f.Unfinished && len(f.NotLooked) == 0}
+	for i := range f.Left {
+		c.left[string(f.Left[i].Reason)] = f.Left[i].Count
+	}
+	f.metrics.looked(crd, c)
+}
 
 func (f foundStashes) outcome() outcome {
 	switch {

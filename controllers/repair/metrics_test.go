@@ -1,0 +1,48 @@
+package repair
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+)
+
+func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
+	g := NewWithT(t)
+	reg := prometheus.NewRegistry()
+	m, err := newStashMetrics(reg)
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := newStashMetrics(reg)
+	g.Expect(err).NotTo(HaveOccurred(), "a second reconciler of the process")
+	g.Expect(again.moved).To(BeIdenticalTo(m.moved))
+
+	const crd = "widgets.example.com"
+	busy := string(stashes.Busy)
+	value := func(name, reason string) float64 {
+		families, err := reg.Gather()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				labels := metric.GetLabel()
+				if family.GetName() == name && (reason == "" || labels[len(labels)-1].GetValue() == reason) {
+					return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+				}
+			}
+		}
+		return -1
+	}
+	left := func(reason string) float64 { return value("moult_stashes_left", reason) }
+	known := func() float64 { return value("moult_stashes_known", "") }
+	m.looked(crd, counted{moved: 2, left: map[string]int64{busy: 3}, known: true})
+	g.Expect([]float64{left(busy), left(string(stashes.Refused)), known()}).To(Equal([]float64{3, 0, 1}))
+	m.looked(crd, counted{moved: 1, failed: true, stopped: true})
+	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{3, 1}), "a look that was stopped says nothing")
+	m.looked(crd, counted{moved: 1, failed: true})
+	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{3, 0}), "a look that failed says that nothing is known")
+	m.looked(crd, counted{known: true})
+	g.Expect([]float64{left(busy), known(), value("moult_stashes_moved_total", "")}).To(Equal([]float64{0, 1, 4}))
+	m.forget(crd)
+	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{-1, -1}))
+}
