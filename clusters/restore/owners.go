@@ -92,9 +92,26 @@ func (o *owners) here(ctx context.Context, object *unstructured.Unstructured) (r
 			continue
 		}
 		ref.UID = uid
+		if ref.APIVersion, err = o.served(who.kind, gv); err != nil {
+			return nil, nil, err
+		}
 		refs = append(refs, ref)
 	}
 	return refs, missing, nil
+}
+
+// served is the version of a reference, or one that the cluster has, if it no longer has that: the garbage collector would take an
+// owner that it cannot find at the version for one that is gone, and delete what it owns.
+func (o *owners) served(kind schema.GroupKind, gv schema.GroupVersion) (string, error) {
+	_, err := o.mapper.RESTMapping(kind, gv.Version)
+	if !meta.IsNoMatchError(err) {
+		return gv.String(), err
+	}
+	mapping, err := o.mapper.RESTMapping(kind)
+	if err != nil {
+		return "", err
+	}
+	return mapping.GroupVersionKind.GroupVersion().String(), nil
 }
 
 // find asks for the UID of an owner, and notes whether it has a namespace.
