@@ -14,7 +14,7 @@ KEPT = "databases.example.com/roles"
 
 def to_v1(old):
     new = copy.deepcopy(old)
-    spec = new.get("spec", {})
+    spec = new.get("spec") or {}  # server-side apply asks about objects whose spec is null
     if "address" in spec:
         host, port = spec.pop("address").rsplit(":", 1)
         spec["endpoint"] = {"host": host, "port": int(port)}
@@ -31,7 +31,7 @@ def to_v1(old):
 
 def to_v1alpha1(old):
     new = copy.deepcopy(old)
-    spec = new.get("spec", {})
+    spec = new.get("spec") or {}  # server-side apply asks about objects whose spec is null
     if "endpoint" in spec:
         endpoint = spec.pop("endpoint")
         spec["address"] = f"{endpoint['host']}:{endpoint['port']}"

@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,6 +95,23 @@ func (e *Engine) Stored(ctx context.Context, objects []map[string]any) []map[str
 		stored[i] = j.there
 	}
 	return stored
+}
+
+// Converted is an object at another version, as the API server has it when it has converted it: without defaults.
+func (e *Engine) Converted(ctx context.Context, object map[string]any, to string) (converted map[string]any, err error) {
+	switch {
+	case e.versions[to] == nil:
+		return nil, fmt.Errorf("the CRD has no version %s", to)
+	case object["apiVersion"] == e.group+"/"+to:
+		return runtime.DeepCopyJSON(object), nil
+	case e.converter == nil:
+		return nil, errors.New("a webhook converts it, and is not asked")
+	}
+	j := &journey{at: object}
+	if err = e.request(ctx, []*journey{j}, to, func(_ *journey, is map[string]any) { converted = is }); err == nil && converted == nil {
+		err = j.outcome.Failed[0]
+	}
+	return converted, err
 }
 
 // there begins the journeys, up to where the objects are stored.

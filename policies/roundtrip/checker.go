@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
 	"github.com/moult-dev/moult/policies/conversion"
 )
 
@@ -25,11 +27,19 @@ type Object struct {
 type Checker struct {
 	engine        *conversion.Engine
 	confirmations []string
+	types         managedfields.TypeConverter // nil if ownership is not looked at
 }
 
 // NewChecker is one with paths of fields that confirm something destructive.
 func NewChecker(e *conversion.Engine, confirmations []string) *Checker {
 	return &Checker{engine: e, confirmations: confirmations}
+}
+
+// WithTypes has ownership looked at, too, by what the API server's field manager knows of the CRD.
+func (c *Checker) WithTypes(types managedfields.TypeConverter) *Checker {
+	with := *c
+	with.types = types
+	return &with
 }
 
 // Check takes objects from their version to each other one that is served, and back, and adds what is found to the counts. It ends
@@ -54,6 +64,9 @@ func (c *Checker) Check(ctx context.Context, objects []Object, counts *Counts) {
 					return // and what is found is not all
 				}
 				for i := range page {
+					if !page[i].Generated || i == 0 { // it takes many requests
+						found[i] = append(found[i], c.ownership(ctx, page[i], via, found[i])...)
+					}
 					counts.add(page[i], via, found[i])
 				}
 			}

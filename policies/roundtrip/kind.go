@@ -18,6 +18,9 @@ const (
 	Status Kind = "status"
 	// StatusWrite: a status that is written at another version changes something beside status, or does not arrive.
 	StatusWrite Kind = "statusWrite"
+	// Ownership: with server-side apply, a client that goes on at another version with what it has applied gets a conflict, or what it
+	// applied is not there, or what it does not apply any more stays.
+	Ownership Kind = "ownership"
 	// Defaulted: a field that nobody set is there, with the default of the other version.
 	Defaulted Kind = "defaulted"
 	// Unstable: a second trip loses, changes or adds something that the first one did not.
@@ -51,6 +54,7 @@ var kinds = []struct {
 	{Changed, "changed", true},
 	{Status, "lost or changed in status", true},
 	{StatusWrite, "not kept by a write of status", true},
+	{Ownership, "not kept by server-side apply at the other version", true},
 	{Defaulted, "a default of the other version appears", true},
 	{Unstable, "different after a second trip", true},
 	{Refused, "refused", true},

@@ -55,7 +55,7 @@ func (c *Checker) smallest(ctx context.Context, s Shrinker, k key, o Object, oth
 		var page []Object
 		ask := func() bool { // tells whether to go on
 			pages++
-			for i, problems := range c.Through(ctx, page, k.via, others) {
+			for i, problems := range c.shown(ctx, page, k, others) {
 				if at := slices.IndexFunc(problems, func(p Problem) bool { return keyOf(page[i], k.via, p) == k }); at >= 0 {
 					o, shows, found = page[i], problems[at], true
 					break
@@ -75,4 +75,16 @@ func (c *Checker) smallest(ctx context.Context, s Shrinker, k key, o Object, oth
 		}
 	}
 	return o.Content, shows
+}
+
+// shown are the problems of objects, as far as they are of a kind.
+func (c *Checker) shown(ctx context.Context, page []Object, k key, others []Object) [][]Problem {
+	if k.kind != Ownership {
+		return c.Through(ctx, page, k.via, others)
+	}
+	all := make([][]Problem, len(page))
+	for i := range page {
+		all[i] = c.ownership(ctx, page[i], k.via, nil)
+	}
+	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/controllers/rewrite/follow"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/roundtrip"
 )
@@ -187,7 +188,11 @@ func (r *command) check(ctx context.Context, s *engines.Subject, objects []round
 		})
 		confirmations := config.Of(e.CRD)
 		of := roundtrip.NewCounts(e, confirmations)
-		checker := roundtrip.NewChecker(e, confirmations)
+		types, err := follow.TypeConverterOf(s.CRDs[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		checker := roundtrip.NewChecker(e, confirmations).WithTypes(types)
 		checker.Check(ctx, own, of)
 		if r.fuzz > 0 && len(e.Served()) > 1 {
 			r.generated(ctx, s.CRDs[i], e, checker, of, config)

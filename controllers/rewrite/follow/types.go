@@ -25,11 +25,12 @@ type Types struct {
 
 // NewTypes reads the schemas of a CRD. An error in them is one of every object.
 func NewTypes(crd *apiextensionsv1.CustomResourceDefinition) *Types {
-	converter, err := converterOf(crd)
+	converter, err := TypeConverterOf(crd)
 	return &Types{crd, converter, err}
 }
 
-func converterOf(crd *apiextensionsv1.CustomResourceDefinition) (managedfields.TypeConverter, error) {
+// TypeConverterOf is the one that the API server's field manager has for a CRD.
+func TypeConverterOf(crd *apiextensionsv1.CustomResourceDefinition) (managedfields.TypeConverter, error) {
 	models := map[string]*spec.Schema{}
 	for _, v := range crd.Spec.Versions {
 		model, err := modelOf(v)
