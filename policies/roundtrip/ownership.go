@@ -63,6 +63,13 @@ func (c *Checker) ownership(ctx context.Context, o Object, via string, known []P
 	return append(all, a.less(live, moved, c.engine.Version(via))...)
 }
 
+// applying has the field managers of a CRD, one for each version. After an error it does nothing more.
+type applying struct {
+	ctx     context.Context //nolint:containedctx // the field manager's converter is given none
+	checker *Checker
+	err     error
+}
+
 // less applies an object without each of the fields of its spec.
 func (a *applying) less(live *unstructured.Unstructured, applied map[string]any, at *fieldloss.Version) (all []Problem) {
 	spec, _ := applied["spec"].(map[string]any)
@@ -80,13 +87,6 @@ func (a *applying) less(live *unstructured.Unstructured, applied map[string]any,
 		}
 	}
 	return all
-}
-
-// applying has the field managers of a CRD, one for each version. After an error it does nothing more.
-type applying struct {
-	ctx     context.Context //nolint:containedctx // the field manager's converter is given none
-	checker *Checker
-	err     error
 }
 
 func (a *applying) manager(of schema.GroupVersionKind) *managedfields.FieldManager {
