@@ -116,6 +116,16 @@ func (c *Command) listens(ctx context.Context) error {
 	return err
 }
 
+// Ended tells whether the command has ended by itself, and what it printed.
+func (c *Command) Ended() (printed string, ended bool) {
+	select {
+	case <-c.ended:
+		return c.printed.String(), true
+	default:
+		return "", false
+	}
+}
+
 // Stop ends the command, and what it has started.
 func (c *Command) Stop() {
 	terminate(c.process)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/fieldloss"
 )
 
@@ -47,9 +48,15 @@ func (c *Checker) ownership(ctx context.Context, o Object, via string, known []P
 	if a.err != nil {
 		return nil
 	}
-	live = a.read(a.apply(live.Object, moved), via)
+	live = a.apply(live.Object, moved)
+	if a.away != nil {
+		return []Problem{{What: a.away.Error()}}
+	}
 	if a.err != nil {
 		return []Problem{{Kind: Ownership, What: "what is applied is refused after the other client has changed a label", Says: a.err.Error()}}
+	}
+	if live = a.read(live, via); a.err != nil {
+		return nil // a trip tells of it
 	}
 	var all []Problem
 	for _, d := range between(moved, live.Object) {
@@ -68,6 +75,8 @@ type applying struct {
 	ctx     context.Context //nolint:containedctx // the field manager's converter is given none
 	checker *Checker
 	err     error
+	// away is why the webhook cannot be reached, which the field manager's errors do not tell apart.
+	away *conversion.Failure
 }
 
 // less applies an object without each of the fields of its spec.
@@ -156,6 +165,9 @@ func (a *applying) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner
 		return nil, errors.New("it is no object of the CRD")
 	}
 	converted, err := a.checker.engine.Converted(a.ctx, object.Object, kind.Version)
+	if failure := (conversion.Failure{}); errors.As(err, &failure) && failure.Fault == conversion.FaultUnreachable {
+		a.away = &failure
+	}
 	return &unstructured.Unstructured{Object: converted}, err
 }
 

@@ -202,6 +202,9 @@ func (r *command) check(ctx context.Context, s *engines.Subject, objects []round
 		}
 		counts = append(counts, of)
 	}
+	if why := r.webhook.Ended(); why != "" {
+		unknown = append(unknown, why)
+	}
 	for _, o := range objects {
 		unknown = append(unknown, fmt.Sprintf("%s: none of the CRDs is of %v, %v", o.Name, o.Content["apiVersion"], o.Content["kind"]))
 	}

@@ -2,6 +2,8 @@ package test
 
 import (
 	"net/http"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -101,6 +103,25 @@ func TestFieldsThatChanceDoesNotMakeAreNamed(t *testing.T) {
 	report, code := tested(t, g, "given", "--webhook", "crd", "--fuzz", "50")
 	g.Expect(code).To(Equal(0))
 	g.Expect(report.CRDs[0].Missed).To(BeEmpty())
+}
+
+func TestACommandThatEndsInTheMiddleIsToldWithWhatItPrints(t *testing.T) {
+	g := inFolder(t, withNested(t, webhooks.Converting(t), nested), nil)
+	self, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	report, code := tested(t, g, "--fuzz", "300", "--webhook-command", program+"=none "+crashes+"=20 '"+self+"'")
+	g.Expect(code).To(Equal(exitNotKnown), "%v", report.CRDs[0].Findings)
+	g.Expect(report.Unknown).To(ConsistOf(And(ContainSubstring("has ended while it was asked"), ContainSubstring("no more of this"))))
+	g.Expect(report.CRDs[0].Unknown).NotTo(BeEmpty())
+}
+
+func TestMarkdownShowsTheSmallestInABlockThatItDoesNotLeave(t *testing.T) {
+	g := NewWithT(t)
+	content := asMarkdown(roundtrip.Report{CRDs: []roundtrip.OfCRD{{CRD: "a", Findings: []roundtrip.Finding{
+		{Kind: roundtrip.Lost, What: "spec.a", From: "v1", Via: "v2", Objects: 1, Smallest: map[string]any{"spec": map[string]any{"a": "```\n<script>"}}},
+	}, Missed: map[string][]string{}}}})
+	g.Expect(content).To(ContainSubstring("```yaml\nspec:\n"))
+	g.Expect(strings.Count(content, "```")).To(Equal(2))
 }
 
 // A webhook that goes away in the middle leaves the rest unknown.

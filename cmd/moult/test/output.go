@@ -165,6 +165,8 @@ const (
 	// whatWidth and exampleWidth are the most characters of somebody else's text in Markdown, and mostRows how many rows a table has.
 	whatWidth, exampleWidth = 300, 100
 	mostRows                = 50
+	// mostShown is how many counter-examples of a CRD are shown.
+	mostShown = 5
 )
 
 // missed names the fields that no made object has.
@@ -202,6 +204,14 @@ func asMarkdown(report roundtrip.Report) string {
 		}
 	}
 	for _, of := range report.CRDs {
+		shown := 0
+		for _, f := range of.Findings {
+			if manifest := smallest(f); manifest != "" && f.Fails() && shown < mostShown {
+				shown++
+				manifest = strings.ReplaceAll(manifest, "`", "'") // it stays in its block
+				fmt.Fprintf(&content, "\nThe smallest that shows it: %s\n\n```yaml\n%s```\n", preview.CodeSpan(say(f)+": "+f.What, whatWidth), manifest)
+			}
+		}
 		for _, said := range missed(of) {
 			fmt.Fprintf(&content, "\n%s\n", preview.CodeSpan(of.CRD+": "+said, whatWidth))
 		}

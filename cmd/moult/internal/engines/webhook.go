@@ -77,6 +77,18 @@ func (w *Webhook) Start(ctx context.Context, s *Subject) (stop func(), err error
 	return w.started.Stop, nil
 }
 
+// Ended says that the command has ended although it was still to be asked; empty if it has not.
+func (w *Webhook) Ended() string {
+	if w.started == nil {
+		return ""
+	}
+	printed, ended := w.started.Ended()
+	if !ended {
+		return ""
+	}
+	return "the command of --webhook-command has ended while it was asked; " + printed
+}
+
 // Asker makes the engine of a CRD that asks its webhook. The live CRD is what the cluster has; nil without a cluster.
 type Asker func(live *apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error)
 
