@@ -236,8 +236,22 @@ func TestAnotherFileIsNoBackup(t *testing.T) {
 	}
 }
 
+// Whatever somebody has packed and sealed is read to its end, or refused.
 func FuzzOpen(f *testing.F) {
-	content, _ := written(NewWithT(f), 3)
-	f.Add(content)
-	f.Fuzz(func(_ *testing.T, content []byte) { _, _ = opened(content) })
+	g := NewWithT(f)
+	content, _ := written(g, 1)
+	zip, err := gzip.NewReader(bytes.NewReader(content))
+	g.Expect(err).NotTo(HaveOccurred())
+	files, err := io.ReadAll(zip)
+	g.Expect(err).NotTo(HaveOccurred())
+	f.Add(files)
+	f.Fuzz(func(_ *testing.T, files []byte) {
+		var out bytes.Buffer
+		sum := sha256.New()
+		packed := gzip.NewWriter(io.MultiWriter(&out, sum))
+		_, _ = packed.Write(files)
+		_ = packed.Close()
+		out.Write(sealOf(sum.Sum(nil)))
+		_, _ = opened(out.Bytes())
+	})
 }
