@@ -32,16 +32,14 @@ func (w Webhooks) Rehearsal(crd *apiextensionsv1.CustomResourceDefinition) (*Reh
 var index = regexp.MustCompile(`\[\d+\]`)
 
 // Lost are the fields of each object that are not the same at its own version once it has been stored at the storage version. An
-// object that cannot be converted loses nothing, since the API server cannot write it.
+// object that cannot be converted there and back is an error: a webhook that is not ready may do it the next time, and lose something.
 func (r *Rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
 	for _, o := range r.engine.RehearseAll(ctx, objects) {
 		if o.Unknown != "" {
 			return nil, errors.New(o.Unknown)
 		}
-		for _, f := range o.Failed {
-			if f.Fault == conversion.FaultLate || f.Fault == conversion.FaultAnswer {
-				return nil, fmt.Errorf("%s: %w", o.Object, f)
-			}
+		if len(o.Failed) > 0 {
+			return nil, fmt.Errorf("%s cannot be converted to %s: %w", o.Object, o.Failed[0].To, o.Failed[0])
 		}
 		var lost []string
 		for _, path := range slices.Concat(o.Lost, o.Changed) {

@@ -150,7 +150,7 @@ func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition, by
 	}
 }
 
-// convertedFields are those that a webhook loses of what may be stored at other versions. It is nil if it is not to be asked.
+// convertedFields are those that a webhook loses of what is read at other versions. It is nil if it is not to be asked.
 func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefinition) (*fields, error) {
 	if r.opts.NewRehearser == nil {
 		return nil, nil
@@ -163,10 +163,10 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 	f.batch, f.why = rehearsed, "the conversion webhook would lose or change fields of objects for good on the way to "+f.storage
 	for _, version := range crd.Spec.Versions {
 		switch {
-		case version.Name == f.storage || !slices.Contains(crd.Status.StoredVersions, version.Name):
-		case version.Served:
+		case version.Name == f.storage:
+		case version.Served: // also if storedVersions does not have it: somebody else may have trimmed that
 			f.versions = append(f.versions, version.Name)
-		default:
+		case slices.Contains(crd.Status.StoredVersions, version.Name):
 			f.unseen = append(f.unseen, unseen{version: version.Name})
 		}
 	}

@@ -1,6 +1,7 @@
 package repair_test
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -43,7 +44,7 @@ tried: here
 `
 
 // newWorldOfOurs has a webhook between v1alpha2 and v1beta1, which calls spec.size spec.replicas, and knows no spec.old.
-func newWorldOfOurs(t *testing.T) (w *stashWorld, hook *webhooks.Conversion, run func()) {
+func newWorldOfOurs(t *testing.T, change ...string) (w *stashWorld, hook *webhooks.Conversion, run func()) {
 	t.Helper()
 	hook, err := webhooks.NewConversion()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -54,7 +55,7 @@ func newWorldOfOurs(t *testing.T) (w *stashWorld, hook *webhooks.Conversion, run
 			Schema("v1beta1", `{type: object, properties: {spec: {type: object, properties: {replicas: {type: integer}, kept: {type: string}}}}}`).
 			ConversionWebhook(hook.URL(), hook.CABundle())
 	})
-	places, err := survivors.Load(fstest.MapFS{"our-revisions.yaml": {Data: []byte(ours)}})
+	places, err := survivors.Load(fstest.MapFS{"our-revisions.yaml": {Data: []byte(strings.NewReplacer(change...).Replace(ours))}})
 	w.Expect(err).NotTo(HaveOccurred())
 	cluster, err := inspect.Connect(cp.Config)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -121,4 +122,18 @@ func TestTwoCopiesOfOneGenerationGetOneSuccessor(t *testing.T) {
 	run()
 	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
 	w.Expect(w.revisions()).To(ConsistOf(successorOf("rose")))
+}
+
+// A place of somebody's own may misspell what names its copies: then nobody knows what does.
+func TestNothingIsDeletedWhereWhatMayNameItIsNotThere(t *testing.T) {
+	for name, resource := range map[string]string{"misspelt": "virtualmachine.kubevirt.io", "without a namespace": "customresourcedefinitions.apiextensions.k8s.io, paths: [metadata.name]}\n    - {resource: virtualmachines.kubevirt.io"} {
+		t.Run(name, func(t *testing.T) {
+			w, _, run := newWorldOfOurs(t, "resource: virtualmachines.kubevirt.io", "resource: "+resource)
+			w.stashesOurs("rose", `{size: 3}`)
+			w.asks(v1alpha1.NoStashes)
+			run()
+			w.Eventually(w.told, soon, "100ms").Should(ContainElement(HavePrefix("Warning StashesLeft: 1 stashed copy is left")))
+			w.Expect(w.revisions()).To(ContainElement("rose-old"))
+		})
+	}
 }

@@ -27,8 +27,9 @@ type Observation struct {
 	// Removals are the VersionRemovals of the CRD; NoRemovals says why they could not be read.
 	Removals   []v1alpha1.VersionRemoval
 	NoRemovals string
-	// Program is how Moult is called, and Context the context of the kubeconfig that the commands name; empty is none.
-	Program, Context string
+	// Program is how Moult is called. Flags are those of its own that all commands get, and ClusterFlags those that say which cluster.
+	Program             string
+	Flags, ClusterFlags []string
 	// Folder is where the CRD is in Git.
 	Folder string
 }
@@ -51,7 +52,12 @@ func (o Observation) complete() (Observation, error) {
 		o.Leaving = slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == o.To })
 	}
 	o.Leaving = words.Distinct(o.Leaving)
+	strange := o.leavingThat(func(v string) bool {
+		return !slices.Contains(versions, v) && !slices.Contains(o.CRD.Status.StoredVersions, v) && slices.Contains(o.unasked(), v)
+	})
 	switch {
+	case len(strange) > 0:
+		return o, fmt.Errorf("%s has no version %s, and no VersionRemoval names it; it has %s", o.CRD.Name, strings.Join(strange, ", "), strings.Join(versions, ", "))
 	case o.To == "":
 		return o, fmt.Errorf("%s serves no version", o.CRD.Name)
 	case slices.Contains(o.Leaving, o.To):
@@ -88,18 +94,24 @@ func (o Observation) leavingThat(holds func(string) bool) (names []string) {
 	return names
 }
 
-// removal is the VersionRemoval that names most of the versions that leave; nil if none does.
-func (o Observation) removal() (best *v1alpha1.VersionRemoval) {
-	named := func(r *v1alpha1.VersionRemoval) int {
-		return len(o.leavingThat(func(v string) bool { return slices.Contains(r.Spec.Versions, v) }))
-	}
+// removals are the VersionRemovals that name some of the versions that leave.
+func (o Observation) removals() (all []*v1alpha1.VersionRemoval) {
 	for i := range o.Removals {
-		if r := &o.Removals[i]; named(r) > 0 && (best == nil || named(r) > named(best)) {
-			best = r
+		if r := &o.Removals[i]; len(o.leavingThat(func(v string) bool { return slices.Contains(r.Spec.Versions, v) })) > 0 {
+			all = append(all, r)
 		}
 	}
-	return best
+	return all
 }
+
+// unasked are the versions that no VersionRemoval names.
+func (o Observation) unasked() []string {
+	return o.leavingThat(func(v string) bool {
+		return !slices.ContainsFunc(o.removals(), func(r *v1alpha1.VersionRemoval) bool { return slices.Contains(r.Spec.Versions, v) })
+	})
+}
+
+func called(r *v1alpha1.VersionRemoval) string { return "VersionRemoval " + r.Namespace + "/" + r.Name }
 
 // said is what a VersionRemoval says of itself as it is now: its state, its reason and its message.
 func said(r *v1alpha1.VersionRemoval) (state State, reason, message string) {
@@ -117,13 +129,10 @@ func said(r *v1alpha1.VersionRemoval) (state State, reason, message string) {
 
 // moult is a command of ours, for a shell, about the cluster.
 func (o Observation) moult(args ...string) string {
-	if o.Context != "" {
-		args = append(args, "--context", o.Context)
-	}
-	return o.local(args...)
+	return o.local(slices.Concat(args, o.ClusterFlags)...)
 }
 
 // local is one about files.
 func (o Observation) local(args ...string) string {
-	return o.Program + " " + strings.Join(words.Of(args, words.Shell), " ")
+	return o.Program + " " + strings.Join(words.Of(slices.Concat(args, o.Flags), words.Shell), " ")
 }

@@ -7,6 +7,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // rules make the steps, in their order.
@@ -21,6 +22,9 @@ func Of(o Observation) (Plan, error) {
 	p := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving}
 	if o.NoRemovals != "" {
 		p.Notes = append(p.Notes, o.NoRemovals)
+	}
+	if o.CRD.DeletionTimestamp != nil {
+		p.Notes = append(p.Notes, "the CRD is being deleted, and all of its objects with it")
 	}
 	open := false
 	for _, rule := range rules {
@@ -65,7 +69,7 @@ func serve(o Observation) Step {
 // before is the state of what is done before the flip and leaves no trace in the cluster.
 func (o Observation) before() State {
 	if o.flipped() {
-		return Done
+		return Over
 	}
 	return Advised
 }
@@ -83,7 +87,7 @@ func rehearse(o Observation) Step {
 		s.Commands[0] += " --webhook crd"
 	}
 	if o.flipped() {
-		s.Seen = fmt.Sprintf("over: %s is stored", o.To)
+		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster tells whether this was done before", o.To)
 	}
 	return s
 }
@@ -99,7 +103,7 @@ func backUp(o Observation) Step {
 		Commands: []string{o.moult("backup", o.CRD.Name, "-f", file), o.local("backup", "verify", file)},
 	}
 	if o.flipped() {
-		s.Seen = fmt.Sprintf("over: %s is stored, and what it does not have is not in a backup of now", o.To)
+		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster tells whether this was done before, and a backup of now may lack what was lost", o.To)
 	}
 	return s
 }
@@ -122,11 +126,15 @@ func optIn(o Observation) Step {
 }
 
 func flip(o Observation) Step {
+	risk := fmt.Sprintf("whatever is written from now on loses what %s does not have; Moult holds back, other writers do not", o.To)
+	if crds.HasWebhook(o.CRD) {
+		risk = "whatever is written from now on loses what the conversion webhook drops; Moult asks it first if it runs with --rehearse, and other writers do not"
+	}
 	return Step{
 		Phase: 1, Name: Flip, State: todo(o.flipped()),
 		Title:  fmt.Sprintf("Flip: store at %s", o.To),
 		Seen:   "stored at " + crds.StorageVersion(o.CRD),
-		Risk:   fmt.Sprintf("whatever is written from now on loses what %s does not have; Moult holds back, other writers do not", o.To),
+		Risk:   risk,
 		Back:   "flip back: objects are stored at the old version again when they are written",
 		Commit: fmt.Sprintf("storage: true at %s, and false at the others", o.To),
 	}
@@ -158,13 +166,21 @@ func migrate(o Observation) Step {
 	case m.Migrated:
 		s.State = Done
 	case m.Reason == "" || m.Outdated:
-		s.State, s.Seen = Waiting, "Moult has not looked at the CRD as it is now; is moult-controller running? Without it: "+o.moult("migrate", o.CRD.Name)
+		s.State, s.Seen = Waiting, "Moult has not looked at the CRD as it is now; is moult-controller running? Without it: "+o.once()
 	case slices.Contains(commits, m.Reason):
 		s.State = Held
 	default:
 		s.State = Waiting
 	}
 	return s
+}
+
+// once is the migration without a controller.
+func (o Observation) once() string {
+	if crds.HasWebhook(o.CRD) {
+		return o.moult("migrate", o.CRD.Name, "--rehearse")
+	}
+	return o.moult("migrate", o.CRD.Name)
 }
 
 // manifest is the VersionRemoval that the commit brings.
@@ -191,17 +207,15 @@ func ask(o Observation) Step {
 		Back:   "delete it",
 		Commit: "in an earlier sync wave than the CRD, or a Kustomization that the CRD's depends on:\n" + o.manifest(),
 	}
-	r := o.removal()
-	missing := []string(nil)
-	if r != nil {
-		missing = o.leavingThat(func(v string) bool { return !slices.Contains(r.Spec.Versions, v) })
-		s.Seen = fmt.Sprintf("VersionRemoval %s/%s names %s", r.Namespace, r.Name, strings.Join(r.Spec.Versions, ", "))
+	all, missing := o.removals(), o.unasked()
+	if len(all) > 0 {
+		s.Seen = "named by " + strings.Join(words.Of(all, called), ", ")
 	}
 	switch {
-	case r == nil && o.NoRemovals != "":
+	case len(all) == 0 && o.NoRemovals != "":
 		s.State, s.Seen = Unknown, o.NoRemovals
 	default:
-		s.State = todo(r != nil && len(missing) == 0 || o.removed())
+		s.State = todo(len(missing) == 0 || o.removed())
 	}
 	return s
 }
@@ -226,17 +240,17 @@ func look(o Observation) Step {
 			o.local("rewrite", ".", "--crds", o.Folder, "--crd", o.CRD.Name, "--from", o.list()),
 		},
 	}
-	r := o.removal()
-	if r == nil {
-		return s
+	open := len(o.unasked()) > 0
+	for _, r := range o.removals() {
+		state, reason, message := said(r)
+		if slices.Contains(elsewhere, reason) {
+			s.State, s.Seen = state, called(r)+": "+reason+": "+message
+			return s
+		}
+		open = open || state != Done || !slices.Contains(r.Spec.Require, v1alpha1.NoReferences) || !slices.Contains(r.Spec.Require, v1alpha1.NoStashes)
 	}
-	state, reason, message := said(r)
-	asks := slices.Contains(r.Spec.Require, v1alpha1.NoReferences) && slices.Contains(r.Spec.Require, v1alpha1.NoStashes)
-	switch {
-	case slices.Contains(elsewhere, reason):
-		s.State, s.Seen = state, reason+": "+message
-	case state == Done && asks:
-		s.State, s.Seen = Done, fmt.Sprintf("VersionRemoval %s/%s has found nothing in the cluster that names them", r.Namespace, r.Name)
+	if !open {
+		s.State, s.Seen = Done, "their VersionRemovals have found nothing in the cluster that names them"
 	}
 	return s
 }
@@ -266,18 +280,26 @@ func wait(o Observation) Step {
 		Back:     "there is nothing to take back",
 		Commands: []string{o.moult("wait", o.CRD.Name, "--for", "removable", "--version", o.list(), "--timeout", "30m")},
 	}
-	r := o.removal()
+	all := o.removals()
 	switch {
 	case o.removed():
-		s.State, s.Seen = Done, "over: none of them is in spec.versions"
-	case r == nil && o.NoRemovals != "":
+		s.State, s.Seen = Done, "none of them is in spec.versions"
+		return s
+	case len(all) == 0 && o.NoRemovals != "":
 		s.State, s.Seen = Unknown, o.NoRemovals
-	case r != nil:
+		return s
+	case len(all) == 0:
+		return s
+	}
+	s.State = Done
+	for _, r := range all { // the worst of them
 		state, reason, message := said(r)
-		s.State, s.Seen = state, strings.TrimPrefix(reason+": "+message, ": ")
-		if names := o.leavingThat(func(v string) bool { return !slices.Contains(r.Spec.Versions, v) }); state == Done && len(names) > 0 {
-			s.State, s.Seen = Next, fmt.Sprintf("%s; but no VersionRemoval names %s", s.Seen, strings.Join(names, ", "))
+		if s.State == Done || state == Held {
+			s.State, s.Seen = state, called(r)+": "+strings.TrimPrefix(reason+": "+message, ": ")
 		}
+	}
+	if names := o.unasked(); s.State == Done && len(names) > 0 {
+		s.State, s.Seen = Next, "no VersionRemoval names "+strings.Join(names, ", ")
 	}
 	return s
 }

@@ -35,6 +35,8 @@ type State string
 const (
 	// Done: the cluster shows that it is done.
 	Done State = "done"
+	// Over: it belongs before the flip, which is done; nothing in the cluster shows whether it was done.
+	Over State = "over"
 	// Advised: nothing in the cluster shows whether it has been done. Do it before the next step.
 	Advised State = "advised"
 	// Next: it is what is to be done now.

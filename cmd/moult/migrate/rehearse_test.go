@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -97,5 +98,27 @@ func TestAWebhookThatCannotBeAskedHoldsTheMigration(t *testing.T) {
 	got = w.Run("migrate", w.CRD.Name, "--rehearse", "--dry-run")
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	w.Expect(got.ErrOut).To(And(ContainSubstring("ConversionUnavailable"), ContainSubstring("asked by Moult what it would lose")))
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 2}))
+}
+
+// A webhook that drops a field and says so only on the way back, and one that is not ready at first.
+func TestAnObjectThatCannotBeConvertedThereAndBackHoldsTheMigration(t *testing.T) {
+	w, hook := newLossyWorld(t)
+	hook.RejectObject("thorn")
+	got := w.Run("migrate", w.CRD.Name, "--rehearse", "--settle", "1s", "--timeout", "3s")
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	w.Expect(got.ErrOut).To(And(ContainSubstring("ConversionUnavailable"), ContainSubstring("default/thorn cannot be converted to v1: ")))
+	w.Expect(hook.Heal()).To(Succeed())
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 2}))
+}
+
+// Somebody has trimmed storedVersions by hand, so only the objects tell at which version they are stored.
+func TestEveryVersionThatIsServedIsRehearsed(t *testing.T) {
+	w, _ := newLossyWorld(t)
+	_, err := w.CRDs().Patch(t.Context(), w.CRD.Name, types.MergePatchType, []byte(`{"status":{"storedVersions":["v1"]}}`), metav1.PatchOptions{}, "status")
+	w.Expect(err).NotTo(HaveOccurred())
+	got := w.Run("migrate", w.CRD.Name, "--rehearse", "--settle", "1s")
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	w.Expect(got.ErrOut).To(ContainSubstring("FieldsWouldBeLost"))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 2}))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
@@ -18,6 +19,8 @@ type command struct {
 	*cli.Factory
 	output, to, folder string
 	versions           []string
+
+	flags, clusterFlags []string // that were given, for the commands
 }
 
 // NewCommand makes the subcommand.
@@ -53,7 +56,15 @@ Exit codes:
 			return nil
 		},
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE:              func(c *cobra.Command, names []string) error { return p.run(c.Context(), names[0]) },
+		RunE: func(c *cobra.Command, names []string) error {
+			shared := c.InheritedFlags()
+			c.Flags().Visit(func(flag *pflag.Flag) {
+				if shared.Lookup(flag.Name) != nil {
+					p.inherit(flag)
+				}
+			})
+			return p.run(c.Context(), names[0])
+		},
 	}
 	c.Flags().StringVar(&p.to, "to", "", "version that is to be stored; default: the newest that is served")
 	c.Flags().StringSliceVar(&p.versions, "version", nil, "versions that are to leave, with commas between them; default: those of VersionRemovals, else all others")
@@ -66,6 +77,21 @@ Exit codes:
 	return c
 }
 
+// inherit has the commands name the same cluster, user and label.
+func (p *command) inherit(flag *pflag.Flag) {
+	values := []string{flag.Value.String()}
+	if list, is := flag.Value.(pflag.SliceValue); is {
+		values = list.GetSlice()
+	}
+	for _, value := range values {
+		if flag.Name == "label-key" {
+			p.flags = append(p.flags, "--"+flag.Name, value)
+		} else {
+			p.clusterFlags = append(p.clusterFlags, "--"+flag.Name, value)
+		}
+	}
+}
+
 func (p *command) run(ctx context.Context, name string) error {
 	if p.output != "text" && p.output != "markdown" && !output.IsDocument(p.output) {
 		return fmt.Errorf("-o %s is none of text, markdown, json, yaml", p.output)
@@ -74,7 +100,7 @@ func (p *command) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	o := runbook.Observation{LabelKey: p.LabelKey, To: p.to, Leaving: words.Distinct(p.versions), Program: p.Name, Context: p.ContextName, Folder: p.folder}
+	o := runbook.Observation{LabelKey: p.LabelKey, To: p.to, Leaving: words.Distinct(p.versions), Program: p.Name, Flags: p.flags, ClusterFlags: p.clusterFlags, Folder: p.folder}
 	for crd, err := range cluster.GetCRDs(ctx, []string{name}) {
 		if err != nil {
 			return cli.ReadError(err)

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -36,7 +37,7 @@ func states(w *clitest.World) func() (string, error) {
 		p, err := plan(w)
 		var all []string
 		for _, s := range p.Steps {
-			if s.State != runbook.Done {
+			if s.State != runbook.Done && s.State != runbook.Over {
 				all = append(all, fmt.Sprintf("%s %s", s.Name, s.State))
 			}
 		}
@@ -89,7 +90,7 @@ func TestWhatHoldsAMigrationIsTold(t *testing.T) {
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 	w.Expect(got.Out).To(And(HavePrefix(w.CRD.Name+": store at v1, let v1alpha1 go\n"),
 		MatchRegexp(`(?m)^  held       Migrate: every object is stored at v1, and that is proved\n             seen: FieldsWouldBeLost: .*12 objects use spec.old$`),
-		MatchRegexp(`(?m)^             \$ moult wait `+w.CRD.Name+` --for migrated --timeout 30m$`), Not(ContainSubstring("nothing is left"))))
+		MatchRegexp(`(?m)^             \$ moult wait `+w.CRD.Name+` --for migrated --timeout 30m --kubeconfig `), Not(ContainSubstring("nothing is left"))))
 }
 
 func TestAConditionOfBeforeShowsNothing(t *testing.T) {
@@ -99,6 +100,33 @@ func TestAConditionOfBeforeShowsNothing(t *testing.T) {
 	got := w.Run("plan", w.CRD.Name, "-o", "markdown", "--crds", "deploy/crds")
 	w.Expect(got.Out).To(And(HavePrefix("### "+w.CRD.Name), ContainSubstring("- [x] Flip: store at v1\n"), ContainSubstring("    kind: VersionRemoval\n"),
 		ContainSubstring("--crds deploy/crds --crd "+w.CRD.Name+" --from v1alpha1")))
+}
+
+// Two gates for one version: both have to open.
+func TestEveryVersionRemovalCounts(t *testing.T) {
+	w := suite.World(t, 0)
+	w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0)
+	for _, reason := range []string{v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonStillStashed} {
+		gate := running.GateFor(w.Witness)
+		gate.Ask(func(r *v1alpha1.VersionRemoval) {
+			r.Spec.Require = []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes}
+		})
+		removal := gate.Removal()
+		removal.Status.ObservedGeneration = removal.Generation
+		ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Now()}
+		removal.Status.Conditions = []metav1.Condition{ready}
+		if reason != v1alpha1.ReasonSafeToRemove {
+			removal.Status.Conditions = []metav1.Condition{
+				{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Now()},
+				{Type: "Stalled", Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Now()},
+			}
+		}
+		w.Expect(running.Client(t, cp.Config).Status().Update(t.Context(), removal)).To(Succeed())
+	}
+	w.Expect(states(w)()).To(Equal("look: look held, unserve later, wait held, remove later"))
+	p, err := plan(w, "--version", "v1alpha1", "--to", "v1")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(p.Steps[9].Commands[0]).To(And(HavePrefix("moult wait "+w.CRD.Name+" --for removable --version v1alpha1 --timeout 30m --kubeconfig "), HaveSuffix(" --label-key "+w.Label)))
 }
 
 func TestAPlanSaysWhatItCannotSee(t *testing.T) {
@@ -122,6 +150,7 @@ func TestWhatIsAskedWronglyIsAnError(t *testing.T) {
 	}{
 		"the version that stays leaves": {[]string{w.CRD.Name, "--version", "v1"}, "v1 is to be stored and is to leave; name another with --to or --version"},
 		"no such CRD":                   {[]string{"gadgets." + w.CRD.Spec.Group}, "gadgets." + w.CRD.Spec.Group},
+		"a version that nobody knows":   {[]string{w.CRD.Name, "--version", "v1alhpa1"}, "has no version v1alhpa1, and no VersionRemoval names it; it has v1alpha1, v1"},
 		"two CRDs":                      {[]string{w.CRD.Name, "gadgets.example.com"}, "name one CRD"},
 		"another output":                {[]string{w.CRD.Name, "-o", "wide"}, "-o wide is none of text, markdown, json, yaml"},
 	} {

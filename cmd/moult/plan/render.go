@@ -40,6 +40,10 @@ func asText(p runbook.Plan) string {
 		if s.State == runbook.Done {
 			continue
 		}
+		if s.State == runbook.Over {
+			line("seen: ", s.Seen)
+			continue
+		}
 		if s.State == runbook.Later {
 			line("risk: ", s.Risk)
 			continue
@@ -73,6 +77,10 @@ func asMarkdown(p runbook.Plan) string {
 		}
 		if s.State == runbook.Done {
 			fmt.Fprintf(&out, "- [x] %s\n", s.Title)
+			continue
+		}
+		if s.State == runbook.Over {
+			fmt.Fprintf(&out, "- **%s**: %s (%s)\n", s.State, s.Title, s.Seen)
 			continue
 		}
 		fmt.Fprintf(&out, "- [ ] **%s**: %s\n", s.State, s.Title)

@@ -153,12 +153,26 @@ func declares(item *unstructured.Unstructured, named []survivors.Named, name str
 			for part := range strings.SplitSeq(strings.TrimPrefix(n.Pointer, "/"), "/") {
 				parts = append(parts, part)
 			}
-			if at, err := fieldpath.MakePath(parts...); err == nil && fields.Has(at) {
+			if at, err := fieldpath.MakePath(parts...); err == nil && applies(fields, at) {
 				return entry.Manager
 			}
 		}
 	}
 	return ""
+}
+
+// applies tells whether a set has a field, or an atomic value that it is in, which is set as one.
+func applies(fields *fieldpath.Set, at fieldpath.Path) bool {
+	if fields.Has(at) {
+		return true
+	}
+	below := fields
+	for i, part := range at {
+		if below = below.WithPrefix(part); below.Empty() && fields.Has(at[:i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // giveBack makes objects again that were removed and are named all the same: somebody named them while they went.

@@ -109,6 +109,9 @@ func (v *visit) same(got, wanted *unstructured.Unstructured) bool {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) || got.GetDeletionTimestamp() != nil {
 		return false
 	}
+	if !reflect.DeepEqual(got.Object["revision"], wanted.Object["revision"]) {
+		return false
+	}
 	kind, version := v.place.Labelled(got.GetLabels())
 	wantedKind, wantedVersion := v.place.Labelled(wanted.GetLabels())
 	return kind == wantedKind && version == wantedVersion && reflect.DeepEqual(owners(got), owners(wanted))

@@ -64,6 +64,7 @@ func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
 	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}}
 	began := m.Clock.Now()
 	steps := []func(context.Context, *survey) error{m.listStashes, m.listBusy, m.listMover, m.listReferences}
+	m.missing(s)
 	for _, step := range steps {
 		if err := step(ctx, s); err != nil {
 			return nil, err
@@ -72,6 +73,21 @@ func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
 	now := m.Clock.Now()
 	s.fresh = now.Add(max(freshFor, now.Sub(began)))
 	return s, nil
+}
+
+// missing notes resources that somebody's own place says name the copies, and that the cluster does not have: a name may be misspelt.
+// Of those that Moult brings it is known that not every cluster has them.
+func (m *Migration) missing(s *survey) {
+	if !slices.ContainsFunc(s.places, func(p *survivors.Place) bool { return p.MoveBy != nil }) {
+		return
+	}
+	for i := range s.References {
+		gr := schema.ParseGroupResource(s.References[i].Resource)
+		if !slices.ContainsFunc(m.Resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == gr }) {
+			m.collector.notLooked(gr.String(), "the cluster has no such resource; is it misspelt in the place?")
+			s.unknown = true
+		}
+	}
 }
 
 // list lists a resource, if there is one. known is false if it could not be read.
@@ -202,6 +218,10 @@ func (m *Migration) listReferences(ctx context.Context, s *survey) error {
 				return
 			}
 			seen[key] = true
+			if key.Namespace == "" && len(f.Read(item.Object)) > 0 {
+				m.collector.notLooked(f.Resource, "it has no namespace, so it is not known which copies it names")
+				s.unknown = true
+			}
 			named := map[string]bool{}
 			for _, n := range f.Read(item.Object) {
 				if !named[n.Name] {
