@@ -105,7 +105,7 @@ func TestAWebhookThatCannotBeAskedHoldsTheMigration(t *testing.T) {
 func TestAnObjectThatCannotBeConvertedThereAndBackHoldsTheMigration(t *testing.T) {
 	w, hook := newLossyWorld(t)
 	hook.RejectObject("thorn")
-	got := w.Run("migrate", w.CRD.Name, "--rehearse", "--settle", "1s", "--timeout", "3s")
+	got := w.Run("migrate", w.CRD.Name, "--rehearse", "--settle", "1s")
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	w.Expect(got.ErrOut).To(And(ContainSubstring("ConversionUnavailable"), ContainSubstring("default/thorn cannot be converted to v1: ")))
 	w.Expect(hook.Heal()).To(Succeed())
