@@ -34,13 +34,13 @@ type OfCRD struct {
 	// Missed are fields that no object was made with, by version: what chance gave them was never valid.
 	Missed map[string][]string `json:"missed,omitempty"`
 	// Findings are sorted, the worst first.
-	Findings []Finding `json:"findings,omitempty"`
+	Findings []Group `json:"findings,omitempty"`
 	// Unknown is what could not be looked at.
-	Unknown []Finding `json:"unknown,omitempty"`
+	Unknown []Group `json:"unknown,omitempty"`
 }
 
-// Finding is what is the same for some objects.
-type Finding struct {
+// Group is what is the same for some objects.
+type Group struct {
 	Kind Kind `json:"kind,omitempty"`
 	// From is the version of the objects, and Via the one that they are taken to; empty where there is none.
 	From string `json:"from,omitempty"`
@@ -63,7 +63,7 @@ type Finding struct {
 }
 
 // Fails tells whether a finding holds something up.
-func (f Finding) Fails() bool { return f.Kind.Fails() && f.Accepted == "" }
+func (f Group) Fails() bool { return f.Kind.Fails() && f.Accepted == "" }
 
 const (
 	// examples is how many objects are named of each finding.
@@ -136,7 +136,7 @@ func (c *Counts) add(o Object, via string, problems []Problem) {
 			}
 			at = len(*list)
 			c.at[k] = at
-			*list = append(*list, Finding{Kind: k.kind, From: k.from, Via: k.via, What: k.what, Fault: p.Fault, Says: p.Says, Was: p.Was, Is: p.Is, Examples: []string{}})
+			*list = append(*list, Group{Kind: k.kind, From: k.from, Via: k.via, What: k.what, Fault: p.Fault, Says: p.Says, Was: p.Was, Is: p.Is, Examples: []string{}})
 		}
 		f := &(*list)[at]
 		if f.Objects++; len(f.Examples) < examples {
@@ -150,7 +150,7 @@ func (c *Counts) add(o Object, via string, problems []Problem) {
 
 // NotLookedAt counts something that could not be looked at.
 func (c *Counts) NotLookedAt(version, why string, names ...string) {
-	c.of.Unknown = append(c.of.Unknown, Finding{From: version, What: why, Objects: int64(len(names)), Examples: append([]string{}, names...)})
+	c.of.Unknown = append(c.of.Unknown, Group{From: version, What: why, Objects: int64(len(names)), Examples: append([]string{}, names...)})
 }
 
 // ThrownAway counts objects that were made and not used.
@@ -172,12 +172,12 @@ func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Acce
 	of.Findings, of.Unknown = slices.Clone(of.Findings), slices.Clone(of.Unknown)
 	for path, seen := range c.confirmed {
 		if !seen {
-			of.Unknown = append(of.Unknown, Finding{What: fmt.Sprintf("no object has %s, which confirms something destructive; add a fixture that does", path), Examples: []string{}})
+			of.Unknown = append(of.Unknown, Group{What: fmt.Sprintf("no object has %s, which confirms something destructive; add a fixture that does", path), Examples: []string{}})
 		}
 	}
 	for _, version := range of.Served {
 		if len(of.Served) > 1 && !c.from[version] {
-			of.Unknown = append(of.Unknown, Finding{From: version, What: "there is no object of it; add a fixture, or make some with --fuzz", Examples: []string{}})
+			of.Unknown = append(of.Unknown, Group{From: version, What: "there is no object of it; add a fixture, or make some with --fuzz", Examples: []string{}})
 		}
 	}
 	for i := range of.Findings {
@@ -187,8 +187,8 @@ func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Acce
 			}
 		}
 	}
-	for _, list := range [][]Finding{of.Findings, of.Unknown} {
-		slices.SortStableFunc(list, func(a, b Finding) int {
+	for _, list := range [][]Group{of.Findings, of.Unknown} {
+		slices.SortStableFunc(list, func(a, b Group) int {
 			return cmp.Or(a.Kind.order()-b.Kind.order(), cmp.Compare(a.From, b.From), cmp.Compare(a.Via, b.Via), cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.What, b.What))
 		})
 	}
@@ -202,7 +202,7 @@ func ReportOf(all []*Counts, accepted []conversion.Accepted, unknown []string) R
 	fails, notKnown := false, len(unknown) > 0
 	for _, c := range all {
 		of := c.Report(accepted, used)
-		fails = fails || slices.ContainsFunc(of.Findings, Finding.Fails)
+		fails = fails || slices.ContainsFunc(of.Findings, Group.Fails)
 		notKnown = notKnown || len(of.Unknown) > 0
 		r.CRDs = append(r.CRDs, of)
 	}

@@ -192,7 +192,7 @@ func TestEachPairOfServedVersionsIsLookedAt(t *testing.T) {
 func TestTheKindsAreAsManyAsTheirRows(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(Lost.order()).To(BeNumerically(">", Confirmation.order()))
-	g.Expect([]bool{Unstable.Fails(), Empty.Fails(), Finding{Kind: Lost, Accepted: "x"}.Fails()}).To(Equal([]bool{true, false, false}))
+	g.Expect([]bool{Unstable.Fails(), Empty.Fails(), Group{Kind: Lost, Accepted: "x"}.Fails()}).To(Equal([]bool{true, false, false}))
 	said := map[string]bool{}
 	for _, k := range kinds {
 		said[k.kind.String()] = true

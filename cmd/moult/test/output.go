@@ -37,7 +37,7 @@ func (r *command) print(report roundtrip.Report) (err error) {
 const notKnown = "not known"
 
 // say is what is found, and on which way.
-func say(f roundtrip.Finding) string {
+func say(f roundtrip.Group) string {
 	said := notKnown
 	if f.Kind != "" {
 		said = f.Kind.String()
@@ -55,7 +55,7 @@ func say(f roundtrip.Finding) string {
 }
 
 // what is the path or the sentence, with the values, in one line.
-func what(f roundtrip.Finding) string {
+func what(f roundtrip.Group) string {
 	said := f.What
 	if f.Says != "" {
 		said += ": " + f.Says
@@ -94,7 +94,7 @@ func line(said string) string {
 }
 
 // objects are how many there are, and some of them.
-func objects(f roundtrip.Finding) string {
+func objects(f roundtrip.Group) string {
 	if len(f.Examples) == 0 {
 		return ""
 	}
@@ -106,7 +106,7 @@ func objects(f roundtrip.Finding) string {
 }
 
 // smallest is the counter-example, as a manifest.
-func smallest(f roundtrip.Finding) string {
+func smallest(f roundtrip.Group) string {
 	if f.Smallest == nil {
 		return ""
 	}
@@ -125,7 +125,7 @@ func asText(report roundtrip.Report) string {
 	var content strings.Builder
 	for _, of := range report.CRDs {
 		fmt.Fprintf(&content, "%s\n", title(of))
-		for _, list := range [][]roundtrip.Finding{of.Findings, of.Unknown} {
+		for _, list := range [][]roundtrip.Group{of.Findings, of.Unknown} {
 			for _, f := range list {
 				fmt.Fprintf(&content, "  %s: %s\n", say(f), what(f))
 				if named := objects(f); named != "" {
@@ -186,7 +186,7 @@ func asMarkdown(report roundtrip.Report) string {
 	fmt.Fprintf(&content, "### Conversion, there and back\n\n%s.\n", strings.ToUpper(said[:1])+said[1:])
 	for _, of := range report.CRDs {
 		fmt.Fprintf(&content, "\n**%s**, stored at %s: %s\n", preview.CodeSpan(of.CRD, exampleWidth), preview.CodeSpan(of.Storage, exampleWidth), of.Title())
-		all := append(append([]roundtrip.Finding{}, of.Findings...), of.Unknown...)
+		all := append(append([]roundtrip.Group{}, of.Findings...), of.Unknown...)
 		if len(all) > 0 {
 			content.WriteString("\n| | what | objects | for example |\n|---|---|---:|---|\n")
 		}
@@ -231,7 +231,7 @@ func asJUnit(report roundtrip.Report) (string, error) {
 	all := output.Suites{}
 	for _, of := range report.CRDs {
 		s := output.Suite{Name: of.CRD, Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: strings.Join(append([]string{of.Title()}, missed(of)...), "\n")}}}
-		for _, f := range append(append([]roundtrip.Finding{}, of.Findings...), of.Unknown...) {
+		for _, f := range append(append([]roundtrip.Group{}, of.Findings...), of.Unknown...) {
 			one := output.Case{Class: of.CRD, Name: say(f) + ": " + line(f.What)}
 			problem := &output.Problem{Message: say(f) + ": " + what(f), Text: objects(f) + "\n" + smallest(f)}
 			switch {
