@@ -31,7 +31,7 @@ const (
 	// storage version does not have, with commas between them, for example
 	// "spec.clientId,spec.hosts[*].old". Objects that have one of them are then
 	// rewritten all the same, and lose it. [*] is any item of a list, * any key of a
-	// map.
+	// map; a key with a dot is written as spec.labels["example.com/team"].
 	AllowFieldLossAnnotation = "moult.dev/allow-field-loss"
 
 	// RepairOwnersAnnotation on a CustomResourceDefinition that is opted in, with the

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/fieldloss"
 )
 
 // Rehearsal asks the webhook of one CRD what it loses. It is a migration.Rehearser.
@@ -28,9 +28,6 @@ func (w Webhooks) Rehearsal(crd *apiextensionsv1.CustomResourceDefinition) (*Reh
 	return &Rehearsal{engine.With(webhook)}, nil
 }
 
-// index is that of a list's item.
-var index = regexp.MustCompile(`\[\d+\]`)
-
 // Lost are the fields of each object that are not the same at its own version once it has been stored at the storage version. An
 // object that cannot be converted there and back is an error: a webhook that is not ready may do it the next time, and lose something.
 func (r *Rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
@@ -43,7 +40,7 @@ func (r *Rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 		}
 		var lost []string
 		for _, path := range slices.Concat(o.Lost, o.Changed) {
-			lost = append(lost, index.ReplaceAllString(path, "[*]"))
+			lost = append(lost, fieldloss.AnyItem(path))
 		}
 		slices.Sort(lost)
 		all = append(all, slices.Compact(lost))

@@ -2,10 +2,11 @@ package conversion
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/moult-dev/moult/policies/fieldloss"
 )
 
 // Verdict is the answer in a word. The set is closed.
@@ -151,14 +152,11 @@ func (c *Counts) Restart() {
 // NotRead counts that not all objects of the CRD could be read.
 func (c *Counts) NotRead(why string) { c.count(&c.of.Unknown, "", why) }
 
-// index is that of a list's item.
-var index = regexp.MustCompile(`\[\d+\]`)
-
 // count adds an object to the groups of what is said of it, to each once, and returns the last one.
 func (c *Counts) count(groups *[]Group, object string, what ...string) (g *Group) {
 	var counted []string
 	for _, w := range what {
-		w = index.ReplaceAllString(w, "[*]")
+		w = fieldloss.AnyItem(w)
 		if _, known := c.at[place{groups, w}]; !known && len(*groups) >= most {
 			w = others
 		}

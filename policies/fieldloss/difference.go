@@ -81,7 +81,7 @@ func (d *difference) field(property, to *structural.Structural, path, name strin
 
 // others compares fields that neither schema has by name.
 func (d *difference) others(from, to *structural.Structural, path string) {
-	at := join(path, "*")
+	at := anyKey(path)
 	switch {
 	case to == nil:
 		d.paths = append(d.paths, at)
@@ -105,11 +105,4 @@ func (d *difference) items(from, to *structural.Structural, path string) {
 	default:
 		d.object(of, items(to), path+"[*]", false)
 	}
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }

@@ -2,13 +2,11 @@ package fieldloss
 
 import (
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/policies/words"
 )
 
 // Finder finds what objects of a CRD lose when they are stored at its storage version.
@@ -64,25 +62,24 @@ func (f *Finder) Lost(object map[string]any, version string) (patterns []string,
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.
-func (v *Version) pattern(path Path) string {
-	var pattern strings.Builder
+func (v *Version) pattern(path Path) (pattern string) {
 	at := v.Schema
 	for _, step := range path {
 		name, isName := step.(string)
 		next, named := child(at, name)
 		switch {
 		case !isName:
-			pattern.WriteString("[*]")
+			pattern += "[*]"
 			at = items(at)
 		case at != nil && !named && at.AdditionalProperties != nil:
-			pattern.WriteString(".*")
+			pattern = anyKey(pattern)
 			at = at.AdditionalProperties.Structural
 		default:
-			pattern.WriteString("." + name)
+			pattern = join(pattern, name)
 			at = next
 		}
 	}
-	return strings.TrimPrefix(pattern.String(), ".")
+	return pattern
 }
 
 func child(s *structural.Structural, name string) (*structural.Structural, bool) {
@@ -101,25 +98,4 @@ func items(s *structural.Structural) *structural.Structural {
 		return nil
 	}
 	return s.Items
-}
-
-// Allows tells whether one of some patterns is that of a lost field: * stands for any one name.
-func Allows(patterns []string, lost string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(strings.Split(pattern, "."), strings.Split(lost, ".")) })
-}
-
-func matches(pattern, path []string) bool {
-	return slices.EqualFunc(pattern, path, func(p, name string) bool { return p == "*" || p == name })
-}
-
-// Patterns are those in a list with commas or spaces between them, sorted.
-func Patterns(list string) []string {
-	patterns := words.Distinct(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }))
-	slices.Sort(patterns)
-	return patterns
-}
-
-// InStatus tells whether a pattern is of a field of status, which the objects' controller writes anew.
-func InStatus(pattern string) bool {
-	return pattern == "status" || strings.HasPrefix(pattern, "status.")
 }

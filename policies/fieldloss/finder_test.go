@@ -95,6 +95,29 @@ func TestAllows(t *testing.T) {
 	}
 }
 
+// A key with a dot is one name: it is not let go with a field that is called alike.
+func TestAKeyIsNoPath(t *testing.T) {
+	for key, want := range map[string]string{
+		"b": "spec.b", "a.b": `spec["a.b"]`, "*": `spec["*"]`, "": `spec[""]`, "[0]": `spec["[0]"]`,
+		"a, b": `spec["a\u002c\u0020b"]`, "example.com/team": `spec["example.com/team"]`, "grün": "spec.grün",
+	} {
+		t.Run(key, func(t *testing.T) {
+			g := NewWithT(t)
+			path := fieldloss.Path{"spec", key, "x"}.String()
+			g.Expect(path).To(Equal(want + ".x"))
+			g.Expect(fieldloss.Patterns("spec.other "+path)).To(ContainElement(path), "it can be named in a list")
+			g.Expect(fieldloss.Allows([]string{path}, path)).To(BeTrue())
+			g.Expect(fieldloss.Allows([]string{"spec.*.x"}, path)).To(BeTrue())
+			g.Expect(fieldloss.Allows([]string{"spec.*.*.x", "spec.a.b.x", "spec[*].x"}, path)).To(BeFalse())
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(fieldloss.Allows([]string{"spec.*"}, "spec[*]")).To(BeFalse(), "an item is no key")
+	g.Expect(fieldloss.AnyItem(`spec.l[0]["[0]"].x[12]`)).To(Equal(`spec.l[*]["[0]"].x[*]`))
+	g.Expect(fieldloss.InStatus(fieldloss.Path{"status", "a.b"}.String())).To(BeTrue())
+	g.Expect(fieldloss.InStatus(fieldloss.Path{"status.a"}.String())).To(BeFalse())
+}
+
 // What no pattern of Lacking stands for is lost by no object, whatever the schemas and the object are.
 func TestNoObjectLosesWhatNoVersionLacks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

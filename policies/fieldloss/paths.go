@@ -6,28 +6,25 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Path leads to a value: names and indices. It is told as the API server tells unknown fields, such as spec.items[0].name.
+// Path leads to a value: names and indices. It is told as the API server tells unknown fields, such as spec.items[0].name; a name
+// that could be taken for something else is quoted: metadata.labels["example.com/team"].
 type Path []any
 
 func (p Path) String() string {
-	var text strings.Builder
-	for i, step := range p {
+	text := ""
+	for _, step := range p {
 		switch step := step.(type) {
 		case int:
-			fmt.Fprintf(&text, "[%d]", step)
+			text += fmt.Sprintf("[%d]", step)
 		case string:
-			if i > 0 {
-				text.WriteByte('.')
-			}
-			text.WriteString(step)
+			text = join(text, step)
 		}
 	}
-	return text.String()
+	return text
 }
 
 func (p Path) to(step any) Path { return append(slices.Clip(p), step) }

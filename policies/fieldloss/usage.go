@@ -3,7 +3,6 @@ package fieldloss
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
@@ -77,12 +76,12 @@ func (f *fieldsOf) field(schema *structural.Structural, key string, value any, p
 	switch {
 	case named:
 	case schema.AdditionalProperties != nil:
-		as = join(pattern, "*")
+		as = anyKey(pattern)
 		if below = schema.AdditionalProperties.Structural; below == nil {
 			below = plain
 		}
 	default:
-		as, below = join(pattern, "*"), nil // kept without a name, as all that is in it
+		as, below = anyKey(pattern), nil // kept without a name, as all that is in it
 	}
 	byDefault = byDefault || below != nil && below.Default.Object != nil
 	if byDefault && f.version.IsDefault(f.object, at) {
@@ -115,9 +114,9 @@ func (f *fieldsOf) within(schema *structural.Structural, value any, path Path, p
 // Uses finds how many objects have a field, which may be a pattern of Lacking, and some of them. Fields that the version does
 // not name are counted together with all that is in them, so there may be fewer.
 func Uses(all []Used, field string) (objects int64, named []string) {
-	path := strings.Split(field, ".")
+	path := steps(field)
 	for _, used := range all {
-		pattern := strings.Split(used.Field, ".")
+		pattern := steps(used.Field)
 		isAny := pattern[len(pattern)-1] == "*" && len(pattern) <= len(path) && matches(pattern, path[:len(pattern)])
 		if (used.Field == field || isAny) && used.Objects > objects {
 			objects, named = used.Objects, used.Examples

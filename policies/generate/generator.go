@@ -137,7 +137,7 @@ func (g *Generator) Full(ctx context.Context) map[string]any {
 		if !ok {
 			continue
 		}
-		if object, why := g.repaired(ctx, object); why == "" && sizeOf(object) > sizeOf(best) {
+		if object, why := g.repaired(ctx, object); why == "" && Size(object) > Size(best) {
 			best = object
 		}
 	}
@@ -146,7 +146,7 @@ func (g *Generator) Full(ctx context.Context) map[string]any {
 		return best
 	}
 	for _, object := range g.Make(ctx, fullTries).Objects {
-		if best == nil || sizeOf(object) > sizeOf(best) {
+		if best == nil || Size(object) > Size(best) {
 			best = object
 		}
 	}

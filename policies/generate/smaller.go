@@ -21,7 +21,7 @@ var index = regexp.MustCompile(`\[\d+\]`)
 func (g *Generator) Smaller(ctx context.Context, object map[string]any, path string) iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
 		all := pathsIn(object)
-		if only := g.only(ctx, object, all, path); sizeOf(only) < sizeOf(object) && !yield(only) {
+		if only := g.only(ctx, object, all, path); Size(only) < Size(object) && !yield(only) {
 			return
 		}
 		for _, at := range all {
@@ -81,7 +81,7 @@ func pathsIn(object map[string]any) (all []fieldloss.Path) {
 	}
 	walk(object, nil)
 	slices.SortStableFunc(all, func(a, b fieldloss.Path) int {
-		return cmp.Compare(sizeOf(fieldloss.At(object, b)), sizeOf(fieldloss.At(object, a)))
+		return cmp.Compare(Size(fieldloss.At(object, b)), Size(fieldloss.At(object, a)))
 	})
 	return all
 }
@@ -108,17 +108,17 @@ func plainer(value any) []any {
 	return nil
 }
 
-// sizeOf is how many values there are.
-func sizeOf(value any) int {
+// Size is how many values there are.
+func Size(value any) int {
 	size := 1
 	switch value := value.(type) {
 	case map[string]any:
 		for _, inner := range value {
-			size += sizeOf(inner)
+			size += Size(inner)
 		}
 	case []any:
 		for _, inner := range value {
-			size += sizeOf(inner)
+			size += Size(inner)
 		}
 	}
 	return size

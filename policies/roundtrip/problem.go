@@ -237,19 +237,3 @@ func has(value any, path string) bool {
 	}
 	return false
 }
-
-// sizeOf is how many values there are.
-func sizeOf(value any) int {
-	size := 1
-	switch value := value.(type) {
-	case map[string]any:
-		for _, inner := range value {
-			size += sizeOf(inner)
-		}
-	case []any:
-		for _, inner := range value {
-			size += sizeOf(inner)
-		}
-	}
-	return size
-}

@@ -3,10 +3,11 @@ package roundtrip
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/generate"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -110,11 +111,8 @@ func (c *Counts) count(objects []Object, confirmations []string) {
 	}
 }
 
-// index is that of a list's item.
-var index = regexp.MustCompile(`\[\d+\]`)
-
 func keyOf(o Object, via string, p Problem) key {
-	return key{p.Kind, versionOf(o), via, index.ReplaceAllString(p.What, "[*]")}
+	return key{p.Kind, versionOf(o), via, fieldloss.AnyItem(p.What)}
 }
 
 func (c *Counts) add(o Object, via string, problems []Problem) {
@@ -142,7 +140,7 @@ func (c *Counts) add(o Object, via string, problems []Problem) {
 		if f.Objects++; len(f.Examples) < examples {
 			f.Examples = append(f.Examples, o.Name)
 		}
-		if best, shown := c.generated[k]; o.Generated && (!shown || sizeOf(o.Content) < sizeOf(best.Content)) {
+		if best, shown := c.generated[k]; o.Generated && (!shown || generate.Size(o.Content) < generate.Size(best.Content)) {
 			c.generated[k] = o
 		}
 	}
