@@ -108,19 +108,12 @@ when. Then it is told, and does not count.`,
 
   # what Helm renders
   helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
-		Args: func(c *cobra.Command, args []string) error {
-			if err := cli.NoArguments(c, args); err != nil {
-				return cli.Ended{Code: exitFailed, Err: err}
-			}
-			return nil
-		},
+		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(c *cobra.Command, _ []string) error { return p.run(c.Context(), c.InOrStdin()) },
 	}
 	p.bind(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitFailed, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	cli.FailWith(c, exitFailed)
 	return c
 }
 
@@ -155,10 +148,7 @@ func (p *command) run(ctx context.Context, stdin io.Reader) error {
 	defer p.limit(mostMemory, longest, os.Exit)()
 	report, err := p.preview(ctx, stdin)
 	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return cli.Ended{Code: exitFailed, Err: err}
+		return err
 	}
 	return p.ending(report.Verdict)
 }

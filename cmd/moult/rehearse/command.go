@@ -4,8 +4,6 @@ package rehearse
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -18,20 +16,6 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// The exit codes beyond 0, for nothing lost and nothing refused.
-const (
-	exitNoAnswer = 1
-	exitNotKnown = 2
-	exitNotKept  = 3
-)
-
-// The formats of -o beside text, JSON and YAML.
-const (
-	text     = "text"
-	markdown = "markdown"
-	junit    = "junit"
-)
-
 // command is what a person wants to be rehearsed.
 type command struct {
 	*cli.Factory
@@ -39,14 +23,14 @@ type command struct {
 	objects  []string
 	contexts []string
 	accept   string
-	output   string
+	report   output.Report[conversion.Report]
 	webhook  engines.Webhook
 	telling  sync.Mutex // progress, of several clusters
 }
 
 // NewCommand makes the subcommand.
 func NewCommand(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f}
+	r := &command{Factory: f, report: output.Report[conversion.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
 	c := &cobra.Command{
 		Use:   "rehearse --crds NEW [--objects WHERE...] [--context CONTEXT...] [CRD...]",
 		Short: "Rehearse what new CRDs do to the objects that there are",
@@ -98,11 +82,7 @@ Exit codes:
   # losses that are meant: a list of crd, path and reason
   moult rehearse --crds config/crd --objects backup.yaml --accept losses.yaml`),
 		RunE: func(c *cobra.Command, names []string) error {
-			err := r.run(c.Context(), words.Distinct(names), c)
-			if err == nil || c.Context().Err() != nil || errors.As(err, new(cli.Ended)) {
-				return err
-			}
-			return cli.Ended{Code: exitNoAnswer, Err: err}
+			return r.run(c.Context(), words.Distinct(names), c)
 		},
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the new CRDs: a folder, a file, git:REV:PATH, or - for standard input")
@@ -111,18 +91,15 @@ Exit codes:
 	_ = c.RegisterFlagCompletionFunc("context", f.CompleteContexts)
 	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
 	r.webhook.Bind(c)
-	c.Flags().StringVarP(&r.output, "output", "o", text, "text, json, yaml, markdown or junit")
-	output.Complete(c, text, "json", "yaml", markdown, junit)
+	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	cli.FailWith(c, engines.ExitNoAnswer)
 	return c
 }
 
 func (r *command) run(ctx context.Context, names []string, c *cobra.Command) error {
-	if !output.IsDocument(r.output) && !slices.Contains([]string{text, markdown, junit}, r.output) {
-		return fmt.Errorf("-o %s is none of text, json, yaml, markdown, junit", r.output)
+	if err := r.report.Check(); err != nil {
+		return err
 	}
 	if err := r.webhook.Check(); err != nil {
 		return err
@@ -150,15 +127,8 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 		return err
 	}
 	report := tally.Report(accepted)
-	if err := r.print(report); err != nil {
+	if err := r.report.Print(r.Out, report); err != nil {
 		return err
 	}
-	switch report.Verdict {
-	case conversion.NotKept:
-		return cli.Ended{Code: exitNotKept}
-	case conversion.NotKnown:
-		return cli.Ended{Code: exitNotKnown}
-	case conversion.Kept:
-	}
-	return nil
+	return engines.Ending(report.Verdict)
 }

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,7 +86,7 @@ func TestARealAPIServerAgrees(t *testing.T) {
 
 	world := suite.Empty(t)
 	got := world.Run("rehearse", "--crds", file, "-o", "json")
-	g.Expect(got.Code).To(Equal(exitNotKept), got.ErrOut)
+	g.Expect(got.Code).To(Equal(engines.ExitNotKept), got.ErrOut)
 	report := conversion.Report{}
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
 	g.Expect(report.CRDs).To(HaveLen(1))
@@ -94,7 +96,7 @@ func TestARealAPIServerAgrees(t *testing.T) {
 	got = world.Run("backup", crd.Name, "-f", backup)
 	g.Expect(got.Code).To(BeZero(), got.ErrOut)
 	got = suite.Moult.Run(t, "rehearse", "--crds", file, "--objects", backup, "-o", "json")
-	g.Expect(got.Code).To(Equal(exitNotKept), got.ErrOut)
+	g.Expect(got.Code).To(Equal(engines.ExitNotKept), got.ErrOut)
 	ofBackup := conversion.Report{}
 	g.Expect(json.Unmarshal([]byte(got.Out), &ofBackup)).To(Succeed())
 	g.Expect(ofBackup).To(Equal(report), "a backup tells what its cluster tells")
@@ -167,18 +169,18 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		says string
 	}{
 		"nothing is lost":        {[]string{"--crds", crds, "--objects", objects}, 0, ""},
-		"no CRDs":                {nil, exitNoAnswer, "name the new CRDs with --crds"},
-		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, exitNoAnswer, "there is no object of these CRDs in"},
-		"a CRD that is not":      {[]string{"--crds", crds, "gadgets.example.com"}, exitNoAnswer, "there is no gadgets.example.com"},
-		"losses that are broken": {[]string{"--crds", crds, "--objects", objects, "--accept", file("l.yaml", "- crd: x\n")}, exitNoAnswer, "entry 1 lacks the crd, the path or the reason"},
-		"a webhook that is none": {[]string{"--crds", crds, "--webhook", "localhost"}, exitNoAnswer, "is neither a URL nor crd"},
-		"a webhook twice":        {[]string{"--crds", crds, "--webhook", "crd", "--webhook-command", "true"}, exitNoAnswer, "leave one out"},
-		"a CA without a webhook": {[]string{"--crds", crds, "--webhook-ca", crds}, exitNoAnswer, "--webhook-ca is for the webhook of --webhook"},
-		"no time for a webhook":  {[]string{"--crds", crds, "--webhook-timeout", "0s"}, exitNoAnswer, "leaves no time"},
-		"a command that ends":    {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", "echo no; exit 1"}, exitNoAnswer, `it printed "no"`},
-		"a command":              {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", program + "=1 '" + self + "'"}, exitNotKept, ""},
-		"a webhook, not asked":   {[]string{"--crds", hooked, "--objects", objects}, exitNotKnown, ""},
-		"no format":              {[]string{"--crds", crds, "-o", "xml"}, exitNoAnswer, "xml"},
+		"no CRDs":                {nil, engines.ExitNoAnswer, "name the new CRDs with --crds"},
+		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, engines.ExitNoAnswer, "there is no object of these CRDs in"},
+		"a CRD that is not":      {[]string{"--crds", crds, "gadgets.example.com"}, engines.ExitNoAnswer, "there is no gadgets.example.com"},
+		"losses that are broken": {[]string{"--crds", crds, "--objects", objects, "--accept", file("l.yaml", "- crd: x\n")}, engines.ExitNoAnswer, "entry 1 lacks the crd, the path or the reason"},
+		"a webhook that is none": {[]string{"--crds", crds, "--webhook", "localhost"}, engines.ExitNoAnswer, "is neither a URL nor crd"},
+		"a webhook twice":        {[]string{"--crds", crds, "--webhook", "crd", "--webhook-command", "true"}, engines.ExitNoAnswer, "leave one out"},
+		"a CA without a webhook": {[]string{"--crds", crds, "--webhook-ca", crds}, engines.ExitNoAnswer, "--webhook-ca is for the webhook of --webhook"},
+		"no time for a webhook":  {[]string{"--crds", crds, "--webhook-timeout", "0s"}, engines.ExitNoAnswer, "leaves no time"},
+		"a command that ends":    {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", "echo no; exit 1"}, engines.ExitNoAnswer, `it printed "no"`},
+		"a command":              {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", program + "=1 '" + self + "'"}, engines.ExitNotKept, ""},
+		"a webhook, not asked":   {[]string{"--crds", hooked, "--objects", objects}, engines.ExitNotKnown, ""},
+		"no format":              {[]string{"--crds", crds, "-o", "xml"}, engines.ExitNoAnswer, "xml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

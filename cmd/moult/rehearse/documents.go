@@ -53,34 +53,30 @@ func asMarkdown(report conversion.Report) string {
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // asJUnit has a suite for each CRD, with a case for all of its objects and one for all that is said of some.
-func asJUnit(report conversion.Report) (string, error) {
-	all := output.Suites{}
+func asJUnit(report conversion.Report) (all output.Suites) {
 	for _, of := range report.CRDs {
-		s := output.Suite{Name: title(of), Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: subtitle(of)}}}
+		s := output.Suite{Name: title(of)}
+		s.Add(output.Case{Class: of.CRD, Name: "objects", Out: subtitle(of)})
 		for _, e := range entries(of) {
 			one, say := output.Case{Class: of.CRD, Name: e.Say + ": " + e.What}, &output.Problem{Message: e.Say + ": " + e.what(), Text: e.objects()}
 			switch {
 			case e.Fails:
 				one.Failure = say
-				s.Failures++
 			case e.Say == notKnown:
 				one.Error = say
-				s.Errors++
 			default:
 				one.Out = say.Message + "\n" + say.Text
 			}
-			s.Cases = append(s.Cases, one)
+			s.Add(one)
 		}
-		s.Tests = len(s.Cases)
 		all.Suites = append(all.Suites, s)
 	}
 	if len(report.Unused) > 0 {
 		s := output.Suite{Name: "accepted losses"}
 		for _, a := range report.Unused {
-			s.Cases = append(s.Cases, output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
+			s.Add(output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
 		}
-		s.Tests = len(s.Cases)
 		all.Suites = append(all.Suites, s)
 	}
-	return all.Text()
+	return all
 }

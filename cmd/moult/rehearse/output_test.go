@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -74,10 +76,10 @@ func TestMarkdownMeansNothingBesideItself(t *testing.T) {
 
 func TestJUnitCountsFailuresAndErrors(t *testing.T) {
 	g := NewWithT(t)
-	content, err := asJUnit(reportOfAll())
+	content, err := xml.Marshal(asJUnit(reportOfAll()))
 	g.Expect(err).NotTo(HaveOccurred())
 	read := output.Suites{}
-	g.Expect(xml.Unmarshal([]byte(content), &read)).To(Succeed())
+	g.Expect(xml.Unmarshal(content, &read)).To(Succeed())
 	g.Expect(read.Suites).To(HaveLen(2))
 	first := read.Suites[0]
 	g.Expect(first).To(And(HaveField("Tests", 11), HaveField("Failures", 4), HaveField("Errors", 1), HaveField("Cases", HaveLen(11))))
@@ -137,7 +139,7 @@ func TestSeveralClustersAreReadAndOneThatIsGoneIsNotKnown(t *testing.T) {
 	}
 
 	got = suite.Moult.Run(t, append(args, "--context", "gone")...)
-	g.Expect(got.Code).To(Equal(exitNotKnown), got.ErrOut)
+	g.Expect(got.Code).To(Equal(engines.ExitNotKnown), got.ErrOut)
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
 	g.Expect(report.CRDs).To(ConsistOf(And(HaveField("Cluster", "east"), each), And(HaveField("Cluster", "west"), each),
 		And(HaveField("Cluster", "gone"), HaveField("Unknown", Not(BeEmpty())))))

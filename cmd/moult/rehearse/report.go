@@ -2,32 +2,12 @@ package rehearse
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/words"
 )
-
-func (r *command) print(report conversion.Report) (err error) {
-	var content string
-	switch r.output {
-	case markdown:
-		content = asMarkdown(report)
-	case junit:
-		content, err = asJUnit(report)
-	case text:
-		content = asText(report)
-	default:
-		return output.Print(r.Out, r.output, report)
-	}
-	if err == nil {
-		_, err = io.WriteString(r.Out, content)
-	}
-	return err
-}
 
 // entry is what is said of some objects.
 type entry struct {

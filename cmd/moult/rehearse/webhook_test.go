@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -159,11 +161,11 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 		args []string
 	}{
 		"a clean one": {func(h *webhooks.Conversion) { h.Change(swap) }, 0, nothing, nothing, nothing, "", nil},
-		"it drops a field": {func(h *webhooks.Conversion) { h.Change(remove("spec", "payload")) }, exitNotKept,
+		"it drops a field": {func(h *webhooks.Conversion) { h.Change(remove("spec", "payload")) }, engines.ExitNotKept,
 			map[string]int64{"spec.payload": 3}, nothing, nothing, "", nil},
 		"it loses the status": {func(h *webhooks.Conversion) { h.Change(remove("status")) }, 0,
 			map[string]int64{"status": 3}, nothing, nothing, "", nil},
-		"it drops a label": {func(h *webhooks.Conversion) { h.Change(remove("metadata", "labels")) }, exitNotKept,
+		"it drops a label": {func(h *webhooks.Conversion) { h.Change(remove("metadata", "labels")) }, engines.ExitNotKept,
 			map[string]int64{"metadata.labels": 3}, nothing, nothing, "", nil},
 		"it rounds a number": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, to string) {
@@ -171,14 +173,14 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 					_ = unstructured.SetNestedField(object.Object, int64(float64(size)), "spec", "size")
 				}
 			})
-		}, exitNotKept, nothing, map[string]int64{"spec.size": 3}, nothing, "", nil},
+		}, engines.ExitNotKept, nothing, map[string]int64{"spec.size": 3}, nothing, "", nil},
 		"it keeps a field in an annotation": {func(h *webhooks.Conversion) { h.Change(stash) }, 0, nothing, nothing, nothing, "", nil},
 		"it changes the name": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetName("other") })
-		}, exitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same name", nil},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same name", nil},
 		"it changes the UID": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetUID("") })
-		}, exitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same UID", nil},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same UID", nil},
 		"it changes what the API server restores": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) {
 				object.SetFinalizers([]string{"example.com/f"})
@@ -187,24 +189,24 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 		}, 0, nothing, nothing, nothing, "", nil},
 		"it answers a label that is none": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetLabels(map[string]string{"a b": ""}) })
-		}, exitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "invalid metadata", nil},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "invalid metadata", nil},
 		"it answers too few": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = r.ConvertedObjects[1:] })
-		}, exitNotKept, nothing, nothing, map[string]int64{"count": 3}, "returned 0 objects, expected 1", nil},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"count": 3}, "returned 0 objects, expected 1", nil},
 		"it answers too few of several": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = r.ConvertedObjects[:1] })
-		}, exitNotKept, nothing, nothing, map[string]int64{"count": 6}, "", nil},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"count": 6}, "", nil},
 		"it answers in another order": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { slices.Reverse(r.ConvertedObjects) })
-		}, exitNotKept, nothing, nothing, map[string]int64{"order": 6}, "", nil},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"order": 6}, "", nil},
 		"it answers another request": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.UID = "other" })
-		}, exitNotKept, nothing, nothing, map[string]int64{"uid": 3}, "expected response.uid", nil},
-		"it fails for one":       {func(h *webhooks.Conversion) { h.RejectObject("o001") }, exitNotKept, nothing, nothing, map[string]int64{"failed": 1}, "", nil},
-		"it answers garbage":     {(*webhooks.Conversion).Garbage, exitNotKept, nothing, nothing, map[string]int64{"answer": 3}, "failed", nil},
-		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, exitNotKept, nothing, nothing, map[string]int64{"late": 2}, "", []string{"--webhook-timeout", "1s"}},
-		"nobody listens":         {func(h *webhooks.Conversion) { _ = h.Down() }, exitNotKnown, nothing, nothing, nothing, "failed", nil},
-		"the way there is wrong": {func(*webhooks.Conversion) {}, exitNotKnown, nothing, nothing, nothing, "", []string{"--webhook", "https://127.0.0.1:1/convert"}},
+		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"uid": 3}, "expected response.uid", nil},
+		"it fails for one":       {func(h *webhooks.Conversion) { h.RejectObject("o001") }, engines.ExitNotKept, nothing, nothing, map[string]int64{"failed": 1}, "", nil},
+		"it answers garbage":     {(*webhooks.Conversion).Garbage, engines.ExitNotKept, nothing, nothing, map[string]int64{"answer": 3}, "failed", nil},
+		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, engines.ExitNotKept, nothing, nothing, map[string]int64{"late": 2}, "", []string{"--webhook-timeout", "1s"}},
+		"nobody listens":         {func(h *webhooks.Conversion) { _ = h.Down() }, engines.ExitNotKnown, nothing, nothing, nothing, "failed", nil},
+		"the way there is wrong": {func(*webhooks.Conversion) {}, engines.ExitNotKnown, nothing, nothing, nothing, "", []string{"--webhook", "https://127.0.0.1:1/convert"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +229,7 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 			h.Expect(countsOf(of.Lost)).To(Equal(c.lost))
 			h.Expect(countsOf(of.Changed)).To(Equal(c.changed))
 			h.Expect(countsOf(of.Failed)).To(Equal(c.failed))
-			h.Expect(len(of.Unknown) > 0).To(Equal(c.code == exitNotKnown || strings.Contains(name, "late")))
+			h.Expect(len(of.Unknown) > 0).To(Equal(c.code == engines.ExitNotKnown || strings.Contains(name, "late")))
 			if strings.Contains(name, "late") || strings.Contains(name, "the way") {
 				return // the API server waits for half a minute, and goes another way
 			}
@@ -277,7 +279,7 @@ func TestAmongAThousandObjectsExactlyThoseAreNamed(t *testing.T) {
 			unstructured.RemoveNestedField(object.Object, "spec", "payload")
 		}
 	})
-	of := h.rehearse(exitNotKept, "--webhook", "crd")
+	of := h.rehearse(engines.ExitNotKept, "--webhook", "crd")
 	h.Expect(of.Objects).To(BeEquivalentTo(n))
 	h.Expect(of.Same).To(BeEquivalentTo(n - 3 - 1 - 5))
 	h.Expect(of.Lost).To(ConsistOf(And(HaveField("What", "spec.payload"),

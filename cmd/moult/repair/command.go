@@ -99,7 +99,7 @@ Exit codes:
   moult repair owners widgets.example.com --dry-run -o json | jq '.writers'`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE: func(c *cobra.Command, names []string) error {
-			return answer(c.Context(), r.run(c.Context(), words.Distinct(names)))
+			return r.run(c.Context(), words.Distinct(names))
 		},
 	}
 	r.bind(c)
@@ -116,17 +116,7 @@ func (r *command) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&r.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
 	output.AddFlag(c, &r.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
-}
-
-// answer tells errors from answers, by the exit code.
-func answer(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || errors.As(err, new(cli.Ended)) {
-		return err
-	}
-	return cli.Ended{Code: exitNoAnswer, Err: err}
+	cli.FailWith(c, exitNoAnswer)
 }
 
 func (r *command) validate(names []string) error {

@@ -79,7 +79,7 @@ Exit codes:
   moult survivors -o json | jq '.found[] | select(.effect == "losesData") | .references[].object'`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE: func(c *cobra.Command, names []string) error {
-			return answer(c.Context(), s.run(c.Context(), words.Distinct(names)))
+			return s.run(c.Context(), words.Distinct(names))
 		},
 	}
 	c.Flags().StringSliceVar(&s.versions, "version", nil, "versions that are to leave; may be given several times")
@@ -90,19 +90,9 @@ Exit codes:
 	output.AddFlag(c, &s.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
 	_ = c.MarkFlagDirname("places")
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	cli.FailWith(c, exitNoAnswer)
 	c.AddCommand(newMigrate(f))
 	return c
-}
-
-// answer tells errors from answers, by the exit code.
-func answer(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || errors.As(err, new(cli.Ended)) {
-		return err
-	}
-	return cli.Ended{Code: exitNoAnswer, Err: err}
 }
 
 func (s *command) run(ctx context.Context, names []string) error {

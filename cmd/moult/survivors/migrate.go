@@ -91,7 +91,7 @@ Exit codes:
   moult survivors migrate --dry-run -o json | jq '.left[] | {reason, count}'`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE: func(c *cobra.Command, names []string) error {
-			return answer(c.Context(), m.run(c.Context(), words.Distinct(names)))
+			return m.run(c.Context(), words.Distinct(names))
 		},
 	}
 	m.bind(c)
@@ -111,9 +111,7 @@ func (m *migrate) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&m.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
 	output.AddFlag(c, &m.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	cli.FailWith(c, exitNoAnswer)
 }
 
 func (m *migrate) validate(names []string) (err error) {

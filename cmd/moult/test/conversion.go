@@ -17,33 +17,19 @@ import (
 	"github.com/moult-dev/moult/policies/roundtrip"
 )
 
-// The exit codes beyond 0, for nothing lost.
-const (
-	exitNoAnswer = 1
-	exitNotKnown = 2
-	exitNotKept  = 3
-)
-
-// The formats of -o beside JSON and YAML.
-const (
-	text     = "text"
-	markdown = "markdown"
-	junit    = "junit"
-)
-
 // command is what a person wants to be tested.
 type command struct {
 	*cli.Factory
 	crds    string
 	accept  string
-	output  string
 	fuzz    int
 	seed    uint64
+	report  output.Report[roundtrip.Report]
 	webhook engines.Webhook
 }
 
 func newConversion(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f}
+	r := &command{Factory: f, report: output.Report[roundtrip.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
 	c := &cobra.Command{
 		Use:   "conversion [FOLDER] --crds CRDS",
 		Short: "Test that the conversion of CRDs loses nothing, there and back",
@@ -93,11 +79,7 @@ Exit codes:
   moult test conversion test/fixtures --crds config/crd --accept losses.yaml -o junit`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := r.run(c.Context(), args, c)
-			if err == nil || c.Context().Err() != nil || errors.As(err, new(cli.Ended)) {
-				return err
-			}
-			return cli.Ended{Code: exitNoAnswer, Err: err}
+			return r.run(c.Context(), args, c)
 		},
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
@@ -105,18 +87,15 @@ Exit codes:
 	c.Flags().IntVar(&r.fuzz, "fuzz", 0, "how many objects to make from the schema of each version; default: none")
 	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
 	r.webhook.Bind(c)
-	c.Flags().StringVarP(&r.output, "output", "o", text, "text, json, yaml, markdown or junit")
-	output.Complete(c, text, "json", "yaml", markdown, junit)
+	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	cli.FailWith(c, engines.ExitNoAnswer)
 	return c
 }
 
 func (r *command) run(ctx context.Context, args []string, c *cobra.Command) error {
-	if !output.IsDocument(r.output) && !slices.Contains([]string{text, markdown, junit}, r.output) {
-		return fmt.Errorf("-o %s is none of text, json, yaml, markdown, junit", r.output)
+	if err := r.report.Check(); err != nil {
+		return err
 	}
 	if err := r.webhook.Check(); err != nil {
 		return err
@@ -148,17 +127,10 @@ func (r *command) run(ctx context.Context, args []string, c *cobra.Command) erro
 		return err
 	}
 	report := roundtrip.ReportOf(counts, accepted, unknown)
-	if err := r.print(report); err != nil {
+	if err := r.report.Print(r.Out, report); err != nil {
 		return err
 	}
-	switch report.Verdict {
-	case conversion.NotKept:
-		return cli.Ended{Code: exitNotKept}
-	case conversion.NotKnown:
-		return cli.Ended{Code: exitNotKnown}
-	case conversion.Kept:
-	}
-	return nil
+	return engines.Ending(report.Verdict)
 }
 
 // check takes all objects there and back. What belongs to none of the CRDs is not known.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,7 +86,7 @@ func TestWithConversionNoneOnlyTheSchemasLose(t *testing.T) {
 		delete(crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "payload")
 	}), map[string]string{"accept.yaml": "- {crd: widgets.example.com, path: spec.payload, reason: nobody reads it}\n"})
 	report, code = tested(t, g, "fixtures")
-	g.Expect(code).To(Equal(exitNotKept))
+	g.Expect(code).To(Equal(engines.ExitNotKept))
 	g.Expect(report.CRDs[0].Findings).To(ContainElement(And(HaveField("Kind", roundtrip.Lost), HaveField("What", "spec.payload"), HaveField("Examples", ConsistOf("release-1/example.com.v1alpha1.Widget.yaml")))))
 	_, code = tested(t, g, "fixtures", "--accept", "accept.yaml")
 	g.Expect(code).To(Equal(0))
@@ -99,24 +101,24 @@ func TestEachFaultOfAWebhookIsToldApart(t *testing.T) {
 		faults []conversion.Fault
 	}{
 		"it is clean":                  {breaks: func(*webhooks.Conversion) {}},
-		"it drops a field on the way":  {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "spec", "payload")) }, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.Lost}},
-		"it drops one on the way back": {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1alpha1", "spec", "payload")) }, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.Lost}},
-		"it drops the status":          {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "status")) }, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.Status, roundtrip.StatusWrite}},
+		"it drops a field on the way":  {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "spec", "payload")) }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Lost}},
+		"it drops one on the way back": {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1alpha1", "spec", "payload")) }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Lost}},
+		"it drops the status":          {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "status")) }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Status, roundtrip.StatusWrite}},
 		"it changes a value": {breaks: func(h *webhooks.Conversion) {
 			h.Change(func(o *unstructured.Unstructured, _, _ string) {
 				_ = unstructured.SetNestedField(o.Object, "green", "spec", "color")
 			})
-		}, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.Changed}},
-		"it answers garbage": {breaks: (*webhooks.Conversion).Garbage, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultAnswer}},
-		"it fails on one":    {breaks: func(h *webhooks.Conversion) { h.RejectObject("a") }, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultFailed}},
-		"it is late":         {breaks: func(h *webhooks.Conversion) { h.Slow(time.Minute) }, args: []string{"--webhook-timeout", "200ms"}, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultLate}},
+		}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Changed}},
+		"it answers garbage": {breaks: (*webhooks.Conversion).Garbage, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultAnswer}},
+		"it fails on one":    {breaks: func(h *webhooks.Conversion) { h.RejectObject("a") }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultFailed}},
+		"it is late":         {breaks: func(h *webhooks.Conversion) { h.Slow(time.Minute) }, args: []string{"--webhook-timeout", "200ms"}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultLate}},
 		"it renames the object": {breaks: func(h *webhooks.Conversion) {
 			h.Change(func(o *unstructured.Unstructured, _, _ string) { o.SetName("other") })
-		}, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultMetadata}},
+		}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultMetadata}},
 		"it answers in another order": {breaks: func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { slices.Reverse(r.ConvertedObjects) })
-		}, code: exitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultOrder}},
-		"it is not there": {breaks: func(h *webhooks.Conversion) { _ = h.Close() }, code: exitNotKnown},
+		}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultOrder}},
+		"it is not there": {breaks: func(h *webhooks.Conversion) { _ = h.Close() }, code: engines.ExitNotKnown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hook := webhooks.Converting(t)
@@ -137,7 +139,7 @@ func TestEachFaultOfAWebhookIsToldApart(t *testing.T) {
 			}
 			g.Expect(kinds).To(Equal(c.kinds))
 			g.Expect(faults).To(Equal(c.faults))
-			g.Expect(len(report.CRDs[0].Unknown) > 0).To(Equal(c.code == exitNotKnown || name == "it is late"), "%v", report.CRDs[0].Unknown)
+			g.Expect(len(report.CRDs[0].Unknown) > 0).To(Equal(c.code == engines.ExitNotKnown || name == "it is late"), "%v", report.CRDs[0].Unknown)
 		})
 	}
 }
@@ -147,7 +149,7 @@ func TestAWebhookThatIsStartedIsAsked(t *testing.T) {
 	self, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())
 	report, code := tested(t, g, "fixtures", "--webhook-command", program+"=v1 '"+self+"'")
-	g.Expect(code).To(Equal(exitNotKept))
+	g.Expect(code).To(Equal(engines.ExitNotKept))
 	g.Expect(report.CRDs[0].Findings).To(ConsistOf(And(HaveField("Kind", roundtrip.Lost), HaveField("What", "spec.payload"), HaveField("From", "v1alpha1"), HaveField("Was", "x")),
 		And(HaveField("Kind", roundtrip.Lost), HaveField("From", "v1"))))
 }
@@ -158,7 +160,7 @@ func TestWhatCannotBeTestedIsSaid(t *testing.T) {
 		"fixtures/release-0/example.com.v1.Gadget.yaml":       "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: a}\n",
 	})
 	report, code := tested(t, g, "fixtures")
-	g.Expect(code).To(Equal(exitNotKnown))
+	g.Expect(code).To(Equal(engines.ExitNotKnown))
 	g.Expect(report.Unknown).To(ConsistOf(ContainSubstring("release-0/example.com.v1.Gadget.yaml: none of the CRDs is of example.com/v1, Gadget")))
 	g.Expect(report.CRDs[0].Unknown).To(ContainElement(HaveField("What", ContainSubstring("the CRD has no version v1alpha0"))))
 }
@@ -184,7 +186,7 @@ func TestMistakesAreErrorsOfOneLine(t *testing.T) {
 				"empty/README.md": "", "wrong/a/widget.yaml": widget, "hook.yaml": hooked(t, webhooks.Converting(t)),
 				"other/a/example.com.v1.Widget.yaml": widget, "other/moult-test.yaml": "confirmations: [{crd: gadgets.example.com, path: spec.a}]\n"})
 			got := moult.Run(t, append([]string{"test", "conversion"}, c.args...)...)
-			g.Expect(got.Code).To(Equal(exitNoAnswer))
+			g.Expect(got.Code).To(Equal(engines.ExitNoAnswer))
 			g.Expect(got.ErrOut).To(ContainSubstring(c.want))
 			g.Expect(got.Out).To(BeEmpty())
 		})
@@ -197,7 +199,7 @@ func TestAllFormatsNameWhatIsLost(t *testing.T) {
 	g := inFolder(t, hooked(t, hook), map[string]string{"fixtures/moult-test.yaml": "confirmations: [{crd: widgets.example.com, path: spec.payload}]\n"})
 	for _, format := range []string{"text", "markdown", "junit", "yaml"} {
 		got := moult.Run(t, "test", "conversion", "fixtures", "--crds", "crd.yaml", "--webhook", "crd", "-o", format)
-		g.Expect(got.Code).To(Equal(exitNotKept))
+		g.Expect(got.Code).To(Equal(engines.ExitNotKept))
 		g.Expect(got.Out).To(ContainSubstring("spec.payload"))
 		if format != "yaml" {
 			g.Expect(got.Out).To(ContainSubstring("a confirmation is lost or changed, v1alpha1 → v1 → v1alpha1"))
@@ -223,6 +225,6 @@ func TestTheExampleLosesNothing(t *testing.T) {
 	got = moult.Run(t, append(slices.Clone(args), "exec python3 "+example+"webhook.py", "--fuzz", "100")...)
 	g.Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
 	got = moult.Run(t, append(args, `sed 's/{"confirm": spec.pop("confirmDeletion")}/{"confirm": ""}/' `+example+`webhook.py | exec python3 -`)...)
-	g.Expect(got.Code).To(Equal(exitNotKept), got.Out+got.ErrOut)
+	g.Expect(got.Code).To(Equal(engines.ExitNotKept), got.Out+got.ErrOut)
 	g.Expect(got.Out).To(ContainSubstring(`spec.deletion.confirm ("orders" became "")`))
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,7 +73,7 @@ func TestADroppedFieldIsFoundWithinAThousandObjectsAndShownByTheSmallest(t *test
 
 	hook.Change(dropScope)
 	report, code = tested(t, g, "--webhook", "crd", "--fuzz", "300")
-	g.Expect(code).To(Equal(exitNotKept))
+	g.Expect(code).To(Equal(engines.ExitNotKept))
 	g.Expect(report.CRDs[0].Findings).To(HaveLen(2), "v1alpha1 loses it on the way, and v1 on the way back again")
 	f := report.CRDs[0].Findings[1]
 	g.Expect(f).To(And(HaveField("Kind", roundtrip.Lost), HaveField("From", "v1alpha1"), HaveField("Via", "v1"), HaveField("What", "spec.hosts[*].auth.tokens[*].scope")))
@@ -90,7 +92,7 @@ func TestASchemaWithoutValidObjectsIsNotAPass(t *testing.T) {
 	hook := webhooks.Converting(t)
 	g := inFolder(t, withNested(t, hook, `{type: object, required: [spec], properties: {spec: {type: object, x-kubernetes-validations: [{rule: "false", message: "never"}], properties: {a: {type: string}}}}}`), nil)
 	report, code := tested(t, g, "--webhook", "crd", "--fuzz", "50")
-	g.Expect(code).To(Equal(exitNotKnown))
+	g.Expect(code).To(Equal(engines.ExitNotKnown))
 	g.Expect(report.CRDs[0].Unknown).To(ContainElement(HaveField("What", And(ContainSubstring("of 50 objects, only 0 could be made"), ContainSubstring("never")))))
 }
 
@@ -110,7 +112,7 @@ func TestACommandThatEndsInTheMiddleIsToldWithWhatItPrints(t *testing.T) {
 	self, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())
 	report, code := tested(t, g, "--fuzz", "300", "--webhook-command", program+"=none "+crashes+"=20 '"+self+"'")
-	g.Expect(code).To(Equal(exitNotKnown), "%v", report.CRDs[0].Findings)
+	g.Expect(code).To(Equal(engines.ExitNotKnown), "%v", report.CRDs[0].Findings)
 	g.Expect(report.Unknown).To(ConsistOf(And(ContainSubstring("has ended while it was asked"), ContainSubstring("no more of this"))))
 	g.Expect(report.CRDs[0].Unknown).NotTo(BeEmpty())
 }
@@ -136,6 +138,6 @@ func TestAWebhookThatGoesAwayInTheMiddle(t *testing.T) {
 		return false
 	})
 	report, code := tested(t, g, "--webhook", "crd", "--fuzz", "1000")
-	g.Expect(code).To(Or(Equal(exitNotKnown), Equal(exitNotKept)), "an answer may be cut off")
+	g.Expect(code).To(Or(Equal(engines.ExitNotKnown), Equal(engines.ExitNotKept)), "an answer may be cut off")
 	g.Expect(report.CRDs[0].Unknown).NotTo(BeEmpty())
 }

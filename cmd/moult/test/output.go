@@ -2,7 +2,6 @@ package test
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
@@ -15,24 +14,6 @@ import (
 	"github.com/moult-dev/moult/policies/roundtrip"
 	"github.com/moult-dev/moult/policies/words"
 )
-
-func (r *command) print(report roundtrip.Report) (err error) {
-	var content string
-	switch r.output {
-	case markdown:
-		content = asMarkdown(report)
-	case junit:
-		content, err = asJUnit(report)
-	case text:
-		content = asText(report)
-	default:
-		return output.Print(r.Out, r.output, report)
-	}
-	if err == nil {
-		_, err = io.WriteString(r.Out, content)
-	}
-	return err
-}
 
 const notKnown = "not known"
 
@@ -227,41 +208,36 @@ func asMarkdown(report roundtrip.Report) string {
 }
 
 // asJUnit has a suite for each CRD, with a case for all of its objects and one for each finding.
-func asJUnit(report roundtrip.Report) (string, error) {
-	all := output.Suites{}
+func asJUnit(report roundtrip.Report) (all output.Suites) {
 	for _, of := range report.CRDs {
-		s := output.Suite{Name: of.CRD, Cases: []output.Case{{Class: of.CRD, Name: "objects", Out: strings.Join(append([]string{of.Title()}, missed(of)...), "\n")}}}
+		s := output.Suite{Name: of.CRD}
+		s.Add(output.Case{Class: of.CRD, Name: "objects", Out: strings.Join(append([]string{of.Title()}, missed(of)...), "\n")})
 		for _, f := range append(append([]roundtrip.Group{}, of.Findings...), of.Unknown...) {
 			one := output.Case{Class: of.CRD, Name: say(f) + ": " + line(f.What)}
 			problem := &output.Problem{Message: say(f) + ": " + what(f), Text: objects(f) + "\n" + smallest(f)}
 			switch {
 			case f.Kind == "":
 				one.Error = problem
-				s.Errors++
 			case f.Fails():
 				one.Failure = problem
-				s.Failures++
 			default:
 				one.Out = problem.Message + "\n" + problem.Text
 			}
-			s.Cases = append(s.Cases, one)
+			s.Add(one)
 		}
-		s.Tests = len(s.Cases)
 		all.Suites = append(all.Suites, s)
 	}
 	if len(report.Unknown)+len(report.Unused) > 0 {
 		s := output.Suite{Name: "beside the CRDs"}
 		for _, why := range report.Unknown {
-			s.Cases = append(s.Cases, output.Case{Class: s.Name, Name: line(why), Error: &output.Problem{Message: line(why)}})
-			s.Errors++
+			s.Add(output.Case{Class: s.Name, Name: line(why), Error: &output.Problem{Message: line(why)}})
 		}
 		for _, a := range report.Unused {
-			s.Cases = append(s.Cases, output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
+			s.Add(output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})
 		}
-		s.Tests = len(s.Cases)
 		all.Suites = append(all.Suites, s)
 	}
-	return all.Text()
+	return all
 }
 
 func indented(manifest string) string {

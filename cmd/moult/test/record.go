@@ -56,11 +56,7 @@ Exit codes: 0 written; 1 not all could be written, or trips could not be looked 
   moult test record test/fixtures --release release-0.3 --crds config/crd --objects config/samples`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := r.run(c.Context(), args[0], c)
-			if err == nil || c.Context().Err() != nil {
-				return err
-			}
-			return cli.Ended{Code: exitNoAnswer, Err: err}
+			return r.run(c.Context(), args[0], c)
 		},
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
@@ -69,9 +65,7 @@ Exit codes: 0 written; 1 not all could be written, or trips could not be looked 
 	c.Flags().BoolVar(&r.force, "force", false, "write over files that are there")
 	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
 	r.webhook.Bind(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Ended{Code: exitNoAnswer, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	cli.FailWith(c, engines.ExitNoAnswer)
 	return c
 }
 

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
@@ -28,7 +30,7 @@ func TestWhatIsRecordedIsKeptByTheNextTest(t *testing.T) {
 
 	hook.Change(remove("v1", "spec", "min"))
 	report, code = tested(t, g, "fresh", "--webhook", "crd")
-	g.Expect(code).To(Equal(exitNotKept))
+	g.Expect(code).To(Equal(engines.ExitNotKept))
 	g.Expect(report.CRDs[0].Findings).To(HaveEach(HaveField("What", "spec.min")))
 
 	got = moult.Run(t, args...)
@@ -39,7 +41,7 @@ func TestWhatIsRecordedIsKeptByTheNextTest(t *testing.T) {
 
 	g.Expect(os.WriteFile("fresh/moult-test.yaml", []byte("confirmations: [{crd: widgets.example.com, path: spec.min}]\n"), 0o600)).To(Succeed())
 	report, code = tested(t, g, "fresh", "--webhook", "crd")
-	g.Expect(code).To(Equal(exitNotKept), "a confirmation is never meant to be lost")
+	g.Expect(code).To(Equal(engines.ExitNotKept), "a confirmation is never meant to be lost")
 	g.Expect(report.CRDs[0].Findings[0].Kind).To(BeEquivalentTo("confirmation"))
 }
 
@@ -83,7 +85,7 @@ func TestMistakesOfARecordingAreSaid(t *testing.T) {
 			}
 			g := inFolder(t, widgets(t, nil), more)
 			got := moult.Run(t, append([]string{"test", "record", "fresh"}, c.args...)...)
-			g.Expect(got.Code).To(Equal(exitNoAnswer))
+			g.Expect(got.Code).To(Equal(engines.ExitNoAnswer))
 			g.Expect(got.ErrOut).To(ContainSubstring(c.want))
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // The exit codes, as ExitCodes tells them to people.
@@ -51,6 +53,25 @@ func (e Ended) Error() string {
 }
 
 func (e Ended) Unwrap() error { return e.Err }
+
+// FailWith lets a command that has verdicts end with one exit code whenever it has no answer: wrong flags and arguments, and
+// every error without a code of its own.
+func FailWith(c *cobra.Command, code int) {
+	failed := func(ctx context.Context, err error) error {
+		if err == nil || ctx.Err() != nil || errors.As(err, new(Ended)) {
+			return err
+		}
+		return Ended{Code: code, Err: err}
+	}
+	run, args := c.RunE, c.Args
+	c.RunE = func(c *cobra.Command, args []string) error { return failed(c.Context(), run(c, args)) }
+	if args != nil {
+		c.Args = func(c *cobra.Command, given []string) error { return failed(c.Context(), args(c, given)) }
+	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return Ended{Code: code, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+}
 
 // exit tells an error and returns the exit code it stands for.
 func (f *Factory) exit(ctx context.Context, err error) int {

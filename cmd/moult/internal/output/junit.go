@@ -33,8 +33,19 @@ type Problem struct {
 	Text    string `xml:",chardata"`
 }
 
-// Text is the document.
-func (s Suites) Text() (string, error) {
+// Add adds a case, and counts it.
+func (s *Suite) Add(c Case) {
+	s.Tests++
+	if c.Failure != nil {
+		s.Failures++
+	}
+	if c.Error != nil {
+		s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func (s Suites) text() (string, error) {
 	content, err := xml.MarshalIndent(s, "", "  ")
 	return xml.Header + string(content) + "\n", err
 }
