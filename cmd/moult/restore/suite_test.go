@@ -6,12 +6,13 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/cmd/moult/migrate"
+	"github.com/moult-dev/moult/cmd/moult/rehearse"
 	"github.com/moult-dev/moult/test/controlplane"
 )
 
 var (
 	cp    *controlplane.ControlPlane
-	suite = clitest.Suite{Moult: clitest.Moult{backup.NewCommand, migrate.NewCommand, NewCommand}, ControlPlane: &cp}
+	suite = clitest.Suite{Moult: clitest.Moult{backup.NewCommand, migrate.NewCommand, rehearse.NewCommand, NewCommand}, ControlPlane: &cp}
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, &cp) }

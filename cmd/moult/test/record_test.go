@@ -4,11 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
-
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
