@@ -15,7 +15,7 @@ LINTED = . health/argocd test/bench test/e2e test/kubevirt test/lua test/page te
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml'
 
-.PHONY: help build test test-e2e lint generate verify clean
+.PHONY: help build test test-e2e lint generate fuzz verify clean
 
 help: ## list what there is to do
 	@echo "Moult: drop an old version from a CRD without losing an object. Start with \`make demo\`."
@@ -60,6 +60,11 @@ generate: controller-gen ## write the generated files anew
 	@$(CONTROLLER_GEN) object paths=./api/...
 	@$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=clusters/base/crds
 	@$(GO) generate ./lua
+
+fuzz: ## feed arbitrary content to all that reads what others have written, FUZZ_TIME each
+	@git grep '^func Fuzz' -- clusters policies | sed -E 's#^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*#\1 \2#' | while read -r dir target; do \
+		$(GO) test "./$$dir" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) || exit 1; \
+	done
 
 verify: generate ## fail if a generated file differs from what is committed
 	@git diff --exit-code -- $(GENERATED) || { echo "the generated files have changed: commit what \`make generate\` wrote" >&2; exit 1; }
