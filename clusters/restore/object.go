@@ -144,6 +144,12 @@ func (w *write) do(ctx context.Context) error {
 	case unfinished:
 		w.told.Outcome = Created
 		return w.finish(ctx, live)
+	case len(paths) == 0 && w.Overwrite && w.notOurs() && anyOurs(live.GetManagedFields()): // an overwrite was interrupted
+		w.told.Outcome = Overwritten
+		if w.DryRun {
+			return nil
+		}
+		return w.finish(ctx, live)
 	case len(paths) == 0:
 		w.told.Outcome = Unchanged
 	case w.Overwrite:
@@ -179,6 +185,14 @@ func (w *write) different(live *unstructured.Unstructured) (paths []string, inSt
 func ours(entries []metav1.ManagedFieldsEntry) bool {
 	return !slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != Manager })
 }
+
+// anyOurs tells those that a restore has a part in.
+func anyOurs(entries []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == Manager })
+}
+
+// notOurs tells whether the object has managers in the backup, and no restore is one of them.
+func (w *write) notOurs() bool { return len(w.managers) > 0 && !anyOurs(w.managers) }
 
 func (w *write) dry() []string {
 	if w.DryRun {

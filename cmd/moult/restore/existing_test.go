@@ -55,6 +55,26 @@ func TestWhatIsThereStays(t *testing.T) {
 	w.checkOwners()
 }
 
+// Killed before it has said who manages which field, an overwrite is ended by the next one.
+func TestAnInterruptedOverwriteIsEnded(t *testing.T) {
+	w := ownedBy(t, 2, func(int) int { return 0 })
+	was := w.all("v1")
+	w.backup()
+	w.patch("v1", name(1), "hand", spec("other"))
+	w.patch("v1", name(1), restore.Manager, map[string]any{"spec": was[name(1)]["spec"]})
+	for _, args := range [][]string{nil, {"--overwrite", "--dry-run"}} {
+		_, code := w.restore(args...)
+		w.Expect(code).To(Equal(0))
+		w.Expect(w.all("v1")).NotTo(Equal(was))
+	}
+	of, code := w.restore("--overwrite")
+	w.Expect(code).To(Equal(0), "%+v", of)
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Overwritten: 1, restore.Unchanged: 1}))
+	w.Expect(w.all("v1")).To(Equal(was))
+	of, _ = w.restore("--overwrite")
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Unchanged: 2}))
+}
+
 // Interrupted, a restore leaves some objects out, and some without their status. The same command ends it.
 func TestAnInterruptedRestoreIsRepeated(t *testing.T) {
 	const n = 60
