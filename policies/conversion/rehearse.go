@@ -22,8 +22,9 @@ type Outcome struct {
 	// Lost are the paths that are not there any more for clients of the version, sorted; list items are told by their index. What
 	// is only a default of the version is no loss.
 	Lost []string `json:"lost,omitempty"`
-	// Changed are those that have another value then.
-	Changed []string `json:"changed,omitempty"`
+	// Changed are those that have another value then, and Respelled those that have the same one, written otherwise.
+	Changed   []string `json:"changed,omitempty"`
+	Respelled []string `json:"respelled,omitempty"`
 	// Added are those that were not there before, and Undefaulted those that had their default, which the API server fills in only
 	// at the version that an object is stored at.
 	Added       []string `json:"added,omitempty"`
@@ -223,7 +224,11 @@ func (e *Engine) compare(j *journey, back map[string]any) {
 		}
 	}
 	for _, p := range d.Changed {
-		o.Changed = append(o.Changed, p.String())
+		if own.Respelled(p, fieldloss.At(j.before, p), fieldloss.At(back, p)) {
+			o.Respelled = append(o.Respelled, p.String())
+		} else {
+			o.Changed = append(o.Changed, p.String())
+		}
 	}
 	for _, p := range d.Added {
 		o.Added = append(o.Added, p.String())

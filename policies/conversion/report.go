@@ -43,6 +43,7 @@ type OfCRD struct {
 	// The others are as in an Outcome, by what is said, the most frequent first.
 	Lost        []Group `json:"lost,omitempty"`
 	Changed     []Group `json:"changed,omitempty"`
+	Respelled   []Group `json:"respelled,omitempty"`
 	Failed      []Group `json:"failed,omitempty"`
 	Refused     []Group `json:"refused,omitempty"`
 	Ratcheted   []Group `json:"ratcheted,omitempty"`
@@ -128,6 +129,7 @@ func (c *Counts) Add(outcomes ...Outcome) {
 		}
 		c.count(&c.of.Lost, o.Object, o.Lost...)
 		c.count(&c.of.Changed, o.Object, o.Changed...)
+		c.count(&c.of.Respelled, o.Object, o.Respelled...)
 		c.count(&c.of.Refused, o.Object, o.Refused...)
 		c.count(&c.of.Ratcheted, o.Object, o.Ratcheted...)
 		c.count(&c.of.Added, o.Object, o.Added...)
@@ -204,7 +206,7 @@ func (t *Tally) Report(accepted []Accepted) Report {
 
 // accepting is a sorted copy that says which losses are meant.
 func (of OfCRD) accepting(accepted []Accepted, used map[Accepted]bool) OfCRD {
-	for _, groups := range []*[]Group{&of.Lost, &of.Changed, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown} {
+	for _, groups := range []*[]Group{&of.Lost, &of.Changed, &of.Respelled, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown} {
 		*groups = slices.Clone(*groups)
 		slices.SortStableFunc(*groups, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.What, b.What)) })
 	}

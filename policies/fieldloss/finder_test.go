@@ -114,6 +114,7 @@ func TestAKeyIsNoPath(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(fieldloss.Allows([]string{"spec.*"}, "spec[*]")).To(BeFalse(), "an item is no key")
 	g.Expect(fieldloss.AnyItem(`spec.l[0]["[0]"].x[12]`)).To(Equal(`spec.l[*]["[0]"].x[*]`))
+	g.Expect(fieldloss.Unquoted(`spec.l[0]["a.b"].x[*]`)).To(Equal("spec.l[0].a.b.x[*]"))
 	g.Expect(fieldloss.InStatus(fieldloss.Path{"status", "a.b"}.String())).To(BeTrue())
 	g.Expect(fieldloss.InStatus(fieldloss.Path{"status.a"}.String())).To(BeFalse())
 }

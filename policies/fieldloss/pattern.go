@@ -81,6 +81,17 @@ func steps(path string) (all []string) {
 	return all
 }
 
+// Unquoted is a path with dots alone, as people write it: two paths that differ in quotes only are one then.
+func Unquoted(path string) string {
+	plain := strings.Join(words.Of(steps(path), func(step string) string {
+		if strings.HasPrefix(step, `["`) {
+			step = strings.TrimSuffix(strings.TrimPrefix(step, `["`), `"]`)
+		}
+		return step
+	}), ".")
+	return strings.ReplaceAll(plain, ".[", "[")
+}
+
 // Allows tells whether one of some patterns is that of a lost field: * stands for any one name.
 func Allows(patterns []string, lost string) bool {
 	path := steps(lost)

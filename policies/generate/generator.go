@@ -220,8 +220,8 @@ func (g *Generator) repaired(ctx context.Context, object map[string]any) (map[st
 
 // repair makes anew what lies at a path, or takes it out: at first the former, and later more and more around it.
 func (g *Generator) repair(object map[string]any, at fieldloss.Path, round int) {
-	n, known := nodeAt(g.reads.Schema, at)
-	if known && round < repairs/2 && len(at) > 0 {
+	n := node{schema: fieldloss.SchemaAt(g.reads.Schema, at)}
+	if n.schema != nil && round < repairs/2 && len(at) > 0 {
 		g.left = values / 4
 		if made, ok := g.value(n, nil, at.String(), len(at)); ok {
 			set(object, at, made)
@@ -321,28 +321,6 @@ func pathsOf(s *structural.Structural) (all []focus) {
 	}
 	walk(s, nil)
 	return all
-}
-
-// nodeAt is the schema of what lies at a path.
-func nodeAt(s *structural.Structural, at fieldloss.Path) (node, bool) {
-	for _, step := range at {
-		if s == nil {
-			return node{}, false
-		}
-		switch step := step.(type) {
-		case int:
-			s = s.Items
-		case string:
-			if property, named := s.Properties[step]; named {
-				s = &property
-			} else if s.AdditionalProperties != nil {
-				s = s.AdditionalProperties.Structural
-			} else {
-				s = nil
-			}
-		}
-	}
-	return node{schema: s}, s != nil
 }
 
 func copied(v any) any { return runtime.DeepCopyJSONValue(v) }

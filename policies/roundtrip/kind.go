@@ -30,6 +30,8 @@ const (
 
 	// Empty: a field with an empty value ("", 0, false, {}, [], null) is not there any more, and its version has no default for it.
 	Empty Kind = "empty"
+	// Respelled: a quantity or a moment is written otherwise, and is the same.
+	Respelled Kind = "respelled"
 	// Added: a field is there that was not, and is no default.
 	Added Kind = "added"
 	// Undefaulted: a field that had its version's default is not there any more: the API server fills in defaults only at the
@@ -59,6 +61,7 @@ var kinds = []struct {
 	{Unstable, "different after a second trip", true},
 	{Refused, "refused", true},
 	{Empty, "an empty value is gone", false},
+	{Respelled, "the same value, written otherwise", false},
 	{Added, "appears", false},
 	{Undefaulted, "without its default", false},
 	{Ratcheted, "let pass until it changes", false},

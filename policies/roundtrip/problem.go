@@ -114,6 +114,8 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 		p.Kind = Undefaulted
 	case d.way == lost && isEmpty(p.Was):
 		p.Kind = Empty
+	case d.way == changed && own.Respelled(d.path, was, is):
+		p.Kind = Respelled
 	case len(d.path) > 0 && d.path[0] == "status":
 		p.Kind = Status
 	case d.way == lost:
@@ -128,7 +130,11 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 
 // confirms tells whether a path is on the way to a confirmation, or below one.
 func (c *Checker) confirms(at string) bool {
-	return slices.ContainsFunc(c.confirmations, func(path string) bool { return covers(path, at) || covers(at, path) })
+	at = fieldloss.Unquoted(at)
+	return slices.ContainsFunc(c.confirmations, func(path string) bool {
+		path = fieldloss.Unquoted(path)
+		return covers(path, at) || covers(at, path)
+	})
 }
 
 // After is what an object is after a trip to each other version, if something fails then that a file can say is meant, and what that

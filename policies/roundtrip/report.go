@@ -106,7 +106,7 @@ func (c *Counts) count(objects []Object, confirmations []string) {
 			c.of.Fixtures++
 		}
 		for _, path := range confirmations {
-			c.confirmed[path] = c.confirmed[path] || has(o.Content, path)
+			c.confirmed[path] = c.confirmed[path] || has(o.Content, fieldloss.Unquoted(path))
 		}
 	}
 }

@@ -21,9 +21,11 @@ import (
 const (
 	old = `{type: object, properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, properties: {
 		name: {type: string}, size: {type: integer}, mode: {type: string, default: slow}, gone: {type: string, default: d}, confirm: {type: string},
+		cpu: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'}, at: {type: string, format: date-time},
 		list: {type: array, items: {type: string}}, shared: {type: string}}}}}`
 	new1 = `{type: object, properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, properties: {
 		name: {type: string, maxLength: 5}, size: {type: integer, default: 7}, mode: {type: string, default: slow}, confirm: {type: string},
+		cpu: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'}, at: {type: string, format: date-time},
 		list: {type: array, items: {type: string}}, shared: {type: string}},
 		x-kubernetes-validations: [{rule: "!has(oldSelf.name) || oldSelf.name != 'bad'", message: "no"}]}}}`
 )
@@ -109,7 +111,15 @@ func TestEachKindOfProblemIsToldApart(t *testing.T) {
 		"an empty one is":    {object: "spec: {shared: '', size: 1}", does: on("v1", func(s map[string]any) { delete(s, "shared") }), want: map[string]Kind{"spec.shared": Empty, "spec.gone": Undefaulted}},
 		"an item is dropped": {object: "spec: {list: [a, b], size: 1}", does: on("v1", func(s map[string]any) { s["list"] = []any{"a"} }), want: map[string]Kind{"spec.list[1]": Lost, "spec.gone": Undefaulted}},
 		"a value is changed": {object: "spec: {shared: a, size: 1}", does: on("v1", func(s map[string]any) { s["shared"] = "b" }), want: map[string]Kind{"spec.shared": Changed, "spec.gone": Undefaulted}},
-		"a confirmation is":  {object: "spec: {confirm: a, size: 1}", does: on("v1beta1", func(s map[string]any) { delete(s, "confirm") }), want: map[string]Kind{"spec.confirm": Confirmation, "spec.gone": Undefaulted}},
+		"a quantity is written otherwise": {object: "spec: {cpu: 1000m, size: 1}", does: on("v1", func(s map[string]any) { s["cpu"] = "1" }),
+			want: map[string]Kind{"spec.cpu": Respelled, "spec.gone": Undefaulted}},
+		"a quantity is another one": {object: "spec: {cpu: 1000m, size: 1}", does: on("v1", func(s map[string]any) { s["cpu"] = "1k" }),
+			want: map[string]Kind{"spec.cpu": Changed, "spec.gone": Undefaulted}},
+		"a moment is written otherwise": {object: "spec: {at: '2026-01-01T10:00:00+01:00', size: 1}", does: on("v1", func(s map[string]any) { s["at"] = "2026-01-01T09:00:00Z" }),
+			want: map[string]Kind{"spec.at": Respelled, "spec.gone": Undefaulted}},
+		"a text that looks like a quantity is changed": {object: "spec: {shared: 1000m, size: 1}", does: on("v1", func(s map[string]any) { s["shared"] = "1" }),
+			want: map[string]Kind{"spec.shared": Changed, "spec.gone": Undefaulted}},
+		"a confirmation is": {object: "spec: {confirm: a, size: 1}", does: on("v1beta1", func(s map[string]any) { delete(s, "confirm") }), want: map[string]Kind{"spec.confirm": Confirmation, "spec.gone": Undefaulted}},
 		"a default takes a value's place": {object: "spec: {mode: fast, size: 1}", does: on("v1", func(s map[string]any) { delete(s, "mode") }),
 			want: map[string]Kind{"spec.mode": Overwritten, "spec.gone": Undefaulted}},
 		"the other default does, of an empty one": {object: "spec: {size: 0}", does: on("v1", func(s map[string]any) { delete(s, "size") }),

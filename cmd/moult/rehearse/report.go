@@ -40,6 +40,7 @@ func entries(of conversion.OfCRD) (all []entry) {
 	add(of.Failed, "not converted", always)
 	add(of.Refused, "refused", always)
 	add(of.Ratcheted, "let pass until it changes", never)
+	add(of.Respelled, "the same value, written otherwise", never)
 	add(of.Added, "new to clients of the old version", never)
 	add(of.Undefaulted, "without its default for clients of the old version", never)
 	add(of.Unknown, notKnown, never)
