@@ -53,6 +53,12 @@ const (
 	// does.
 	MigrateStashesAnnotationValue = "true"
 
+	// BackupAnnotation on a CustomResourceDefinition is what `moult backup --annotate`
+	// writes once it has read back the file that it has written: one JSON value, with
+	// the time, the file's digest, and the CRD's UID, generation and storage version.
+	// A VersionRemoval that requires Backup waits for it.
+	BackupAnnotation = "moult.dev/backup"
+
 	// ReplacedAnnotationPrefix begins the annotations of an object that has taken the
 	// place of others. Each holds one of those as it was, as JSON, compressed by gzip,
 	// in base64.
@@ -61,6 +67,9 @@ const (
 	// FieldManager is the name under which Moult writes to the API server. It
 	// appears in metadata.managedFields of everything Moult owns a field of.
 	FieldManager = "moult"
+
+	// BackupFieldManager is the name under which BackupAnnotation is written.
+	BackupFieldManager = FieldManager + "-backup"
 
 	// RemovalFieldManager is the name under which VersionsRemovable is written.
 	RemovalFieldManager = FieldManager + "-removal"

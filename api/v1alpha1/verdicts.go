@@ -68,4 +68,9 @@ const (
 	// or not everything could be looked at. Stalled where Moult is not told to look.
 	// As the kind of a warning: what was not looked at, without such a requirement.
 	ReasonReferencesUnknown = "ReferencesUnknown"
+
+	// ReasonNotBackedUp: spec.require names Backup, and BackupAnnotation tells of no
+	// backup of the CRD as it is now. The message says what is the matter with it, and
+	// how to take one.
+	ReasonNotBackedUp = "NotBackedUp"
 )

@@ -74,7 +74,7 @@ type VersionRemovalSpec struct {
 	// is served, a client may write at it after the last look.
 	//
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	Require []Requirement `json:"require,omitempty"`
 
@@ -90,7 +90,7 @@ type VersionRemovalSpec struct {
 
 // Requirement is something that can hold a removal back beside what is stored.
 //
-// +kubebuilder:validation:Enum=Unserved;Quiet;NoReferences;NoStashes
+// +kubebuilder:validation:Enum=Unserved;Quiet;NoReferences;NoStashes;Backup
 type Requirement string
 
 const (
@@ -106,6 +106,9 @@ const (
 	// NoStashes: no object of the CRD is kept whole at one of the versions inside of
 	// another object, at the places of docs/survivors.md.
 	NoStashes Requirement = "NoStashes"
+	// Backup: `moult backup --annotate` has taken a backup of the CRD as it is now: of
+	// the same UID, generation and storage version, so after the last flip.
+	Backup Requirement = "Backup"
 )
 
 // VersionRemovalStatus is what Moult sees and who has to act. Its conditions

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,8 @@ type Observation struct {
 	// Removals are the VersionRemovals of the CRD; NoRemovals says why they could not be read.
 	Removals   []v1alpha1.VersionRemoval
 	NoRemovals string
+	// Now is for the times in annotations.
+	Now time.Time
 	// Program is how Moult is called. Flags are those of its own that all commands get, and ClusterFlags those that say which cluster.
 	Program             string
 	Flags, ClusterFlags []string

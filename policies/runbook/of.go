@@ -10,8 +10,8 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// rules make the steps, in their order.
-var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, ask, look, unserve, wait, remove}
+// rules make the steps, in their order. One without a name is none of this plan.
+var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, ask, look, unserve, backUpAgain, wait, remove}
 
 // Of makes the plan. It is an error if no version is to leave, or if it is not clear which stays.
 func Of(o Observation) (Plan, error) {
@@ -30,6 +30,8 @@ func Of(o Observation) (Plan, error) {
 	for _, rule := range rules {
 		step := rule(o)
 		switch {
+		case step.Name == "":
+			continue
 		case step.State == Advised && open, step.State == Next && open:
 			step.State = Later
 		case step.State == Next, step.State == Waiting && !open, step.State == Held && !open, step.State == Unknown && !open:
@@ -267,6 +269,27 @@ func unserve(o Observation) Step {
 	}
 	if len(served) == 0 {
 		s.Seen = "none of them is served"
+	}
+	return s
+}
+
+// backUpAgain comes behind the last change of the CRD before the removal, since a backup counts for the CRD as it was.
+func backUpAgain(o Observation) Step {
+	requires := func(r *v1alpha1.VersionRemoval) bool { return slices.Contains(r.Spec.Require, v1alpha1.Backup) }
+	if !slices.ContainsFunc(o.removals(), requires) {
+		return Step{}
+	}
+	lacks := crds.LastBackupOf(o.CRD).Lacks(o.CRD.UID, o.CRD.Generation, crds.StorageVersion(o.CRD), o.Now)
+	s := Step{
+		Phase: 2, Name: BackUpAgain, State: todo(lacks == "" || o.removed()),
+		Title:    "Back up the objects as they are now: a VersionRemoval requires it",
+		Seen:     lacks,
+		Risk:     "none: it reads, and writes one annotation on the CRD; a later change of the CRD's spec asks for another backup",
+		Back:     "delete the file and the annotation " + v1alpha1.BackupAnnotation,
+		Commands: []string{o.moult("backup", o.CRD.Name, "-f", o.CRD.Name+"-before-removal.tar.gz", "--annotate")},
+	}
+	if lacks == "" {
+		s.Seen = "the annotation " + v1alpha1.BackupAnnotation + " tells of one of the CRD as it is"
 	}
 	return s
 }

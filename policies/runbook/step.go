@@ -23,6 +23,8 @@ const (
 	Look Name = "look"
 	// Unserve: they are served no more.
 	Unserve Name = "unserve"
+	// BackUpAgain: the objects are written to a file since the flip, where a VersionRemoval requires that.
+	BackUpAgain Name = "backUpAgain"
 	// Wait: the gate opens.
 	Wait Name = "wait"
 	// Remove: they leave spec.versions.

@@ -5,6 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/survivors"
 )
@@ -71,6 +74,16 @@ func empty(s *Snapshot) { s.CRDs[0].Objects = &Objects{} }
 
 func stored(versions ...string) change {
 	return func(s *Snapshot) { s.CRDs[0].StoredVersions = versions }
+}
+
+// backedUp is what a snapshot of now tells: of a backup at a storage version and generation, or that there is none.
+func backedUp(storage string, generation int64) change {
+	return crd(func(c *CRD) {
+		c.Backup = &crds.LastBackup{}
+		if storage != "" {
+			c.Backup.Record = &crds.Backup{Time: taken.Add(-time.Hour), UID: types.UID(c.UID), Generation: generation, StorageVersion: storage, Objects: 7}
+		}
+	})
 }
 
 func crd(do func(*CRD)) change { return func(s *Snapshot) { do(&s.CRDs[0]) } }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/policies/fieldloss"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -30,6 +31,8 @@ type CRD struct {
 	Versions []Version `json:"versions"`
 	// StoredVersions are those of the status.
 	StoredVersions []string `json:"storedVersions,omitempty"`
+	// Backup is what the CRD says of its last backup; nil if whoever took the snapshot did not know of backups.
+	Backup *crds.LastBackup `json:"backup,omitempty"`
 	// Conversion is the strategy, None or Webhook.
 	Conversion string `json:"conversion,omitempty"`
 	// Conditions are those that a verdict may depend on.

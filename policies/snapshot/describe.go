@@ -25,6 +25,7 @@ func (s *Snapshot) DescribeCRD(crd *apiextensionsv1.CustomResourceDefinition) CR
 		RepairsOwners:   crds.RepairsOwners(crd),
 		MigratesStashes: crds.MigratesStashes(crd),
 		StoredVersions:  slices.Clone(crd.Status.StoredVersions),
+		Backup:          new(crds.LastBackupOf(crd)),
 	}
 	if crd.Spec.Conversion != nil {
 		d.Conversion = string(crd.Spec.Conversion.Strategy)
@@ -133,7 +134,7 @@ var plainReasons = []string{
 	v1alpha1.ReasonAggregatedAPIServer,
 	v1alpha1.ReasonNothingStored, v1alpha1.ReasonAlreadyRemoved, v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonIntermediateRevisionRequired,
 	v1alpha1.ReasonNotOptedIn, v1alpha1.ReasonOutOfScope, v1alpha1.ReasonRepairingOwnership, v1alpha1.ReasonStillServed, v1alpha1.ReasonStillWritten,
-	v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown,
+	v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown, v1alpha1.ReasonNotBackedUp,
 }
 
 // serverSaid is where a message about a missing permission begins to quote.

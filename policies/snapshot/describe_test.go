@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/labelorigin"
 )
@@ -96,7 +97,8 @@ func TestWhatIsKeptOfACRD(t *testing.T) {
 			{Type: "Established", Status: "True"},
 			{Type: v1alpha1.StorageMigrated, Status: "False", Reason: v1alpha1.ReasonObjectsFailed, Ours: true, Message: "generation 3: 7 of 7 objects, 1 failed and tried again with growing pauses"},
 		},
-		Label: &Label{Labels: labelled, Annotations: map[string]string{}},
+		Backup: &crds.LastBackup{},
+		Label:  &Label{Labels: labelled, Annotations: map[string]string{}},
 	}
 	g.Expect(s.DescribeCRD(c)).To(Equal(want))
 

@@ -108,7 +108,7 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 		a.Objects = new(crd.Objects.Count)
 	}
 	switch {
-	case situation.StillHolds(a.Verdict) && gate.ready():
+	case situation.StillHolds(a.Verdict) && gate.ready() && situation.LacksBackup() == "":
 		a.Verdict = remembered(situation, gate)
 	case situation.Migration == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
 		a.Known = false
@@ -118,6 +118,9 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	case a.Rule == verdict.NotLookedForReferences && !situation.Looks:
 		a.Known = false
 		a.Why = fmt.Sprintf("the VersionRemoval requires that nothing else names %s of %s, and the snapshot does not tell: take it with --references", strings.Join(ask.Versions, ", "), crd.Name)
+	case a.Rule == verdict.NotBackedUp && crd.Backup == nil:
+		a.Known = false
+		a.Why = fmt.Sprintf("the VersionRemoval requires a backup of %s, and the snapshot does not tell of backups: take it anew with this Moult", crd.Name)
 	case a.Rule == verdict.OwnershipNotRepaired:
 		a.RepairOnly = situation.Migration.Evidence.Survey.Failure == nil
 	}
@@ -199,6 +202,9 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 		Deleting: crd.Deleting, StoredVersions: crd.StoredVersions,
 		InScope:     gate == nil || !gate.answered() || gate.Ready.Reason != v1alpha1.ReasonOutOfScope,
 		LabelOrigin: labelorigin.Of(crd.metadata(s.LabelKey), s.LabelKey),
+	}
+	if crd.Backup != nil {
+		situation.CRD.Backup = *crd.Backup
 	}
 	situation.CRD.Versions = words.Of(crd.Versions, func(v Version) verdict.Version { return verdict.Version{Name: v.Name, Served: v.Served} })
 	situation.Migration = s.migration(crd, ask.Versions, gate)

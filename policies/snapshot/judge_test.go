@@ -88,6 +88,9 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		"the gate asks for quiet":                                  {with(open(requires(2*time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", time.Hour)), progressing, v1alpha1.ReasonStillWritten, "less than 2h0m0s ago"},
 		"it has been quiet for long":                               {with(open(requires(time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", 2*time.Hour)), ready, v1alpha1.ReasonSafeToRemove, ""},
 		"the gate remembers a late write":                          {with(open(requires(2*time.Hour, v1alpha1.Quiet), func(r *Removal) { at := taken.Add(-time.Minute); r.LastWriteAt = &at })), progressing, v1alpha1.ReasonStillWritten, ""},
+		"the gate asks for a backup, and there is none":            {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.Backup)), backedUp("", 0)), progressing, v1alpha1.ReasonNotBackedUp, "has no annotation moult.dev/backup"},
+		"the gate asks for a backup, and it is of before":          {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.Backup)), backedUp("v1alpha1", 2)), progressing, v1alpha1.ReasonNotBackedUp, "was taken while v1alpha1 was the storage version"},
+		"the gate asks for a backup, and there is one":             {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.Backup)), backedUp("v1", 3)), ready, v1alpha1.ReasonSafeToRemove, "the backup of 2026-01-02T02:04:05Z is of the CRD as it is"},
 		"the gate asks for no references, and a policy names it":   {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), named("admission-policies", survivors.StopsSilently)), stalled, v1alpha1.ReasonStillReferenced, "admission-policies (1, stops silently)"},
 		"the gate asks for no references, and there are none":      {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), named("last-applied", survivors.Cosmetic)), ready, v1alpha1.ReasonSafeToRemove, "nothing else that was looked at named it"},
 		"the gate asks for no references, and Moult moves them":    {with(gated(v1alpha1.ReasonMigrating, "", requires(0, v1alpha1.NoReferences)), ownedAt, crd(func(c *CRD) { c.RepairsOwners = true })), progressing, v1alpha1.ReasonStillReferenced, "Moult moves them by itself"},
@@ -129,6 +132,7 @@ func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
 		"the pull request asks for no references": {with(open()), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences}}}, "take it with --references"},
 		"the pull request asks for no stashes, too": {with(open(requires(0, v1alpha1.NoReferences), func(r *Removal) { r.Proof.ReferencesAt = new(metav1.NewTime(now)) })),
 			Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes}}}, "take it with --references"},
+		"the pull request asks for a backup":      {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.Backup}}}, "the snapshot does not tell of backups"},
 		"CRDs could not be listed":                {with(unread(CRDs, "", "it takes list on customresourcedefinitions")), ask, "it takes list on customresourcedefinitions"},
 		"the CRD could not be read":               {with(unread(OneCRD, widgets, "it takes get")), ask, "whether the cluster has widgets.example.com is not known: it takes get"},
 		"the snapshot is of another label's CRDs": {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, LabelKey: "example.com/migrate"}, "take one with --label-key example.com/migrate"},
@@ -301,6 +305,16 @@ func TestThePullRequestsTermsReplaceThoseInTheCluster(t *testing.T) {
 func TestTheTimeSinceTheSnapshotCountsForNothing(t *testing.T) {
 	s := with(open(requires(2*time.Hour, v1alpha1.Quiet)), ownedBy("old-tool", time.Hour))
 	NewWithT(t).Expect(s.Judge(ask, now.Add(1000*time.Hour)).Reason).To(Equal(v1alpha1.ReasonStillWritten))
+}
+
+// Right after a start, an open gate is taken for what it says, but not for what only the pull request asks for.
+func TestAnOpenGateIsNoBackup(t *testing.T) {
+	g := NewWithT(t)
+	s := with(silent, open(), backedUp("", 0))
+	g.Expect(s.Judge(ask, now).State).To(Equal(verdict.Ready))
+	asked := ask
+	asked.Terms = &Terms{Require: []v1alpha1.Requirement{v1alpha1.Backup}}
+	g.Expect(s.Judge(asked, now).State).To(Equal(verdict.Progressing))
 }
 
 func TestTheGateThatSaysLeastIsAsked(t *testing.T) {

@@ -45,9 +45,13 @@ func User(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyR
 // allowed tells whether the API server lets a user do the first thing that a rule says.
 func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.PolicyRule) (bool, error) {
 	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	name := ""
+	if len(rule.ResourceNames) > 0 {
+		name = rule.ResourceNames[0]
+	}
 	review, err := kubernetes.NewForConfigOrDie(admin).AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: rule.Verbs[0],
+			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Name: name, Verb: rule.Verbs[0],
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {

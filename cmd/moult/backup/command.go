@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
@@ -29,6 +30,7 @@ type command struct {
 	file     string
 	versions []string
 	replace  bool
+	annotate bool
 	output   string
 }
 
@@ -54,17 +56,26 @@ of all of it. It is written beside its place, read back from the first byte to t
 and only then gets its name. Objects are read at one moment of the cluster, if the API
 server remembers it for that long; the manifest in the file tells.
 
+With --annotate each CRD gets the annotation moult.dev/backup once the file was read back:
+the time, the digest, and the CRD's UID, generation and storage version. A VersionRemoval
+with require: [Backup] waits for it. It is not written if the CRD's spec has changed
+meanwhile, or if something may be missing in the backup.
+
 ` + f.Name + ` restore brings the objects back. This is no backup of etcd, and not of what the
 objects own or mount.
 
 Exit codes:
   0    the backup is written and verified
-  1    it is not: wrong arguments, no cluster, no such CRD, no permission, no room
+  1    it is not: wrong arguments, no cluster, no such CRD, no permission, no room;
+       or a CRD could not be annotated
   2    it is, and objects may be stored at a version that was not read, as it is not
        served, and that has fields which show only there
   130  interrupted`,
 		Example: f.Example(`  # before the storage version changes
   moult backup widgets.example.com gadgets.example.com -f backup.tar.gz
+
+  # before versions are removed; opens gates that ask for a backup
+  moult backup widgets.example.com -f before-removal.tar.gz --annotate
 
   # is it still as it was written?
   moult backup verify backup.tar.gz
@@ -85,6 +96,7 @@ Exit codes:
 	c.Flags().StringVarP(&b.file, "file", "f", "", "file to write, or - for standard output, which is not read back")
 	c.Flags().StringSliceVar(&b.versions, "version", nil, "version to read the objects at; may be given several times; default: all that are served")
 	c.Flags().BoolVar(&b.replace, "replace", false, "replace the file if it is there")
+	c.Flags().BoolVar(&b.annotate, "annotate", false, "write the annotation moult.dev/backup on the CRDs, for VersionRemovals with require: [Backup]; needs patch on them")
 	output.AddFlag(c, &b.output)
 	_ = c.MarkFlagFilename("file", "gz", "tgz")
 	c.AddCommand(newVerify(f))
@@ -92,18 +104,20 @@ Exit codes:
 }
 
 func (b *command) run(ctx context.Context, names []string) error {
-	if err := output.CheckFormat(b.output); err != nil {
+	if err := b.check(); err != nil {
 		return err
-	}
-	switch {
-	case b.file == "":
-		return errors.New("name the file to write with -f, for example -f backup.tar.gz")
-	case b.file == "-" && b.output != "":
-		return errors.New("-f - and -o both write to standard output; leave one out")
 	}
 	if b.file == "-" {
 		_, err := b.write(ctx, names, b.Out)
 		return err
+	}
+	var on *rest.Config
+	if b.annotate { // a person may be asked, so it comes before what takes long
+		cfg, err := b.ConfigToWrite(false)
+		if err != nil {
+			return err
+		}
+		on = cfg
 	}
 	written, err := save(b.file, b.replace, func(out io.Writer) (string, error) { return b.write(ctx, names, out) })
 	if err != nil {
@@ -112,7 +126,28 @@ func (b *command) run(ctx context.Context, names []string) error {
 	if err := tell(b.Factory, b.output, b.file, written); err != nil {
 		return err
 	}
-	return notAll(written)
+	err = notAll(written)
+	switch {
+	case on == nil:
+		return err
+	case err != nil:
+		return cli.Ended{Code: exitNotKnown, Err: fmt.Errorf("%w; so it was not annotated", err)}
+	}
+	return b.annotateAll(ctx, on, written)
+}
+
+func (b *command) check() error {
+	switch {
+	case b.file == "":
+		return errors.New("name the file to write with -f, for example -f backup.tar.gz")
+	case b.annotate && b.file == "-":
+		return errors.New("--annotate is for a file that is read back; name one with -f")
+	case b.annotate && len(b.versions) > 0:
+		return errors.New("--annotate is for a backup at all versions that are served; leave --version out")
+	case b.file == "-" && b.output != "":
+		return errors.New("-f - and -o both write to standard output; leave one out")
+	}
+	return output.CheckFormat(b.output)
 }
 
 // Take is a backup for another command, which goes on only if nothing is missing in it.

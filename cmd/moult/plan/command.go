@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,7 +35,8 @@ of them risks: with the change to commit, and the commands to run. It writes not
 
 Phase 1 can be done again, and taken back: serve both versions, rehearse, back up, opt in,
 flip the storage version, migrate. Phase 2 is deliberate: ask for the removal, change what
-else names the versions, stop serving them, wait, remove them. docs/runbook.md says more.
+else names the versions, stop serving them, back up again if a VersionRemoval requires it,
+wait, remove them. docs/runbook.md says more.
 
 What is to be stored is the newest version that is served, or --to. What is to leave is
 what VersionRemovals name, else all other versions, or --version.
@@ -100,7 +102,7 @@ func (p *command) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	o := runbook.Observation{LabelKey: p.LabelKey, To: p.to, Leaving: words.Distinct(p.versions), Program: p.Name, Flags: p.flags, ClusterFlags: p.clusterFlags, Folder: p.folder}
+	o := runbook.Observation{LabelKey: p.LabelKey, To: p.to, Leaving: words.Distinct(p.versions), Program: p.Name, Flags: p.flags, ClusterFlags: p.clusterFlags, Folder: p.folder, Now: time.Now()}
 	for crd, err := range cluster.GetCRDs(ctx, []string{name}) {
 		if err != nil {
 			return cli.ReadError(err)

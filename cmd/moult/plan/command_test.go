@@ -3,13 +3,16 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
@@ -127,6 +130,26 @@ func TestEveryVersionRemovalCounts(t *testing.T) {
 	p, err := plan(w, "--version", "v1alpha1", "--to", "v1")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(p.Steps[9].Commands[0]).To(And(HavePrefix("moult wait "+w.CRD.Name+" --for removable --version v1alpha1 --timeout 30m --kubeconfig "), HaveSuffix(" --label-key "+w.Label)))
+}
+
+// A backup is asked for behind the last change of the CRD's spec.
+func TestAVersionRemovalThatRequiresABackupMakesAStep(t *testing.T) {
+	w := suite.World(t, 0)
+	running.GateFor(w.Witness).Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Backup} })
+	w.Expect(states(w)()).To(Equal("migrate: migrate waiting, look later, unserve later, backUpAgain later, wait waiting, remove later"))
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0)
+	w.Expect(states(w)()).To(Equal("backUpAgain: look advised, backUpAgain next, wait waiting, remove later"))
+	p, err := plan(w)
+	w.Expect(err).NotTo(HaveOccurred())
+	step := p.Steps[slices.IndexFunc(p.Steps, func(s runbook.Step) bool { return s.Name == runbook.BackUpAgain })]
+	w.Expect(step.Seen).To(Equal("the CRD has no annotation moult.dev/backup"))
+	w.Expect(step.Commands).To(ConsistOf(HavePrefix("moult backup " + w.CRD.Name + " -f " + w.CRD.Name + "-before-removal.tar.gz --annotate --kubeconfig ")))
+
+	live := w.Live()
+	record := crds.Backup{Time: time.Now(), Digest: "sha256:" + strings.Repeat("0", 64), UID: live.UID, Generation: live.Generation, StorageVersion: "v1"}
+	w.Merges("backup", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.BackupAnnotation, record.Annotation()))
+	w.Expect(states(w)()).To(Equal("wait: look advised, wait waiting, remove later"))
 }
 
 func TestAPlanSaysWhatItCannotSee(t *testing.T) {

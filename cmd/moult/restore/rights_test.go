@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -22,9 +23,10 @@ func TestTheRightsThatAreNeeded(t *testing.T) {
 	w.Expect(yaml.Unmarshal([]byte(strings.ReplaceAll(string(content), "example.com", w.CRD.Spec.Group)), &role)).To(Succeed())
 	w.Expect(role.Rules).To(HaveLen(2))
 	w.Expect(role.Rules[0].ResourceNames).To(Equal([]string{w.CRD.Name}))
-	role.Rules[0].ResourceNames = nil // as the test asks whether the rights have arrived without a name
-	got := suite.Moult.Run(t, "backup", w.CRD.Name, "-f", w.file, "--kubeconfig", w.KubeconfigAs(role.Rules...))
+	as := w.KubeconfigAs(role.Rules...)
+	got := suite.Moult.Run(t, "backup", w.CRD.Name, "-f", w.file, "--annotate", "--kubeconfig", as)
 	w.Expect(got.Code).To(Equal(0), got.ErrOut)
+	w.Expect(w.Live().Annotations).To(HaveKey(v1alpha1.BackupAnnotation))
 	was := w.all("v1")
 	w.delete()
 

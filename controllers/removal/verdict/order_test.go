@@ -20,7 +20,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 	g.Expect(names).To(Equal([]string{
 		"Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
 		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
-		"StillServed", "StillWritten", "StillReferenced", "StillStashed", "ReferencesUnknown",
+		"StillServed", "StillWritten", "StillReferenced", "StillStashed", "ReferencesUnknown", "NotBackedUp",
 		"NotSeenQuiet", "StillLanding", "LookedTooEarly", "NotLookedForReferences", "SafeToRemove",
 	}))
 }
@@ -28,7 +28,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 func TestRulesFurtherUpWin(t *testing.T) {
 	gone := CRD{Deleting: true}
 	present := CRD{Subject: plan.Subject{UID: "u", Generation: 3, StorageVersion: "v1alpha1"}, Versions: []Version{{"v1alpha1", true}}, StoredVersions: []string{"v1alpha1", "v1"}}
-	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes), func(s *Situation) {
+	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes, v1alpha1.Backup), func(s *Situation) {
 		s.Paused, s.CRD = true, nil
 		s.Migration.Subject.Generation = 2
 		s.Migration.Evidence.Proved = false
@@ -58,6 +58,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"StillReferenced", func(s *Situation) { s.References = looked(s.Now, stash, unreadable) }},
 		{"StillStashed", func(s *Situation) { s.References = looked(s.Now, unreadable) }},
 		{"ReferencesUnknown", func(s *Situation) { s.References = looked(now.Add(-time.Hour)) }},
+		{"NotBackedUp", backedUp()},
 		{"NotSeenQuiet", func(s *Situation) { s.Migration.Evidence.Survey.At = s.quietFrom() }},
 		{"StillLanding", func(s *Situation) { s.Now = s.Now.Add(time.Hour) }},
 		{"LookedTooEarly", func(s *Situation) { s.Migration.Evidence.Survey.At = s.Now }},

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -35,7 +37,7 @@ var deviations = []func(*rapid.T, *Situation){
 	func(t *rapid.T, s *Situation) { s.Removal.Versions = versions(1).Draw(t, "asked") },
 	func(t *rapid.T, s *Situation) { s.Removal.QuietPeriod.Duration = minutes(t, "quiet period") },
 	func(t *rapid.T, s *Situation) {
-		s.Removal.Require = rapid.SliceOfNDistinct(rapid.SampledFrom([]v1alpha1.Requirement{v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes}), 0, 4, rapid.ID).Draw(t, "require")
+		s.Removal.Require = rapid.SliceOfNDistinct(rapid.SampledFrom([]v1alpha1.Requirement{v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes, v1alpha1.Backup}), 0, 5, rapid.ID).Draw(t, "require")
 	},
 	func(t *rapid.T, s *Situation) {
 		parts := []func(*survivors.Report){reference, policy, waits, cosmetic, stash, unreadable, leftOut, damaged}
@@ -75,7 +77,15 @@ var deviations = []func(*rapid.T, *Situation){
 	func(t *rapid.T, s *Situation) {
 		s.Migration.Evidence.WritableUntil = map[string]time.Time{"v1alpha1": now.Add(minutes(t, "writable for"))}
 	},
-	// Some that matter together: a restart, and a proof of what the CRD was before.
+	// Some that matter together: a backup that is required, a restart, and a proof of what the CRD was before.
+	func(t *rapid.T, s *Situation) {
+		s.Removal.Require = []v1alpha1.Requirement{v1alpha1.Backup}
+		of := subjects.Draw(t, "backed up")
+		backedUp(func(b *crds.Backup) {
+			b.UID, b.Generation, b.StorageVersion = types.UID(of.UID), of.Generation, of.StorageVersion
+			b.Time = now.Add(minutes(t, "backed up in") - time.Minute)
+		})(s)
+	},
 	func(t *rapid.T, s *Situation) {
 		unsurveyed(s)
 		remember(subjects.Draw(t, "remembered in a restart"))(s)
@@ -148,6 +158,11 @@ func TestTheGateOpensOnlyOnAProofOfThisVeryCRD(t *testing.T) {
 			g.Expect(loss.Waits && slices.Contains(s.Removal.Versions, loss.Version)).To(BeFalse(), "nobody has agreed to lose that")
 		}
 		g.Expect(s.CRD.OptedIn && s.CRD.InScope && !s.Paused && !s.CRD.Deleting).To(BeTrue())
+		if slices.Contains(s.Removal.Require, v1alpha1.Backup) {
+			b := s.CRD.Backup.Record
+			g.Expect(plan.Subject{UID: string(b.UID), Generation: b.Generation, StorageVersion: b.StorageVersion}).To(Equal(s.CRD.Subject), "what was backed up")
+			g.Expect(b.Time).NotTo(BeTemporally(">", s.Now))
+		}
 		for requirement, part := range map[v1alpha1.Requirement]survivors.Part{v1alpha1.NoReferences: survivors.References, v1alpha1.NoStashes: survivors.Stashes} {
 			if !slices.Contains(s.Removal.Require, requirement) {
 				continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // rule is one line of the specification.
@@ -41,6 +42,7 @@ var rules = []rule{
 	{"StillReferenced", stillReferenced, true},
 	{"StillStashed", stillStashed, true},
 	{"ReferencesUnknown", referencesUnknown, true},
+	{NotBackedUp, notBackedUp, true},
 	{"NotSeenQuiet", notSeenQuiet, false},
 	{"StillLanding", stillLanding, false},
 	{"LookedTooEarly", lookedTooEarly, false},
@@ -54,6 +56,8 @@ const (
 	NotSeenYet = "NotSeenYet"
 	// OwnershipNotRepaired: managedFields still name a version that is to go, or nobody has looked.
 	OwnershipNotRepaired = "OwnershipNotRepaired"
+	// NotBackedUp: spec.require asks for a backup, and none of the CRD as it is now is known.
+	NotBackedUp = "NotBackedUp"
 	// NotLookedForReferences: spec.require asks what else names the versions, and nobody has looked.
 	NotLookedForReferences = "NotLookedForReferences"
 )
@@ -223,6 +227,9 @@ func safeToRemove(s Situation) (Verdict, bool) {
 		message += "; other objects that may name it were not looked at"
 	case !references.IsZero():
 		message += fmt.Sprintf("; nothing else that was looked at named it at %s", references.UTC().Format(time.RFC3339))
+	}
+	if s.requires(v1alpha1.Backup) {
+		message += fmt.Sprintf("; the backup of %s is of the CRD as it is (%s)", s.CRD.Backup.Record.Time.UTC().Format(time.RFC3339), words.Count(s.CRD.Backup.Record.Objects, "object"))
 	}
 	v := ready(v1alpha1.ReasonSafeToRemove, message)
 	v.Proof = &v1alpha1.ProofStatus{

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 )
@@ -30,6 +31,7 @@ type want struct {
 func TestEachRule(t *testing.T) {
 	servedWarning := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "commit served: false on v1alpha1")
 	writer := blocked(v1alpha1.ReasonStillWritten, "old-tool (Apply) wrote 7 objects at v1alpha1, last ns/o at 2026-01-02T03:03:05Z", "let old-tool write at v1")
+	noBackup := []types.GomegaMatcher{blocked(v1alpha1.ReasonNotBackedUp, "asks for a backup", "--annotate")}
 	for name, c := range map[string]struct {
 		s Situation
 		want
@@ -249,6 +251,33 @@ func TestEachRule(t *testing.T) {
 		"what is still served and written is a warning, where it is not required": {
 			with(served, require(time.Hour), written("v1alpha1", time.Minute)),
 			want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove, warnings: []types.GomegaMatcher{servedWarning, writer}}},
+		"no backup, and one is required": {
+			with(require(0, v1alpha1.Backup)),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, says: []string{"stored at v1; spec.require asks for a backup since the flip to it, and the CRD has no annotation moult.dev/backup"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotBackedUp, "no annotation", "moult backup widgets.example.com -f FILE --annotate")}}},
+		"no backup, and none is required": {
+			with(require(0)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
+		"a backup whose annotation is garbled": {
+			with(require(0, v1alpha1.Backup), func(s *Situation) { s.CRD.Backup.Garbled = true }),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, blockers: noBackup, says: []string{"is not what `moult backup --annotate` writes"}}},
+		"a backup from before the flip": {
+			with(require(0, v1alpha1.Backup), backedUp(func(b *crds.Backup) { b.Generation, b.StorageVersion = 2, "v1alpha1" })),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, blockers: noBackup, says: []string{"the last backup, of 2026-01-02T02:04:05Z, was taken while v1alpha1 was the storage version"}}},
+		"a backup of an earlier generation": {
+			with(require(0, v1alpha1.Backup), backedUp(func(b *crds.Backup) { b.Generation = 1 })),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, blockers: noBackup, says: []string{"was taken at generation 1 of the CRD, which is at 3 now"}}},
+		"a backup of a CRD of the same name": {
+			with(require(0, v1alpha1.Backup), backedUp(func(b *crds.Backup) { b.UID = "w" })),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, blockers: noBackup, says: []string{"is of another CRD of this name"}}},
+		"a backup of the future": {
+			with(require(0, v1alpha1.Backup), backedUp(func(b *crds.Backup) { b.Time = later })),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, blockers: noBackup, says: []string{"is in the future: a clock is wrong"}}},
+		"a backup of a clock that is a little ahead": {
+			with(require(0, v1alpha1.Backup), backedUp(func(b *crds.Backup) { b.Time = later }), func(s *Situation) { s.Every = time.Hour }),
+			want{rule: "NotBackedUp", state: Progressing, reason: v1alpha1.ReasonNotBackedUp, blockers: noBackup, until: later}},
+		"a backup of the CRD as it is": {
+			with(require(0, v1alpha1.Backup), backedUp()), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove,
+				says: []string{"; the backup of 2026-01-02T02:04:05Z is of the CRD as it is (7 objects)"}}},
 		"a quiet period that is over": {
 			with(require(time.Minute, v1alpha1.Quiet), written("v1alpha1", time.Minute)), want{rule: "SafeToRemove", state: Ready, reason: v1alpha1.ReasonSafeToRemove}},
 	} {

@@ -64,6 +64,8 @@ type CRD struct {
 	Deleting        bool
 	Versions        []Version
 	StoredVersions  []string
+	// Backup is what the CRD says of its last backup.
+	Backup crds.LastBackup
 	// LabelOrigin tells who owns the opt-in label.
 	LabelOrigin labelorigin.Verdict
 }
@@ -81,6 +83,7 @@ func Describe(crd *apiextensionsv1.CustomResourceDefinition, labelKey string, gr
 		OptedIn: crds.OptedIn(crd, labelKey), RepairsOwners: crds.RepairsOwners(crd), MigratesStashes: crds.MigratesStashes(crd),
 		InScope: crds.InScope(crd, groups), Deleting: crd.DeletionTimestamp != nil,
 		StoredVersions: crd.Status.StoredVersions, LabelOrigin: labelorigin.Of(crd, labelKey),
+		Backup: crds.LastBackupOf(crd),
 	}
 	for _, v := range crd.Spec.Versions {
 		d.Versions = append(d.Versions, Version{Name: v.Name, Served: v.Served})

@@ -5,6 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 )
@@ -51,6 +54,15 @@ func at(reason, sentence string) func(*Situation) {
 		s.Migration.Decision = plan.Decision{Reason: reason, Sentence: sentence}
 		s.Migration.Evidence = plan.Evidence{Subject: v1}
 	}
+}
+
+// backedUp has a backup of an hour ago, unless changes say otherwise.
+func backedUp(changes ...func(*crds.Backup)) func(*Situation) {
+	b := &crds.Backup{Time: now.Add(-time.Hour), Digest: "sha256:0", UID: types.UID(v1.UID), Generation: v1.Generation, StorageVersion: v1.StorageVersion, Objects: 7}
+	for _, change := range changes {
+		change(b)
+	}
+	return func(s *Situation) { s.CRD.Backup.Record = b }
 }
 
 // surveyed sets how long ago the survey began.

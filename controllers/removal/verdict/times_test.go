@@ -90,6 +90,6 @@ func TestWhichVerdictsClose(t *testing.T) {
 	NewWithT(t).Expect(closing).To(Equal(map[string]bool{
 		"Paused": true, "CRDIsGoing": true, "StillTheStorageVersion": true, "NotOptedIn": true, "OutOfScope": true,
 		"NotProved": true, "StillServed": true, "StillWritten": true,
-		"StillReferenced": true, "StillStashed": true, "ReferencesUnknown": true,
+		"StillReferenced": true, "StillStashed": true, "ReferencesUnknown": true, "NotBackedUp": true,
 	}))
 }

@@ -26,7 +26,7 @@ func (f *Factory) ConfigToWrite(dryRun bool) (*rest.Config, error) {
 	}
 	current := kubeconfig.CurrentContext
 	if current == "" || f.In == nil {
-		return nil, fmt.Errorf("the kubeconfig has %s, %s; name the one to write to with --context, or try it with --dry-run",
+		return nil, fmt.Errorf("the kubeconfig has %s, %s; name the one to write to with --context",
 			words.Count(len(contexts), "context"), words.Few(contexts, 10))
 	}
 	f.ContextName = current
