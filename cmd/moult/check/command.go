@@ -1,9 +1,11 @@
-// Package check is `moult check`: whether what Moult relies on is in place, in Git and in Argo CD.
+// Package check is `moult check`: whether what Moult relies on is in place, in Git and in Argo CD, and whether an operator's
+// releases keep what its users rely on.
 package check
 
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/moult-dev/moult/cmd/moult/check/versions"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
@@ -14,12 +16,13 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Short: "Check that what Moult relies on is in place",
 		Long: `Check that what Moult relies on is in place:
 
-  opt-in   CRDs carry the opt-in label when they leave Git, and keep it
-  markers  Go types of storage versions carry the marker that makes the label
-  argocd   Argo CD has the health check for VersionRemovals; Flux needs none
+  opt-in    CRDs carry the opt-in label when they leave Git, and keep it
+  markers   Go types of storage versions carry the marker that makes the label
+  versions  the releases of an operator keep Kubernetes' deprecation policy
+  argocd    Argo CD has the health check for VersionRemovals; Flux needs none
 
 Exit codes: 0 in place, 1 not in place, 2 the question could not be answered.`,
 	}
-	check.AddCommand(newArgoCD(f), newOptIn(f), newMarkers(f))
+	check.AddCommand(newArgoCD(f), newOptIn(f), newMarkers(f), versions.NewCommand(f))
 	return cli.OnlySubcommands(check)
 }

@@ -19,7 +19,7 @@ func faults(crd *apiextensionsv1.CustomResourceDefinition) []fault {
 		errs = validation.ValidateCustomResourceDefinition(context.Background(), was)
 	}
 	var all []fault
-	for _, r := range refusals(crd, append(errs, setByServer(crd, false)...)) {
+	for _, r := range refusals(crd, notSaidElsewhere(append(errs, setByServer(crd, false)...))) {
 		all = append(all, r.in(crd)...)
 	}
 	return all

@@ -37,7 +37,7 @@ func Of(base, head *apiextensionsv1.CustomResourceDefinition) []Refusal {
 	if errs == nil {
 		errs = validated(base, now)
 	}
-	found := refusals(head, append(errs, setByServer(head, base == nil)...))
+	found := refusals(head, notSaidElsewhere(append(errs, setByServer(head, base == nil)...)))
 	if len(found) == 0 || base == nil {
 		return found
 	}
@@ -98,9 +98,7 @@ func established(crd *apiextensions.CustomResourceDefinition) *apiextensions.Cus
 func refusals(crd *apiextensionsv1.CustomResourceDefinition, errs field.ErrorList) []Refusal {
 	var found []Refusal
 	for _, err := range errs {
-		if !saidElsewhere(err) {
-			found = append(found, refusalAt(crd, err.Field, sentence(err)))
-		}
+		found = append(found, refusalAt(crd, err.Field, sentence(err)))
 	}
 	slices.SortFunc(found, func(a, b Refusal) int {
 		return strings.Compare(a.Path+"\x00"+a.Said, b.Path+"\x00"+b.Said)
@@ -114,6 +112,10 @@ func refusalAt(crd *apiextensionsv1.CustomResourceDefinition, path, said string)
 		r.Version = crd.Spec.Versions[i].Name
 	}
 	return r
+}
+
+func notSaidElsewhere(errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(errs, saidElsewhere)
 }
 
 // saidElsewhere: GroupChanged, KindChanged, PluralChanged and ScopeChanged of package change, and NameRefused of preview.

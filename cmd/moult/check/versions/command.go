@@ -1,0 +1,169 @@
+// Package versions is `moult check versions`: whether the releases of an operator keep Kubernetes' deprecation policy.
+package versions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/releases"
+	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// command is what a person wants to be looked at.
+type command struct {
+	*cli.Factory
+	releases.Options
+
+	policy string
+	report output.Report[history.Report]
+	newest bool
+}
+
+// NewCommand makes the subcommand.
+func NewCommand(f *cli.Factory) *cobra.Command {
+	v := &command{Factory: f, report: output.Report[history.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
+	c := &cobra.Command{
+		Use:   "versions [REPOSITORY]",
+		Short: "Check that the releases of an operator keep Kubernetes' deprecation policy for CRDs",
+		Long: `Read the CRDs of each release, and of the work tree as the one to come, and hold each step
+from one release to the next to Kubernetes' deprecation policy: which versions are stored,
+deprecated and removed when, what changes within a version that was released, and whether
+there is a way back. No cluster is asked.
+
+Releases are the tags of the REPOSITORY (default: this folder's) whose names are version
+numbers, in their order: the first of each minor release and the newest, at most 10, unless
+--patches, --last and --from say otherwise. CRDs are looked for where operators keep them
+(config/crd, crds, charts), unless --crds names folders. A folder with a kustomization is
+built, and of others the files are read as they are.
+
+A policy, ` + history.PolicyFile + ` in the repository unless --policy names a file, says how long
+versions are due to stay, how grave a rule is, and what is meant:
+
+` + indented(examplePolicy) + `
+Rules:
+` + indented(words.Wrap("", "", strings.Join(history.Rules(), ", "), 86)) + `
+
+Exit codes:
+  0    no errors are found; there may be warnings
+  1    there are errors that the policy does not accept
+  2    the question could not be answered: wrong arguments, no tags, no CRD at all`,
+		Example: f.Example(`  moult check versions
+
+  # what a pull request changes, beside what was released before
+  moult check versions --newest
+
+  # a history that is in no repository
+  moult check versions --release v1.0.0=crds-1.0.0 --release v1.1.0=crds-1.1.0
+
+  # for CI
+  moult check versions -o junit > versions.xml`),
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			v.Repository = strings.Join(args, "")
+			return v.run(c.Context())
+		},
+	}
+	v.flags(c)
+	return c
+}
+
+func (v *command) flags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringArrayVar(&v.Folders, "crds", nil, "a folder or file with CRDs, from the root of the repository; may be given several times")
+	flags.StringVar(&v.Tags, "tags", "", "a pattern for the names of tags, for example 'api/v*'; default: all that begin with their number")
+	flags.StringVar(&v.From, "from", "", "the first tag to be read")
+	flags.IntVar(&v.Last, "last", 10, "how many releases to read at most; 0 for all")
+	flags.BoolVar(&v.Patches, "patches", false, "read every patch release")
+	flags.BoolVar(&v.PreReleases, "pre-releases", false, "read pre-releases, too")
+	flags.BoolVar(&v.Unreleased, "unreleased", true, "take the work tree for the next release, if its CRDs are not those of the last tag")
+	flags.StringVar(&v.Next, "next", "next", "what the next release is called; with a number, such as v2.0.0, it is known whether it is a major one")
+	flags.StringArrayVar(&v.Named, "release", nil, "a release that no tag names, as NAME=PATH; several, in their order, in place of a repository")
+	flags.BoolVar(&v.newest, "newest", false, "tell only what the newest release changes, or the work tree; the others are what was before")
+	flags.StringVar(&v.policy, "policy", "", "the file with the policy; default: "+history.PolicyFile+" in the repository, if it is there")
+	v.report.AddFlag(c)
+}
+
+func (v *command) run(ctx context.Context) error {
+	if err := v.report.Check(); err != nil {
+		return err
+	}
+	if v.Repository != "" && len(v.Named) > 0 {
+		return errors.New("name a REPOSITORY or releases with --release, not both")
+	}
+	v.Options.LabelKey, v.Progress = v.Factory.LabelKey, releases.Lines(v.ErrOut)
+	source, err := releases.Read(ctx, v.Options)
+	if err != nil {
+		return err
+	}
+	policy, err := v.readPolicy(source)
+	if err != nil {
+		return err
+	}
+	if len(source.Releases) < 2 {
+		return fmt.Errorf("there are no two releases to compare: %s", strings.Join(append(words.Of(source.Releases, func(r releases.Release) string { return "only " + r.Name + " has CRDs" }), source.Notes...), "; "))
+	}
+	report := history.Judge(history.Input{
+		Releases: source.History(), Earlier: source.Earlier, Newest: v.newest, Policy: policy, LabelKey: v.Factory.LabelKey,
+	})
+	report.Notes = append(report.Notes, source.Notes...)
+	if err := v.report.Print(v.Out, report); err != nil {
+		return err
+	}
+	if !report.OK {
+		return cli.NotDone{Sentence: words.Count(report.Errors(), "error") + " in the history of the CRDs; what and where is above, and --help says how to accept what is meant"}
+	}
+	return nil
+}
+
+// readPolicy reads the file that is named, or that of the repository.
+func (v *command) readPolicy(source *releases.Source) (history.Policy, error) {
+	file := v.policy
+	if file == "" {
+		file = filepath.Join(source.Root, filepath.FromSlash(history.PolicyFile))
+	}
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) && v.policy == "" {
+		return history.DefaultPolicy(), nil
+	}
+	var policy history.Policy
+	if err == nil {
+		policy, err = history.ReadPolicy(content)
+	}
+	if err != nil {
+		return policy, fmt.Errorf("--policy %s: %w", file, err)
+	}
+	return policy, nil
+}
+
+// examplePolicy is a policy that says everything.
+const examplePolicy = `windows: # both have to be over
+  stable: {releases: 3, days: 365}
+  beta: {releases: 3, days: 270}
+  alpha: {releases: 0, days: 0}
+severities: # error, warning, info or off
+  DefaultChanged: error
+accept:
+- rule: FieldRemoved
+  crd: widgets.example.com
+  version: v1beta1    # these three may be left out
+  path: spec.colour
+  release: v1.4.0     # the later one
+  reason: nobody has ever used it
+`
+
+func indented(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+}

@@ -1,0 +1,290 @@
+package versions
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/policies/history"
+)
+
+// moult has the command where people find it.
+var moult = clitest.Moult{func(f *cli.Factory) *cobra.Command {
+	check := &cobra.Command{Use: "check"}
+	check.AddCommand(NewCommand(f))
+	return check
+}}
+
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
+		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
+	} {
+		_ = os.Setenv(name, value)
+	}
+	os.Exit(m.Run())
+}
+
+// project is a Git repository in the working directory.
+type project struct {
+	*WithT
+	t *testing.T
+}
+
+func newProject(t *testing.T) project {
+	t.Helper()
+	p := project{clitest.InRepository(t, nil), t}
+	p.git("", "init", "-q", "-b", "main")
+	return p
+}
+
+// git runs a command of Git, at a day.
+func (p project) git(day string, args ...string) {
+	p.t.Helper()
+	command := exec.CommandContext(p.t.Context(), "git", args...)
+	command.Env = append(os.Environ(), "GIT_COMMITTER_DATE="+day+"T12:00:00Z", "GIT_AUTHOR_DATE="+day+"T12:00:00Z")
+	if day == "" {
+		command.Env = os.Environ()
+	}
+	said, err := command.CombinedOutput()
+	p.Expect(err).NotTo(HaveOccurred(), "git %v: %s", args, said)
+}
+
+// write puts files into the work tree; empty ones go.
+func (p project) write(files map[string]string) {
+	p.t.Helper()
+	for name, content := range files {
+		if content == "" {
+			p.Expect(os.RemoveAll(name)).To(Succeed())
+			continue
+		}
+		p.Expect(os.MkdirAll(filepath.Dir(name), 0o750)).To(Succeed())
+		p.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+}
+
+// release commits files and tags them.
+func (p project) release(tag, day string, files map[string]string) {
+	p.t.Helper()
+	p.write(files)
+	p.git(day, "add", "-A")
+	p.git(day, "commit", "-q", "--allow-empty", "-m", tag)
+	p.git(day, "tag", "-a", tag, "-m", tag)
+}
+
+func (p project) run(args ...string) clitest.Answer {
+	p.t.Helper()
+	return moult.Run(p.t, append([]string{"check", "versions"}, args...)...)
+}
+
+// crd is a CRD with versions as in "v1alpha1 served", each with its properties of spec.
+func crd(versions ...string) string {
+	var b strings.Builder
+	b.WriteString(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions:
+`)
+	for _, v := range versions {
+		name, rest, _ := strings.Cut(v, " ")
+		how, properties, _ := strings.Cut(rest, " ")
+		b.WriteString("  - {name: " + name + ", served: " + yes(strings.Contains(how, "served")) + ", storage: " + yes(strings.Contains(how, "stored")) + ", deprecated: " + yes(strings.Contains(how, "deprecated")) +
+			", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + properties + "}}}}}}\n")
+	}
+	return b.String()
+}
+
+func yes(is bool) string {
+	if is {
+		return "true"
+	}
+	return "false"
+}
+
+const bases = "config/crd/bases/widgets.yaml"
+
+// strimzi is a history in which much goes wrong: v1 is stored as it comes, and the old version leaves a release later.
+func strimzi(t *testing.T) project {
+	t.Helper()
+	p := newProject(t)
+	const kustomization = "resources: [bases/widgets.yaml]\n"
+	p.release("v0.9.0", "2024-01-01", map[string]string{"README.md": "soon"})
+	p.release("v1.0.0", "2024-02-01", map[string]string{bases: crd("v1beta1 served,stored size: {type: integer}, colour: {type: string}"), "config/crd/kustomization.yaml": kustomization})
+	p.release("v1.0.1", "2024-02-02", nil)
+	p.release("v1.1.0-rc.1", "2024-03-01", map[string]string{bases: crd("v1beta1 served,stored")})
+	p.release("v1.1.0", "2024-04-01", map[string]string{bases: crd("v1beta1 served,deprecated size: {type: integer}, colour: {type: string}", "v1 served,stored size: {type: integer}, colour: {type: string}")})
+	p.release("v1.2.0", "2024-05-01", map[string]string{bases: crd("v1 served,stored size: {type: integer}, colour: {type: string}")})
+	p.release("helm/v9.0.0", "2024-05-01", map[string]string{bases: crd("v9 served,stored")})
+	p.write(map[string]string{bases: crd("v1 served,stored size: {type: integer}, color: {type: string}")})
+	return p
+}
+
+func TestAHistoryInGitIsJudged(t *testing.T) {
+	p := strimzi(t)
+	got := p.run()
+	p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	p.Expect(got.Out).To(Equal(`v1.2.0 → next
+  error: FieldRenamed  widgets.example.com v1 spec.colour  (config/crd/kustomization.yaml)
+    it goes, and spec.color comes beside it with the same type, which looks like a new name (that is a guess): objects and manifests that say the old one lose it
+    mend: keep both for a release, read the old one where the new one is empty, and drop spec.colour in a new version
+  info: LostOnTheWayBack  widgets.example.com v1  (config/crd/kustomization.yaml)
+    v1 has 1 field that v1.2.0 does not know: spec.color; whoever goes back loses it from every object that is written
+
+v1.1.0 → v1.2.0
+  error: RemovedTooSoon  widgets.example.com v1beta1  (config/crd/kustomization.yaml)
+    v1beta1 leaves, and it is deprecated since v1.1.0 only: 1 minor release and 30 days, where the policy asks for 3 minor releases and 270 days; clients and manifests at it fail from one release to the next
+    mend: serve v1beta1 until 3 minor releases and 270 days have gone by
+  warning: RemovedWhileStored  widgets.example.com v1beta1  (config/crd/kustomization.yaml)
+    v1beta1 was the storage version up to v1.0.0: the API server refuses this release in every cluster that had it and has not migrated its objects
+    mend: tell users to migrate before the upgrade, for example with ` + "`moult migrate`" + `, and in which release they have to be; ` + "`moult notes`" + ` writes it
+
+v1.0.0 → v1.1.0
+  error: StorageWithoutOverlap  widgets.example.com v1  (config/crd/kustomization.yaml)
+    v1 is stored in the first release that serves it, so whoever goes back to v1.0.0 cannot read what was written, nor can API servers and clients that have not been upgraded yet
+    mend: make a release that serves v1beta1 and v1 and stores at v1beta1, and store at v1 in the one after it
+  warning: NoWayBack  widgets.example.com v1  (config/crd/kustomization.yaml)
+    once this release is installed the API server refuses the CRD of v1.0.0: status.storedVersions[1]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions; a rollback leaves the old program with the new CRD
+    mend: add v1 in one release and store at it in a later one, or tell users that there is no way back and to make a backup before (` + "`moult backup`" + `)
+
+note: v0.9.0 was left out: no CustomResourceDefinition is where operators keep them; name the folders with --crds
+4 releases from v1.0.0 to next, the last with 1 CRD: 3 errors, 2 warnings, 1 for information
+`))
+	p.Expect(got.ErrOut).To(Equal(`reading v0.9.0 (1 of 4)
+reading v1.0.0 (2 of 4)
+reading v1.1.0 (3 of 4)
+reading v1.2.0 (4 of 4)
+reading the work tree
+moult: 3 errors in the history of the CRDs; what and where is above, and --help says how to accept what is meant
+`))
+}
+
+func TestWhatIsRead(t *testing.T) {
+	p := strimzi(t)
+	p.write(map[string]string{"crds/a.yaml": crd("v1 served,stored"), "elsewhere/b.yaml": crd("v1 served,stored", "v2 served"), "broken/c.yaml": "kind: [CustomResourceDefinition\n"})
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"from a tag":                   {[]string{"--from", "v1.1.0"}, 1, "3 releases from v1.1.0 to next"},
+		"the last two":                 {[]string{"--last", "2"}, 1, "3 releases from v1.1.0 to next"},
+		"every patch":                  {[]string{"--patches"}, 1, "5 releases from v1.0.0 to next"},
+		"pre-releases":                 {[]string{"--pre-releases", "--patches"}, 1, "v1.0.1 → v1.1.0-rc.1"},
+		"without the work tree":        {[]string{"--unreleased=false"}, 1, "3 releases from v1.0.0 to v1.2.0"},
+		"the newest step":              {[]string{"--newest"}, 1, "4 releases from v1.0.0 to next, the last with 1 CRD: 1 error, 0 warnings, 1 for information"},
+		"the newest, which is a major": {[]string{"--newest", "--next", "v2.0.0"}, 1, "v1.2.0 → v2.0.0"},
+		"another folder":               {[]string{"--crds", "elsewhere", "--crds", "config/crd/bases"}, 1, "v1.2.0 → next"},
+		"tags of another name":         {[]string{"--tags", "helm/*", "--crds", bases}, 1, "2 releases from helm/v9.0.0 to next"},
+		"the repository from outside":  {[]string{"config"}, 1, "4 releases from v1.0.0 to next"},
+		"tags that are not there":      {[]string{"--tags", "charts-*"}, 2, "none of 7 tags is the number of a release that matches --tags charts-*"},
+		"a tag that is not there":      {[]string{"--from", "v7.0.0"}, 2, "--from v7.0.0: there is no such tag among the releases; the newest is v1.2.0"},
+		"a folder without CRDs":        {[]string{"--crds", "nowhere"}, 2, "no CustomResourceDefinition in any tag or in the work tree"},
+		"one release":                  {[]string{"--last", "1", "--unreleased=false"}, 2, "there are no two releases to compare: only v1.2.0 has CRDs"},
+		"a CRD that cannot be read":    {[]string{"--crds", "config/crd/bases", "--crds", "broken"}, 1, "note: next: broken/c.yaml is neither YAML nor JSON"},
+		"an unknown format":            {[]string{"-o", "wide"}, 2, "-o wide is none of"},
+		"two repositories":             {[]string{"a", "b"}, 2, "accepts at most 1 arg"},
+		"a release that is no pair":    {[]string{"--release", "v1"}, 2, "--release v1 is not NAME=PATH"},
+		"a repository and releases":    {[]string{".", "--release", "a=b"}, 2, "not both"},
+		"no such repository":           {[]string{"nowhere"}, 2, "there is no such folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got := moult.Run(t, append([]string{"check", "versions"}, c.args...)...)
+			g.Expect(got.Code).To(Equal(c.code), got.Out+got.ErrOut)
+			g.Expect(got.Out + got.ErrOut).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func TestReleasesThatAreInNoRepository(t *testing.T) {
+	g := clitest.InRepository(t, map[string]string{
+		"one.yaml": crd("v1 served,stored a: {type: string}"), "two/crd.yaml": crd("v1 served,stored"),
+	})
+	got := moult.Run(t, "check", "versions", "--release", "one=one.yaml", "--release", "two=two", "-o", "json")
+	g.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	var report history.Report
+	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
+	g.Expect(report.Findings).To(ConsistOf(And(HaveField("Rule", history.FieldRemoved), HaveField("From", "one"), HaveField("To", "two"), HaveField("Path", "spec.a"))))
+}
+
+func TestThePolicyOfTheRepository(t *testing.T) {
+	p := strimzi(t)
+	const policy = `windows: {beta: {releases: 1, days: 30}}
+severities: {NoWayBack: "off", LostOnTheWayBack: "off", RemovedWhileStored: info}
+accept:
+- {rule: StorageWithoutOverlap, crd: widgets.example.com, release: v1.1.0, reason: it was a mistake}
+- {rule: FieldRenamed, crd: widgets.example.com, reason: nobody uses colours}
+- {rule: FieldRemoved, crd: widgets.example.com, reason: it never was}
+`
+	p.write(map[string]string{history.PolicyFile: policy})
+	got := p.run()
+	p.Expect(got.Code).To(BeZero(), got.Out+got.ErrOut)
+	p.Expect(got.Out).To(And(
+		ContainSubstring("accepted: it was a mistake"), ContainSubstring("accepted: nobody uses colours"), ContainSubstring("accepted and not found: FieldRemoved widgets.example.com (it never was)"),
+		ContainSubstring("0 errors, 0 warnings, 3 for information")), got.Out)
+	p.write(map[string]string{"other.yaml": "severities:\n  Nothing: error\n"})
+	got = p.run("--policy", "other.yaml")
+	p.Expect(got.Code).To(Equal(cli.ExitError))
+	p.Expect(got.ErrOut).To(ContainSubstring("--policy other.yaml: line 2: severities: there is no rule Nothing"))
+	p.Expect(p.run("--policy", "nowhere.yaml").ErrOut).To(ContainSubstring("--policy nowhere.yaml: open"))
+}
+
+func TestTheExampleOfTheHelpIsAPolicy(t *testing.T) {
+	g := NewWithT(t)
+	_, err := history.ReadPolicy([]byte(examplePolicy))
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestFormats(t *testing.T) {
+	p := strimzi(t)
+	for format, says := range map[string][]string{
+		"markdown": {"### Versions of the CRDs", "**`v1.2.0` → `next`**", "| error | FieldRenamed | `widgets.example.com v1 spec.colour` |", "Note: `v0.9.0 was left out"},
+		"junit":    {`<testsuite name="v1.2.0 → next" tests="3" failures="1" errors="0">`, `<testcase classname="widgets.example.com" name="FieldRenamed: widgets.example.com v1 spec.colour">`, `<failure message="it goes`},
+		"yaml":     {"rule: FieldRenamed", "unreleased: true"},
+		"json":     {`"rule": "FieldRenamed"`, `"path": "spec.colour"`, `"from": "v1.2.0"`, `"day": "2024-05-01"`},
+	} {
+		got := p.run("-o", format)
+		p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+		for _, say := range says {
+			p.Expect(got.Out).To(ContainSubstring(say), format)
+		}
+	}
+}
+
+// The folder is written alone where it needs nothing else, and with the rest where it does.
+func TestAKustomizationMayNameWhatLiesBesideItsFolder(t *testing.T) {
+	p := newProject(t)
+	files := map[string]string{
+		"config/crd/kustomization.yaml": "resources: [../bases]\nlabels: [{pairs: {a: b}}]\n", "config/bases/kustomization.yaml": "resources: [w.yaml]\n",
+		"config/bases/w.yaml": crd("v1beta1 served,stored a: {type: string}"),
+	}
+	p.release("v1.0.0", "2024-01-01", files)
+	changed := maps.Clone(files)
+	changed["config/bases/w.yaml"] = crd("v1beta1 served,stored")
+	p.release("v1.1.0", "2024-02-01", changed)
+	p.release("v1.2.0", "2024-02-01", map[string]string{"config/crd/kustomization.yaml": "resources: [../nowhere]\n"})
+	got := p.run()
+	p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	p.Expect(got.Out).To(And(ContainSubstring("FieldRemoved  widgets.example.com v1beta1 spec.a"), ContainSubstring("note: v1.2.0: config/crd is not built")))
+}
+
+func TestARepositoryWithoutTagsSaysSo(t *testing.T) {
+	p := newProject(t)
+	p.write(map[string]string{bases: crd("v1 served,stored")})
+	p.git("", "add", "-A")
+	p.git("2024-01-01", "commit", "-q", "-m", "one")
+	p.Expect(p.run().ErrOut).To(ContainSubstring("the repository has no tags; fetch them with `git fetch --tags`"))
+}

@@ -1,0 +1,61 @@
+package releases
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// passedOver are folders that hold CRDs of somebody else, or for nobody to install.
+var passedOver = []string{"vendor", "node_modules", "third_party", "testdata", "test", "tests", "e2e", "docs", "doc", "examples", "example", "samples", "hack", "site", "website"}
+
+// A family is folders that hold CRDs as a rule. If one family has CRDs, the next are copies of them as a rule.
+type family func(files fs.FS, folder string) bool
+
+var families = []family{
+	func(_ fs.FS, folder string) bool {
+		return folder == "config/crd" || strings.HasSuffix(folder, "/config/crd")
+	},
+	func(files fs.FS, folder string) bool {
+		return slices.Contains([]string{"crd", "crds", "300-crds"}, path.Base(folder)) && !inChart(files, folder)
+	},
+	func(files fs.FS, folder string) bool { return path.Base(folder) == "crds" && inChart(files, folder) },
+	func(_ fs.FS, folder string) bool {
+		return slices.Contains([]string{"manifests", "deploy", "config", "bundle/manifests"}, folder)
+	},
+}
+
+// inChart tells whether a folder is one of a Helm chart.
+func inChart(files fs.FS, folder string) bool {
+	for dir := path.Dir(folder); dir != "."; dir = path.Dir(dir) {
+		if _, err := fs.Stat(files, path.Join(dir, "Chart.yaml")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates are the folders of each family, those inside of another one left out.
+func candidates(files fs.FS) [][]string {
+	found := make([][]string, len(families))
+	_ = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error { // what cannot be read is not looked through
+		if err != nil {
+			return fs.SkipDir
+		}
+		if !entry.IsDir() {
+			return nil
+		}
+		if base := path.Base(name); name != "." && (strings.HasPrefix(base, ".") || slices.Contains(passedOver, base)) {
+			return fs.SkipDir
+		}
+		for i, is := range families {
+			within := slices.ContainsFunc(found[i], func(around string) bool { return strings.HasPrefix(name, around+"/") })
+			if !within && is(files, name) {
+				found[i] = append(found[i], name)
+			}
+		}
+		return nil
+	})
+	return found
+}

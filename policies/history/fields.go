@@ -1,0 +1,122 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// of is a change as a finding. It is no graver than the change.
+func of(c crddiff.Change, why, mend string) Finding {
+	return Finding{Finding: finding.Finding{Severity: c.Severity, Why: why, Mend: mend}, Version: c.Version, Path: c.Field}
+}
+
+// A version that was released keeps its fields, rule 1 of the deprecation policy, so what to do is always much the same.
+const newVersion = "leave it as it is in this version, and change it in a new one that the conversion leads to"
+
+// renames are the fields that go, with those that seem to take their place.
+func (s *step) renames() map[crddiff.Change]crddiff.Change {
+	type side struct{ version, parent, kind string }
+	sideOf := func(c crddiff.Change) side { return side{c.Version, parent(c.Field), c.From + c.To} }
+	gone, come := map[side][]crddiff.Change{}, map[side][]crddiff.Change{}
+	for _, c := range s.within(crddiff.FieldRemoved) {
+		gone[sideOf(c)] = append(gone[sideOf(c)], c)
+	}
+	for _, c := range s.within(crddiff.FieldAdded) {
+		come[sideOf(c)] = append(come[sideOf(c)], c)
+	}
+	renamed := map[crddiff.Change]crddiff.Change{}
+	for where, removed := range gone {
+		if added := come[where]; len(removed) == 1 && len(added) == 1 {
+			renamed[removed[0]] = added[0]
+		}
+	}
+	return renamed
+}
+
+// parent is the path around a field.
+func parent(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i > 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+func fieldRenamed(s *step) (found []Finding) {
+	renamed := s.renames()
+	for _, c := range s.within(crddiff.FieldRemoved) {
+		if to, is := renamed[c]; is {
+			found = append(found, of(c,
+				fmt.Sprintf("it goes, and %s comes beside it with the same type, which looks like a new name (that is a guess): objects and manifests that say the old one lose it", to.Field),
+				fmt.Sprintf("keep both for a release, read the old one where the new one is empty, and drop %s in a new version", c.Field)))
+		}
+	}
+	return found
+}
+
+func fieldRemoved(s *step) (found []Finding) {
+	renamed := s.renames()
+	for _, c := range s.within(crddiff.FieldRemoved) {
+		if _, is := renamed[c]; !is {
+			found = append(found, of(c, "the field is gone from a version that was released: "+c.Why, newVersion))
+		}
+	}
+	return found
+}
+
+func fieldTypeChanged(s *step) (found []Finding) {
+	for _, c := range s.within(crddiff.FieldTypeChanged) {
+		found = append(found, of(c, fmt.Sprintf("it was %s and is %s: objects and manifests written for the release before are refused", c.From, c.To), newVersion))
+	}
+	return found
+}
+
+func fieldRequired(s *step) (found []Finding) {
+	for _, c := range s.within(crddiff.FieldRequired) {
+		found = append(found, of(c, "it has to be there from now on: "+c.Why, "leave it optional in this version, or give it a default"))
+	}
+	return found
+}
+
+func enumValuesRemoved(s *step) (found []Finding) {
+	for _, c := range s.within(crddiff.EnumValuesRemoved, crddiff.EnumAdded) {
+		found = append(found, of(c, c.Why, "take the value until it was called deprecated for "+s.Policy.Windows.of(levelOf(c.Version)).asks()))
+	}
+	return found
+}
+
+func defaultChanged(s *step) (found []Finding) {
+	for _, c := range s.within(crddiff.DefaultChanged, crddiff.DefaultRemoved) {
+		found = append(found, of(c, c.Why, newVersion))
+	}
+	return found
+}
+
+func validationTightened(s *step) (found []Finding) {
+	for _, c := range s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged) {
+		if c.Severity.Weight() > finding.Info.Weight() {
+			found = append(found, of(c, c.Why, "take in this version what it took when it was released"))
+		}
+	}
+	return found
+}
+
+func fieldLost(s *step) (found []Finding) {
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.FieldLost {
+			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` tells which objects have it", c.Against)))
+		}
+	}
+	return found
+}
+
+func fieldNotInAll(s *step) (found []Finding) {
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.FieldNotInAll && s.stays(c.Version) {
+			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, too, or convert with a webhook", c.Against)))
+		}
+	}
+	return found
+}

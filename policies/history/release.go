@@ -1,0 +1,49 @@
+package history
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+type definition = apiextensionsv1.CustomResourceDefinition
+
+// Release is what a project gave its users at one time, or is about to.
+type Release struct {
+	// Name is what the project calls it, for example v1.4.0.
+	Name string
+	// When is the day of the release; zero if it is not known.
+	When time.Time
+	// Unreleased is a state that nobody has yet, so that it can still be mended.
+	Unreleased bool
+	CRDs       []*definition
+	// Places are where the CRDs are written, by their names.
+	Places map[string]finding.Place
+}
+
+// crd finds one by its name; nil if there is none.
+func (r Release) crd(name string) *definition {
+	i := slices.IndexFunc(r.CRDs, func(crd *definition) bool { return crd.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return r.CRDs[i]
+}
+
+var number = regexp.MustCompile(`(?:^|[/_-])v?\d+\.\d+.*$`)
+
+// NumberOf is the semantic version with which the name of a release ends, as in v1.4.0, 1.4 and charts/widgets-1.4.0-rc.1; nil
+// if there is none.
+func NumberOf(name string) *semver.Version {
+	parsed, err := semver.NewVersion(strings.TrimLeft(number.FindString(name), "/_-"))
+	if err != nil {
+		return nil
+	}
+	return parsed
+}
