@@ -82,7 +82,11 @@ func fieldRequired(s *step) (found []Finding) {
 
 func enumValuesRemoved(s *step) (found []Finding) {
 	for _, c := range s.within(crddiff.EnumValuesRemoved, crddiff.EnumAdded) {
-		found = append(found, of(c, c.Why, "take the value until it was called deprecated for "+s.Policy.Windows.of(levelOf(c.Version)).asks()))
+		mend := newVersion
+		if asks := s.Policy.Windows.of(levelOf(c.Version)).asks(); asks != "" {
+			mend = "take the value until it was called deprecated for " + asks
+		}
+		found = append(found, of(c, c.Why, mend))
 	}
 	return found
 }

@@ -2,6 +2,7 @@ package versions
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -287,4 +288,23 @@ func TestARepositoryWithoutTagsSaysSo(t *testing.T) {
 	p.git("", "add", "-A")
 	p.git("2024-01-01", "commit", "-q", "-m", "one")
 	p.Expect(p.run().ErrOut).To(ContainSubstring("the repository has no tags; fetch them with `git fetch --tags`"))
+}
+
+// Two hundred fields that go are two hundred findings for a program, and one sentence for a person.
+func TestWhatIsAlikeIsToldOnce(t *testing.T) {
+	p := newProject(t)
+	fields := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("f%d: {type: string}", i))
+		}
+		return crd("v1 served,stored kept: {type: integer}, " + strings.Join(all, ", "))
+	}
+	p.release("v1.0.0", "2024-02-01", map[string]string{bases: fields(9)})
+	p.release("v1.1.0", "2024-03-01", map[string]string{bases: fields(1)})
+	got := p.run()
+	p.Expect(strings.Count(got.Out, "FieldRemoved")).To(Equal(1), got.Out)
+	p.Expect(got.Out).To(And(ContainSubstring("FieldRemoved  widgets.example.com v1 spec.f1 "), ContainSubstring("\n    and so spec.f2, spec.f3, spec.f4, spec.f5, spec.f6 and 2 more\n"), ContainSubstring(": 8 errors, ")))
+	got = p.run("-o", "json")
+	p.Expect(strings.Count(got.Out, `"FieldRemoved"`)).To(Equal(8))
 }

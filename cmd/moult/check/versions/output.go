@@ -33,6 +33,35 @@ func steps(report history.Report) (all []step) {
 
 func (s step) title() string { return s.from + " → " + s.to }
 
+// alike are the findings, those together that one rule has about fields of one version: people read the first, and where else.
+func (s step) alike() (all [][]history.Finding) {
+	type about struct {
+		rule, crd, version, acknowledged string
+		severity                         finding.Severity
+	}
+	at := map[about]int{}
+	for _, f := range s.findings {
+		key := about{f.Rule, f.CRD, f.Version, f.Acknowledged, f.Severity}
+		i, known := at[key]
+		if f.Path == "" || !known {
+			i = len(all)
+			at[key] = i
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], f)
+	}
+	return all
+}
+
+// mostPaths is how many paths a line names.
+const mostPaths = 5
+
+// also are the other paths than the first.
+func also(alike []history.Finding) string {
+	paths := words.Distinct(words.Of(alike, func(f history.Finding) string { return f.Path }))
+	return words.Few(paths[1:], mostPaths)
+}
+
 // subject is what a finding is about.
 func subject(f history.Finding) string {
 	return strings.TrimSpace(strings.TrimSpace(f.CRD+" "+f.Version) + " " + f.Path)
@@ -45,8 +74,12 @@ func asText(report history.Report) string {
 			continue
 		}
 		fmt.Fprintf(&content, "%s\n", s.title())
-		for _, f := range s.findings {
+		for _, same := range s.alike() {
+			f := same[0]
 			fmt.Fprintf(&content, "  %s: %s  %s  (%s)\n    %s\n", f.Severity, f.Rule, subject(f), f.Place, f.Why)
+			if also := also(same); also != "" {
+				fmt.Fprintf(&content, "    and so %s\n", also)
+			}
 			switch {
 			case f.Acknowledged != "":
 				fmt.Fprintf(&content, "    accepted: %s\n", f.Acknowledged)
@@ -96,12 +129,17 @@ func asMarkdown(report history.Report) string {
 			continue
 		}
 		fmt.Fprintf(&content, "\n**%s → %s**\n\n| | rule | where | what happens, and what to do |\n|---|---|---|---|\n", preview.CodeSpan(s.from, nameWidth), preview.CodeSpan(s.to, nameWidth))
-		for i, f := range s.findings {
+		all := s.alike()
+		for i, same := range all {
 			if i == mostRows {
-				fmt.Fprintf(&content, "| | and %d more | | |\n", len(s.findings)-i)
+				fmt.Fprintf(&content, "| | and %d more | | |\n", len(all)-i)
 				break
 			}
+			f := same[0]
 			said := preview.CodeSpan(f.Why, whyWidth)
+			if also := also(same); also != "" {
+				said += "<br>and so " + preview.CodeSpan(also, whyWidth)
+			}
 			switch {
 			case f.Acknowledged != "":
 				said += "<br>accepted: " + preview.CodeSpan(f.Acknowledged, whyWidth)
