@@ -107,11 +107,8 @@ func (in Input) between(i int) (found []Finding) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		s := &step{Input: in, past: in.Releases[:i], from: from, to: to, name: name, was: from.crd(name), is: to.crd(name)}
-		if s.was == nil {
-			continue // it is new, and nobody relies on it
-		}
 		s.diff = crddiff.Compare(s.was, s.is, in.LabelKey)
-		for _, r := range rules {
+		for _, r := range s.rules(i == len(in.Releases)-1) {
 			found = append(found, s.judged(r)...)
 		}
 	}
@@ -119,6 +116,17 @@ func (in Input) between(i int) (found []Finding) {
 		return cmp.Or(cmp.Compare(b.Severity.Weight(), a.Severity.Weight()), cmp.Compare(a.CRD, b.CRD))
 	})
 	return found
+}
+
+// rules are those that can say something: a CRD that is new has none behind it that relies on it.
+func (s *step) rules(newest bool) (all []rule) {
+	if s.was != nil {
+		all = rules
+	}
+	if newest && s.is != nil {
+		all = slices.Concat(all, present)
+	}
+	return all
 }
 
 // judged are the findings of one rule.
@@ -138,7 +146,9 @@ func (s *step) judged(r rule) (found []Finding) {
 			f.Severity = finding.Info
 		}
 		f.Rule, f.CRD, f.From, f.To, f.Unreleased = r.name, s.name, s.from.Name, s.to.Name, s.to.Unreleased
-		f.Place = s.place()
+		if f.Place == (finding.Place{}) {
+			f.Place = s.place()
+		}
 		found = append(found, f)
 	}
 	return found

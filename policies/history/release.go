@@ -25,6 +25,14 @@ type Release struct {
 	CRDs       []*definition
 	// Places are where the CRDs are written, by their names.
 	Places map[string]finding.Place
+	// Copies are the same CRDs at other places, which other users install from. Only those of the newest release matter.
+	Copies []Copy
+}
+
+// Copy is a CRD that is written once more.
+type Copy struct {
+	CRD   *definition
+	Place finding.Place
 }
 
 // crd finds one by its name; nil if there is none.

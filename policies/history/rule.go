@@ -1,6 +1,10 @@
 package history
 
-import "github.com/moult-dev/moult/policies/finding"
+import (
+	"slices"
+
+	"github.com/moult-dev/moult/policies/finding"
+)
 
 // The rules, in the order in which they are told. Names stay the same from release to release.
 const (
@@ -46,6 +50,8 @@ const (
 	FieldLost = "FieldLost"
 	// FieldNotInAll: a field comes to one served version and not to another one, and nothing converts.
 	FieldNotInAll = "FieldNotInAll"
+	// PlacesDiffer: two places of the newest release, such as its configuration and its chart, have another CRD.
+	PlacesDiffer = "PlacesDiffer"
 )
 
 // rule finds one kind of thing in one step.
@@ -83,9 +89,14 @@ var rules = []rule{
 	{FieldNotInAll, finding.Warning, fieldNotInAll, false},
 }
 
+// present are the rules that look at the newest release alone, whether the one before had the CRD or not.
+var present = []rule{
+	{PlacesDiffer, finding.Warning, placesDiffer, false},
+}
+
 // Rules are the names of all, in the order in which they are told.
 func Rules() (names []string) {
-	for _, r := range rules {
+	for _, r := range slices.Concat(rules, present) {
 		names = append(names, r.name)
 	}
 	return names

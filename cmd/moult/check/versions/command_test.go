@@ -185,7 +185,7 @@ func TestWhatIsRead(t *testing.T) {
 		"every patch":                  {[]string{"--patches"}, 1, "5 releases from v1.0.0 to next"},
 		"pre-releases":                 {[]string{"--pre-releases", "--patches"}, 1, "v1.0.1 → v1.1.0-rc.1"},
 		"without the work tree":        {[]string{"--unreleased=false"}, 1, "3 releases from v1.0.0 to v1.2.0"},
-		"the newest step":              {[]string{"--newest"}, 1, "4 releases from v1.0.0 to next, the last with 1 CRD: 1 error, 0 warnings, 1 for information"},
+		"the newest step":              {[]string{"--newest"}, 1, "4 releases from v1.0.0 to next, the last with 1 CRD: 1 error, 1 warning, 1 for information"},
 		"the newest, which is a major": {[]string{"--newest", "--next", "v2.0.0"}, 1, "v1.2.0 → v2.0.0"},
 		"another folder":               {[]string{"--crds", "elsewhere", "--crds", "config/crd/bases"}, 1, "v1.2.0 → next"},
 		"tags of another name":         {[]string{"--tags", "helm/*", "--crds", bases}, 1, "2 releases from helm/v9.0.0 to next"},

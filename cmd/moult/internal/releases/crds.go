@@ -10,30 +10,29 @@ import (
 	"path/filepath"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/history"
 )
 
 // folder is what one held.
 type folder struct {
-	crds   []*apiextensionsv1.CustomResourceDefinition
-	places map[string]finding.Place
-	// notes are what in it could not be read.
-	notes []string
+	crds []history.Copy
+	// notes are what in it could not be read, and unread those files that are no YAML.
+	notes, unread []string
 }
 
 // read reads the CRDs of a release: those of the folders that were named, or of the first family that has some.
 func (r *reader) read(ctx context.Context, release *Release) {
 	release.Places = map[string]finding.Place{}
-	families := [][]string{r.Folders}
+	found := [][]string{r.Folders}
 	if len(r.Folders) == 0 {
-		families = candidates(release.Files)
+		found = candidates(release.Files, families)
 	}
-	for _, folders := range families {
+	for _, folders := range found {
 		for _, name := range folders {
 			r.take(ctx, release, path.Clean(filepath.ToSlash(name)))
 		}
@@ -49,28 +48,34 @@ func (r *reader) take(ctx context.Context, release *Release, name string) {
 	if err != nil {
 		return // it was elsewhere, or is not there yet
 	}
-	hash, _ := info.Sys().(string)
-	held, known := r.known[name+"\x00"+hash]
-	if !known || hash == "" {
-		held = readFolder(ctx, release, name, info.IsDir())
-		r.known[name+"\x00"+hash] = held
-	}
+	held := r.folder(ctx, release, name, info)
 	for _, note := range held.notes {
 		r.note("%s: %s", release.Name, note)
 	}
 	if len(held.crds) > 0 {
 		release.Folders = append(release.Folders, name)
 	}
-	for _, crd := range held.crds {
-		if _, twice := release.Places[crd.Name]; twice {
+	for _, c := range held.crds {
+		if _, twice := release.Places[c.CRD.Name]; twice {
 			continue
 		}
-		release.CRDs, release.Places[crd.Name] = append(release.CRDs, crd), held.places[crd.Name]
+		release.CRDs, release.Places[c.CRD.Name] = append(release.CRDs, c.CRD), c.Place
 	}
 }
 
+// folder reads one, if it was not the same in a release before.
+func (r *reader) folder(ctx context.Context, release *Release, name string, info fs.FileInfo) folder {
+	hash, _ := info.Sys().(string)
+	held, known := r.known[name+"\x00"+hash]
+	if !known || hash == "" {
+		held = readFolder(ctx, release, name, info.IsDir())
+		r.known[name+"\x00"+hash] = held
+	}
+	return held
+}
+
 func readFolder(ctx context.Context, release *Release, name string, isFolder bool) folder {
-	held := folder{places: map[string]finding.Place{}}
+	held := folder{}
 	if isFolder && kustomizationIn(release.Files, name) != "" {
 		rendering, err := built(ctx, release, name)
 		if err == nil {
@@ -109,7 +114,7 @@ func (held *folder) readFile(files fs.FS, name string) {
 		rendering, err = render.Stream(name, bytes.NewReader(content))
 	}
 	if err != nil {
-		held.notes = append(held.notes, err.Error())
+		held.notes, held.unread = append(held.notes, err.Error()), append(held.unread, name)
 		return
 	}
 	held.add(rendering, func(place finding.Place) finding.Place { return place })
@@ -125,7 +130,7 @@ func (held *folder) add(rendering *render.Rendering, at func(finding.Place) find
 			held.notes = append(held.notes, fmt.Sprintf("%s: %v", rendering.Name, err))
 			continue
 		}
-		held.crds, held.places[crd.Name] = append(held.crds, crd), at(finding.Place{File: rendering.Name})
+		held.crds = append(held.crds, history.Copy{CRD: crd, Place: at(finding.Place{File: rendering.Name})})
 	}
 }
 

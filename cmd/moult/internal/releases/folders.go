@@ -26,6 +26,14 @@ var families = []family{
 	},
 }
 
+// further are folders that hold nothing but copies as a rule, or CRDs among much else.
+var further = []family{
+	func(files fs.FS, folder string) bool {
+		return path.Base(folder) == "templates" && inChart(files, folder)
+	},
+	func(_ fs.FS, folder string) bool { return folder == "dist" || folder == "bundle" },
+}
+
 // inChart tells whether a folder is one of a Helm chart.
 func inChart(files fs.FS, folder string) bool {
 	for dir := path.Dir(folder); dir != "."; dir = path.Dir(dir) {
@@ -37,7 +45,7 @@ func inChart(files fs.FS, folder string) bool {
 }
 
 // candidates are the folders of each family, those inside of another one left out.
-func candidates(files fs.FS) [][]string {
+func candidates(files fs.FS, families []family) [][]string {
 	found := make([][]string, len(families))
 	_ = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error { // what cannot be read is not looked through
 		if err != nil {

@@ -87,6 +87,7 @@ func Read(ctx context.Context, o Options) (*Source, error) {
 			return nil, err
 		}
 	}
+	r.present(ctx)
 	return r.source, nil
 }
 
@@ -174,6 +175,9 @@ func (r *reader) readWorkTree(ctx context.Context) error {
 	case len(release.CRDs) == 0:
 		r.note("the work tree was left out: no CustomResourceDefinition is %s", r.where())
 	case n > 0 && len(crddiff.Sets(r.source.Releases[n-1].CRDs, release.CRDs, r.LabelKey)) == 0:
+		// What it has beside them is still the work tree's, where it can be mended.
+		last := &r.source.Releases[n-1]
+		last.Files, last.Root, last.Folders, last.Places = os.DirFS(r.history.Root), release.Root, release.Folders, release.Places
 	default:
 		release.Files = os.DirFS(r.history.Root)
 		r.source.Releases = append(r.source.Releases, release)

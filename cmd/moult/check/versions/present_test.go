@@ -1,0 +1,50 @@
+package versions
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/policies/history"
+)
+
+// charted is an operator with a chart, whose newest tag is v1.1.0.
+func charted(t *testing.T) project {
+	t.Helper()
+	p := newProject(t)
+	const same = "v1 served,stored size: {type: integer}"
+	p.release("v1.0.0", "2024-01-01", map[string]string{bases: crd(same)})
+	p.release("v1.1.0", "2024-06-01", map[string]string{
+		"charts/widgets/Chart.yaml": "name: widgets\nversion: 1.1.0\n", "charts/widgets/crds/widgets.yaml": crd(same, "v1beta1 served"),
+		"charts/widgets/templates/crds.yaml": "{{ if .Values.crds }}\n" + crd("v1 served,stored") + "{{ end }}\n",
+		"bundle/manifests/widgets.yaml":      crd(same), "bundle/1.0.0/widgets.yaml": crd("v1alpha1 served,stored"),
+	})
+	return p
+}
+
+func TestTheOtherPlacesOfACRDAreHeldAgainstIt(t *testing.T) {
+	p := charted(t)
+	got := p.run()
+	p.Expect(got.Code).To(BeZero(), got.ErrOut)
+	p.Expect(got.Out).To(HavePrefix("v1.0.0 → v1.1.0\n  warning: PlacesDiffer  widgets.example.com  (charts/widgets/crds/widgets.yaml)\n    it is not the CRD of config/crd/bases/widgets.yaml: it has v1beta1 more; "), got.Out)
+	p.Expect(got.Out).To(And(ContainSubstring("note: v1.1.0: 1 file with CRDs"), HaveSuffix("0 errors, 1 warning, 0 for information\n")))
+	p.write(map[string]string{"charts/widgets/crds/widgets.yaml": crd("v1 served,stored size: {type: integer}")})
+	p.Expect(p.run().Out).To(HaveSuffix("0 errors, 0 warnings, 0 for information\n"), "it is mended in the work tree")
+	p.Expect(p.run("--unreleased=false").Out).To(ContainSubstring("PlacesDiffer"))
+}
+
+func TestThePageNamesEveryRule(t *testing.T) {
+	here, err := os.Getwd()
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	page, err := os.ReadFile(filepath.Join(here, "../../../../docs/versions.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, table, _ := strings.Cut(string(page), "## The rules")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, rule := range history.Rules() {
+		g.Expect(table).To(ContainSubstring("`" + rule + "`"))
+	}
+}

@@ -1,0 +1,77 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// placesDiffer holds each copy against the place that the releases are judged by. The others are not compared with each other.
+func placesDiffer(s *step) (found []Finding) {
+	for _, c := range s.to.Copies {
+		if c.CRD.Name != s.name {
+			continue
+		}
+		if differs := differences(crddiff.Compare(s.is, c.CRD, s.LabelKey)); len(differs) > 0 {
+			found = append(found, Finding{Finding: finding.Finding{
+				Place: c.Place,
+				Why:   fmt.Sprintf("it is not the CRD of %s: it %s; what a user gets depends on where it is installed from", s.place(), strings.Join(differs, ", ")),
+				Mend:  "write both from one source, for example in `make manifests`, and have CI fail if they differ",
+			}})
+		}
+	}
+	return found
+}
+
+// differences are what a copy has otherwise, each as what it does. What the templates of a chart fill in, and what no object
+// notices, is no difference.
+func differences(d crddiff.Diff) (all []string) {
+	var fields, others []string
+	for _, c := range d.Changes {
+		switch said, known := copySays[c.Rule]; {
+		case c.Against != "" || known && said == "":
+		case known:
+			all = append(all, strings.TrimSpace(fmt.Sprintf(said, c.Version)))
+		case c.Field != "":
+			fields = append(fields, c.Version+" "+c.Field)
+		default:
+			others = append(others, strings.TrimSpace(c.Version+" "+string(c.Rule)))
+		}
+	}
+	if d.Flips() {
+		all = append(all, fmt.Sprintf("stores at %s and not at %s", d.Head.Storage, d.Base.Storage))
+	}
+	if fields = words.Distinct(fields); len(fields) > 0 {
+		all = append(all, fmt.Sprintf("has another schema at %s: %s", words.Count(len(fields), "field"), words.Few(fields, mostNamed)))
+	}
+	if others = words.Distinct(others); len(others) > 0 {
+		all = append(all, "has "+words.Few(others, mostNamed))
+	}
+	return all
+}
+
+// copySays is what a change means for a copy; empty if nothing.
+var copySays = map[crddiff.Rule]string{
+	crddiff.VersionAdded:              "has %s more",
+	crddiff.VersionRemoved:            "lacks %s",
+	crddiff.ServedOn:                  "serves %s",
+	crddiff.ServedOff:                 "does not serve %s",
+	crddiff.VersionDeprecated:         "calls %s deprecated",
+	crddiff.VersionUndeprecated:       "does not call %s deprecated",
+	crddiff.ConversionWebhookAdded:    "converts with a webhook%s",
+	crddiff.ConversionWebhookRemoved:  "converts without a webhook%s",
+	crddiff.StorageFlipped:            "",
+	crddiff.StorageFlippedAndRemoved:  "",
+	crddiff.ConversionWebhookMoved:    "",
+	crddiff.ConversionCAChanged:       "",
+	crddiff.ReviewVersionsNarrowed:    "",
+	crddiff.ReviewVersionsWidened:     "",
+	crddiff.OptInLabelGained:          "",
+	crddiff.OptInLabelLost:            "",
+	crddiff.DeprecationWarningChanged: "",
+	crddiff.DescriptionsChanged:       "",
+	crddiff.ValidationReworded:        "",
+}
