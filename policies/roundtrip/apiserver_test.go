@@ -24,31 +24,34 @@ func TestMain(m *testing.M) { controlplane.Run(m, &cp) }
 
 // What the clients of a real API server get, who apply at one version and go on at another one, is what is found without one.
 func TestARealAPIServerAgreesWhoseFieldsAreWhose(t *testing.T) {
+	keep := func(o *unstructured.Unstructured, _, to string) { // in an annotation that nobody owns
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		color, there, _ := unstructured.NestedString(o.Object, "spec", "color")
+		spec, _ := o.Object["spec"].(map[string]any)
+		if there {
+			annotations["example.com/color"] = color
+		} else if kept := annotations["example.com/color"]; kept != "" && to == "v1alpha1" && len(spec) > 0 {
+			spec["color"] = kept
+		}
+		o.SetAnnotations(annotations)
+	}
 	for name, c := range map[string]struct {
-		spec   map[string]any
-		change webhooks.Change
-		want   []string // what ownership says; none for nothing
-		null   bool     // the webhook is asked about an object whose spec is null
-		stays  bool     // what is not applied any more
+		required []string
+		spec     map[string]any
+		change   webhooks.Change
+		want     []string // what ownership says; none for nothing
+		null     bool     // the webhook is asked about an object whose spec is null
+		stays    bool     // what is not applied any more
 	}{
 		"nothing is lost":       {spec: map[string]any{"color": "red", "size": int64(3)}, change: func(*unstructured.Unstructured, string, string) {}},
 		"a spec without fields": {spec: map[string]any{}, change: func(*unstructured.Unstructured, string, string) {}, null: true},
 		"a field comes from an annotation that nobody owns": {spec: map[string]any{"color": "red", "size": int64(3)}, stays: true,
-			want: []string{"spec.color stays although its owner does not apply it any more"},
-			change: func(o *unstructured.Unstructured, _, to string) {
-				annotations := o.GetAnnotations()
-				if annotations == nil {
-					annotations = map[string]string{}
-				}
-				color, there, _ := unstructured.NestedString(o.Object, "spec", "color")
-				spec, _ := o.Object["spec"].(map[string]any)
-				if there {
-					annotations["example.com/color"] = color
-				} else if kept := annotations["example.com/color"]; kept != "" && to == "v1alpha1" && len(spec) > 0 {
-					spec["color"] = kept
-				}
-				o.SetAnnotations(annotations)
-			}},
+			want:   []string{"spec.color stays although its owner does not apply it any more"},
+			change: keep},
+		"a field that has to be there cannot be left out": {spec: map[string]any{"color": "red", "size": int64(3)}, change: keep, required: []string{"color"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -63,7 +66,9 @@ func TestARealAPIServerAgreesWhoseFieldsAreWhose(t *testing.T) {
 			crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1").ConversionWebhook(hook.URL(), hook.CABundle()).Build()
 			for i := range crd.Spec.Versions {
 				spec := crd.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"]
+				spec.Required = c.required
 				spec.Properties["replicas"] = apiextensionsv1.JSONSchemaProps{Type: "integer", Default: &apiextensionsv1.JSON{Raw: []byte("1")}}
+				crd.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"] = spec
 			}
 			content := map[string]any{"apiVersion": crd.Spec.Group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "a", "namespace": "default"}, "spec": c.spec}
 
@@ -96,6 +101,10 @@ func TestARealAPIServerAgreesWhoseFieldsAreWhose(t *testing.T) {
 			g.Expect(null.Load()).To(Equal(c.null))
 			unstructured.RemoveNestedField(moved, "spec", "color")
 			now, err := w.Objects("v1alpha1").Apply(t.Context(), "a", &unstructured.Unstructured{Object: moved}, options)
+			if c.required != nil {
+				g.Expect(err).To(MatchError(ContainSubstring("spec.color: Required value")))
+				return
+			}
 			g.Expect(err).NotTo(HaveOccurred())
 			_, stays, _ := unstructured.NestedString(now.Object, "spec", "color")
 			g.Expect(stays).To(Equal(c.stays))

@@ -28,7 +28,7 @@ const (
 	// Refused: the API server would not take the object at the other version although nothing in it changes.
 	Refused Kind = "refused"
 
-	// Empty: a field with an empty value ("", 0, false, {}, [], null) is not there any more, and its version has no default for it.
+	// Empty: a field with an empty value ("", 0, false, {}, [], null, or an object of nothing else) is not there any more, and its version has no default for it.
 	Empty Kind = "empty"
 	// Respelled: a quantity or a moment is written otherwise, and is the same.
 	Respelled Kind = "respelled"

@@ -79,16 +79,20 @@ type applying struct {
 	away *conversion.Failure
 }
 
-// less applies an object without each of the fields of its spec.
+// less applies an object without each of the fields of its spec, but for those that have to be there.
 func (a *applying) less(live *unstructured.Unstructured, applied map[string]any, at *fieldloss.Version) (all []Problem) {
 	spec, _ := applied["spec"].(map[string]any)
+	schema := fieldloss.SchemaAt(at.Schema, fieldloss.Path{"spec"})
 	for name, value := range spec {
 		path := fieldloss.Path{"spec", name}
+		if schema != nil && schema.ValueValidation != nil && slices.Contains(schema.ValueValidation.Required, name) {
+			continue
+		}
 		less := runtime.DeepCopyJSON(applied)
 		unstructured.RemoveNestedField(less, "spec", name)
 		left := a.read(a.apply(live.Object, less), versionOf(Object{Content: applied}))
 		if a.err != nil {
-			a.err = nil // what is required cannot be left out
+			a.err = nil // it cannot be left out
 			continue
 		}
 		if is := fieldloss.At(left.Object, path); is != nil && !isEmpty(value) && !at.IsDefault(left.Object, path) {

@@ -183,7 +183,7 @@ func unstable(trip *conversion.Trip, failed bool) (all []Problem) {
 	return all
 }
 
-// isEmpty tells whether a value is one that many programs do not tell from none.
+// isEmpty tells whether a value is one that many programs do not tell from none. An object of nothing but such is one.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -199,7 +199,12 @@ func isEmpty(v any) bool {
 	case []any:
 		return len(v) == 0
 	case map[string]any:
-		return len(v) == 0
+		for _, inner := range v {
+			if !isEmpty(inner) {
+				return false
+			}
+		}
+		return true
 	}
 	return false
 }

@@ -22,10 +22,12 @@ const (
 	old = `{type: object, properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, properties: {
 		name: {type: string}, size: {type: integer}, mode: {type: string, default: slow}, gone: {type: string, default: d}, confirm: {type: string},
 		cpu: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'}, at: {type: string, format: date-time},
+		tree: {type: object, x-kubernetes-preserve-unknown-fields: true},
 		list: {type: array, items: {type: string}}, shared: {type: string}}}}}`
 	new1 = `{type: object, properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, properties: {
 		name: {type: string, maxLength: 5}, size: {type: integer, default: 7}, mode: {type: string, default: slow}, confirm: {type: string},
 		cpu: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'}, at: {type: string, format: date-time},
+		tree: {type: object, x-kubernetes-preserve-unknown-fields: true},
 		list: {type: array, items: {type: string}}, shared: {type: string}},
 		x-kubernetes-validations: [{rule: "!has(oldSelf.name) || oldSelf.name != 'bad'", message: "no"}]}}}`
 )
@@ -106,11 +108,12 @@ func TestEachKindOfProblemIsToldApart(t *testing.T) {
 		does   does
 		want   map[string]Kind
 	}{
-		"nothing is lost":    {object: "spec: {name: a, size: 1, list: [a, b]}\nstatus: {ready: 1}", does: same, want: map[string]Kind{"spec.gone": Undefaulted}},
-		"a field is dropped": {object: "spec: {shared: a, size: 1}", does: on("v1", func(s map[string]any) { delete(s, "shared") }), want: map[string]Kind{"spec.shared": Lost, "spec.gone": Undefaulted}},
-		"an empty one is":    {object: "spec: {shared: '', size: 1}", does: on("v1", func(s map[string]any) { delete(s, "shared") }), want: map[string]Kind{"spec.shared": Empty, "spec.gone": Undefaulted}},
-		"an item is dropped": {object: "spec: {list: [a, b], size: 1}", does: on("v1", func(s map[string]any) { s["list"] = []any{"a"} }), want: map[string]Kind{"spec.list[1]": Lost, "spec.gone": Undefaulted}},
-		"a value is changed": {object: "spec: {shared: a, size: 1}", does: on("v1", func(s map[string]any) { s["shared"] = "b" }), want: map[string]Kind{"spec.shared": Changed, "spec.gone": Undefaulted}},
+		"nothing is lost":            {object: "spec: {name: a, size: 1, list: [a, b]}\nstatus: {ready: 1}", does: same, want: map[string]Kind{"spec.gone": Undefaulted}},
+		"a field is dropped":         {object: "spec: {shared: a, size: 1}", does: on("v1", func(s map[string]any) { delete(s, "shared") }), want: map[string]Kind{"spec.shared": Lost, "spec.gone": Undefaulted}},
+		"an empty one is":            {object: "spec: {shared: '', size: 1}", does: on("v1", func(s map[string]any) { delete(s, "shared") }), want: map[string]Kind{"spec.shared": Empty, "spec.gone": Undefaulted}},
+		"an object of empty ones is": {object: "spec: {tree: {a: '', b: {}}, size: 1}", does: on("v1", func(s map[string]any) { delete(s, "tree") }), want: map[string]Kind{"spec.tree": Empty, "spec.gone": Undefaulted}},
+		"an item is dropped":         {object: "spec: {list: [a, b], size: 1}", does: on("v1", func(s map[string]any) { s["list"] = []any{"a"} }), want: map[string]Kind{"spec.list[1]": Lost, "spec.gone": Undefaulted}},
+		"a value is changed":         {object: "spec: {shared: a, size: 1}", does: on("v1", func(s map[string]any) { s["shared"] = "b" }), want: map[string]Kind{"spec.shared": Changed, "spec.gone": Undefaulted}},
 		"a quantity is written otherwise": {object: "spec: {cpu: 1000m, size: 1}", does: on("v1", func(s map[string]any) { s["cpu"] = "1" }),
 			want: map[string]Kind{"spec.cpu": Respelled, "spec.gone": Undefaulted}},
 		"a quantity is another one": {object: "spec: {cpu: 1000m, size: 1}", does: on("v1", func(s map[string]any) { s["cpu"] = "1k" }),

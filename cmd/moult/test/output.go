@@ -106,16 +106,25 @@ func asText(report roundtrip.Report) string {
 	var content strings.Builder
 	for _, of := range report.CRDs {
 		fmt.Fprintf(&content, "%s\n", title(of))
+		shown, left := 0, 0
 		for _, list := range [][]roundtrip.Group{of.Findings, of.Unknown} {
 			for _, f := range list {
 				fmt.Fprintf(&content, "  %s: %s\n", say(f), what(f))
 				if named := objects(f); named != "" {
 					fmt.Fprintf(&content, "    %s\n", named)
 				}
-				if manifest := smallest(f); manifest != "" {
+				switch manifest := smallest(f); {
+				case manifest == "":
+				case shown < mostShown:
+					shown++
 					fmt.Fprintf(&content, "    the smallest:\n%s", indented(manifest))
+				default:
+					left++
 				}
 			}
+		}
+		if left > 0 {
+			fmt.Fprintf(&content, "  -o yaml prints the smallest objects of %d more\n", left)
 		}
 		for _, said := range missed(of) {
 			fmt.Fprintf(&content, "  %s\n", said)
