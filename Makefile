@@ -74,4 +74,4 @@ verify: generate ## fail if a generated file differs from what is committed
 clean: clean-control-plane clean-tools clean-e2e-tools clean-kube-controller-manager ## remove bin/ and everything that was built into the cache folder
 	@rm -rf bin
 
-include test/demo/demo.mk test/controlplane/controlplane.mk test/controlplane/kubernetes.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk test/faults/faults.mk test/simulation/simulation.mk test/bench/bench.mk test/collector/collector.mk test/tools/kube-controller-manager/kube-controller-manager.mk test/kubevirt/kubevirt.mk test/realcrds/realcrds.mk test/repositories/repositories.mk test/tools/image/image.mk test/page/page.mk
+include test/demo/demo.mk test/controlplane/controlplane.mk test/controlplane/kubernetes.mk test/tools/lint/lint.mk test/lua/lua.mk test/e2e/e2e.mk test/faults/faults.mk test/simulation/simulation.mk test/bench/bench.mk test/collector/collector.mk test/tools/kube-controller-manager/kube-controller-manager.mk test/kubevirt/kubevirt.mk test/operators/operators.mk test/realcrds/realcrds.mk test/repositories/repositories.mk test/tools/image/image.mk test/page/page.mk
