@@ -27,6 +27,26 @@ type Release struct {
 	Places map[string]finding.Place
 	// Copies are the same CRDs at other places, which other users install from. Only those of the newest release matter.
 	Copies []Copy
+	// Samples are manifests that users copy. Only those of the newest release matter.
+	Samples []Sample
+}
+
+// Sample is an object in a sample or a document.
+type Sample struct {
+	Place  finding.Place
+	Object map[string]any
+	// Fragment: it does not claim to be whole, as one with placeholders, so only its version and its fields' names are looked at.
+	Fragment bool
+}
+
+// of is the version of a CRD that the sample is written at; empty if it is none of its objects.
+func (s Sample) of(crd *definition) string {
+	apiVersion, _ := s.Object["apiVersion"].(string)
+	group, version, _ := strings.Cut(apiVersion, "/")
+	if kind, _ := s.Object["kind"].(string); group != crd.Spec.Group || kind != crd.Spec.Names.Kind {
+		return ""
+	}
+	return version
 }
 
 // Copy is a CRD that is written once more.

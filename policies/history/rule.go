@@ -52,6 +52,8 @@ const (
 	FieldNotInAll = "FieldNotInAll"
 	// PlacesDiffer: two places of the newest release, such as its configuration and its chart, have another CRD.
 	PlacesDiffer = "PlacesDiffer"
+	// SampleInvalid: a sample or a document of the newest release has an object that the API server refuses, or drops fields of.
+	SampleInvalid = "SampleInvalid"
 )
 
 // rule finds one kind of thing in one step.
@@ -92,6 +94,7 @@ var rules = []rule{
 // present are the rules that look at the newest release alone, whether the one before had the CRD or not.
 var present = []rule{
 	{PlacesDiffer, finding.Warning, placesDiffer, false},
+	{SampleInvalid, finding.Error, sampleInvalid, false},
 }
 
 // Rules are the names of all, in the order in which they are told.

@@ -1,6 +1,7 @@
 package versions
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/history"
 )
 
@@ -34,6 +36,36 @@ func TestTheOtherPlacesOfACRDAreHeldAgainstIt(t *testing.T) {
 	p.write(map[string]string{"charts/widgets/crds/widgets.yaml": crd("v1 served,stored size: {type: integer}")})
 	p.Expect(p.run().Out).To(HaveSuffix("0 errors, 0 warnings, 0 for information\n"), "it is mended in the work tree")
 	p.Expect(p.run("--unreleased=false").Out).To(ContainSubstring("PlacesDiffer"))
+}
+
+func TestSamplesAndDocumentsAreHeldAgainstTheCRDs(t *testing.T) {
+	p := newProject(t)
+	p.release("v1.0.0", "2024-01-01", map[string]string{bases: crd("v1beta1 served,stored")})
+	p.release("v1.1.0", "2024-06-01", map[string]string{bases: crd("v1beta1 served,deprecated", "v1 served,stored size: {type: integer}")})
+	widget := func(version, spec string) string {
+		return "apiVersion: example.com/" + version + "\nkind: Widget\nmetadata: {name: a}\nspec: " + spec + "\n"
+	}
+	p.write(map[string]string{
+		"config/samples/a.yaml":  "# one that is right\n" + widget("v1", "{size: 1}") + "---\n" + widget("v1", "{size: one}"),
+		"README.md":              "# Widgets\n\n1. Make one:\n\n   ```yaml\n   " + strings.ReplaceAll(widget("v1", "{colour: red}"), "\n", "\n   ") + "\n   ```\n\n```sh\n" + widget("v0", "{}") + "```\n",
+		"docs/guide/old.md":      "~~~yaml\n" + widget("v1alpha1", "{}") + "~~~\n",
+		"examples/template.yaml": widget("v1", "{size: {{ .size }}}") + "---\n" + widget("v1", "{size: ${SIZE}}"),
+		"examples/broken.yaml":   widget("v1", "{size"),
+		"internal/other.yaml":    widget("v1alpha1", "{}"),
+		"outside.yaml":           widget("v1alpha1", "{}"),
+	})
+	p.Expect(os.Symlink("../../outside.yaml", "config/samples/link.yaml")).To(Succeed())
+	got := p.run("-o", "json")
+	p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	var report history.Report
+	p.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
+	var said []string
+	for _, f := range report.Findings {
+		if f.Rule == history.SampleInvalid {
+			said = append(said, string(f.Severity)+" "+f.Place.String()+" "+f.Version)
+		}
+	}
+	p.Expect(said).To(ConsistOf("warning config/samples/a.yaml:7 v1", "warning README.md:6 v1", "error docs/guide/old.md:2 v1alpha1"), got.Out)
 }
 
 func TestThePageNamesEveryRule(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 func (r *reader) present(ctx context.Context) {
 	if n := len(r.source.Releases); n > 0 && r.source.Releases[n-1].Files != nil {
 		r.copies(ctx, &r.source.Releases[n-1])
+		r.source.Releases[n-1].Samples = samples(ctx, r.source.Releases[n-1])
 	}
 }
 
