@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
@@ -74,4 +75,35 @@ var copySays = map[crddiff.Rule]string{
 	crddiff.DeprecationWarningChanged: "",
 	crddiff.DescriptionsChanged:       "",
 	crddiff.ValidationReworded:        "",
+}
+
+// chartAheadOfImage: a program that does not know a version does not convert it, and may not even start. A CRD that the release of
+// the image does not have at all is not judged: it may have been elsewhere.
+func chartAheadOfImage(s *step) (found []Finding) {
+	for _, chart := range s.to.Charts {
+		known := chart.Image.crd(s.name)
+		if known == nil {
+			continue
+		}
+		for _, c := range chart.CRDs {
+			if c.CRD.Name != s.name {
+				continue
+			}
+			for _, v := range c.CRD.Spec.Versions {
+				if !v.Served && !v.Storage || crds.Has(known, v.Name) {
+					continue
+				}
+				does := "serves"
+				if v.Storage {
+					does = "stores at"
+				}
+				found = append(found, Finding{Finding: finding.Finding{
+					Place: chart.Place,
+					Why:   fmt.Sprintf("the chart installs %s, which %s %s, and the image of %s, which does not know that version", c.Place, does, v.Name, chart.Image.Name),
+					Mend:  "have the chart install the image of the release that its CRDs are of",
+				}, Version: v.Name})
+			}
+		}
+	}
+	return found
 }

@@ -62,3 +62,29 @@ func TestPlacesOfANewCRDDiffer(t *testing.T) {
 func webhook() *apiextensionsv1.CustomResourceConversion {
 	return &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{ConversionReviewVersions: []string{"v1"}}}
 }
+
+func TestChartAheadOfImage(t *testing.T) {
+	for name, c := range map[string]struct {
+		image, chart *definition
+		want         []string
+	}{
+		"the image has the same":                    {widgets("v1beta1 v1*"), widgets("v1beta1 v1*"), nil},
+		"the image has more":                        {widgets("v1beta1 v1*"), widgets("v1*"), nil},
+		"the chart serves one that is new":          {widgets("v1beta1*"), widgets("v1beta1* v1"), []string{"serves v1, and the image of v0.9.0, "}},
+		"the chart stores at one that is new":       {widgets("v1beta1*"), widgets("v1beta1 v1*"), []string{"stores at v1, "}},
+		"the chart has one that nobody can ask for": {widgets("v1beta1*"), widgets("v1beta1* (v1)"), nil},
+		"the image has no such CRD":                 {nil, widgets("v1*"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := Input{Releases: of2(widgets("v1*"), widgets("v1*")), Policy: DefaultPolicy()}
+			at := finding.Place{File: "charts/widgets/Chart.yaml"}
+			in.Releases[1].Charts = []Chart{{Place: at, CRDs: []Copy{{CRD: c.chart}}, Image: releases(state{"v0.9.0", 0, c.image})[0]}}
+			found := Judge(in).Findings
+			g.Expect(found).To(HaveLen(len(c.want)))
+			for i, want := range c.want {
+				g.Expect(found[i]).To(And(HaveField("Rule", ChartAheadOfImage), HaveField("Severity", finding.Error), HaveField("Place", at), HaveField("Why", ContainSubstring(want))))
+			}
+		})
+	}
+}

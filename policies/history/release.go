@@ -29,6 +29,17 @@ type Release struct {
 	Copies []Copy
 	// Samples are manifests that users copy. Only those of the newest release matter.
 	Samples []Sample
+	// Charts are those that install CRDs and an image of another release. Only those of the newest release matter.
+	Charts []Chart
+}
+
+// Chart installs CRDs, with a program that may be older.
+type Chart struct {
+	// Place is where it says which image it installs.
+	Place finding.Place
+	CRDs  []Copy
+	// Image is the release of the image, with its CRDs.
+	Image Release
 }
 
 // Sample is an object in a sample or a document.

@@ -54,6 +54,8 @@ const (
 	PlacesDiffer = "PlacesDiffer"
 	// SampleInvalid: a sample or a document of the newest release has an object that the API server refuses, or drops fields of.
 	SampleInvalid = "SampleInvalid"
+	// ChartAheadOfImage: a chart of the newest release installs a CRD with a version that the release of its image does not have.
+	ChartAheadOfImage = "ChartAheadOfImage"
 )
 
 // rule finds one kind of thing in one step.
@@ -95,6 +97,7 @@ var rules = []rule{
 var present = []rule{
 	{PlacesDiffer, finding.Warning, placesDiffer, false},
 	{SampleInvalid, finding.Error, sampleInvalid, false},
+	{ChartAheadOfImage, finding.Error, chartAheadOfImage, false},
 }
 
 // Rules are the names of all, in the order in which they are told.

@@ -38,6 +38,26 @@ func TestTheOtherPlacesOfACRDAreHeldAgainstIt(t *testing.T) {
 	p.Expect(p.run("--unreleased=false").Out).To(ContainSubstring("PlacesDiffer"))
 }
 
+func TestAChartMayNotBeAheadOfItsImage(t *testing.T) {
+	p := newProject(t)
+	const ahead = "error: ChartAheadOfImage  widgets.example.com v1  "
+	p.release("v1.0.0", "2024-01-01", map[string]string{bases: crd("v1beta1 served,stored")})
+	p.release("v1.0.1", "2024-01-01", nil)
+	p.release("v1.1.0", "2024-06-01", map[string]string{
+		bases: crd("v1beta1 served,stored", "v1 served"), "charts/widgets/crds/widgets.yaml": crd("v1beta1 served,stored", "v1 served"),
+		"charts/widgets/Chart.yaml": "name: widgets\nversion: 3.0.0\nappVersion: 1.0.1\n",
+	})
+	got := p.run()
+	p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	p.Expect(got.Out).To(ContainSubstring(ahead + "(charts/widgets/Chart.yaml)\n    the chart installs charts/widgets/crds/widgets.yaml, which serves v1, and the image of v1.0.1, which does not know that version"))
+	p.write(map[string]string{"charts/widgets/values.yaml": "image:\n  tag: v1.1.0\n"})
+	p.Expect(p.run().Code).To(BeZero(), "the values name another image")
+	p.write(map[string]string{"charts/widgets/values.yaml": "image:\n  tag: v1.0.0\n"})
+	p.Expect(p.run().Out).To(ContainSubstring(ahead + "(charts/widgets/values.yaml)"))
+	p.write(map[string]string{"charts/widgets/values.yaml": "", "charts/widgets/Chart.yaml": "name: widgets\nappVersion: 7.0.0\n"})
+	p.Expect(p.run().Code).To(BeZero(), "there is no such tag")
+}
+
 func TestSamplesAndDocumentsAreHeldAgainstTheCRDs(t *testing.T) {
 	p := newProject(t)
 	p.release("v1.0.0", "2024-01-01", map[string]string{bases: crd("v1beta1 served,stored")})

@@ -13,10 +13,14 @@ import (
 
 // present reads of the newest release what it has beside the CRDs that all are judged by.
 func (r *reader) present(ctx context.Context) {
-	if n := len(r.source.Releases); n > 0 && r.source.Releases[n-1].Files != nil {
-		r.copies(ctx, &r.source.Releases[n-1])
-		r.source.Releases[n-1].Samples = samples(ctx, r.source.Releases[n-1])
+	n := len(r.source.Releases)
+	if n == 0 || r.source.Releases[n-1].Files == nil {
+		return
 	}
+	newest := &r.source.Releases[n-1]
+	r.copies(ctx, newest)
+	newest.Samples = samples(ctx, *newest)
+	newest.Charts = r.charts(ctx, *newest)
 }
 
 // copies finds the CRDs of a release at its other places.
