@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
@@ -28,9 +29,32 @@ func (f field) types() bool {
 		severity, why = finding.Warning, "objects keep what they have, but nothing checks it any more"
 	case from == anything:
 		severity, why = finding.Error, "values of another type were allowed and are refused"
+	case f.widens(from, to):
+		severity, why = finding.Warning, "what was valid is valid, and clients that expect the old type may read the other one"
 	}
 	f.add(FieldTypeChanged, severity, from, to, why)
 	return true
+}
+
+// widens tells whether every value of the old type is one of the new, and nothing else is asked of it. A pattern asks nothing of numbers.
+func (f field) widens(from, to string) bool {
+	switch from + " " + to {
+	case "integer int-or-string", "string int-or-string", "integer number":
+	default:
+		return false
+	}
+	a, b := f.a.DeepCopy(), f.b.DeepCopy()
+	for _, s := range []*schema{a, b} {
+		s.Type, s.XIntOrString, s.AnyOf, s.Description, s.Title = "", false, nil, "", ""
+		s.Default, s.Example = nil, nil
+		if from == "integer" {
+			s.Pattern = ""
+			if s.Format == "int32" || s.Format == "int64" {
+				s.Format = "" // a narrower one for clients alone: the API server takes any
+			}
+		}
+	}
+	return len(f.a.AnyOf) == 0 && (len(f.b.AnyOf) == 0 || to == "int-or-string") && equality.Semantic.DeepEqual(a, b)
 }
 
 const anything = "anything"

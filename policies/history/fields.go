@@ -68,7 +68,7 @@ func fieldRemoved(s *step) (found []Finding) {
 
 func fieldTypeChanged(s *step) (found []Finding) {
 	for _, c := range s.within(crddiff.FieldTypeChanged) {
-		found = append(found, of(c, fmt.Sprintf("it was %s and is %s: objects and manifests written for the release before are refused", c.From, c.To), newVersion))
+		found = append(found, of(c, fmt.Sprintf("it was %s and is %s: %s", c.From, c.To, c.Why), newVersion))
 	}
 	return found
 }

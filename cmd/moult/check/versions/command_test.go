@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -307,4 +309,18 @@ func TestWhatIsAlikeIsToldOnce(t *testing.T) {
 	p.Expect(got.Out).To(And(ContainSubstring("FieldRemoved  widgets.example.com v1 spec.f1 "), ContainSubstring("\n    and so spec.f2, spec.f3, spec.f4, spec.f5, spec.f6 and 2 more\n"), ContainSubstring(": 8 errors, ")))
 	got = p.run("-o", "json")
 	p.Expect(strings.Count(got.Out, `"FieldRemoved"`)).To(Equal(8))
+}
+
+// What a tag of long ago names may be somebody else's now.
+func TestNothingIsFetched(t *testing.T) {
+	p := newProject(t)
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+	t.Cleanup(server.Close)
+	content := map[string]string{bases: crd("v1 served,stored size: {type: integer}"), "config/crd/kustomization.yaml": "resources: [bases/widgets.yaml, " + server.URL + "/more.yaml]\n"}
+	p.release("v1.0.0", "2024-02-01", content)
+	p.release("v1.1.0", "2024-03-01", map[string]string{bases: crd("v1 served,stored size: {type: string}")})
+	got := p.run()
+	p.Expect(got.Out).To(And(ContainSubstring("note: v1.0.0: config/crd is not built, and its files are read as they are: "), ContainSubstring("FieldTypeChanged")))
+	p.Expect(asked).To(BeEmpty())
 }

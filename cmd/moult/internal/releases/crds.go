@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/kustomize/api/konfig"
 
+	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
@@ -143,11 +144,11 @@ func kustomizationIn(files fs.FS, folder string) string {
 	return ""
 }
 
-// built renders a folder that has a kustomization: on disk where it lies there, and else in a temporary folder, by itself if
-// it names nothing outside of itself.
+// built renders a folder that has a kustomization, and fetches nothing: an old tag may name hosts that somebody else has now. It is
+// built on disk where it lies there, and else in a temporary folder, by itself if it names nothing outside of itself.
 func built(ctx context.Context, release *Release, name string) (*render.Rendering, error) {
 	if release.Root != "" {
-		return render.Folder(filepath.Join(release.Root, filepath.FromSlash(name)), render.Options{Root: release.Root})
+		return render.Folder(filepath.Join(release.Root, filepath.FromSlash(name)), render.Options{Root: release.Root, Network: network.Offline()})
 	}
 	rendering, err := builtFrom(ctx, release.Files, name, name)
 	if err == nil || name == "." {
@@ -169,7 +170,7 @@ func builtFrom(ctx context.Context, files fs.FS, part, name string) (*render.Ren
 	if err := write(ctx, files, part, root); err != nil {
 		return nil, err
 	}
-	rendering, err := render.Folder(filepath.Join(root, filepath.FromSlash(name)), render.Options{Root: root})
+	rendering, err := render.Folder(filepath.Join(root, filepath.FromSlash(name)), render.Options{Root: root, Network: network.Offline()})
 	if err == nil {
 		rendering.Name = name
 	}
