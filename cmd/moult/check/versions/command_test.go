@@ -324,3 +324,15 @@ func TestNothingIsFetched(t *testing.T) {
 	p.Expect(got.Out).To(And(ContainSubstring("note: v1.0.0: config/crd is not built, and its files are read as they are: "), ContainSubstring("FieldTypeChanged")))
 	p.Expect(asked).To(BeEmpty())
 }
+
+func TestAShallowCloneSaysHowToFetchTheRest(t *testing.T) {
+	p := strimzi(t)
+	p.release("v1.3.0", "2024-06-01", nil)
+	here, err := os.Getwd()
+	p.Expect(err).NotTo(HaveOccurred())
+	clone := filepath.Join(t.TempDir(), "clone")
+	p.git("", "clone", "-q", "--depth", "1", "file://"+here, clone)
+	got := p.run(clone)
+	p.Expect(got.Code).To(Equal(cli.ExitError))
+	p.Expect(got.ErrOut).To(And(ContainSubstring("there are no two releases to compare"), ContainSubstring("git fetch --unshallow --tags")))
+}

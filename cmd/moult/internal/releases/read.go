@@ -126,6 +126,9 @@ func (r *reader) readTags(ctx context.Context) (err error) {
 		return err
 	}
 	r.source.Root = r.history.Root
+	if says, shallow := r.history.Shallow(); shallow {
+		r.note("%s", says)
+	}
 	chosen, err := r.choose()
 	if err != nil {
 		return err
