@@ -27,6 +27,9 @@ type command struct {
 	policy string
 	report output.Report[history.Report]
 	newest bool
+
+	// promote is the version whose promotion is looked at, and crd the only CRD of it.
+	promote, crd string
 }
 
 // NewCommand makes the subcommand.
@@ -50,12 +53,16 @@ A policy, ` + history.PolicyFile + ` in the repository unless --policy names a f
 versions are due to stay, how grave a rule is, and what is meant:
 
 ` + indented(examplePolicy) + `
+With --promote VERSION it prints the checklist of a promotion to that version in place of the
+findings: what Kubernetes' rules for changes of an API ask for before users are sent there,
+each shown by the repository, not shown, or not to be known, with the command that shows it.
+
 Rules:
 ` + indented(words.Wrap("", "", strings.Join(history.Rules(), ", "), 86)) + `
 
 Exit codes:
-  0    no errors are found; there may be warnings
-  1    there are errors that the policy does not accept
+  0    no errors are found; there may be warnings; of a promotion, nothing is not shown
+  1    there are errors that the policy does not accept; of a promotion, something is not shown
   2    the question could not be answered: wrong arguments, no tags, no CRD at all`,
 		Example: f.Example(`  moult check versions
 
@@ -64,6 +71,9 @@ Exit codes:
 
   # a history that is in no repository
   moult check versions --release v1.0.0=crds-1.0.0 --release v1.1.0=crds-1.1.0
+
+  # may users be sent to v1beta1?
+  moult check versions --promote v1beta1
 
   # for CI
   moult check versions -o junit > versions.xml`),
@@ -93,6 +103,8 @@ func (v *command) flags(c *cobra.Command) {
 	flags.StringArrayVar(&v.Named, "release", nil, "a release that no tag names, as NAME=PATH; several, in their order, in place of a repository")
 	flags.BoolVar(&v.newest, "newest", false, "tell only what the newest release changes, or the work tree; the others are what was before")
 	flags.StringVar(&v.policy, "policy", "", "the file with the policy; default: "+history.PolicyFile+" in the repository, if it is there")
+	flags.StringVar(&v.promote, "promote", "", "a version, such as v1beta1: print the checklist of the promotion of the API to it")
+	flags.StringVar(&v.crd, "crd", "", "with --promote, the name of the only CRD to look at; default: all that have the version")
 	v.report.AddFlag(c)
 }
 
@@ -103,10 +115,16 @@ func (v *command) run(ctx context.Context) error {
 	if v.Repository != "" && len(v.Named) > 0 {
 		return errors.New("name a REPOSITORY or releases with --release, not both")
 	}
+	if v.crd != "" && v.promote == "" {
+		return errors.New("--crd is for --promote only")
+	}
 	v.Options.LabelKey, v.Progress = v.Factory.LabelKey, releases.Lines(v.ErrOut)
 	source, err := releases.Read(ctx, v.Options)
 	if err != nil {
 		return err
+	}
+	if v.promote != "" {
+		return v.promotion(source)
 	}
 	policy, err := v.readPolicy(source)
 	if err != nil {

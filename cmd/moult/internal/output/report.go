@@ -28,6 +28,12 @@ func (r *Report[R]) AddFlag(c *cobra.Command) {
 	Complete(c, text, "json", "yaml", markdown, junit)
 }
 
+// For is another report that is printed as -o says.
+func For[S, R any](r Report[R], other Report[S]) Report[S] {
+	other.format = r.format
+	return other
+}
+
 // Check refuses any other value of -o.
 func (r *Report[R]) Check() error {
 	if r.format == text || r.format == markdown || r.format == junit || IsDocument(r.format) {
