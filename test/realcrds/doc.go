@@ -12,4 +12,7 @@
 //   - the preview does not mention a CRD that differs, lets one pass that the API server refuses, or says of one that it is
 //     refused, and it is not (agree.go);
 //   - the tables in docs/previews.md are others. -write writes them anew. Time and memory are not compared.
+//
+// `make test-histories` is the same for `moult check versions`: histories.go names minor releases as commits of bare clones,
+// wayback.go has an API server take each step and go back, and the table is in docs/versions.md. It downloads nothing.
 package main

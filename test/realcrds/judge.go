@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -140,6 +141,9 @@ func manifest(of *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 		if client != nil && client.Service != nil && client.URL != nil && isTemplate(*client.URL) {
 			client.URL = nil
 		}
+		if client != nil && len(bytes.TrimSpace(client.CABundle)) == 0 {
+			client.CABundle = nil // a newline keeps the place of what is filled in, and the API server does not serve the CRD with it
+		}
 	}
 	metadata := map[string]any{"name": of.Name}
 	for field, values := range map[string]map[string]string{"labels": of.Labels, "annotations": of.Annotations} {
@@ -162,12 +166,17 @@ const (
 
 // established waits until the API server serves a CRD: some of its rules are stricter then.
 func (j judge) established(ctx context.Context, name string) error {
+	var said []apiextensionsv1.CustomResourceDefinitionCondition
 	err := wait.PollUntilContextTimeout(ctx, lookEvery, patience, true, func(ctx context.Context) (bool, error) {
 		live, err := j.crds.Get(ctx, name, metav1.GetOptions{})
-		return err == nil && apihelpers.IsCRDConditionTrue(live, apiextensionsv1.Established), err
+		if err != nil {
+			return false, err
+		}
+		said = live.Status.Conditions
+		return apihelpers.IsCRDConditionTrue(live, apiextensionsv1.Established), nil
 	})
 	if err != nil {
-		return fmt.Errorf("the API server does not serve %s: %w", name, err)
+		return fmt.Errorf("the API server does not serve %s: %w: %v", name, err, said)
 	}
 	return nil
 }

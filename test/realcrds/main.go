@@ -29,8 +29,9 @@ func started() int {
 	flag.BoolVar(&options.verbose, "v", false, "print every error and warning")
 	flag.BoolVar(&options.write, "write", false, "write the tables into the page")
 	flag.StringVar(&options.page, "page", "docs/previews.md", "page that holds the tables")
-	flag.StringVar(&options.only, "only", "", "try only the pairs whose names begin so, and leave the page alone")
+	flag.StringVar(&options.only, "only", "", "try only the pairs or projects whose names begin so, and leave the page alone")
 	flag.StringVar(&options.folders, "folders", "", "only write all CRDs into base and head in this folder, to measure moult preview")
+	flag.StringVar(&options.histories, "histories", "", "judge the histories in this folder of bare clones, in place of the pairs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -49,6 +50,7 @@ type options struct {
 	verbose, write bool
 	page           string
 	folders        string
+	histories      string
 	only           string
 	out            io.Writer
 }
@@ -70,6 +72,9 @@ func run(ctx context.Context, o options) (failed error) {
 	}
 	if t.judge, err = newJudge(cp.Config); err != nil {
 		return err
+	}
+	if o.histories != "" {
+		return t.allPasts(ctx, o)
 	}
 	return t.all(ctx, o)
 }
@@ -96,7 +101,7 @@ func (t trial) all(ctx context.Context, o options) error {
 	}
 	fmt.Fprintf(o.out, "%s\n%s", comparisons.of(results), previews.of(results))
 	if o.only == "" {
-		wrong = append(wrong, compare(o, results))
+		wrong = append(wrong, compare(o, tables, results))
 	}
 	return errors.Join(wrong...)
 }
@@ -179,7 +184,7 @@ func tellAnswers(out io.Writer, r result) {
 }
 
 // compare holds the tables to those in the page, or writes them.
-func compare(o options, results []result) error {
+func compare[R any](o options, tables []table[R], results []R) error {
 	content, err := os.ReadFile(o.page)
 	if err != nil {
 		return err
@@ -196,7 +201,7 @@ func compare(o options, results []result) error {
 	case o.write:
 		return os.WriteFile(o.page, []byte(page), 0o600)
 	case differ:
-		return fmt.Errorf("%s has other tables; make test-real ARGS=-write writes these", o.page)
+		return fmt.Errorf("%s has other tables; make %s ARGS=-write writes these", o.page, tables[0].target)
 	}
 	return nil
 }

@@ -100,17 +100,17 @@ func TestTheTablesOfThePage(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	content := "before\n" + comparisons.begin() + "an old table\n" + end + "between\n" + previews.begin() + end + "after\n"
 	g.Expect(os.WriteFile(page, []byte(content), 0o600)).To(Succeed())
-	g.Expect(compare(options{page: page}, results)).To(MatchError(ContainSubstring("has other tables")))
-	g.Expect(compare(options{page: page, write: true}, results)).To(Succeed())
+	g.Expect(compare(options{page: page}, tables, results)).To(MatchError(ContainSubstring("has other tables")))
+	g.Expect(compare(options{page: page, write: true}, tables, results)).To(Succeed())
 	results[0].answer.took, results[0].answer.memory = time.Second, 1<<30
-	g.Expect(compare(options{page: page}, results)).To(Succeed(), "what is measured is not the same twice")
+	g.Expect(compare(options{page: page}, tables, results)).To(Succeed(), "what is measured is not the same twice")
 	results[0].answer.visible++
-	g.Expect(compare(options{page: page}, results)).To(MatchError(ContainSubstring("has other tables")))
+	g.Expect(compare(options{page: page}, tables, results)).To(MatchError(ContainSubstring("has other tables")))
 	written, err := os.ReadFile(page)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(written)).To(And(HavePrefix("before\n"), ContainSubstring(end+"between\n"), HaveSuffix(end+"after\n")))
 	g.Expect(os.WriteFile(page, []byte("nothing"), 0o600)).To(Succeed())
-	g.Expect(compare(options{page: page}, results)).To(MatchError(ContainSubstring("the page has no lines")))
+	g.Expect(compare(options{page: page}, tables, results)).To(MatchError(ContainSubstring("the page has no lines")))
 }
 
 func TestWhatIsToldIsReadable(t *testing.T) {

@@ -49,16 +49,16 @@ func (r *row) count(crd crddiff.Diff) {
 }
 
 // table is one of the page's.
-type table struct {
-	// name stands in the line before it.
-	name string
-	// head is its first line, and row one of a pair.
+type table[R any] struct {
+	// name stands in the line before it, and target is what writes it.
+	name, target string
+	// head is its first line, and row one of a result.
 	head string
-	row  func(result) string
+	row  func(R) string
 }
 
-var comparisons = table{
-	name: "what differs",
+var comparisons = table[result]{
+	name: "what differs", target: "test-real",
 	head: "| project | releases | CRDs | differ | versions +/−/flipped | fields +/− | defaults | errors | warnings | infos |",
 	row: func(r result) string {
 		return fmt.Sprintf("| %s | %s → %s | %d | %d | %d / %d / %d | %d / %d | %d | %d | %d | %d |", r.project, r.from.version, r.to.version,
@@ -66,8 +66,8 @@ var comparisons = table{
 	},
 }
 
-var previews = table{
-	name: "previews",
+var previews = table[result]{
+	name: "previews", target: "test-real",
 	head: "| project | releases | CRDs in files | verdict | blocked / unknown / warned | refused: fresh / aged | lines | time | memory |",
 	row: func(r result) string {
 		return fmt.Sprintf("| %s | %s → %s | %d | %s | %d / %d / %d | %d / %d | %d | %.1f s | %d MB |", r.project, r.from.version, r.to.version,
@@ -77,10 +77,10 @@ var previews = table{
 	},
 }
 
-var tables = []table{comparisons, previews}
+var tables = []table[result]{comparisons, previews}
 
 // of is the table in Markdown.
-func (t table) of(results []result) string {
+func (t table[R]) of(results []R) string {
 	var b strings.Builder
 	b.WriteString(t.head + "\n" + strings.Repeat("|---", strings.Count(t.head, "|")-1) + "|\n")
 	for _, r := range results {
@@ -98,13 +98,13 @@ func lasting(table string) string { return measured.ReplaceAllString(table, "|\n
 // The line after each table.
 const end = "<!-- end of the table -->\n"
 
-// begin is the line before a table in docs/previews.md.
-func (t table) begin() string {
-	return fmt.Sprintf("<!-- `make test-real ARGS=-write` writes this table: %s -->\n", t.name)
+// begin is the line before a table in its page.
+func (t table[R]) begin() string {
+	return fmt.Sprintf("<!-- `make %s ARGS=-write` writes this table: %s -->\n", t.target, t.name)
 }
 
 // replaced puts the table into a page; what was there is returned, too.
-func (t table) replaced(page, with string) (was, page2 string, err error) {
+func (t table[R]) replaced(page, with string) (was, page2 string, err error) {
 	before, rest, ok := strings.Cut(page, t.begin())
 	was, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
