@@ -44,7 +44,7 @@ var pasts = []past{
 			{"v1.20.0", "2efdb03ae80fc27f4b6b9b0cebc96a462233cf17"},
 			{"v2.0.0", "b639502e2f93680ff83417a0f517ec459ce079cc"},
 		},
-		telling: telling{rule: "NoWayBack", crd: "functions.pkg.crossplane.io", to: "v1.17.0", words: "v1 is stored in the release that it comes with"},
+		telling: telling{rule: "NoWayBack", crd: "environmentconfigs.apiextensions.crossplane.io", to: "v1.18.0", words: "EnvironmentConfigs are stored at v1beta1 as it comes; v1.19.0 takes that back because of rollbacks"},
 	},
 	{
 		project: "Cluster API", clone: "https://github.com/kubernetes-sigs/cluster-api", name: "cluster-api", folders: clusterAPIFolders,
