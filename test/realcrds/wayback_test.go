@@ -33,7 +33,7 @@ func TestTheWayThereAndBack(t *testing.T) {
 		"the version leaves that was stored": {folder: "the-storage-version-flips-and-the-old-one-is-removed", there: "storedVersions"},
 		"the new version is stored": {
 			folder: "the-storage-version-flips", back: "storedVersions",
-			change: func(base, head *apiextensionsv1.CustomResourceDefinition) {
+			change: func(base, _ *apiextensionsv1.CustomResourceDefinition) {
 				for _, v := range base.Spec.Versions {
 					if v.Storage {
 						base.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{v}
