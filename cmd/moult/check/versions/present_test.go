@@ -72,6 +72,8 @@ func TestSamplesAndDocumentsAreHeldAgainstTheCRDs(t *testing.T) {
 		"examples/template.yaml": widget("v1", "{size: {{ .size }}}") + "---\n" + widget("v1", "{size: ${SIZE}}"),
 		"examples/broken.yaml":   widget("v1", "{size"),
 		"internal/other.yaml":    widget("v1alpha1", "{}"),
+		"docs/proposals/old.md":  "```yaml\n" + widget("v1alpha1", "{}") + "```\n",
+		"docs/left-out.md":       "```yaml\n" + widget("v1", "\n  size: \"...\"") + "```\n",
 		"outside.yaml":           widget("v1alpha1", "{}"),
 	})
 	p.Expect(os.Symlink("../../outside.yaml", "config/samples/link.yaml")).To(Succeed())

@@ -23,6 +23,9 @@ const mostOfSample = 4 << 20
 // sampled are folders that hold what users copy.
 var sampled = []string{"samples", "examples", "docs"}
 
+// notSampled are those that nobody copies from: somebody else's, tests', and designs, which are as old as they are.
+var notSampled = append([]string{"testdata", "test", "tests", "e2e", "proposals", "design", "designs", "enhancements", "adr", "adrs", "rfcs"}, others...)
+
 // samples are the objects of the release's own kinds that it shows to users. What is no YAML, such as a template, is passed over.
 func samples(ctx context.Context, release Release) (all []history.Sample) {
 	var groups [][]byte
@@ -36,7 +39,7 @@ func samples(ctx context.Context, release Release) (all []history.Sample) {
 			return ctx.Err()
 		case err != nil:
 			return fs.SkipDir
-		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains([]string{"vendor", "node_modules", "third_party", "testdata", "test", "tests", "e2e"}, base)):
+		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains(notSampled, base)):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || !shown(name):
 			return nil
@@ -139,7 +142,7 @@ func objectOf(text string) (object map[string]any) {
 }
 
 // left is what stands for something that is left out or is to be filled in.
-var left = regexp.MustCompile(`(?m)\$\{?[A-Za-z_]|<[A-Za-z][^<>\n]*>|^\s*(?:#\s*|-\s*)?(?:\.\.\.|…)|:\s*(?:\.\.\.|…)\s*$`)
+var left = regexp.MustCompile(`(?m)\$\{?[A-Za-z_]|<[A-Za-z][^<>\n]*>|^\s*(?:#\s*|-\s*)?(?:\.\.\.|…)|:\s*["']?(?:\.\.\.|…)["']?\s*$`)
 
 // isFragment tells whether an object does not claim to be whole: a patch, one without a name, or with something left out.
 func isFragment(name, text string, object map[string]any) bool {
