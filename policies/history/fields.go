@@ -2,8 +2,13 @@ package history
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 )
@@ -29,11 +34,49 @@ func (s *step) renames() map[crddiff.Change]crddiff.Change {
 	}
 	renamed := map[crddiff.Change]crddiff.Change{}
 	for where, removed := range gone {
-		if added := come[where]; len(removed) == 1 && len(added) == 1 {
+		if added := come[where]; len(removed) == 1 && len(added) == 1 && s.alike(removed[0], added[0]) {
 			renamed[removed[0]] = added[0]
 		}
 	}
 	return renamed
+}
+
+// alike tells whether what is in two fields has the same type, too.
+func (s *step) alike(removed, added crddiff.Change) bool {
+	was, is := schemaAt(s.was, removed.Version, removed.Field), schemaAt(s.is, added.Version, added.Field)
+	for was != nil && is != nil && was.Type == "array" && is.Type == "array" {
+		if was.Items == nil || is.Items == nil {
+			return false
+		}
+		was, is = was.Items.Schema, is.Items.Schema
+	}
+	return was != nil && is != nil && was.Type == is.Type && slices.Equal(slices.Sorted(maps.Keys(was.Properties)), slices.Sorted(maps.Keys(is.Properties)))
+}
+
+// schemaAt is that of a field of a version; nil if there is none.
+func schemaAt(crd *definition, version, path string) *apiextensionsv1.JSONSchemaProps {
+	v := crds.Version(crd, version)
+	if v == nil || v.Schema == nil {
+		return nil
+	}
+	at := v.Schema.OpenAPIV3Schema
+	for _, step := range strings.Split(strings.NewReplacer("[*]", ".[*]", "{*}", ".{*}").Replace(path), ".") {
+		switch {
+		case at == nil:
+			return nil
+		case step == "[*]" && at.Items != nil:
+			at = at.Items.Schema
+		case step == "{*}" && at.AdditionalProperties != nil:
+			at = at.AdditionalProperties.Schema
+		default:
+			property, there := at.Properties[step]
+			if !there {
+				return nil
+			}
+			at = &property
+		}
+	}
+	return at
 }
 
 // parent is the path around a field.

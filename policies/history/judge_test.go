@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/finding"
@@ -153,6 +154,25 @@ var cases = map[string]struct {
 	"a field has another name": {
 		of2(widgets("v1*", "v1 properties: {colour: {type: string}, size: {type: integer}}"), widgets("v1*", "v1 properties: {color: {type: string}, size: {type: integer}}")), nil, false,
 		[]string{"error FieldRenamed v1 spec.colour"},
+	},
+	"a list goes, and one of other items comes": {
+		of2(widgets("v1*", "v1 properties: {requests: {type: array, items: {type: object, properties: {a: {type: string}}}}}"), widgets("v1*", "v1 properties: {names: {type: array, items: {type: string}}}")), nil, false,
+		[]string{"error FieldRemoved v1 spec.requests"},
+	},
+	"a list has another name": {
+		of2(widgets("v1*", "v1 properties: {lists: {type: array, items: {type: object, properties: {old: {type: string}}}}}"), widgets("v1*", "v1 properties: {lists: {type: array, items: {type: object, properties: {new: {type: string}}}}}")), nil, false,
+		[]string{"error FieldRenamed v1 spec.lists[*].old"},
+	},
+	"an advance of the storage version is taken back": {
+		releases(state{"v1.0.0", 0, widgets("v1alpha1* v1beta1")}, state{"v1.1.0", 90, widgets("v1alpha1 v1beta1*")}, state{"v1.2.0", 180, widgets("v1alpha1* v1beta1")}), nil, false,
+		[]string{"warning LessStableStorage v1alpha1"},
+	},
+	"a version is deprecated, and its warning says what to use": {
+		of2(widgets("v1beta1*"), func() *definition {
+			crd := widgets("~v1beta1*")
+			crd.Spec.Versions[0].DeprecationWarning = ptr.To("use gadgets.example.com")
+			return crd
+		}()), nil, false, []string{"info DeprecatedForLessStable v1beta1"},
 	},
 	"a field goes, and one of another type comes": {
 		of2(widgets("v1*", "v1 properties: {colour: {type: string}}"), widgets("v1*", "v1 properties: {number: {type: integer}}")), nil, false,

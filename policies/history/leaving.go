@@ -189,12 +189,18 @@ func deprecatedForLessStable(s *step) (found []Finding) {
 		for _, v := range s.diff.Head.Versions {
 			successor = successor || v.Served && !v.Deprecated && levelOf(v.Name) >= levelOf(c.Version)
 		}
-		if !successor {
-			found = append(found, Finding{Finding: finding.Finding{
-				Why:  fmt.Sprintf("%s is deprecated, and no other version that is served and %s or more is there to move to: clients are warned and can do nothing", c.Version, levelOf(c.Version)),
-				Mend: fmt.Sprintf("serve a version that is as stable before %s is called deprecated", c.Version),
-			}, Version: c.Version})
+		if successor {
+			continue
 		}
+		f := one(c.Version,
+			fmt.Sprintf("%s is deprecated, and no other version that is served and %s or more is there to move to: clients are warned and can do nothing", c.Version, levelOf(c.Version)),
+			fmt.Sprintf("serve a version that is as stable before %s is called deprecated", c.Version))
+		if v, _ := s.diff.Head.Version(c.Version); v.DeprecationWarning != "" { // it may lead to another CRD
+			f[0].Severity = finding.Info
+			f[0].Why = fmt.Sprintf("%s is deprecated, and no other version that is served and %s or more is there to move to; clients are told: %s", c.Version, levelOf(c.Version), v.DeprecationWarning)
+			f[0].Mend = ""
+		}
+		found = append(found, f...)
 	}
 	return found
 }

@@ -32,9 +32,25 @@ func lessStableStorage(s *step) []Finding {
 	if levelOf(to) >= levelOf(from) {
 		return nil
 	}
-	return one(to,
+	found := one(to,
 		fmt.Sprintf("the storage version goes from %s, which is %s, to %s, which is %s: objects are kept at a version that may leave at any time", from, levelOf(from), to, levelOf(to)),
 		fmt.Sprintf("store at %s until there is a version that is as stable", from))
+	if stored := s.storedAt(to); stored != "" { // an advance is taken back, as a rule because there was no way back from it
+		found[0].Severity = finding.Warning
+		found[0].Why = fmt.Sprintf("the storage version goes back from %s to %s, which %s stored: an advance is taken back, and clusters may store objects at both", from, to, stored)
+		found[0].Mend = fmt.Sprintf("store at %s again only after a release that serves both and stores at %s", from, to)
+	}
+	return found
+}
+
+// storedAt is the last release that stored at a version; empty if none did.
+func (s *step) storedAt(version string) (release string) {
+	for _, r := range s.past {
+		if crd := r.crd(s.name); crd != nil && crds.StorageVersion(crd) == version {
+			release = r.Name
+		}
+	}
+	return release
 }
 
 func flippedAndRemoved(s *step) []Finding {
@@ -50,17 +66,12 @@ func flippedAndRemoved(s *step) []Finding {
 // removedWhileStored: storedVersions names every version that was ever stored, until a migration is over.
 func removedWhileStored(s *step) (found []Finding) {
 	for _, version := range s.diff.Removed {
-		var stored []string
-		for _, r := range s.past {
-			if crd := r.crd(s.name); crd != nil && crds.StorageVersion(crd) == version {
-				stored = append(stored, r.Name)
-			}
-		}
-		if len(stored) == 0 || version == s.diff.Base.Storage {
+		stored := s.storedAt(version)
+		if stored == "" || version == s.diff.Base.Storage {
 			continue
 		}
 		found = append(found, one(version,
-			fmt.Sprintf("%s was the storage version up to %s: the API server refuses this release in every cluster that had it and has not migrated its objects", version, stored[len(stored)-1]),
+			fmt.Sprintf("%s was the storage version up to %s: the API server refuses this release in every cluster that had it and has not migrated its objects", version, stored),
 			"tell users to migrate before the upgrade, for example with `moult migrate`, and in which release they have to be; `moult notes` writes it")...)
 	}
 	return found
