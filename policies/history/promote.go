@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/version"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -70,7 +71,7 @@ type PromotionInput struct {
 }
 
 // Promote holds a version of the newest release to the criteria, which follow Kubernetes' rules for changes of an API.
-// It leaves out CRDs that have no other version.
+// It leaves out CRDs that have no older version.
 // https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api_changes.md
 func Promote(in PromotionInput) Promotions {
 	newest := in.Releases[len(in.Releases)-1]
@@ -81,7 +82,7 @@ func Promote(in PromotionInput) Promotions {
 		}
 		p := &promotion{PromotionInput: in, newest: newest, crd: crd, is: crds.Version(crd, in.Version)}
 		if p.was = p.before(); p.was == nil {
-			all.Notes = append(all.Notes, fmt.Sprintf("%s was left out: %s is its only version", crd.Name, in.Version))
+			all.Notes = append(all.Notes, fmt.Sprintf("%s was left out: it has no version older than %s", crd.Name, in.Version))
 			continue
 		}
 		told := Promotion{CRD: crd.Name, From: p.was.Name, To: in.Version}
@@ -105,11 +106,10 @@ type promotion struct {
 	was, is *apiextensionsv1.CustomResourceDefinitionVersion
 }
 
-// before is the version that was stored last, but for the one that is promoted; else the next one that is served. It is nil if
-// there is no other.
+// before is the older version that was stored last; else the next older one that is served. It is nil if there is none.
 func (p *promotion) before() *apiextensionsv1.CustomResourceDefinitionVersion {
 	for _, r := range slices.Backward(p.Releases) {
-		if crd := r.crd(p.crd.Name); crd != nil && crds.StorageVersion(crd) != p.Version {
+		if crd := r.crd(p.crd.Name); crd != nil && p.isOlder(crds.StorageVersion(crd)) {
 			if v := crds.Version(crd, crds.StorageVersion(crd)); v != nil {
 				if now := crds.Version(p.crd, v.Name); now != nil {
 					return now
@@ -119,11 +119,16 @@ func (p *promotion) before() *apiextensionsv1.CustomResourceDefinitionVersion {
 		}
 	}
 	for i, v := range p.crd.Spec.Versions {
-		if v.Served && v.Name != p.Version {
+		if v.Served && p.isOlder(v.Name) {
 			return &p.crd.Spec.Versions[i]
 		}
 	}
 	return nil
+}
+
+// isOlder is by the order that kubectl takes versions in.
+func (p *promotion) isOlder(name string) bool {
+	return version.CompareKubeAwareVersionStrings(name, p.Version) < 0
 }
 
 // command fills in what is known.

@@ -111,11 +111,15 @@ func TestPromote(t *testing.T) {
 func TestWhichCRDsArePromoted(t *testing.T) {
 	g := NewWithT(t)
 	in := PromotionInput{Releases: releases(state{"v1.0.0", 0, widgets("v1*")}), Version: "v1"}
-	g.Expect(Promote(in)).To(And(HaveField("CRDs", BeEmpty()), HaveField("Notes", ConsistOf("widgets.example.com was left out: v1 is its only version"))))
+	g.Expect(Promote(in)).To(And(HaveField("CRDs", BeEmpty()), HaveField("Notes", ConsistOf("widgets.example.com was left out: it has no version older than v1"))))
 	in.Version = "v2"
 	g.Expect(Promote(in).CRDs).To(BeEmpty())
 	in.Releases, in.Version = releases(state{"v1.0.0", 0, widgets("v1beta1 v1*")}), "v1"
 	g.Expect(Promote(in).CRDs).To(HaveLen(1), "the other version that is served is the one before")
+	in.Releases = of2(widgets("v1 v2*"), widgets("v1 v2*"))
+	g.Expect(Promote(in).CRDs).To(BeEmpty(), "v2 is newer")
+	in.Version = "v2"
+	g.Expect(Promote(in).CRDs).To(ConsistOf(HaveField("From", "v1")))
 	in.CRD = "gadgets.example.com"
 	g.Expect(Promote(in).CRDs).To(BeEmpty())
 }

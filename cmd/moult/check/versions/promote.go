@@ -24,7 +24,7 @@ func (v *command) promotion(source *releases.Source) error {
 	})
 	all.Notes = append(all.Notes, source.Notes...)
 	if len(all.CRDs) == 0 {
-		return fmt.Errorf("%s of %s has %s beside another version; --promote names one that is in spec.versions: %s",
+		return fmt.Errorf("%s of %s has %s beside an older version; --promote names one that is in spec.versions: %s",
 			cmp.Or(v.crd, "no CRD"), newest.Name, v.promote, cmp.Or(strings.Join(all.Notes, "; "), "it has "+words.Count(len(newest.CRDs), "CRD")))
 	}
 	report := output.For(v.report, output.Report[history.Promotions]{Text: promotionText, Markdown: promotionMarkdown, JUnit: promotionJUnit})

@@ -92,9 +92,9 @@ func TestAPromotionThatIsNotReady(t *testing.T) {
 		}
 	}
 	for says, args := range map[string][]string{
-		"no CRD of v1.1.0 has v7 beside another version": {"--promote", "v7"},
-		"gadgets of v1.1.0 has v1beta1":                  {"--promote", "v1beta1", "--crd", "gadgets"},
-		"--crd is for --promote only":                    {"--crd", "widgets.example.com"},
+		"no CRD of v1.1.0 has v7 beside an older version": {"--promote", "v7"},
+		"gadgets of v1.1.0 has v1beta1":                   {"--promote", "v1beta1", "--crd", "gadgets"},
+		"--crd is for --promote only":                     {"--crd", "widgets.example.com"},
 	} {
 		got := p.run(args...)
 		p.Expect(got.Code).To(Equal(cli.ExitError))
