@@ -142,9 +142,58 @@ func defaultChanged(s *step) (found []Finding) {
 }
 
 func validationTightened(s *step) (found []Finding) {
-	for _, c := range s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged) {
+	for _, c := range s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged,
+		crddiff.CombinationChanged, crddiff.ListTypeChanged, crddiff.MapTypeChanged, crddiff.EmbeddedResourceChanged, crddiff.SchemaChanged, crddiff.SchemaTooLarge) {
 		if c.Severity.Weight() > finding.Info.Weight() {
 			found = append(found, of(c, c.Why, "take in this version what it took when it was released"))
+		}
+	}
+	return found
+}
+
+func unknownFieldsPruned(s *step) (found []Finding) {
+	for _, c := range s.within(crddiff.UnknownFieldsPruned) {
+		if c.Severity.Weight() > finding.Info.Weight() {
+			found = append(found, of(c, c.Why, newVersion))
+		}
+	}
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.PruningOn {
+			found = append(found, of(c, c.Why, "name in the schema what objects have; `moult rehearse` tells which fields they would lose"))
+		}
+	}
+	return found
+}
+
+func subresourceRemoved(s *step) (found []Finding) {
+	removed := []crddiff.Rule{crddiff.StatusSubresourceRemoved, crddiff.ScaleSubresourceRemoved, crddiff.SelectableFieldsRemoved}
+	for _, c := range s.diff.Changes {
+		if !slices.Contains(removed, c.Rule) || !s.stays(c.Version) {
+			continue
+		}
+		f := of(c, c.Why, newVersion)
+		f.Severity, f.Path = "", ""
+		if c.Rule == crddiff.SelectableFieldsRemoved {
+			f.Why = "selectors of fields that clients use are refused: " + c.From
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func conversionRemoved(s *step) (found []Finding) {
+	if s.is == nil {
+		return nil
+	}
+	served := 0
+	for _, v := range s.diff.Head.Versions {
+		if v.Served {
+			served++
+		}
+	}
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.ConversionWebhookRemoved && served > 1 {
+			found = append(found, of(c, c.Why, "keep the webhook until one version is left"))
 		}
 	}
 	return found

@@ -16,9 +16,11 @@ type Input struct {
 	// Earlier: there were releases before the first of them, about which nothing is known.
 	Earlier bool
 	// Newest: only what the last of them changes is told; the others are what was before.
-	Newest   bool
-	Policy   Policy
-	LabelKey string
+	Newest bool
+	// Unchanged: the last of them is what is to come, too, so that nothing is new in it.
+	Unchanged bool
+	Policy    Policy
+	LabelKey  string
 }
 
 // Finding is one thing about a step from one release to the next.
@@ -92,7 +94,7 @@ func Judge(in Input) Report {
 
 func told(r Release) Told {
 	t := Told{Name: r.Name, Unreleased: r.Unreleased, CRDs: len(r.CRDs)}
-	if !r.When.IsZero() {
+	if !r.When.IsZero() && !r.Unreleased {
 		t.Day = r.When.UTC().Format("2006-01-02")
 	}
 	return t
@@ -120,7 +122,7 @@ func (in Input) between(i int) (found []Finding) {
 
 // rules are those that can say something: a CRD that is new has none behind it that relies on it.
 func (s *step) rules(newest bool) (all []rule) {
-	if s.was != nil {
+	if s.was != nil && (!s.Newest || !s.Unchanged) {
 		all = rules
 	}
 	if newest && s.is != nil {

@@ -130,7 +130,7 @@ var cases = map[string]struct {
 		releases(state{"v1.0.0", 0, widgets("~v1beta1 v1*")}, state{"v1.1.0", 90, widgets("~v1beta1 v1*")}, state{"v1.2.0", 180, widgets("~v1beta1 v1*")}, state{"v1.3.0", 270, widgets("v1*")}), nil, false, nil,
 	},
 	"a beta version leaves that was deprecated before all that is known": {
-		of2(widgets("~v1beta1 v1*"), widgets("v1*")), nil, true, nil,
+		of2(widgets("~v1beta1 v1*"), widgets("v1*")), nil, true, []string{"warning RemovedTooSoon v1beta1"},
 	},
 	"a beta version was deprecated, and then not, before it leaves": {
 		releases(state{"v1.0.0", 0, widgets("~v1beta1 v1*")}, state{"v1.1.0", 400, widgets("v1beta1 v1*")}, state{"v1.2.0", 800, widgets("v1*")}), nil, false,
@@ -154,6 +154,34 @@ var cases = map[string]struct {
 	"a field has another name": {
 		of2(widgets("v1*", "v1 properties: {colour: {type: string}, size: {type: integer}}"), widgets("v1*", "v1 properties: {color: {type: string}, size: {type: integer}}")), nil, false,
 		[]string{"error FieldRenamed v1 spec.colour"},
+	},
+	"a beta version leaves three releases after a deprecation whose day is a later one": {
+		releases(state{"v1.0.0", 500, widgets("~v1beta1 v1*")}, state{"v1.1.0", 90, widgets("~v1beta1 v1*")}, state{"v1.2.0", 180, widgets("~v1beta1 v1*")}, state{"v1.3.0", 270, widgets("v1*")}), nil, false,
+		[]string{"error RemovedTooSoon v1beta1"},
+	},
+	"a version begins to drop what it does not name": {
+		of2(widgets("v1*", "v1 x-kubernetes-preserve-unknown-fields: true"), widgets("v1*", "v1 properties: {a: {type: string}}")), nil, false,
+		[]string{"error UnknownFieldsPruned v1 spec"},
+	},
+	"the CRD begins to drop what it does not name": {
+		of2(func() *definition { crd := widgets("v1*"); crd.Spec.PreserveUnknownFields = true; return crd }(), widgets("v1*")), nil, false,
+		[]string{"error UnknownFieldsPruned "},
+	},
+	"the status subresource goes": {
+		of2(builders.CRD("example.com", "widgets").Versions("v1").WithStatus().Build(), builders.CRD("example.com", "widgets").Versions("v1").Build()), nil, false,
+		[]string{"error SubresourceRemoved v1"},
+	},
+	"a combination is asked for": {
+		of2(widgets("v1*", "v1 properties: {a: {type: string}}"), widgets("v1*", "v1 properties: {a: {type: string}}, anyOf: [{required: [a]}]")), nil, false,
+		[]string{"warning ValidationTightened v1 spec"},
+	},
+	"a list is merged in another way": {
+		of2(widgets("v1*", "v1 properties: {a: {type: array, items: {type: string}}}"), widgets("v1*", "v1 properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: string}}}")), nil, false,
+		[]string{"warning ValidationTightened v1 spec.a"},
+	},
+	"nothing converts any more": {
+		of2(builders.CRD("example.com", "widgets").Versions("v1beta1", "v1").ConversionWebhook("https://example.com/convert", nil).Build(), builders.CRD("example.com", "widgets").Versions("v1beta1", "v1").Build()), nil, false,
+		[]string{"error ConversionRemoved "},
 	},
 	"a list goes, and one of other items comes": {
 		of2(widgets("v1*", "v1 properties: {requests: {type: array, items: {type: object, properties: {a: {type: string}}}}}"), widgets("v1*", "v1 properties: {names: {type: array, items: {type: string}}}")), nil, false,

@@ -31,7 +31,7 @@ func (s *step) departures() (all []departure) {
 			d.deprecated, d.unknown = &s.past[since], since == 0 && s.Earlier
 			d.served = minors(s.past[since:])
 			if !d.deprecated.When.IsZero() && !s.to.When.IsZero() {
-				d.days = int(s.to.When.Sub(d.deprecated.When) / (24 * time.Hour))
+				d.days = max(0, int(s.to.When.Sub(d.deprecated.When)/(24*time.Hour)))
 			}
 		}
 		all = append(all, d)
@@ -76,7 +76,7 @@ func (d departure) due() bool { return d.Releases > 0 || d.Days > 0 }
 
 // short tells whether the window is not over.
 func (d departure) short() bool {
-	return !d.unknown && (d.served < d.Releases || d.days >= 0 && d.days < d.Days)
+	return d.served < d.Releases || d.days >= 0 && d.days < d.Days
 }
 
 // asks says what the window is.
@@ -97,7 +97,7 @@ func crdRemoved(s *step) []Finding {
 		return nil
 	}
 	for _, d := range s.departures() {
-		if d.due() && (d.deprecated == nil || d.short()) {
+		if d.due() && (d.deprecated == nil || d.short() && !d.unknown) {
 			return one("",
 				fmt.Sprintf("the CRD is gone, and %s of it was not deprecated for %s before: its objects have nothing that looks after them, and a tool that prunes deletes the CRD with all of them", d.version, d.asks()),
 				"keep the CRD, call its versions deprecated, and say what takes its place; a CRD that is not to be deleted by a tool has to stay in the release")
@@ -115,7 +115,11 @@ func (s *step) told(kind string) (found []Finding) {
 		if d.kind(s) != kind {
 			continue
 		}
-		found = append(found, one(d.version, d.why(s, kind), d.mend(s, kind))...)
+		f := one(d.version, d.why(s, kind), d.mend(s, kind))
+		if d.unknown && kind == RemovedTooSoon { // it may have been deprecated long before
+			f[0].Severity = finding.Warning
+		}
+		found = append(found, f...)
 	}
 	return found
 }
@@ -157,6 +161,9 @@ func (d departure) why(s *step, kind string) string {
 		return fmt.Sprintf("%s, and %s did not call it deprecated, so nobody was warned%s", leaves, s.from.Name, hurts)
 	default:
 		said := fmt.Sprintf("%s, and it is deprecated since %s only: %s", leaves, d.deprecated.Name, words.Count(d.served, "minor release"))
+		if d.unknown {
+			said = fmt.Sprintf("%s, and it is deprecated since %s, or longer, since no release before was read: %s", leaves, d.deprecated.Name, words.Count(d.served, "minor release"))
+		}
 		if d.days >= 0 {
 			said += " and " + words.Count(d.days, "day")
 		}

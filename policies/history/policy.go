@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,33 @@ type Accepted struct {
 // DefaultPolicy has the windows of Kubernetes' deprecation policy.
 func DefaultPolicy() Policy {
 	return Policy{Windows: Windows{Stable: Window{Releases: 3, Days: 365}, Beta: Window{Releases: 3, Days: 270}}}
+}
+
+// Weaker says in what the policy asks for less than Kubernetes' own, so that a reviewer sees it where the policy is a part of what is
+// reviewed; empty if in nothing.
+func (p Policy) Weaker() string {
+	var said, off, milder []string
+	own := DefaultPolicy().Windows
+	for _, l := range []level{stable, beta, alpha} {
+		if is, usual := p.Windows.of(l), own.of(l); is.Releases < usual.Releases || is.Days < usual.Days {
+			said = append(said, fmt.Sprintf("the window of %s versions is %s", l, cmp.Or(is.asks(), "nothing")))
+		}
+	}
+	for _, r := range slices.Concat(rules, present) {
+		switch is, has := p.Severities[r.name]; {
+		case has && is == Off:
+			off = append(off, r.name)
+		case has && is.Weight() < r.severity.Weight():
+			milder = append(milder, r.name)
+		}
+	}
+	if len(off) > 0 {
+		said = append(said, "off: "+strings.Join(off, ", "))
+	}
+	if len(milder) > 0 {
+		said = append(said, "milder: "+strings.Join(milder, ", "))
+	}
+	return strings.Join(said, "; ")
 }
 
 // of is the window of a level.

@@ -44,8 +44,14 @@ const (
 	EnumValuesRemoved = "EnumValuesRemoved"
 	// DefaultChanged: a field of a version that stays served has another default, or none any more.
 	DefaultChanged = "DefaultChanged"
-	// ValidationTightened: a field of a version that stays served takes less than before.
+	// ValidationTightened: a field of a version that stays served takes less than before, or is merged in another way.
 	ValidationTightened = "ValidationTightened"
+	// UnknownFieldsPruned: a version that stays served drops what its schema does not name, and kept it before.
+	UnknownFieldsPruned = "UnknownFieldsPruned"
+	// SubresourceRemoved: a version that stays served loses its status or scale subresource, or a field that selectors took.
+	SubresourceRemoved = "SubresourceRemoved"
+	// ConversionRemoved: nothing converts any more between versions that are served.
+	ConversionRemoved = "ConversionRemoved"
 	// FieldLost: the version that was stored has a field that the new storage version lacks, and nothing converts.
 	FieldLost = "FieldLost"
 	// FieldNotInAll: a field comes to one served version and not to another one, and nothing converts.
@@ -89,6 +95,9 @@ var rules = []rule{
 	{EnumValuesRemoved, finding.Error, enumValuesRemoved, true},
 	{DefaultChanged, finding.Warning, defaultChanged, true},
 	{ValidationTightened, finding.Warning, validationTightened, true},
+	{UnknownFieldsPruned, finding.Error, unknownFieldsPruned, true},
+	{SubresourceRemoved, finding.Error, subresourceRemoved, true},
+	{ConversionRemoved, finding.Error, conversionRemoved, false},
 	{FieldLost, finding.Error, fieldLost, false},
 	{FieldNotInAll, finding.Warning, fieldNotInAll, false},
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Agree is the word that goes with a number: the first with one, the second with every other.
@@ -38,6 +39,16 @@ func Distinct[T comparable](names []T) (once []T) {
 		}
 	}
 	return once
+}
+
+// Line is somebody else's text as a part of one line: control characters, which may end it or mean something to a terminal, are spaces.
+func Line(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // Few lists so many names at most, and counts the others, for example "a, b and 3 more".

@@ -3,7 +3,6 @@ package rehearse
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/words"
@@ -53,12 +52,7 @@ func (e entry) what() string {
 	if e.Says != "" {
 		what += ": " + e.Says
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, what)
+	return words.Line(what)
 }
 
 // objects are how many there are, and some of them.

@@ -3,7 +3,6 @@ package test
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -32,7 +31,7 @@ func say(f roundtrip.Group) string {
 	if f.Accepted != "" {
 		said += ", and meant: " + f.Accepted
 	}
-	return line(said)
+	return words.Line(said)
 }
 
 // what is the path or the sentence, with the values, in one line.
@@ -50,7 +49,7 @@ func what(f roundtrip.Group) string {
 	case is != "":
 		said += fmt.Sprintf(" (is %s)", is)
 	}
-	return line(said)
+	return words.Line(said)
 }
 
 // value is short.
@@ -65,15 +64,6 @@ func value(v any) string {
 	return words.Clip(string(raw), 60)
 }
 
-func line(said string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, said)
-}
-
 // objects are how many there are, and some of them.
 func objects(f roundtrip.Group) string {
 	if len(f.Examples) == 0 {
@@ -83,7 +73,7 @@ func objects(f roundtrip.Group) string {
 	if rest := f.Objects - int64(len(f.Examples)); rest > 0 {
 		more = fmt.Sprintf(" and %d more", rest)
 	}
-	return words.Count(f.Objects, "object") + ": " + line(strings.Join(f.Examples, ", ")) + more
+	return words.Count(f.Objects, "object") + ": " + words.Line(strings.Join(f.Examples, ", ")) + more
 }
 
 // smallest is the counter-example, as a manifest.
@@ -131,7 +121,7 @@ func asText(report roundtrip.Report) string {
 		}
 	}
 	for _, why := range report.Unknown {
-		fmt.Fprintf(&content, "%s: %s\n", notKnown, line(why))
+		fmt.Fprintf(&content, "%s: %s\n", notKnown, words.Line(why))
 	}
 	for _, a := range report.Unused {
 		fmt.Fprintf(&content, "accepted and not found: %s of %s (%s)\n", a.Path, a.CRD, a.Reason)
@@ -163,7 +153,7 @@ const (
 func missed(of roundtrip.OfCRD) (all []string) {
 	for _, version := range of.Served {
 		if paths := of.Missed[version]; len(paths) > 0 {
-			all = append(all, fmt.Sprintf("no made object of %s has %s: what chance gave them was never valid; give them values in %s", version, line(words.Few(paths, 5)), roundtrip.Settings))
+			all = append(all, fmt.Sprintf("no made object of %s has %s: what chance gave them was never valid; give them values in %s", version, words.Line(words.Few(paths, 5)), roundtrip.Settings))
 		}
 	}
 	return all
@@ -207,7 +197,7 @@ func asMarkdown(report roundtrip.Report) string {
 		}
 	}
 	for _, why := range report.Unknown {
-		fmt.Fprintf(&content, "\nNot known: %s\n", preview.CodeSpan(line(why), whatWidth))
+		fmt.Fprintf(&content, "\nNot known: %s\n", preview.CodeSpan(words.Line(why), whatWidth))
 	}
 	for _, a := range report.Unused {
 		fmt.Fprintf(&content, "\nAccepted and not found: %s of %s (%s)\n",
@@ -222,7 +212,7 @@ func asJUnit(report roundtrip.Report) (all output.Suites) {
 		s := output.Suite{Name: of.CRD}
 		s.Add(output.Case{Class: of.CRD, Name: "objects", Out: strings.Join(append([]string{of.Title()}, missed(of)...), "\n")})
 		for _, f := range append(append([]roundtrip.Group{}, of.Findings...), of.Unknown...) {
-			one := output.Case{Class: of.CRD, Name: say(f) + ": " + line(f.What)}
+			one := output.Case{Class: of.CRD, Name: say(f) + ": " + words.Line(f.What)}
 			problem := &output.Problem{Message: say(f) + ": " + what(f), Text: objects(f) + "\n" + smallest(f)}
 			switch {
 			case f.Kind == "":
@@ -239,7 +229,7 @@ func asJUnit(report roundtrip.Report) (all output.Suites) {
 	if len(report.Unknown)+len(report.Unused) > 0 {
 		s := output.Suite{Name: "beside the CRDs"}
 		for _, why := range report.Unknown {
-			s.Add(output.Case{Class: s.Name, Name: line(why), Error: &output.Problem{Message: line(why)}})
+			s.Add(output.Case{Class: s.Name, Name: words.Line(why), Error: &output.Problem{Message: words.Line(why)}})
 		}
 		for _, a := range report.Unused {
 			s.Add(output.Case{Class: a.CRD, Name: "accepted and not found: " + a.Path, Out: a.Reason})

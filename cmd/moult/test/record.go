@@ -21,6 +21,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/roundtrip"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // recorder is what a person wants to be recorded.
@@ -223,7 +224,7 @@ func (r *recorder) write(ctx context.Context, folder string, checker *roundtrip.
 	}
 	fmt.Fprintf(r.Out, "%s is written: look whether this is meant\n", beside)
 	for _, what := range lost {
-		fmt.Fprintf(r.Out, "  %s\n", line(what))
+		fmt.Fprintf(r.Out, "  %s\n", words.Line(what))
 	}
 	return nil
 }

@@ -134,9 +134,12 @@ func (v *command) run(ctx context.Context) error {
 		return fmt.Errorf("there are no two releases to compare: %s", strings.Join(append(words.Of(source.Releases, func(r releases.Release) string { return "only " + r.Name + " has CRDs" }), source.Notes...), "; "))
 	}
 	report := history.Judge(history.Input{
-		Releases: source.History(), Earlier: source.Earlier, Newest: v.newest, Policy: policy, LabelKey: v.Factory.LabelKey,
+		Releases: source.History(), Earlier: source.Earlier, Newest: v.newest, Unchanged: source.Unchanged, Policy: policy, LabelKey: v.Factory.LabelKey,
 	})
 	report.Notes = append(report.Notes, source.Notes...)
+	if weaker := policy.Weaker(); weaker != "" {
+		report.Notes = append(report.Notes, "the policy asks for less than Kubernetes' own: "+weaker)
+	}
 	if err := v.report.Print(v.Out, report); err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func (v *command) readPolicy(source *releases.Source) (history.Policy, error) {
 	if file == "" {
 		file = filepath.Join(source.Root, filepath.FromSlash(history.PolicyFile))
 	}
-	content, err := os.ReadFile(file)
+	content, err := v.policyIn(source.Root, file)
 	if errors.Is(err, fs.ErrNotExist) && v.policy == "" {
 		return history.DefaultPolicy(), nil
 	}
@@ -164,6 +167,31 @@ func (v *command) readPolicy(source *releases.Source) (history.Policy, error) {
 		return policy, fmt.Errorf("--policy %s: %w", file, err)
 	}
 	return policy, nil
+}
+
+// mostPolicy is how many bytes of a policy are read.
+const mostPolicy = 1 << 20
+
+// policyIn reads a file: the one that a person names, or that of the repository, which does not lead out of it.
+func (v *command) policyIn(root, file string) ([]byte, error) {
+	if v.policy != "" {
+		return os.ReadFile(file)
+	}
+	opened, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = opened.Close() }() // it was only read
+	info, err := opened.Lstat(filepath.FromSlash(history.PolicyFile))
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file, but a symbolic link or the like, which is not followed")
+	case info.Size() > mostPolicy:
+		return nil, fmt.Errorf("it has %d bytes; a policy has %d at most", info.Size(), mostPolicy)
+	}
+	return opened.ReadFile(filepath.FromSlash(history.PolicyFile))
 }
 
 // examplePolicy is a policy that says everything.

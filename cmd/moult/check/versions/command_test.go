@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
@@ -162,6 +163,7 @@ v1.0.0 → v1.1.0
     once this release is installed the API server refuses the CRD of v1.0.0: status.storedVersions[1]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions; a rollback leaves the old program with the new CRD
     mend: add v1 in one release and store at it in a later one, or tell users that there is no way back and to make a backup before (` + "`moult backup`" + `)
 
+note: 1 patch release was left out; --patches reads them
 note: v0.9.0 was left out: no CustomResourceDefinition is where operators keep them; name the folders with --crds
 4 releases from v1.0.0 to next, the last with 1 CRD: 3 errors, 2 warnings, 1 for information
 `))
@@ -335,4 +337,47 @@ func TestAShallowCloneSaysHowToFetchTheRest(t *testing.T) {
 	got := p.run(clone)
 	p.Expect(got.Code).To(Equal(cli.ExitError))
 	p.Expect(got.ErrOut).To(And(ContainSubstring("there are no two releases to compare"), ContainSubstring("git fetch --unshallow --tags")))
+}
+
+// What an attack has shown: nothing was said, and something was wrong.
+func TestWhatIsNotReadIsSaid(t *testing.T) {
+	stored, gone := crd("v1beta1 served,deprecated", "v1 served,stored"), crd("v1 served,stored")
+	for name, c := range map[string]struct {
+		first, next map[string]string
+		more        func(project)
+		code        int
+		said        string
+	}{
+		"the work tree is of today":  {map[string]string{bases: stored}, map[string]string{bases: gone}, func(project) {}, cli.ExitNotDone, "RemovedTooSoon"},
+		"a link":                     {map[string]string{bases: gone, "api/w.yaml": stored}, map[string]string{}, func(p project) { p.Expect(os.Symlink("../../../api/w.yaml", "config/crd/bases/l.yaml")).To(Succeed()) }, cli.ExitDone, "note: next: config/crd/bases/l.yaml is a symbolic link, which is not followed"},
+		"a folder hides another one": {map[string]string{"modules/dep/config/crd/x.yaml": strings.ReplaceAll(gone, "widgets", "gadgets"), "charts/w/Chart.yaml": "name: w", "charts/w/crds/w.yaml": stored}, map[string]string{"charts/w/crds/w.yaml": gone}, func(project) {}, cli.ExitDone, "only the CRDs of modules/dep/config/crd are judged, and not widgets.example.com in charts/w/crds/w.yaml"},
+		"a CRD is there twice":       {map[string]string{bases: stored}, map[string]string{bases: stored + "---\n" + gone}, func(project) {}, cli.ExitDone, "widgets.example.com is twice in config/crd"},
+		"a policy that leads out of the repository": {map[string]string{bases: stored}, map[string]string{bases: gone, ".moult/a": "a"}, func(p project) {
+			p.Expect(os.Symlink("/dev/zero", ".moult/versions.yaml")).To(Succeed())
+		}, cli.ExitError, "is not followed"},
+		"a policy that asks for less": {map[string]string{bases: stored}, map[string]string{bases: gone, history.PolicyFile: "windows: {beta: {releases: 0, days: 0}}\nseverities: {NeverDeprecated: \"off\", FieldRemoved: info}\n"}, func(project) {}, cli.ExitDone,
+			"note: the policy asks for less than Kubernetes' own: the window of beta versions is nothing; off: NeverDeprecated; milder: FieldRemoved"},
+		"a name that is a command": {map[string]string{bases: strings.Replace(stored, "{name: widgets.example.com}", `{name: "w\e[31m\n::error::.example.com"}`, 1)}, map[string]string{bases: strings.Replace(gone, "{name: widgets.example.com}", `{name: "w\e[31m\n::error::.example.com"}`, 1)}, func(project) {}, cli.ExitNotDone,
+			"RemovedTooSoon  w [31m ::error::.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			p.release("v1.0.0", "2024-02-01", c.first)
+			p.release("v1.1.0", time.Now().Format(time.DateOnly), nil)
+			p.write(c.next)
+			c.more(p)
+			got := p.run()
+			p.Expect(got.Code).To(Equal(c.code), got.Out+got.ErrOut)
+			p.Expect(got.Out + got.ErrOut).To(ContainSubstring(c.said))
+			p.Expect(got.Out).NotTo(ContainSubstring("\x1b"))
+		})
+	}
+}
+
+func TestNothingNewIsNoError(t *testing.T) {
+	p := strimzi(t)
+	p.release("v1.3.0", "2024-06-01", nil)
+	got := p.run("--newest")
+	p.Expect(got.Code).To(Equal(cli.ExitDone), got.Out)
+	p.Expect(p.run().Code).To(Equal(cli.ExitNotDone))
 }

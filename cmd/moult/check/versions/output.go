@@ -31,7 +31,7 @@ func steps(report history.Report) (all []step) {
 	return all
 }
 
-func (s step) title() string { return s.from + " → " + s.to }
+func (s step) title() string { return words.Line(s.from + " → " + s.to) }
 
 // alike are the findings, those together that one rule has about fields of one version: people read the first, and where else.
 func (s step) alike() (all [][]history.Finding) {
@@ -64,7 +64,7 @@ func also(alike []history.Finding) string {
 
 // subject is what a finding is about.
 func subject(f history.Finding) string {
-	return strings.TrimSpace(strings.TrimSpace(f.CRD+" "+f.Version) + " " + f.Path)
+	return words.Line(strings.TrimSpace(strings.TrimSpace(f.CRD+" "+f.Version) + " " + f.Path))
 }
 
 func asText(report history.Report) string {
@@ -76,26 +76,26 @@ func asText(report history.Report) string {
 		fmt.Fprintf(&content, "%s\n", s.title())
 		for _, same := range s.alike() {
 			f := same[0]
-			fmt.Fprintf(&content, "  %s: %s  %s  (%s)\n    %s\n", f.Severity, f.Rule, subject(f), f.Place, f.Why)
+			fmt.Fprintf(&content, "  %s: %s  %s  (%s)\n    %s\n", f.Severity, f.Rule, subject(f), words.Line(f.Place.String()), words.Line(f.Why))
 			if also := also(same); also != "" {
-				fmt.Fprintf(&content, "    and so %s\n", also)
+				fmt.Fprintf(&content, "    and so %s\n", words.Line(also))
 			}
 			switch {
 			case f.Acknowledged != "":
-				fmt.Fprintf(&content, "    accepted: %s\n", f.Acknowledged)
+				fmt.Fprintf(&content, "    accepted: %s\n", words.Line(f.Acknowledged))
 			case f.Mend != "":
-				fmt.Fprintf(&content, "    mend: %s\n", f.Mend)
+				fmt.Fprintf(&content, "    mend: %s\n", words.Line(f.Mend))
 			}
 		}
 		content.WriteString("\n")
 	}
 	for _, a := range report.Unused {
-		fmt.Fprintf(&content, "accepted and not found: %s\n", accepted(a))
+		fmt.Fprintf(&content, "accepted and not found: %s\n", words.Line(accepted(a)))
 	}
 	for _, note := range report.Notes {
-		fmt.Fprintf(&content, "note: %s\n", note)
+		fmt.Fprintf(&content, "note: %s\n", words.Line(note))
 	}
-	fmt.Fprintf(&content, "%s\n", sentence(report))
+	fmt.Fprintf(&content, "%s\n", words.Line(sentence(report)))
 	return content.String()
 }
 

@@ -25,7 +25,7 @@ func (r *reader) present(ctx context.Context) {
 
 // copies finds the CRDs of a release at its other places.
 func (r *reader) copies(ctx context.Context, release *Release) {
-	seen, unread := map[string]bool{}, []string{}
+	seen, unread, alone := map[string]bool{}, []string{}, []string{}
 	for _, name := range slices.Concat(candidates(release.Files, slices.Concat(families, further))...) {
 		info, err := fs.Stat(release.Files, name)
 		if err != nil || within(name, release.Folders) && !slices.Contains(release.Folders, name) || ofAnother(name) {
@@ -39,12 +39,20 @@ func (r *reader) copies(ctx context.Context, release *Release) {
 		}
 		for _, c := range held.crds {
 			// What is in the same folder as the one that counts is another variant and no copy.
-			of, at := release.Places[c.CRD.Name], c.CRD.Name+" "+c.Place.File
+			of, known := release.Places[c.CRD.Name]
+			at := c.CRD.Name + " " + c.Place.File
+			if !known && !ofAnother(c.Place.File) {
+				alone = append(alone, c.CRD.Name+" in "+c.Place.File)
+				continue
+			}
 			variant := within(c.Place.File, release.Folders) && (within(of.File, []string{name}) || !slices.Contains(release.Folders, name))
 			if !seen[at] && c.Place != of && !variant && !ofAnother(c.Place.File) {
 				seen[at], release.Copies = true, append(release.Copies, c)
 			}
 		}
+	}
+	if alone = words.Distinct(alone); len(alone) > 0 {
+		r.note("%s: only the CRDs of %s are judged, and not %s; name the folders with --crds", release.Name, strings.Join(release.Folders, ", "), words.Few(alone, 3))
 	}
 	if len(unread) > 0 {
 		r.note("%s: %s with CRDs, such as templates of a chart, cannot be read as they are and %s not compared: %s", release.Name,

@@ -57,7 +57,10 @@ func (r *reader) take(ctx context.Context, release *Release, name string) {
 		release.Folders = append(release.Folders, name)
 	}
 	for _, c := range held.crds {
-		if _, twice := release.Places[c.CRD.Name]; twice {
+		if first, twice := release.Places[c.CRD.Name]; twice {
+			if within(first.File, []string{name}) {
+				r.note("%s: %s is twice in %s, and the first is judged: %s", release.Name, c.CRD.Name, name, first.File)
+			}
 			continue
 		}
 		release.CRDs, release.Places[c.CRD.Name] = append(release.CRDs, c.CRD), c.Place
@@ -92,8 +95,12 @@ func readFolder(ctx context.Context, release *Release, name string, isFolder boo
 			held.notes = append(held.notes, err.Error())
 			return nil
 		}
-		if entry.Type().IsRegular() && isManifest(file) {
+		switch {
+		case !isManifest(file):
+		case entry.Type().IsRegular():
 			held.readFile(release.Files, file)
+		case entry.Type()&fs.ModeSymlink != 0:
+			held.notes = append(held.notes, file+" is a symbolic link, which is not followed")
 		}
 		return nil
 	})
@@ -104,8 +111,15 @@ func isManifest(file string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file))
 }
 
+// mostOfAFile is how many bytes of a file are read: the bundles of the largest operators have two MiB.
+const mostOfAFile = 16 << 20
+
 // readFile reads the CRDs of a file, if there are some.
 func (held *folder) readFile(files fs.FS, name string) {
+	if info, err := fs.Stat(files, name); err == nil && info.Size() > mostOfAFile {
+		held.notes, held.unread = append(held.notes, fmt.Sprintf("%s has %d MiB, and is not read", name, info.Size()>>20)), append(held.unread, name)
+		return
+	}
 	content, err := fs.ReadFile(files, name)
 	if err == nil && !bytes.Contains(content, []byte("CustomResourceDefinition")) {
 		return

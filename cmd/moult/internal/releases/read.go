@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
@@ -47,6 +48,8 @@ type Source struct {
 	Releases []Release
 	// Earlier: there are older releases, which were not read.
 	Earlier bool
+	// Unchanged: the work tree has the CRDs of the last release.
+	Unchanged bool
 	// Root is the folder of the repository; empty if none was read.
 	Root string
 	// Notes are what could not be read or was left out, each in a sentence without a full stop.
@@ -162,15 +165,15 @@ func (r *reader) where() string {
 	return "where operators keep them; name the folders with --crds"
 }
 
-// readWorkTree reads what lies on disk, which is a release of its own if it differs.
+// readWorkTree reads what lies on disk, which is a release of its own if it differs. Nothing leads out of it; it stays open for as long
+// as the source is of use.
 func (r *reader) readWorkTree(ctx context.Context) error {
 	r.Progress("the work tree")
 	root, err := os.OpenRoot(r.history.Root)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it was only read
-	release := Release{Release: history.Release{Name: cmp.Or(r.Next, "next"), Unreleased: true}, Files: root.FS(), Root: r.history.Root}
+	release := Release{Release: history.Release{Name: cmp.Or(r.Next, "next"), When: time.Now(), Unreleased: true}, Files: root.FS(), Root: r.history.Root}
 	r.read(ctx, &release)
 	switch n := len(r.source.Releases); {
 	case len(release.CRDs) == 0 && n == 0:
@@ -179,10 +182,10 @@ func (r *reader) readWorkTree(ctx context.Context) error {
 		r.note("the work tree was left out: no CustomResourceDefinition is %s", r.where())
 	case n > 0 && len(crddiff.Sets(r.source.Releases[n-1].CRDs, release.CRDs, r.LabelKey)) == 0:
 		// What it has beside them is still the work tree's, where it can be mended.
+		r.source.Unchanged = true
 		last := &r.source.Releases[n-1]
-		last.Files, last.Root, last.Folders, last.Places = os.DirFS(r.history.Root), release.Root, release.Folders, release.Places
+		last.Files, last.Root, last.Folders, last.Places = release.Files, release.Root, release.Folders, release.Places
 	default:
-		release.Files = os.DirFS(r.history.Root)
 		r.source.Releases = append(r.source.Releases, release)
 	}
 	return nil

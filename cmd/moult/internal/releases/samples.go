@@ -62,6 +62,9 @@ func shown(name string) bool {
 
 // contentOf is a file's, empty if it is too large or cannot be read. Links are no files, so none leads elsewhere.
 func contentOf(files fs.FS, name string) []byte {
+	if info, err := fs.Stat(files, name); err != nil || !info.Mode().IsRegular() {
+		return nil // a pipe would be waited for
+	}
 	file, err := files.Open(name)
 	if err != nil {
 		return nil

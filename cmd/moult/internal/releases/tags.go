@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
@@ -36,7 +37,13 @@ func (r *reader) choose() ([]repository.Tag, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b numbered) int { return a.number.Compare(b.number) })
-	all = slices.CompactFunc(all, func(a, b numbered) bool { return a.number.Equal(b.number) })
+	all = slices.CompactFunc(all, func(a, b numbered) bool {
+		same := a.number.Equal(b.number)
+		if same {
+			r.note("%s was left out: %s has the same number", b.Name, a.Name)
+		}
+		return same
+	})
 	if len(all) == 0 {
 		return nil, r.noTags(len(tags))
 	}
@@ -44,7 +51,11 @@ func (r *reader) choose() ([]repository.Tag, error) {
 		return nil, err
 	}
 	if !r.Patches {
-		all = firstOfMinors(all)
+		kept := firstOfMinors(all)
+		if n := len(all) - len(kept); n > 0 {
+			r.note("%s left out; --patches reads them", words.Count(n, "patch release")+" "+words.Agree(n, "was", "were"))
+		}
+		all = kept
 	}
 	if r.Last > 0 && len(all) > r.Last {
 		all, r.source.Earlier = all[len(all)-r.Last:], true
@@ -52,10 +63,13 @@ func (r *reader) choose() ([]repository.Tag, error) {
 	return words.Of(all, func(n numbered) repository.Tag { return n.Tag }), nil
 }
 
+// release is the name of a tag that is one of the whole repository.
+var release = regexp.MustCompile(`^v?\d`)
+
 // wants tells whether a tag's name is one of a release. Those of parts of a repository, as in api/v1.2.0, have to be asked for.
 func (r *reader) wants(name string) bool {
 	if r.Tags == "" {
-		return name[0] == 'v' || name[0] >= '0' && name[0] <= '9'
+		return release.MatchString(name)
 	}
 	matched, err := path.Match(r.Tags, name)
 	return matched && err == nil
