@@ -33,11 +33,14 @@ func (f *follower) findInputs() {
 		}
 		if u.By != nil {
 			kind := u.By.Text("spec", "sourceRef", "kind")
-			if kind != "" && kind != "GitRepository" {
+			switch kind {
+			case "", "GitRepository":
+				f.inputsOfSource(u)
+				f.inputsOfVariables(u)
+			case "ExternalArtifact": // made of this repository, most likely, without what it leaves out
+			default:
 				continue
 			}
-			f.inputsOfSource(u)
-			f.inputsOfVariables(u)
 		}
 		if u.Tool == delivery.Flux && u.Unseen == "" {
 			continue // it was built without what these leave out
