@@ -171,3 +171,21 @@ func TestWhatDecidesAboutAnArtifactThatIsNotBuilt(t *testing.T) {
 		})
 	}
 }
+
+// Of an artifact that cannot be built, it decides which files the repository leaves out.
+func TestWhatIsIgnoredDecidesAboutAnArtifactThatIsNotBuilt(t *testing.T) {
+	fingerprints := func(ignored string) (all []string) {
+		for _, unseen := range followed(t, files{
+			"entry/a.yaml":  flux("a", "path: ./, sourceRef: {kind: ExternalArtifact, name: art}") + ourSource("") + generator("{from: '@repo/deploy/**', to: '@artifact/'}"),
+			"deploy/x.yaml": crd("x"), "deploy/broken.yaml": "a: b: c\n", ".sourceignore": ignored,
+		}).Unseen {
+			all = append(all, unseen.Fingerprint)
+		}
+		return all
+	}
+	g := NewWithT(t)
+	before := fingerprints("*.md\n")
+	g.Expect(before).NotTo(BeEmpty())
+	g.Expect(fingerprints("*.md\n")).To(Equal(before))
+	g.Expect(fingerprints("x.yaml\n")).NotTo(Equal(before))
+}
