@@ -14,8 +14,8 @@ import (
 )
 
 // of is a change as a finding. It is no graver than the change.
-func of(c crddiff.Change, why, mend string) Finding {
-	return Finding{Finding: finding.Finding{Severity: c.Severity, Why: why, Mend: mend}, Version: c.Version, Path: c.Field}
+func of(c crddiff.Change, why, mend string) Breach {
+	return Breach{Finding: finding.Finding{Severity: c.Severity, Why: why, Mend: mend}, Version: c.Version, Path: c.Field}
 }
 
 // A version that was released keeps its fields, rule 1 of the deprecation policy, so what to do is always much the same.
@@ -87,7 +87,7 @@ func parent(path string) string {
 	return ""
 }
 
-func fieldRenamed(s *step) (found []Finding) {
+func fieldRenamed(s *step) (found []Breach) {
 	renamed := s.renames()
 	for _, c := range s.within(crddiff.FieldRemoved) {
 		if to, is := renamed[c]; is {
@@ -99,7 +99,7 @@ func fieldRenamed(s *step) (found []Finding) {
 	return found
 }
 
-func fieldRemoved(s *step) (found []Finding) {
+func fieldRemoved(s *step) (found []Breach) {
 	renamed := s.renames()
 	for _, c := range s.within(crddiff.FieldRemoved) {
 		if _, is := renamed[c]; !is {
@@ -109,21 +109,21 @@ func fieldRemoved(s *step) (found []Finding) {
 	return found
 }
 
-func fieldTypeChanged(s *step) (found []Finding) {
+func fieldTypeChanged(s *step) (found []Breach) {
 	for _, c := range s.within(crddiff.FieldTypeChanged) {
 		found = append(found, of(c, fmt.Sprintf("it was %s and is %s: %s", c.From, c.To, c.Why), newVersion))
 	}
 	return found
 }
 
-func fieldRequired(s *step) (found []Finding) {
+func fieldRequired(s *step) (found []Breach) {
 	for _, c := range s.within(crddiff.FieldRequired) {
 		found = append(found, of(c, "it has to be there from now on: "+c.Why, "leave it optional in this version, or give it a default"))
 	}
 	return found
 }
 
-func enumValuesRemoved(s *step) (found []Finding) {
+func enumValuesRemoved(s *step) (found []Breach) {
 	for _, c := range s.within(crddiff.EnumValuesRemoved, crddiff.EnumAdded) {
 		mend := newVersion
 		if asks := s.Policy.Windows.of(levelOf(c.Version)).asks(); asks != "" {
@@ -134,14 +134,14 @@ func enumValuesRemoved(s *step) (found []Finding) {
 	return found
 }
 
-func defaultChanged(s *step) (found []Finding) {
+func defaultChanged(s *step) (found []Breach) {
 	for _, c := range s.within(crddiff.DefaultChanged, crddiff.DefaultRemoved) {
 		found = append(found, of(c, c.Why, newVersion))
 	}
 	return found
 }
 
-func validationTightened(s *step) (found []Finding) {
+func validationTightened(s *step) (found []Breach) {
 	for _, c := range s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged,
 		crddiff.CombinationChanged, crddiff.ListTypeChanged, crddiff.MapTypeChanged, crddiff.EmbeddedResourceChanged, crddiff.SchemaChanged, crddiff.SchemaTooLarge) {
 		if c.Severity.Weight() > finding.Info.Weight() {
@@ -151,7 +151,7 @@ func validationTightened(s *step) (found []Finding) {
 	return found
 }
 
-func unknownFieldsPruned(s *step) (found []Finding) {
+func unknownFieldsPruned(s *step) (found []Breach) {
 	for _, c := range s.within(crddiff.UnknownFieldsPruned) {
 		if c.Severity.Weight() > finding.Info.Weight() {
 			found = append(found, of(c, c.Why, newVersion))
@@ -165,7 +165,7 @@ func unknownFieldsPruned(s *step) (found []Finding) {
 	return found
 }
 
-func subresourceRemoved(s *step) (found []Finding) {
+func subresourceRemoved(s *step) (found []Breach) {
 	removed := []crddiff.Rule{crddiff.StatusSubresourceRemoved, crddiff.ScaleSubresourceRemoved, crddiff.SelectableFieldsRemoved}
 	for _, c := range s.diff.Changes {
 		if !slices.Contains(removed, c.Rule) || !s.stays(c.Version) {
@@ -181,7 +181,7 @@ func subresourceRemoved(s *step) (found []Finding) {
 	return found
 }
 
-func conversionRemoved(s *step) (found []Finding) {
+func conversionRemoved(s *step) (found []Breach) {
 	if s.is == nil {
 		return nil
 	}
@@ -199,7 +199,7 @@ func conversionRemoved(s *step) (found []Finding) {
 	return found
 }
 
-func fieldLost(s *step) (found []Finding) {
+func fieldLost(s *step) (found []Breach) {
 	for _, c := range s.diff.Changes {
 		if c.Rule == crddiff.FieldLost {
 			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` tells which objects have it", c.Against)))
@@ -208,7 +208,7 @@ func fieldLost(s *step) (found []Finding) {
 	return found
 }
 
-func fieldNotInAll(s *step) (found []Finding) {
+func fieldNotInAll(s *step) (found []Breach) {
 	for _, c := range s.diff.Changes {
 		if c.Rule == crddiff.FieldNotInAll && s.stays(c.Version) {
 			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, too, or convert with a webhook", c.Against)))

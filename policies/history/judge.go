@@ -23,8 +23,8 @@ type Input struct {
 	LabelKey  string
 }
 
-// Finding is one thing about a step from one release to the next.
-type Finding struct {
+// Breach is a finding about a step from one release to the next, or about the newest one.
+type Breach struct {
 	finding.Finding
 
 	// From and To are the releases.
@@ -42,9 +42,9 @@ type Finding struct {
 // Report is what is to be said of a history. It is what -o json prints.
 type Report struct {
 	// OK is true when no finding is an error that nobody has accepted.
-	OK       bool      `json:"ok"`
-	Releases []Told    `json:"releases"`
-	Findings []Finding `json:"findings"`
+	OK       bool     `json:"ok"`
+	Releases []Told   `json:"releases"`
+	Findings []Breach `json:"findings"`
 	// Unused are words of the policy that mean nothing that was found.
 	Unused []Accepted `json:"unused,omitempty"`
 	// Notes are what could not be looked at, each in a sentence without a full stop.
@@ -72,7 +72,7 @@ func (r Report) Errors() (n int) {
 
 // Judge holds each step from one release to the next to the rules.
 func Judge(in Input) Report {
-	report := Report{Releases: []Told{}, Findings: []Finding{}}
+	report := Report{Releases: []Told{}, Findings: []Breach{}}
 	used := map[int]bool{}
 	for i, release := range in.Releases {
 		report.Releases = append(report.Releases, told(release))
@@ -101,7 +101,7 @@ func told(r Release) Told {
 }
 
 // between are the findings of one step, CRD by CRD, the gravest first.
-func (in Input) between(i int) (found []Finding) {
+func (in Input) between(i int) (found []Breach) {
 	from, to := in.Releases[i-1], in.Releases[i]
 	names := map[string]bool{}
 	for _, crd := range slices.Concat(from.CRDs, to.CRDs) {
@@ -114,7 +114,7 @@ func (in Input) between(i int) (found []Finding) {
 			found = append(found, s.judged(r)...)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Finding) int {
+	slices.SortStableFunc(found, func(a, b Breach) int {
 		return cmp.Or(cmp.Compare(b.Severity.Weight(), a.Severity.Weight()), cmp.Compare(a.CRD, b.CRD))
 	})
 	return found
@@ -132,7 +132,7 @@ func (s *step) rules(newest bool) (all []rule) {
 }
 
 // judged are the findings of one rule.
-func (s *step) judged(r rule) (found []Finding) {
+func (s *step) judged(r rule) (found []Breach) {
 	severity, said := s.Policy.Severities[r.name]
 	if severity == Off {
 		return nil
@@ -157,7 +157,7 @@ func (s *step) judged(r rule) (found []Finding) {
 }
 
 // accept makes information of what the policy accepts.
-func (in Input) accept(found []Finding, used map[int]bool) {
+func (in Input) accept(found []Breach, used map[int]bool) {
 	for at, f := range found {
 		for i, a := range in.Policy.Accept {
 			if a.means(f) {

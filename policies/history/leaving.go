@@ -92,7 +92,7 @@ func (w Window) asks() string {
 }
 
 // crdRemoved is about all versions at once.
-func crdRemoved(s *step) []Finding {
+func crdRemoved(s *step) []Breach {
 	if s.is != nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func crdRemoved(s *step) []Finding {
 }
 
 // each departure of a CRD that stays is told by the first rule of these three that is about it.
-func (s *step) told(kind string) (found []Finding) {
+func (s *step) told(kind string) (found []Breach) {
 	if s.is == nil {
 		return nil
 	}
@@ -124,9 +124,9 @@ func (s *step) told(kind string) (found []Finding) {
 	return found
 }
 
-func stableRemoved(s *step) []Finding   { return s.told(StableRemoved) }
-func neverDeprecated(s *step) []Finding { return s.told(NeverDeprecated) }
-func removedTooSoon(s *step) []Finding  { return s.told(RemovedTooSoon) }
+func stableRemoved(s *step) []Breach   { return s.told(StableRemoved) }
+func neverDeprecated(s *step) []Breach { return s.told(NeverDeprecated) }
+func removedTooSoon(s *step) []Breach  { return s.told(RemovedTooSoon) }
 
 // kind is empty if nothing is wrong.
 func (d departure) kind(s *step) string {
@@ -187,7 +187,7 @@ func (d departure) mend(s *step, kind string) string {
 }
 
 // deprecatedForLessStable is rule 3, of deprecations.
-func deprecatedForLessStable(s *step) (found []Finding) {
+func deprecatedForLessStable(s *step) (found []Breach) {
 	for _, c := range s.diff.Changes {
 		if c.Rule != crddiff.VersionDeprecated || !s.stays(c.Version) {
 			continue

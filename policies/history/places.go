@@ -11,13 +11,13 @@ import (
 )
 
 // placesDiffer holds each copy against the place that the releases are judged by. The others are not compared with each other.
-func placesDiffer(s *step) (found []Finding) {
+func placesDiffer(s *step) (found []Breach) {
 	for _, c := range s.to.Copies {
 		if c.CRD.Name != s.name {
 			continue
 		}
 		if differs := differences(crddiff.Compare(s.is, c.CRD, s.LabelKey)); len(differs) > 0 {
-			found = append(found, Finding{Finding: finding.Finding{
+			found = append(found, Breach{Finding: finding.Finding{
 				Place: c.Place,
 				Why:   fmt.Sprintf("it is not the CRD of %s: it %s; what a user gets depends on where it is installed from", s.place(), strings.Join(differs, ", ")),
 				Mend:  "write both from one source, for example in `make manifests`, and have CI fail if they differ",
@@ -79,7 +79,7 @@ var copySays = map[crddiff.Rule]string{
 
 // chartAheadOfImage: a program that does not know a version does not convert it, and may not even start. A CRD that the release of
 // the image does not have at all is not judged: it may have been elsewhere.
-func chartAheadOfImage(s *step) (found []Finding) {
+func chartAheadOfImage(s *step) (found []Breach) {
 	for _, chart := range s.to.Charts {
 		known := chart.Image.crd(s.name)
 		if known == nil {
@@ -97,7 +97,7 @@ func chartAheadOfImage(s *step) (found []Finding) {
 				if v.Storage {
 					does = "stores at"
 				}
-				found = append(found, Finding{Finding: finding.Finding{
+				found = append(found, Breach{Finding: finding.Finding{
 					Place: chart.Place,
 					Why:   fmt.Sprintf("the chart installs %s, which %s %s, and the image of %s, which does not know that version", c.Place, does, v.Name, chart.Image.Name),
 					Mend:  "have the chart install the image of the release that its CRDs are of",

@@ -69,7 +69,7 @@ type rule struct {
 	name string
 	// severity is what it has where no policy says otherwise.
 	severity finding.Severity
-	find     func(*step) []Finding
+	find     func(*step) []Breach
 	// within: it is about what a version does within itself, which is for information where nothing was promised: at the alpha
 	// level.
 	within bool

@@ -14,7 +14,7 @@ import (
 )
 
 // sampleInvalid asks the API server's own code about each sample. A CRD that it cannot use says nothing about its samples.
-func sampleInvalid(s *step) (found []Finding) {
+func sampleInvalid(s *step) (found []Breach) {
 	var engine *conversion.Engine
 	for _, sample := range s.to.Samples {
 		version := sample.of(s.is)
@@ -22,7 +22,7 @@ func sampleInvalid(s *step) (found []Finding) {
 			continue
 		}
 		if v := crds.Version(s.is, version); v == nil || !v.Served {
-			found = append(found, Finding{Finding: finding.Finding{
+			found = append(found, Breach{Finding: finding.Finding{
 				Place: sample.Place,
 				Why:   fmt.Sprintf("the object is written at %s, which this release does not serve: whoever copies it is refused", version),
 				Mend:  "write it at " + strings.Join(s.servedNow(), " or "),
@@ -50,7 +50,7 @@ func (s *step) servedNow() (names []string) {
 }
 
 // invalid is one finding for all that is wrong with a sample at a version.
-func (s Sample) invalid(engine *conversion.Engine, version string) []Finding {
+func (s Sample) invalid(engine *conversion.Engine, version string) []Breach {
 	reads := engine.Version(version)
 	known, err := reads.Coerced(s.Object, true)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s Sample) invalid(engine *conversion.Engine, version string) []Finding {
 	return s.warns(version, strings.Join(says, "; "), unknown)
 }
 
-func (s Sample) warns(version, why string, fields []string) []Finding {
-	return []Finding{{Finding: finding.Finding{
+func (s Sample) warns(version, why string, fields []string) []Breach {
+	return []Breach{{Finding: finding.Finding{
 		Place: s.Place, Severity: finding.Warning, Why: why, Mend: "write it so that `kubectl apply --server-side --validate=strict` takes it",
 	}, Version: version, Fields: fields}}
 }

@@ -10,7 +10,7 @@ import (
 
 // storageWithoutOverlap is rule 4b of the deprecation policy: the storage version may not advance until after a release that
 // supports both.
-func storageWithoutOverlap(s *step) []Finding {
+func storageWithoutOverlap(s *step) []Breach {
 	if !s.diff.Flips() {
 		return nil
 	}
@@ -24,7 +24,7 @@ func storageWithoutOverlap(s *step) []Finding {
 }
 
 // lessStableStorage is rule 3: nothing is replaced by what promises less.
-func lessStableStorage(s *step) []Finding {
+func lessStableStorage(s *step) []Breach {
 	from, to := "", ""
 	if s.diff.Flips() {
 		from, to = s.diff.Base.Storage, s.diff.Head.Storage
@@ -53,7 +53,7 @@ func (s *step) storedAt(version string) (release string) {
 	return release
 }
 
-func flippedAndRemoved(s *step) []Finding {
+func flippedAndRemoved(s *step) []Breach {
 	if !s.diff.Flips() || s.diff.Head.Has(s.diff.Base.Storage) {
 		return nil
 	}
@@ -64,7 +64,7 @@ func flippedAndRemoved(s *step) []Finding {
 }
 
 // removedWhileStored: storedVersions names every version that was ever stored, until a migration is over.
-func removedWhileStored(s *step) (found []Finding) {
+func removedWhileStored(s *step) (found []Breach) {
 	for _, version := range s.diff.Removed {
 		stored := s.storedAt(version)
 		if stored == "" || version == s.diff.Base.Storage {
@@ -78,6 +78,6 @@ func removedWhileStored(s *step) (found []Finding) {
 }
 
 // one is a finding by itself.
-func one(version, why, mend string) []Finding {
-	return []Finding{{Finding: finding.Finding{Why: why, Mend: mend}, Version: version}}
+func one(version, why, mend string) []Breach {
+	return []Breach{{Finding: finding.Finding{Why: why, Mend: mend}, Version: version}}
 }

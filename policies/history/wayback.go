@@ -11,7 +11,7 @@ import (
 // mostNamed is how many fields a sentence names.
 const mostNamed = 5
 
-func upgradeRefused(s *step) (found []Finding) {
+func upgradeRefused(s *step) (found []Breach) {
 	if s.is == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func upgradeRefused(s *step) (found []Finding) {
 }
 
 // noWayBack asks the API server's own validation. After the upgrade, storedVersions names the storage versions of both.
-func noWayBack(s *step) (found []Finding) {
+func noWayBack(s *step) (found []Breach) {
 	if s.is == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func noWayBack(s *step) (found []Finding) {
 }
 
 // lostOnTheWayBack holds the storage version against what it was in the release before.
-func lostOnTheWayBack(s *step) []Finding {
+func lostOnTheWayBack(s *step) []Breach {
 	if s.is == nil {
 		return nil
 	}

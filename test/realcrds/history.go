@@ -88,7 +88,7 @@ func (t trial) live(ctx context.Context, p past, clones string) (l lived, wrong 
 			return l, nil, err
 		}
 		step := p.releases[i-1].tag + " → " + p.releases[i].tag
-		findings := slices.DeleteFunc(slices.Clone(l.report.Findings), func(f history.Finding) bool { return f.To != p.releases[i].tag })
+		findings := slices.DeleteFunc(slices.Clone(l.report.Findings), func(f history.Breach) bool { return f.To != p.releases[i].tag })
 		for _, err := range misled(findings, trips) {
 			wrong = append(wrong, fmt.Errorf("%s %s: %w", p.project, step, err))
 		}
@@ -114,7 +114,7 @@ func (l *lived) count(trips []trip) {
 	}
 }
 
-func (t telling) is(f history.Finding) bool {
+func (t telling) is(f history.Breach) bool {
 	return f.Rule == t.rule && f.CRD == t.crd && f.To == t.to
 }
 
@@ -197,7 +197,7 @@ func writeManifests(dir string, crds []*apiextensionsv1.CustomResourceDefinition
 }
 
 // tellTrips prints the errors and warnings of a step, and what the API server refuses.
-func tellTrips(out io.Writer, step string, findings []history.Finding, trips []trip) {
+func tellTrips(out io.Writer, step string, findings []history.Breach, trips []trip) {
 	fmt.Fprintf(out, "%s: %d CRDs\n", step, len(trips))
 	for _, f := range findings {
 		if f.Severity != finding.Info {

@@ -58,9 +58,9 @@ func (j judge) install(ctx context.Context, of *apiextensionsv1.CustomResourceDe
 var refusingUpgrade = []string{history.UpgradeRefused, history.FlippedAndRemoved}
 
 // misled are where the findings of a step and the API server do not say the same.
-func misled(findings []history.Finding, trips []trip) (wrong []error) {
+func misled(findings []history.Breach, trips []trip) (wrong []error) {
 	told := func(name string, rules ...string) bool {
-		return slices.ContainsFunc(findings, func(f history.Finding) bool { return f.CRD == name && slices.Contains(rules, f.Rule) })
+		return slices.ContainsFunc(findings, func(f history.Breach) bool { return f.CRD == name && slices.Contains(rules, f.Rule) })
 	}
 	for _, t := range trips {
 		if t.before != nil {

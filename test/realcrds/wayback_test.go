@@ -12,7 +12,7 @@ import (
 )
 
 // travelled is what the API server says of a step, and the findings about it.
-func travelled(t *testing.T, base, head *apiextensionsv1.CustomResourceDefinition) ([]history.Finding, []trip) {
+func travelled(t *testing.T, base, head *apiextensionsv1.CustomResourceDefinition) ([]history.Breach, []trip) {
 	t.Helper()
 	g := NewWithT(t)
 	j, err := newJudge(cp.Config)
@@ -74,8 +74,8 @@ func TestTheWayThereAndBack(t *testing.T) {
 
 func TestWhatIsToldAndNotSoIsFound(t *testing.T) {
 	g := NewWithT(t)
-	told := func(rule string) []history.Finding {
-		return []history.Finding{{Finding: finding.Finding{Rule: rule, CRD: "widgets.example.com"}}}
+	told := func(rule string) []history.Breach {
+		return []history.Breach{{Finding: finding.Finding{Rule: rule, CRD: "widgets.example.com"}}}
 	}
 	fine := []trip{{name: "widgets.example.com"}}
 	g.Expect(misled(told(history.UpgradeRefused), fine)).To(ConsistOf(MatchError(ContainSubstring("said to be refused, and the API server accepts it"))))

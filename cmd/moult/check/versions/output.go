@@ -14,7 +14,7 @@ import (
 // step is what is between two releases.
 type step struct {
 	from, to string
-	findings []history.Finding
+	findings []history.Breach
 }
 
 // steps are all, the newest first.
@@ -34,7 +34,7 @@ func steps(report history.Report) (all []step) {
 func (s step) title() string { return words.Line(s.from + " → " + s.to) }
 
 // alike are the findings, those together that one rule has about fields of one version: people read the first, and where else.
-func (s step) alike() (all [][]history.Finding) {
+func (s step) alike() (all [][]history.Breach) {
 	type about struct {
 		rule, crd, version, acknowledged string
 		severity                         finding.Severity
@@ -57,13 +57,13 @@ func (s step) alike() (all [][]history.Finding) {
 const mostPaths = 5
 
 // also are the other paths than the first.
-func also(alike []history.Finding) string {
-	paths := words.Distinct(words.Of(alike, func(f history.Finding) string { return f.Path }))
+func also(alike []history.Breach) string {
+	paths := words.Distinct(words.Of(alike, func(f history.Breach) string { return f.Path }))
 	return words.Few(paths[1:], mostPaths)
 }
 
 // subject is what a finding is about.
-func subject(f history.Finding) string {
+func subject(f history.Breach) string {
 	return words.Line(strings.TrimSpace(strings.TrimSpace(f.CRD+" "+f.Version) + " " + f.Path))
 }
 
