@@ -55,7 +55,7 @@ func (v *version) refused(ctx context.Context, object, old map[string]any) (errs
 		errs = validation.ValidateCustomResourceUpdate(nil, object, old, v.validator, validation.WithRatcheting(correlated))
 		celOptions = append(celOptions, cel.WithRatcheting(correlated))
 	}
-	errs = append(errs, objectmeta.Validate(nil, object, v.Schema, false)...)
+	errs = append(errs, objectmeta.Validate(ctx, nil, object, v.Schema, false)...)
 	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, v.Schema, old)) == 0 {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.Schema, object)...)
 	}

@@ -11,6 +11,7 @@ package builders
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,7 +146,8 @@ func Resource(crd *apiextensionsv1.CustomResourceDefinition, version string) sch
 // uniqueGroups counts the groups handed out, because -count runs a test of the same name again on the same server.
 var uniqueGroups atomic.Int64
 
-// UniqueGroup is an API group that no other test of this process gets, with the test's name in it.
+// UniqueGroup is an API group that no other test gets, with the test's name in it: not in this process, and not in another
+// one that shares its control plane.
 func UniqueGroup(t testing.TB) string {
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -153,8 +155,8 @@ func UniqueGroup(t testing.TB) string {
 		}
 		return '-'
 	}, strings.ToLower(strings.TrimPrefix(t.Name(), "Test")))
-	readable = strings.Trim(readable[:min(len(readable), 40)], "-")
-	return fmt.Sprintf("%s-%d.example.com", strings.TrimLeft("t-"+readable, "-"), uniqueGroups.Add(1))
+	readable = strings.Trim(readable[:min(len(readable), 34)], "-")
+	return fmt.Sprintf("%s-%d-%d.example.com", strings.TrimLeft("t-"+readable, "-"), os.Getpid(), uniqueGroups.Add(1))
 }
 
 func setStorage(crd *apiextensionsv1.CustomResourceDefinition, version string) {

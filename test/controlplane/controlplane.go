@@ -7,9 +7,10 @@
 //
 //	func TestMain(m *testing.M) { controlplane.Run(m, &cp) }
 //
-// and its tests, which may run in parallel, keep apart by API group (builders.UniqueGroup). SecondAPIServer adds a
-// server on the same etcd, and Pause makes either of them lag, as they do in a highly available cluster. The programs
-// come from `make control-plane` or from the folder KUBEBUILDER_ASSETS names.
+// and its tests, which may run in parallel, keep apart by API group (builders.UniqueGroup). `make test` starts one control
+// plane for all packages, and they attach to it (EnvShared); a package that needs one to itself says why (Own).
+// SecondAPIServer adds a server on the same etcd, and Pause makes either of them lag, as they do in a highly available
+// cluster. The programs come from `make control-plane` or from the folder KUBEBUILDER_ASSETS names.
 //
 // There is no controller manager: no garbage collection, no namespace deletion, no Jobs. Everything listens on
 // 127.0.0.1 only, lies in one temporary folder and goes away with the process that started it, however that one ends.
@@ -43,12 +44,13 @@ type ControlPlane struct {
 	// Minor is the minor version of the API servers, 36 for Kubernetes 1.36: what they lack, a test asserts too.
 	Minor int
 
-	options options
-	files   *files
-	guard   *guard
-	env     *envtest.Environment
-	etcd    *Etcd
-	first   *APIServer
+	attached bool // to one that another process has started
+	options  options
+	files    *files
+	guard    *guard
+	env      *envtest.Environment
+	etcd     *Etcd
+	first    *APIServer
 
 	mu       sync.Mutex
 	others   []*APIServer
@@ -144,7 +146,7 @@ func (cp *ControlPlane) newEnvironment() (*envtest.Environment, error) {
 	return env, nil
 }
 
-// APIServer is the server that Config reaches.
+// APIServer is the server that Config reaches, and nil of a shared control plane.
 func (cp *ControlPlane) APIServer() *APIServer { return cp.first }
 
 // Etcd reads the store that all API servers share.
@@ -159,6 +161,9 @@ func (cp *ControlPlane) KubeConfig() ([]byte, error) { return kubeConfig(cp.Conf
 func (cp *ControlPlane) SecondAPIServer() (*APIServer, error) {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
+	if cp.attached {
+		return nil, errShared
+	}
 	if cp.stopped {
 		return nil, errors.New("no second API server: the control plane is stopped")
 	}
@@ -192,6 +197,10 @@ func (cp *ControlPlane) Stop() error {
 	var errs []error
 	if cp.etcd != nil {
 		errs = append(errs, cp.etcd.close())
+	}
+	if cp.attached {
+		cp.stopping = errors.Join(append(errs, closeIdle(cp.Config))...)
+		return cp.stopping
 	}
 	servers := cp.others
 	if cp.first != nil {

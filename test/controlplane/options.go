@@ -10,6 +10,7 @@ import (
 type Option func(*options)
 
 type options struct {
+	own    bool
 	flags  map[string][]string
 	output io.Writer
 }
@@ -31,9 +32,16 @@ func (o options) configure(server *envtest.APIServer) {
 	}
 }
 
-// Flag gives every API server a flag, named without dashes, in place of envtest's default for it.
+// Own makes Run start a control plane for this package, also where a shared one is running. The reason says why the
+// package cannot share: its tests stop a server, look at the whole cluster, or change what all tests would notice.
+func Own(reason string) Option {
+	return func(o *options) { o.own = reason != "" }
+}
+
+// Flag gives every API server a flag, named without dashes, in place of envtest's default for it. A package with flags of
+// its own has a control plane of its own.
 func Flag(name string, values ...string) Option {
-	return func(o *options) { o.flags[name] = values }
+	return func(o *options) { o.own, o.flags[name] = true, values }
 }
 
 // Output sends the logs of etcd and of the first API server to w; otherwise they are seen only when a start fails.

@@ -9,21 +9,23 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Run is the body of a TestMain: it starts a control plane into *cp, runs the package's tests, stops the control plane
-// and exits with the tests' code. Tests that pass but leave goroutines running fail the package and are shown. Ctrl-C,
-// SIGTERM, a panic or a timeout end the tests at once and, by the guard, the control plane a moment later.
+// Run is the body of a TestMain: it puts a control plane into *cp, runs the package's tests, lets go of the control plane
+// and exits with the tests' code. The control plane is the shared one that EnvShared names, and without one, or with Own or
+// Flag, it is started here and stopped at the end. Tests that pass but leave goroutines running fail the package and are
+// shown. Ctrl-C, SIGTERM, a panic or a timeout end the tests at once and, by the guard, a control plane started here a
+// moment later.
 func Run(m *testing.M, cp **ControlPlane, opts ...Option) {
 	os.Exit(run(m, cp, opts))
 }
 
 func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
-	started, err := Start(opts...)
+	found, err := attachOrStart(opts)
 	if err != nil {
 		return failed(err)
 	}
-	*cp = started
+	*cp = found
 	defer func() {
-		err := started.Stop()
+		err := found.Stop()
 		if err == nil && code == 0 {
 			err = leaked()
 		}
@@ -32,6 +34,13 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 		}
 	}()
 	return m.Run()
+}
+
+func attachOrStart(opts []Option) (*ControlPlane, error) {
+	if dir := os.Getenv(EnvShared); dir != "" && !newOptions(opts).own {
+		return attach(dir)
+	}
+	return Start(opts...)
 }
 
 // leaked tells of goroutines that do not end, however long a busy machine takes.

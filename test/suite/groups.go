@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/moult-dev/moult/"
+
+// raced are the packages that the race detector watches in every run: they start goroutines, or their tests drive many at
+// once. Elsewhere it would only cost time; `make test-full` has it watch all.
+var raced = []string{
+	"clusters/converters",
+	"clusters/inspect",
+	"clusters/network",
+	"cmd/moult-controller",
+	"controllers/migration",
+	"controllers/removal",
+	"controllers/repair",
+	"controllers/rewrite",
+	"controllers/rewrite/owners",
+	"controllers/rewrite/pace",
+	"controllers/rewrite/stashes",
+}
+
+// elsewhere are packages that other targets run, since they need more than Go or take very long.
+var elsewhere = []string{
+	"examples/ci",    // make test-ci: curl and jq
+	"test/collector", // make test-collector: kube-controller-manager
+	"test/faults",    // make test-faults: a quarter of an hour
+}
+
+// slow need no server, and are left out of a fast run all the same.
+var slow = []string{
+	"test/repositories",
+	"test/simulation",
+}
+
+// pkg is a package that has tests.
+type pkg struct {
+	// name is the import path inside the module.
+	name string
+	// needsServer is whether its tests attach to a control plane, or start one.
+	needsServer bool
+}
+
+// list is every package of the main module that has tests.
+func list(ctx context.Context) (packages []pkg, err error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,TestImports,XTestImports,TestGoFiles,XTestGoFiles", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath                                           string
+			TestImports, XTestImports, TestGoFiles, XTestGoFiles []string
+		}
+		err := decoder.Decode(&p)
+		switch {
+		case errors.Is(err, io.EOF):
+			return packages, nil
+		case err != nil:
+			return nil, fmt.Errorf("go list: %w", err)
+		case len(p.TestGoFiles)+len(p.XTestGoFiles) > 0:
+			needsServer := slices.Contains(slices.Concat(p.TestImports, p.XTestImports), module+"test/controlplane")
+			packages = append(packages, pkg{name: strings.TrimPrefix(p.ImportPath, module), needsServer: needsServer})
+		}
+	}
+}
+
+// group is what one go test runs.
+type group struct {
+	race     bool
+	packages []string
+}
+
+// groups are the packages that the race detector watches, and the others. Those that need a server come first, since they
+// take longest.
+func (s suite) groups(packages []pkg) []group {
+	rank := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(packages, func(a, b pkg) int { return cmp.Compare(rank[a.needsServer], rank[b.needsServer]) })
+	watched, others := group{race: s.race}, group{}
+	for _, p := range packages {
+		switch {
+		case slices.Contains(elsewhere, p.name), s.fast && (p.needsServer || slices.Contains(slow, p.name)):
+		case s.full, !s.fast && slices.Contains(raced, p.name):
+			watched.packages = append(watched.packages, p.name)
+		default:
+			others.packages = append(others.packages, p.name)
+		}
+	}
+	return slices.DeleteFunc([]group{watched, others}, func(g group) bool { return len(g.packages) == 0 })
+}
+
+// run runs the group's tests and reports each package when it has ended. The symbol table and the debugging information
+// are left out of the test binaries: to link them takes a third of the time, and no test reads them. `make lint` vets.
+func (g group) run(ctx context.Context, flags, env []string, to *results) error {
+	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-timeout=15m"}
+	if g.race {
+		args = append(args, "-race")
+	}
+	args = append(args, flags...)
+	for _, name := range g.packages {
+		args = append(args, "./"+name)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Env, cmd.Stderr = env, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return errors.Join(to.read(out), cmd.Wait())
+}

@@ -1,0 +1,86 @@
+// Command suite runs the tests of the main module as `make test` does: against one control plane, which the packages
+// share, with the race detector where there is concurrency to find fault with, and with a summary that ends in the time it
+// took and the slowest packages.
+//
+//	go run ./test/suite          # everything but the long proofs of `make test-full`
+//	go run ./test/suite -fast    # what needs no server
+//	go run ./test/suite -full    # everything, all of it with the race detector
+//	go run ./test/suite -- -shuffle=on -count=2
+//
+// What follows -- goes to go test.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/moult-dev/moult/test/controlplane"
+)
+
+func main() {
+	var s suite
+	flag.BoolVar(&s.fast, "fast", false, "run only what needs no server and takes no more than some seconds")
+	flag.BoolVar(&s.full, "full", false, "run everything, all of it with the race detector")
+	flag.BoolVar(&s.race, "race", true, "use the race detector, which needs a C compiler")
+	flag.Parse()
+	s.goTest = flag.Args()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := s.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// suite is what the command line asks for.
+type suite struct {
+	fast, full, race bool
+	// goTest are flags for go test, after the suite's own.
+	goTest []string
+}
+
+func (s suite) run(ctx context.Context) error {
+	began := time.Now()
+	packages, err := list(ctx)
+	if err != nil {
+		return err
+	}
+	env := os.Environ()
+	if !s.fast {
+		shared, err := controlplane.Start(controlplane.ForMany()...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = shared.Stop() }() // it holds nothing that anybody needs
+		dir, err := shared.Share()
+		if err != nil {
+			return err
+		}
+		env = append(env, controlplane.EnvShared+"="+dir)
+	}
+	results := &results{out: os.Stdout}
+	err = s.test(ctx, packages, env, results)
+	results.summary(time.Since(began))
+	return err
+}
+
+// test runs the groups side by side: each waits for servers for much of its time.
+func (s suite) test(ctx context.Context, packages []pkg, env []string, to *results) error {
+	groups := s.groups(packages)
+	errs := make([]error, len(groups))
+	var running sync.WaitGroup
+	for i, g := range groups {
+		running.Go(func() { errs[i] = g.run(ctx, s.goTest, env, to) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
