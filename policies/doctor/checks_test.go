@@ -213,7 +213,7 @@ func TestEachCheckFinds(t *testing.T) {
 			s.CRDs[0].Aggregated.Value = []Aggregated{{APIService: "v1.example.com", Service: "apps/widgets"}}
 		}, Aggregation, finding.Error, "APIService v1.example.com hands the requests for this version on to the aggregated API server behind Service apps/widgets", "delete the APIService"},
 
-		"a Kubernetes newer than what is tested": {serverIs("v1.37.0-rc.1"), Kubernetes, finding.Warning, "the newest is 1.36", "newer Moult"},
+		"a Kubernetes newer than what is tested": {serverIs("v1.38.0-rc.1"), Kubernetes, finding.Warning, "the newest is 1.37", "newer Moult"},
 		"a Kubernetes without MutatingAdmissionPolicy": {serverIs("v1.35.4-gke.100"), Kubernetes, finding.Info,
 			"policies/admission/keep-label cannot be installed", "have the label in Git"},
 

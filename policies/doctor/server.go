@@ -11,7 +11,7 @@ import (
 // The minor versions of Kubernetes that Moult is tested with: the modules under test/tools that pin an API server.
 const (
 	oldestTested = 32
-	newestTested = 36
+	newestTested = 37
 )
 
 // lacking is what API servers before a minor version do not have, as far as a user of Moult may miss it.
@@ -41,7 +41,7 @@ func kubernetes(c ClusterState) Result {
 		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the oldest is 1.%d", oldestTested), "upgrade Kubernetes before old versions are removed")
 	}
 	if minor > newestTested {
-		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the newest is 1.%d; from 1.37 on Kubernetes' own migrator is at work by default, and Moult stands back while it is", newestTested),
+		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the newest is 1.%d", newestTested),
 			"see whether there is a newer Moult")
 	}
 	for _, l := range lacking {

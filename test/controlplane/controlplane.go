@@ -199,7 +199,7 @@ func (cp *ControlPlane) Stop() error {
 		errs = append(errs, cp.etcd.close())
 	}
 	if cp.attached {
-		cp.stopping = errors.Join(append(errs, closeIdle(cp.Config))...)
+		cp.stopping = errors.Join(errs...)
 		return cp.stopping
 	}
 	servers := cp.others

@@ -27,7 +27,7 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 	defer func() {
 		err := found.Stop()
 		if err == nil && code == 0 {
-			err = leaked()
+			err = leaked(found.attached)
 		}
 		if err != nil {
 			code = failed(err)
@@ -44,10 +44,14 @@ func attachOrStart(opts []Option) (*ControlPlane, error) {
 }
 
 // leaked tells of goroutines that do not end, however long a busy machine takes.
-func leaked() error {
+func leaked(attached bool) error {
 	const patience = 30 * time.Second
+	ignored := notOurs
+	if attached {
+		ignored = append(ignored, kept...)
+	}
 	for began := time.Now(); ; {
-		err := goleak.Find(notOurs...) // asks for about a second
+		err := goleak.Find(ignored...) // asks for about a second
 		if err == nil || time.Since(began) > patience {
 			return err
 		}

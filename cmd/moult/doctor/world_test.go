@@ -15,12 +15,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/policies/doctor"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -104,11 +107,32 @@ func (w *world) allows(kubeconfig, namespace string, rules ...rbacv1.PolicyRule)
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// tells another migrator to work on the widgets of a group. Its API is installed unless a test has: that of
-// kube-storage-version-migrator is a CRD, and the in-tree one's looks the same to readers.
+// tells another migrator to work on the widgets of a group, and says how far it is. kube-storage-version-migrator's API is a
+// CRD; the in-tree migrator's is part of Kubernetes from 1.37 on, and before that a CRD looks the same to readers.
 func (w *world) tells(api, name, group, condition string) {
 	w.T.Helper()
-	crd := builders.CRD(api, "storageversionmigrations").Versions("v1alpha1").ClusterScoped().
+	version := "v1alpha1"
+	if api == doctor.InTree && cp.Minor >= 37 { // the API server's own, on by default
+		version = "v1"
+	} else {
+		w.installsMigrations(api, version)
+	}
+	objects := dynamic.NewForConfigOrDie(cp.Config).Resource(schema.GroupVersionResource{Group: api, Version: version, Resource: "storageversionmigrations"})
+	migration, err := objects.Create(w.T.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": api + "/" + version, "kind": "StorageVersionMigration", "metadata": map[string]any{"generateName": name + "-"},
+		"spec": map[string]any{"resource": map[string]any{"group": group, "resource": "widgets"}},
+	}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.T.Cleanup(func() { _ = objects.Delete(context.Background(), migration.GetName(), metav1.DeleteOptions{}) })
+	_, err = objects.Patch(w.T.Context(), migration.GetName(), types.MergePatchType, fmt.Appendf(nil,
+		`{"status":{"conditions":[{"type":%q,"status":"True","reason":"Told","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`, condition), metav1.PatchOptions{}, "status")
+	w.Expect(err).NotTo(HaveOccurred())
+}
+
+// installsMigrations installs the CRD of a migrator's StorageVersionMigrations, unless another test has.
+func (w *world) installsMigrations(api, version string) {
+	w.T.Helper()
+	crd := builders.CRD(api, "storageversionmigrations").Versions(version).ClusterScoped().WithStatus().
 		Annotation("api-approved.kubernetes.io", "unapproved, a test").Build()
 	crd.Spec.Names.Kind, crd.Spec.Names.ListKind = "StorageVersionMigration", "StorageVersionMigrationList"
 	anything := true
@@ -116,11 +140,4 @@ func (w *world) tells(api, name, group, condition string) {
 	if err := builders.Install(w.T.Context(), cp.Config, crd); !apierrors.IsAlreadyExists(err) {
 		w.Expect(err).NotTo(HaveOccurred())
 	}
-	objects := dynamic.NewForConfigOrDie(cp.Config).Resource(builders.Resource(crd, "v1alpha1"))
-	_, err := objects.Create(w.T.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": api + "/v1alpha1", "kind": "StorageVersionMigration", "metadata": map[string]any{"generateName": name + "-"},
-		"spec":   map[string]any{"resource": map[string]any{"group": group, "resource": "widgets"}},
-		"status": map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}},
-	}}, metav1.CreateOptions{})
-	w.Expect(err).NotTo(HaveOccurred())
 }

@@ -24,10 +24,10 @@ import (
 )
 
 // Main is the body of a TestMain whose tests ask a control plane.
-func Main(m *testing.M, cp **controlplane.ControlPlane) {
+func Main(m *testing.M, cp **controlplane.ControlPlane, opts ...controlplane.Option) {
 	running.Quiet()
 	klog.SetLogger(logr.Discard())
-	controlplane.Run(m, cp)
+	controlplane.Run(m, cp, opts...)
 }
 
 // Suite is the moult and the control plane that the tests of a package share.
