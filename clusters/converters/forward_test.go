@@ -1,6 +1,7 @@
 package converters_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -68,29 +69,32 @@ func TestAServiceIsReachedByAPortForward(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	node := httptest.NewTLSServer(http.HandlerFunc(kubelet))
 	t.Cleanup(node.Close)
-	certificate, key, err := cert.GenerateSelfSignedCertKey("hook.default.svc", nil, nil)
+	core := kubernetes.NewForConfigOrDie(cp.Config)
+	own, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "forward-"}}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	namespace := own.Name
+	certificate, key, err := cert.GenerateSelfSignedCertKey("hook."+namespace+".svc", nil, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	hook := serving(t, webhooks.NewHandler(), certificate, key)
 
-	core := kubernetes.NewForConfigOrDie(cp.Config)
-	machine, err := core.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kubelet"}}, metav1.CreateOptions{})
+	machine, err := core.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "kubelet-"}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = core.CoreV1().Nodes().Delete(t.Context(), machine.Name, metav1.DeleteOptions{}) })
+	t.Cleanup(func() { _ = core.CoreV1().Nodes().Delete(context.Background(), machine.Name, metav1.DeleteOptions{}) })
 	machine.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	machine.Status.DaemonEndpoints.KubeletEndpoint.Port = port(g, node.Listener.Addr().String())
 	_, err = core.CoreV1().Nodes().UpdateStatus(ctx, machine, metav1.UpdateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Spec: corev1.PodSpec{NodeName: machine.Name, Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	_, err = core.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+	_, err = core.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "metrics", Port: 80}, {Name: "https", Port: 443}}}}
-	_, err = core.CoreV1().Services("default").Create(ctx, service, metav1.CreateOptions{})
+	_, err = core.CoreV1().Services(namespace).Create(ctx, service, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	path := "/convert"
 	crd := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").ConversionWebhook("", certificate).Build()
 	crd.Spec.Conversion.Webhook.ClientConfig.URL = nil
-	crd.Spec.Conversion.Webhook.ClientConfig.Service = &apiextensionsv1.ServiceReference{Namespace: "default", Name: "hook", Path: &path}
+	crd.Spec.Conversion.Webhook.ClientConfig.Service = &apiextensionsv1.ServiceReference{Namespace: namespace, Name: "hook", Path: &path}
 	forwards, err := converters.NewForwards(cp.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(forwards.Close)
@@ -100,7 +104,7 @@ func TestAServiceIsReachedByAPortForward(t *testing.T) {
 		_, err := c.Convert(ctx, []map[string]any{widget("a")}, "example.com/v1")
 		return err
 	}
-	g.Expect(ask()).To(And(HaveField("Fault", conversion.FaultUnreachable), MatchError(ContainSubstring("no pod is ready behind port 443 of Service default/hook"))))
+	g.Expect(ask()).To(And(HaveField("Fault", conversion.FaultUnreachable), MatchError(ContainSubstring("no pod is ready behind port 443 of Service "+namespace+"/hook"))))
 
 	endpoint := func(pod string, ready bool) discoveryv1.Endpoint {
 		return discoveryv1.Endpoint{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: pod}}
@@ -111,7 +115,7 @@ func TestAServiceIsReachedByAPortForward(t *testing.T) {
 		Endpoints:   []discoveryv1.Endpoint{endpoint("starting", false), endpoint("hook", true)},
 		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("metrics"), Port: ptr.To[int32](1)}, {Name: ptr.To("https"), Port: ptr.To(port(g, hook))}},
 	}
-	_, err = core.DiscoveryV1().EndpointSlices("default").Create(ctx, slice, metav1.CreateOptions{})
+	_, err = core.DiscoveryV1().EndpointSlices(namespace).Create(ctx, slice, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ask()).To(Succeed())
 	g.Expect(ask()).To(Succeed(), "by the same one")

@@ -15,6 +15,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -60,7 +61,7 @@ func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion
 	if services == nil {
 		services = webhook.NewDefaultServiceResolver()
 	}
-	factory, err := apiserver.NewCRConverterFactory(services, func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+	factory, err := apiserver.NewCRConverterFactory(noted{services, c.note}, func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 		return watched{resolver, func(cfg *rest.Config) {
 			timeout := cmp.Or(w.Timeout, DefaultTimeout)
 			cfg.UserAgent = "moult"
@@ -126,6 +127,21 @@ func (w watched) ClientConfigForService(name, namespace string, port int) (*rest
 		w.change(cfg)
 	}
 	return cfg, err
+}
+
+// noted notes that a Service has no address, before the API server's code puts it into words.
+type noted struct {
+	webhook.ServiceResolver
+
+	note func(conversion.Failure)
+}
+
+func (n noted) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	at, err := n.ServiceResolver.ResolveEndpoint(namespace, name, port)
+	if err != nil {
+		n.note(conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()})
+	}
+	return at, err
 }
 
 // converter makes one request at a time.
