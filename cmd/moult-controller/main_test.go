@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	log.SetLogger(logr.Discard())
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("the controller acts on all CRDs of the cluster"))
 }
 
 const soon = running.Soon

@@ -19,7 +19,7 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("a test pauses an API server"))
 }
 
 const soon = running.Soon

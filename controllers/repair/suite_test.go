@@ -29,7 +29,7 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("a repair walks all objects of the cluster"))
 }
 
 const (

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("MOULT_TEST_LOG") != "" {
 		log.SetLogger(zap.New(zap.UseDevMode(true)))
 	}
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("API servers are killed and paused"))
 }
 
 const (

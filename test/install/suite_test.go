@@ -21,7 +21,7 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("Moult is installed, policies and all"))
 }
 
 // flipped installs a CRD with a status, whose objects are stored at an older version than the storage version.

@@ -11,5 +11,5 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("all manifests are installed, policies and all"))
 }

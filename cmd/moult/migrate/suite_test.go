@@ -14,4 +14,6 @@ var (
 	suite = clitest.Suite{Moult: moult, ControlPlane: &cp}
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, &cp) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, &cp, controlplane.Own("admission policies that a test installs are in force for all CRDs"))
+}

@@ -12,4 +12,6 @@ var (
 	suite = clitest.Suite{Moult: clitest.Moult{NewCommand}, ControlPlane: &cp}
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, &cp) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, &cp, controlplane.Own("a repair walks all objects of the cluster"))
+}
