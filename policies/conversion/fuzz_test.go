@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"context"
+	"os"
 	"reflect"
 	"testing"
 
@@ -13,16 +14,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schemas are pairs of what v1alpha1 and v1 know.
-var schemas = [][2]string{
-	{`{type: object, properties: {spec: {type: object, properties: {a: {type: string}, n: {type: integer, default: 3}, l: {type: array, items: {type: object, properties: {k: {type: string}, v: {type: number}}}}}}}}`,
-		`{type: object, properties: {spec: {type: object, required: [a], properties: {a: {type: string, maxLength: 3}, l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string}}}}}}}}`},
-	{`{type: object, x-kubernetes-preserve-unknown-fields: true}`,
-		`{type: object, properties: {spec: {type: object, additionalProperties: {type: string, nullable: true}}}}`},
-	{`{type: object, properties: {e: {type: object, x-kubernetes-preserve-unknown-fields: true}, i: {x-kubernetes-int-or-string: true}, z: {type: string, nullable: true}}}`,
-		`{type: object, properties: {e: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}, i: {x-kubernetes-int-or-string: true}, z: {type: string, default: d}}}`},
-	{`{type: object, properties: {spec: {type: object, default: {a: {b: 1}}, properties: {a: {type: object, default: {b: 2}, properties: {b: {type: integer, default: 3}}}}}}}`,
-		`{type: object, properties: {spec: {type: object, x-kubernetes-validations: [{rule: "self == oldSelf"}], properties: {a: {type: object, properties: {b: {type: integer, maximum: 2}, c: {type: number, default: 0.5}}}}}}}`},
+// pair is what v1alpha1 and v1 know.
+type pair struct{ V1alpha1, V1 string }
+
+// pairs are those that test/conformance shows to a real API server.
+func pairs(f *testing.F) (all map[string]pair) {
+	f.Helper()
+	content, err := os.ReadFile("testdata/pairs.yaml")
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, &all)
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	return all
 }
 
 // answers converts every object to one that is given, and to itself without one.
@@ -49,9 +54,9 @@ func FuzzRehearse(f *testing.F) {
 		`{"e":{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":1},"x":2},"spec":{}},"i":"50%","z":null}`,
 		`{"spec":{"a":{"b":1e300,"c.d[0]":-0.0}}}`, `{"spec":[],"metadata":[]}`, `{"kind":3,"metadata":{"name":{}}}`,
 	} {
-		for _, pair := range schemas {
-			f.Add(pair[0], pair[1], []byte(object), []byte(``))
-			f.Add(pair[0], pair[1], []byte(object), []byte(`{"spec":{"a":"y"}}`))
+		for _, pair := range pairs(f) {
+			f.Add(pair.V1alpha1, pair.V1, []byte(object), []byte(``))
+			f.Add(pair.V1alpha1, pair.V1, []byte(object), []byte(`{"spec":{"a":"y"}}`))
 		}
 	}
 	f.Fuzz(func(t *testing.T, before, after string, object, answer []byte) {

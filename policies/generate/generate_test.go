@@ -2,9 +2,9 @@ package generate_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,47 +12,22 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/generate"
 	"github.com/moult-dev/moult/test/builders"
-	"github.com/moult-dev/moult/test/controlplane"
-	"github.com/moult-dev/moult/test/running"
 )
 
-var cp *controlplane.ControlPlane
+// all is a schema that has one of everything that a schema can say; test/conformance makes objects of it, too.
+func all(g *WithT) string {
+	schema, err := os.ReadFile("testdata/all.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(schema)
+}
 
-func TestMain(m *testing.M) { controlplane.Run(m, &cp) }
-
-// all has one of everything that a schema can say.
-const all = `{type: object, required: [spec], properties: {status: {type: object, x-kubernetes-preserve-unknown-fields: true}, spec: {type: object, required: [name, list],
-	x-kubernetes-validations: [{rule: "!has(self.small) || !has(self.large) || self.small <= self.large"}, {rule: "!has(self.fixed) || self.fixed.startsWith('a')"}],
-	oneOf: [{required: [left]}, {required: [right]}], not: {required: [never]},
-	properties: {
-		name: {type: string, pattern: '^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$', minLength: 3, maxLength: 20},
-		left: {type: string}, right: {type: object, properties: {deep: {type: object, properties: {deeper: {type: string, nullable: true}}}}}, never: {type: string},
-		small: {type: integer, format: int32, minimum: 3, maximum: 90}, large: {type: integer, format: int64, minimum: 0},
-		multiple: {type: integer, multipleOf: 7, minimum: 10, maximum: 30}, ratio: {type: number, minimum: 0, maximum: 1, exclusiveMinimum: true}, fixed: {type: string},
-		kind: {type: string, enum: [A, B]}, when: {type: string, format: date-time}, ip: {anyOf: [{format: ipv4}, {format: ipv6}], type: string},
-		cpu: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'},
-		port: {x-kubernetes-int-or-string: true}, bytes: {type: string, format: byte}, flag: {type: boolean, default: true},
-		list: {type: array, minItems: 2, maxItems: 4, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [key, at], items: {type: object, required: [key], properties: {
-			key: {type: string, minLength: 1}, at: {type: integer, default: 80, minimum: 1}, value: {type: string, maxLength: 2}}}},
-		set: {type: array, x-kubernetes-list-type: set, items: {type: string, enum: [x, "y", z]}}, matrix: {type: array, items: {type: array, items: {type: integer}}},
-		map: {type: object, minProperties: 1, maxProperties: 2, additionalProperties: {type: object, properties: {a: {type: string}}}},
-		free: {x-kubernetes-preserve-unknown-fields: true}, pod: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},
-		choice: {type: object, minProperties: 1, maxProperties: 1, properties: {a: {type: string}, b: {type: string}}},
-		branches: {type: object, properties: {kind: {type: string}, size: {type: integer}}, allOf: [{properties: {size: {minimum: 5}}}, {properties: {kind: {enum: [small]}}}]}}}}}`
-
-func crdOf(g *WithT, group, schema string) *apiextensionsv1.CustomResourceDefinition {
-	crd := builders.CRD(group, "widgets").Versions("v1").Build()
-	props := &apiextensionsv1.JSONSchemaProps{}
-	g.Expect(yaml.UnmarshalStrict([]byte(strings.ReplaceAll(schema, "\t", " ")), props)).To(Succeed())
-	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = props
-	return crd
+func crdOf(schema string) *apiextensionsv1.CustomResourceDefinition {
+	return builders.CRD("example.com", "widgets").Versions("v1").Schema("v1", schema).Build()
 }
 
 func generator(g *WithT, crd *apiextensionsv1.CustomResourceDefinition, seed uint64, values map[string][]any) (*generate.Generator, *conversion.Engine) {
@@ -61,24 +36,9 @@ func generator(g *WithT, crd *apiextensionsv1.CustomResourceDefinition, seed uin
 	return generate.New(e, generate.Options{Version: "v1", APIVersion: crd.Spec.Group + "/v1", Kind: "Widget", Namespaced: true, Values: values}, rand.New(rand.NewPCG(seed, 1))), e
 }
 
-func TestARealAPIServerTakesWhatIsMade(t *testing.T) {
-	g := NewWithT(t)
-	crd := crdOf(g, builders.UniqueGroup(t), all)
-	w := running.Install(t, cp, crd)
-	made, _ := generator(g, crd, 7, nil)
-	objects := made.Make(t.Context(), 200).Objects
-	g.Expect(objects).To(HaveLen(200))
-	for _, object := range objects {
-		raw, err := json.Marshal(object)
-		g.Expect(err).NotTo(HaveOccurred())
-		_, err = w.Objects("v1").Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldValidation: "Strict"})
-		g.Expect(err).NotTo(HaveOccurred(), string(raw))
-	}
-}
-
 func TestTheSameSeedMakesTheSameObjectsAndEachFieldIsMade(t *testing.T) {
 	g := NewWithT(t)
-	crd := crdOf(g, "example.com", all)
+	crd := crdOf(all(g))
 	one, e := generator(g, crd, 7, nil)
 	two, _ := generator(g, crd, 7, nil)
 	other, _ := generator(g, crd, 8, nil)
@@ -129,7 +89,7 @@ func TestSchemasThatAreHardOrImpossible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			made, _ := generator(g, crdOf(g, "example.com", c.schema), 1, nil)
+			made, _ := generator(g, crdOf(c.schema), 1, nil)
 			got := made.Make(t.Context(), 20)
 			if c.none {
 				g.Expect(got.Objects).To(BeEmpty())
@@ -145,7 +105,7 @@ func TestSchemasThatAreHardOrImpossible(t *testing.T) {
 
 func TestNothingIsMadeAfterTheEnd(t *testing.T) {
 	g := NewWithT(t)
-	made, _ := generator(g, crdOf(g, "example.com", all), 1, nil)
+	made, _ := generator(g, crdOf(all(g)), 1, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g.Expect(made.Make(ctx, 10).Objects).To(BeEmpty())
@@ -153,7 +113,7 @@ func TestNothingIsMadeAfterTheEnd(t *testing.T) {
 
 func TestValuesThatAreGivenAreTaken(t *testing.T) {
 	g := NewWithT(t)
-	made, _ := generator(g, crdOf(g, "example.com", all), 1, map[string][]any{"spec.list[*].value": {"10"}, "spec.map.*.a": {"in a map"}, "spec.left": {"given"}})
+	made, _ := generator(g, crdOf(all(g)), 1, map[string][]any{"spec.list[*].value": {"10"}, "spec.map.*.a": {"in a map"}, "spec.left": {"given"}})
 	text := fmt.Sprint(made.Make(t.Context(), 200).Objects)
 	g.Expect(text).To(And(ContainSubstring("value:10]"), ContainSubstring("a:in a map"), ContainSubstring("left:given")))
 	g.Expect(strings.Count(text, "left:")).To(Equal(strings.Count(text, "left:given")))
@@ -162,7 +122,7 @@ func TestValuesThatAreGivenAreTaken(t *testing.T) {
 // Taking the first smaller object that shows something, again and again, ends with nothing but that.
 func TestSmallerObjectsEndWithWhatMatters(t *testing.T) {
 	g := NewWithT(t)
-	made, e := generator(g, crdOf(g, "example.com", all), 3, nil)
+	made, e := generator(g, crdOf(all(g)), 3, nil)
 	shows := func(object map[string]any) bool {
 		list, _, _ := unstructured.NestedSlice(object, "spec", "list")
 		return slices.ContainsFunc(list, func(item any) bool {

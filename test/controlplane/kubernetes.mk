@@ -4,7 +4,7 @@
 GO ?= go
 
 KUBERNETES_MINORS = GOFLAGS=-mod=readonly GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build -minors
-KUBERNETES_PACKAGES = ./controllers/migration ./controllers/removal ./policies/admission ./clusters/inspect ./cmd/moult/... ./test/install ./test/builders
+KUBERNETES_PACKAGES = ./controllers/migration ./controllers/removal ./test/conformance/admission ./clusters/inspect ./cmd/moult/... ./test/install ./test/builders
 
 .PHONY: test-kubernetes test-kubernetes-oldest
 test-kubernetes: ## test Moult on every Kubernetes it supports, or on K8S=1.34; each is built once, for minutes

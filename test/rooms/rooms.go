@@ -3,7 +3,7 @@
 // there and say why in docs/decisions.
 //
 // The test reads every Go file of the repository, in whichever module and behind whichever build tag, except for tests:
-// those may import what they like.
+// those may import what they like, but those of pure packages start no server.
 package rooms
 
 import (

@@ -113,6 +113,9 @@ func TestWhatIsLinked(t *testing.T) {
 			[]string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}},
 		"the API brings no client along": {"./api/...",
 			[]string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}},
+		// What compares them with a real API server is in test/conformance.
+		"the tests of what is pure start no server": {"-test ./policies/... ./controllers/plan/... ./controllers/removal/verdict/... ./controllers/labelorigin/...",
+			[]string{modulePath + "/test/controlplane", "sigs.k8s.io/controller-runtime/pkg/envtest"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,12 +1,14 @@
-package labelorigin_test
+package conformance
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -182,4 +184,12 @@ func kubectlCreateOnce(s *scene) {
 	if !s.exists() {
 		kubectlCreate(s)
 	}
+}
+
+// cutDown leaves what the controller's cache keeps.
+func cutDown(crd *apiextensionsv1.CustomResourceDefinition) {
+	crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return !labelorigin.Tells(e, v1alpha1.MigrateLabel)
+	})
+	crd.Annotations = labelorigin.Annotations(crd.Annotations, v1alpha1.MigrateLabel)
 }

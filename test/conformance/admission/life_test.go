@@ -44,7 +44,7 @@ func TestACRDsLifeUnderTheRules(t *testing.T) {
 			l := &life{NewWithT(t), running.GateFor(running.WitnessOf(t, cp, gr)), t}
 			policies := func(now string) {
 				if now == after {
-					installForGroup(t, "deny", gr.Group)
+					installForGroup(t, denying, gr.Group)
 				}
 			}
 			policies("nothing")

@@ -174,7 +174,7 @@ func TestALabelThatIsPutBackBreaksNoRule(t *testing.T) {
 		return
 	}
 	k := keepLabel(t, "")
-	installForGroup(t, "deny", k.bare.Spec.Group)
+	installForGroup(t, denying, k.bare.Spec.Group)
 	merge("kubectl-label", `"true"`)(k)
 	put(k)
 	k.Expect(k.live().Labels).To(HaveKeyWithValue(v1alpha1.MigrateLabel, "true"))
@@ -191,7 +191,7 @@ func keepsLabel(t *testing.T) bool {
 		return true
 	}
 	g, c := NewWithT(t), running.Client(t, cp.Config)
-	for _, o := range render(t, "keep-label") {
+	for _, o := range render(t, keepingLabel) {
 		g.Expect(c.Create(t.Context(), o)).To(MatchError(meta.IsNoMatchError, "IsNoMatchError"), "%s %s", o.GetKind(), o.GetName())
 	}
 	return false
@@ -201,7 +201,7 @@ func keepsLabel(t *testing.T) bool {
 func keepLabel(t *testing.T, allow string) *kept {
 	t.Helper()
 	group := builders.UniqueGroup(t)
-	installForGroup(t, "keep-label", group)
+	installForGroup(t, keepingLabel, group)
 	k := &kept{WithT: NewWithT(t), t: t, crds: crdClient(t, cp.Config), bare: builders.CRD(group, "widgets").Build()}
 	probe := builders.CRD(group, "probes").OptedIn().Build()
 	k.Expect(builders.Install(t.Context(), cp.Config, probe)).To(Succeed())

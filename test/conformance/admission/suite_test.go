@@ -1,8 +1,8 @@
-// Package admission holds no Go code but tests: the folders beside it are what people install, and are read here as
-// kustomize builds them. The table in cases_test.go says which writes break a rule; each case is a dry run on a real API
-// server. shipped_test.go plays it against the policies as they are shipped, mutation_test.go against policies from which
-// one rule after the other is taken away, and the other tests do real writes: a CRD's whole life beside the real
-// reconcilers, and what becomes of a label that is put back.
+// Package admission tests the policies in policies/admission, as people install them: as kustomize builds them. The table in
+// cases_test.go says which writes break a rule; each case is a dry run on a real API server. shipped_test.go plays it against
+// the policies as they are shipped, mutation_test.go against policies from which one rule after the other is taken away, and
+// the other tests do real writes: a CRD's whole life beside the real reconcilers, and what becomes of a label that is put
+// back.
 //
 // A new rule needs a case that it alone denies, or TestEveryRuleIsHeldByACase fails.
 package admission
@@ -30,11 +30,19 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
+// The folders that people install.
+const (
+	denying      = "../../../policies/admission/deny"
+	warning      = "../../../policies/admission/warn"
+	keepingLabel = "../../../policies/admission/keep-label"
+)
+
 var (
 	cp    *controlplane.ControlPlane
 	audit = &auditLog{}
 )
 
+// TestMain gives the API server an audit log, and shipped policies are in force for all CRDs: no other package can share it.
 func TestMain(m *testing.M) {
 	running.Quiet()
 	policy, err := filepath.Abs("testdata/audit-policy.yaml")

@@ -55,7 +55,7 @@ type mutant struct {
 
 func mutants(t *testing.T) (made []mutant) {
 	t.Helper()
-	shipped := render(t, "deny")
+	shipped := render(t, denying)
 	for _, policy := range shipped {
 		if policy.GetKind() != "ValidatingAdmissionPolicy" {
 			continue

@@ -28,10 +28,10 @@ func TestAPolicyThatComesToAnErrorRefusesTheWrite(t *testing.T) {
 		removalPolicy:  "a removal that nobody has asked about",
 		deletionPolicy: "a deletion",
 	}
-	shipped := render(t, "deny")
+	shipped := render(t, denying)
 	if keepsLabel(t) {
 		writes["moult-keep-label"] = "the label is lost"
-		shipped = append(shipped, render(t, "keep-label")...)
+		shipped = append(shipped, render(t, keepingLabel)...)
 	}
 	policies := map[string]bool{}
 	var broken []*unstructured.Unstructured

@@ -1,4 +1,4 @@
-package labelorigin_test
+package conformance
 
 import (
 	"context"
@@ -19,12 +19,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
-	"github.com/moult-dev/moult/test/controlplane"
 )
-
-var cp *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Run(m, &cp) }
 
 // scene is one CRD, on which tools and people write as they do: with their field managers and kinds of request.
 type scene struct {

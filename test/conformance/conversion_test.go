@@ -1,7 +1,6 @@
-package conversion
+package conformance
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -16,69 +15,60 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/test/builders"
-	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/running"
 )
 
-var cp *controlplane.ControlPlane
-
-// TestMain starts a control plane, but not in each process that looks for inputs.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if flag.Lookup("test.fuzz").Value.String() != "" {
-		os.Exit(m.Run())
-	}
-	controlplane.Run(m, &cp)
-}
-
 // What the engine has of an object, stored at v1 and read at v1alpha1 again, is byte by byte what a real API server has.
 func TestEachObjectIsWhatAnAPIServerMakesOfIt(t *testing.T) {
-	for i, objects := range [][]string{
-		{
+	t.Parallel()
+	var pairs map[string]struct{ V1alpha1, V1 string }
+	content, err := os.ReadFile("../../policies/conversion/testdata/pairs.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(yaml.UnmarshalStrict(content, &pairs)).To(Succeed())
+	objects := map[string][]string{
+		"v1 knows less and is stricter": {
 			`spec: {a: x}`, `spec: {a: long, n: 4}`, `spec: {l: [{k: a, v: 0.5}, {k: b}]}`, `spec: {l: [{k: a}, {k: a}], a: x}`, `spec: {l: [{v: 1}], a: x}`,
 			`spec: {l: [], a: x}`, `spec: {a: x, n: 9007199254740993}`, `{}`,
 		},
-		{
+		"v1alpha1 keeps all and v1 a map of strings": {
 			`spec: {a: x, b: null}`, `spec: {a: {b: [1, {c: 2.5}]}}`, `spec: [1, 2]`, `{other: {deep: [[[]]]}, spec: {}}`, `spec: {a.b: x, "c[0]": y, "": z}`, `spec: 5`,
 		},
-		{
+		"v1 embeds resources, reads both kinds of numbers and has a default for null": {
 			`e: {apiVersion: v1, kind: Pod, metadata: {name: p, labels: {a: b}, unknown: 1}, spec: {x: 1}}`, `e: {apiVersion: v1, kind: Pod, metadata: {labels: {a: 1}}}`,
 			`e: {apiVersion: 3, kind: Pod}`, `e: {metadata: []}`, `e: {kind: Pod}`, `{i: 5, z: null}`, `{i: "50%", z: x}`, `{i: "5"}`,
 		},
-		{
+		"defaults are nested and v1 lets nothing change": {
 			`{}`, `spec: {}`, `spec: {a: {}}`, `spec: {a: {b: 3}}`, `spec: {a: {b: 1}}`, `spec: {a: {b: 4}}`,
 		},
-	} {
-		t.Run(fmt.Sprint(schemas[i]), func(t *testing.T) {
+	}
+	NewWithT(t).Expect(objects).To(HaveLen(len(pairs)), "objects for each pair")
+	for name, pair := range pairs {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			againstAPIServer(t, schemas[i], objects)
+			NewWithT(t).Expect(objects[name]).NotTo(BeEmpty())
+			crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
+				Schema("v1alpha1", pair.V1alpha1).Schema("v1", pair.V1).Build()
+			againstAPIServer(t, crd, objects[name])
 		})
 	}
 }
 
-func againstAPIServer(t *testing.T, pair [2]string, texts []string) {
+func againstAPIServer(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, texts []string) {
 	t.Helper()
-	g := NewWithT(t)
-	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
-	for i := range crd.Spec.Versions {
-		props := &apiextensionsv1.JSONSchemaProps{}
-		g.Expect(yaml.Unmarshal([]byte(pair[i]), props)).To(Succeed())
-		crd.Spec.Versions[i].Schema.OpenAPIV3Schema = props
-	}
-	w := running.Install(t, cp, crd)
+	g, w := NewWithT(t), running.Install(t, cp, crd)
 	var names []string
 	for i, text := range texts {
-		name := fmt.Sprintf("o%d", i)
-		object := objectOf(g, text)
+		name, object := fmt.Sprintf("o%d", i), objectOf(g, text)
 		object["apiVersion"], object["kind"], object["metadata"] = crd.Spec.Group+"/v1alpha1", "Widget", map[string]any{"name": name}
 		_, err := w.Objects("v1alpha1").Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred(), text)
 		names = append(names, name)
 	}
-	crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = false, true
-	e, err := New(crd)
+	e, err := conversion.New(crd)
 	g.Expect(err).NotTo(HaveOccurred())
+	e = e.StoredAt("v1")
 	was := map[string]*unstructured.Unstructured{}
 	for _, name := range names {
 		was[name], err = w.Objects("v1alpha1").Get(t.Context(), name, metav1.GetOptions{})
@@ -86,7 +76,7 @@ func againstAPIServer(t *testing.T, pair [2]string, texts []string) {
 	}
 	w.Flip("v1")
 	for i, name := range names {
-		o, stored, back := e.through(t, was[name].Object)
+		trip := e.Trips(t.Context(), []map[string]any{was[name].Object})[0]
 		var err error
 		g.Eventually(func() int { // until it is stored at v1, or never
 			_, err = w.Objects("v1").Patch(t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
@@ -95,36 +85,29 @@ func againstAPIServer(t *testing.T, pair [2]string, texts []string) {
 			}
 			return w.Stored()["v1"]
 		}, "20s", "100ms").Should(BeNumerically(">", 0))
-		told := fmt.Sprintf("%s: %v, and rehearsed: %+v", texts[i], err, o)
-		g.Expect(apierrors.IsInvalid(err)).To(Equal(len(o.Refused) > 0), told)
-		g.Expect(err != nil).To(Equal(len(o.Refused)+len(o.Failed) > 0), told)
+		told := fmt.Sprintf("%s: %v, and rehearsed: %+v", texts[i], err, trip.Outcome)
+		g.Expect(apierrors.IsInvalid(err)).To(Equal(len(trip.Refused) > 0), told)
+		g.Expect(err != nil).To(Equal(len(trip.Refused)+len(trip.Failed) > 0), told)
 		if err != nil {
 			continue
 		}
-		now, err := w.Objects("v1").Get(t.Context(), name, metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(content(now.Object)).To(Equal(content(stored)), told)
-		now, err = w.Objects("v1alpha1").Get(t.Context(), name, metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(content(now.Object)).To(Equal(content(back)), told)
+		for version, want := range map[string]map[string]any{"v1": trip.There, "v1alpha1": trip.Back} {
+			now, err := w.Objects(version).Get(t.Context(), name, metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(bytesOf(now.Object)).To(Equal(bytesOf(want)), told)
+		}
 	}
 }
 
-// through is an outcome, with the object as it is stored, and as it is read again.
-func (e *Engine) through(t *testing.T, object map[string]any) (o Outcome, stored, back map[string]any) {
-	t.Helper()
-	j := e.start(object)
-	e.convert(t.Context(), []*journey{j}, e.Storage, func(j *journey, there map[string]any) { j.at = there })
-	if !j.ended {
-		e.store(t.Context(), j)
-		stored = j.at
-		e.convert(t.Context(), []*journey{j}, j.outcome.From, func(j *journey, is map[string]any) { back = is; e.compare(j, is) })
-	}
-	return j.outcome, stored, back
+func objectOf(g *WithT, text string) (object map[string]any) {
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(json.Unmarshal(raw, &object)).To(Succeed())
+	return object
 }
 
-// content is all but the metadata, as bytes: 5 and 5.0 are two things.
-func content(object map[string]any) string {
+// bytesOf are those of all but the metadata: 5 and 5.0 are two things.
+func bytesOf(object map[string]any) string {
 	object = runtime.DeepCopyJSON(object)
 	delete(object, "metadata")
 	raw, err := json.Marshal(object)

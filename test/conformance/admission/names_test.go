@@ -14,7 +14,7 @@ import (
 func overlay(t *testing.T, lines string) []*unstructured.Unstructured {
 	t.Helper()
 	g, dir := NewWithT(t), t.TempDir()
-	here, err := filepath.Abs("deny")
+	here, err := filepath.Abs(denying)
 	g.Expect(err).NotTo(HaveOccurred())
 	deny, err := filepath.Rel(dir, here)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -25,7 +25,7 @@ func overlay(t *testing.T, lines string) []*unstructured.Unstructured {
 // snippet is the YAML behind a comment of the page that tells people to use it.
 func snippet(t *testing.T, comment string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/policies.md")
+	page, err := os.ReadFile("../../../docs/policies.md")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	_, after, found := strings.Cut(string(page), "<!-- "+comment+" -->\n```yaml\n")
 	NewWithT(t).Expect(found).To(BeTrue(), comment)
@@ -37,7 +37,7 @@ func TestAPolicyCanBeLeftOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	left := overlay(t, snippet(t, "leave one out"))
-	g.Expect(left).To(HaveLen(len(render(t, "deny")) - 2))
+	g.Expect(left).To(HaveLen(len(render(t, denying)) - 2))
 	for _, o := range left {
 		g.Expect(o.GetName()).NotTo(Equal(storagePolicy))
 	}

@@ -1,4 +1,4 @@
-package roundtrip
+package conformance
 
 import (
 	"sync/atomic"
@@ -12,15 +12,11 @@ import (
 	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/controllers/rewrite/follow"
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/roundtrip"
 	"github.com/moult-dev/moult/test/builders"
-	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/running"
 	"github.com/moult-dev/moult/test/webhooks"
 )
-
-var cp *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Run(m, &cp) }
 
 // What the clients of a real API server get, who apply at one version and go on at another one, is what is found without one.
 func TestARealAPIServerAgreesWhoseFieldsAreWhose(t *testing.T) {
@@ -78,21 +74,25 @@ func TestARealAPIServerAgreesWhoseFieldsAreWhose(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			types, err := follow.TypeConverterOf(crd)
 			g.Expect(err).NotTo(HaveOccurred())
+			counts := roundtrip.NewCounts(e, nil)
+			roundtrip.NewChecker(e.With(converter), nil).WithTypes(types).Check(t.Context(), []roundtrip.Object{{Name: "a", Content: content}}, counts)
 			var said []string
-			for _, p := range NewChecker(e.With(converter), nil).WithTypes(types).ownership(t.Context(), Object{Name: "a", Content: content}, "v1alpha1", nil) {
-				said = append(said, p.What)
+			for _, found := range counts.Report(nil, nil).Findings {
+				if found.Kind == roundtrip.Ownership {
+					said = append(said, found.What)
+				}
 			}
 			g.Expect(said).To(Equal(c.want))
 			g.Expect(null.Swap(false)).To(Equal(c.null))
 
 			w := running.Install(t, cp, crd)
-			options := metav1.ApplyOptions{FieldManager: applier}
+			options := metav1.ApplyOptions{FieldManager: "applier"}
 			_, err = w.Objects("v1").Apply(t.Context(), "a", &unstructured.Unstructured{Object: content}, options)
 			g.Expect(err).NotTo(HaveOccurred())
 			live, err := w.Objects("v1alpha1").Get(t.Context(), "a", metav1.GetOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			live.SetLabels(map[string]string{otherLabel: "a"})
-			_, err = w.Objects("v1alpha1").Update(t.Context(), live, metav1.UpdateOptions{FieldManager: other})
+			live.SetLabels(map[string]string{"example.com/other": "a"})
+			_, err = w.Objects("v1alpha1").Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "other"})
 			g.Expect(err).NotTo(HaveOccurred())
 			moved, err := e.With(converter).Converted(t.Context(), content, "v1alpha1")
 			g.Expect(err).NotTo(HaveOccurred())

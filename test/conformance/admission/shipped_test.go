@@ -79,7 +79,7 @@ func brokenRule(said []string) string {
 
 func TestBrokenRulesAreDenied(t *testing.T) {
 	buildStates(t)
-	installShipped(t, "deny")
+	installShipped(t, denying)
 	for name, k := range cases {
 		t.Run(name, func(t *testing.T) {
 			g, told := NewWithT(t), k.play(t)
@@ -99,7 +99,7 @@ func TestBrokenRulesAreDenied(t *testing.T) {
 
 func TestBrokenRulesAreWarnedOf(t *testing.T) {
 	buildStates(t)
-	installShipped(t, "warn")
+	installShipped(t, warning)
 	for name, k := range cases {
 		t.Run(name, func(t *testing.T) {
 			g, told := NewWithT(t), k.play(t)
