@@ -2,6 +2,8 @@ module github.com/moult-dev/moult
 
 go 1.27.0
 
+toolchain go1.27.3
+
 require (
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/bmatcuk/doublestar/v4 v4.10.0

@@ -42,7 +42,7 @@ type options struct {
 	Large       int           `json:",omitempty"` // bytes
 }
 
-// short is what `make bench-short` runs: the whole table, smaller.
+// short is what `make bench ARGS=--short` runs: the whole table, smaller.
 func (o *options) shorten(fs *pflag.FlagSet) {
 	for name, set := range map[string]func(){
 		"objects":    func() { o.Objects = 1500 },

@@ -31,7 +31,9 @@ type fault struct {
 	silent bool
 	// aboutGate is set where the fault is about the gate itself, which then has to be asked for first in any case.
 	aboutGate bool
-	// long faults take minutes.
+	// always is set where `make test` plays the fault, too; the others take -faults.each or -faults.full.
+	always bool
+	// long faults take minutes, and -faults.full.
 	long bool
 	// apart faults need a control plane of their own, with these flags.
 	apart []controlplane.Option
@@ -98,7 +100,7 @@ var every = []fault{
 	{name: "one of two API servers stands still across the flip", objects: 20, inject: lagging},
 
 	// What happens to the controller.
-	{name: "the controller is killed at random points", inject: killed},
+	{name: "the controller is killed at random points", always: true, inject: killed},
 	{name: "the leader is killed in mid-pass", inject: leaderKilled},
 	{name: "the leader stands still in mid-pass, loses its lease and comes back", late: true, inject: leaderStopped},
 
@@ -127,7 +129,7 @@ var patch = []string{"patch"}
 
 func TestEveryFault(t *testing.T) {
 	for _, f := range every {
-		if f.long && !*fullFlag {
+		if !*fullFlag && (f.long || !f.always && !*eachFlag) {
 			continue
 		}
 		for _, late := range []bool{false, true} {

@@ -16,6 +16,7 @@ import (
 var (
 	settleFlag = flag.Duration("faults.settle", 0, "The settle time that controllers are given, in place of the one that suits the fault. 1ns shows what it is for: the tests must fail.")
 	killsFlag  = flag.Int("faults.kills", 5, "At how many points the controller is killed.")
+	eachFlag   = flag.Bool("faults.each", false, "Each fault once that takes no minutes, not only the kills.")
 	fullFlag   = flag.Bool("faults.full", false, "Also the faults that take minutes, and each with the gate asked before and after.")
 	seedFlag   = flag.Uint64("faults.seed", 1, "Decides what is hit where there is a choice; 0 is another one each time.")
 )

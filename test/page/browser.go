@@ -2,7 +2,7 @@
 // can it be read in light and dark, on a phone and on paper, and do its links go where they say.
 //
 // The pages are those of policies/preview/output/testdata, of which that folder's own tests say that they are what is
-// written today. `make test-page` runs the tests and needs a Chromium; with PAGE_FLAGS="-screenshots DIR" it also takes
+// written today. `make test-full PARTS=page` runs the tests and needs a Chromium; with PAGE_FLAGS="-screenshots DIR" it also takes
 // pictures to look at.
 package page
 

@@ -1,5 +1,5 @@
 // Command realcrds tries Moult on the releases of well-known operators, one after the other, as they lie in their Go modules:
-// what nobody made up for a test. `make test-real` runs it. It needs the Go module proxy and nothing else.
+// what nobody made up for a test. `make real` runs it. It needs the Go module proxy and nothing else.
 //
 // Each pair of releases in releases.go becomes two commits of a Git repository, in which the built moult is run without any
 // flag, as a person would. An API server, which is given the CRDs of one release and then those of the next, judges what it
@@ -13,6 +13,6 @@
 //     refused, and it is not (agree.go);
 //   - the tables in docs/previews.md are others. -write writes them anew. Time and memory are not compared.
 //
-// `make test-histories` is the same for `moult check versions`: histories.go names minor releases as commits of bare clones,
+// `make histories` is the same for `moult check versions`: histories.go names minor releases as commits of bare clones,
 // wayback.go has an API server take each step and go back, and the table is in docs/versions.md. It downloads nothing.
 package main

@@ -28,7 +28,7 @@ type lived struct {
 }
 
 var livedTable = table[lived]{
-	name: "histories", target: "test-histories",
+	name: "histories", target: "histories",
 	head: "| project | releases | steps | errors | warnings | upgrades refused | no way back (confirmed) | the most telling |",
 	row: func(l lived) string {
 		releases := l.releases

@@ -58,7 +58,7 @@ type table[R any] struct {
 }
 
 var comparisons = table[result]{
-	name: "what differs", target: "test-real",
+	name: "what differs", target: "real",
 	head: "| project | releases | CRDs | differ | versions +/−/flipped | fields +/− | defaults | errors | warnings | infos |",
 	row: func(r result) string {
 		return fmt.Sprintf("| %s | %s → %s | %d | %d | %d / %d / %d | %d / %d | %d | %d | %d | %d |", r.project, r.from.version, r.to.version,
@@ -67,7 +67,7 @@ var comparisons = table[result]{
 }
 
 var previews = table[result]{
-	name: "previews", target: "test-real",
+	name: "previews", target: "real",
 	head: "| project | releases | CRDs in files | verdict | blocked / unknown / warned | refused: fresh / aged | lines | time | memory |",
 	row: func(r result) string {
 		return fmt.Sprintf("| %s | %s → %s | %d | %s | %d / %d / %d | %d / %d | %d | %.1f s | %d MB |", r.project, r.from.version, r.to.version,

@@ -31,13 +31,14 @@ var raced = []string{
 	"controllers/rewrite/owners",
 	"controllers/rewrite/pace",
 	"controllers/rewrite/stashes",
+	"test/faults",
 }
 
-// elsewhere are packages that other targets run, since they need more than Go or take very long.
+// elsewhere are packages that other targets run, since they need more than Go.
 var elsewhere = []string{
-	"examples/ci",    // make test-ci: curl and jq
-	"test/collector", // make test-collector: kube-controller-manager
-	"test/faults",    // make test-faults: a quarter of an hour
+	"examples/ci",    // make test-full PARTS=scripts: curl and jq
+	"test/collector", // make test-full PARTS=collector: kube-controller-manager
+	"test/faults",    // make test-full PARTS=faults: a quarter of an hour
 }
 
 // slow need no server, and are left out of a fast run all the same.

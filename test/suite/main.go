@@ -7,7 +7,8 @@
 //	go run ./test/suite -full    # everything, all of it with the race detector
 //	go run ./test/suite -- -shuffle=on -count=2
 //
-// What follows -- goes to go test.
+// What follows -- goes to go test. With -touched it tests nothing, and prints the short parts of `make test-full` that the
+// changes since a commit may concern.
 package main
 
 import (
@@ -29,11 +30,16 @@ func main() {
 	flag.BoolVar(&s.fast, "fast", false, "run only what needs no server and takes no more than some seconds")
 	flag.BoolVar(&s.full, "full", false, "run everything, all of it with the race detector")
 	flag.BoolVar(&s.race, "race", true, "use the race detector, which needs a C compiler")
+	base := flag.String("touched", "", "print the short parts of make test-full that the changes since this `commit` may concern")
 	flag.Parse()
 	s.goTest = flag.Args()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := s.run(ctx)
+	run := s.run
+	if *base != "" {
+		run = func(ctx context.Context) error { return touched(ctx, *base, os.Stdout) }
+	}
+	err := run(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -28,7 +28,7 @@ import (
 )
 
 // BenchmarkRestore backs 20,000 objects up and restores them into another cluster. The restore is killed in the middle, and
-// repeated; then spec, status and owners are those of before. What is measured is the whole program: `make bench-backup` prints it.
+// repeated; then spec, status and owners are those of before. What is measured is the whole program: `make bench SCENARIO=backup` prints it.
 func BenchmarkRestore(b *testing.B) {
 	const n = 20000
 	g := NewWithT(b)

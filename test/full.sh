@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs the long proofs that are named, one after the other, and goes on after one that fails. The end is a table: what
+# passed, what failed, how long each took, and what was left out and why. `make test-full` calls it.
+set -uo pipefail
+
+declare -A what=(
+  [race]="every package of the main module with the race detector"
+  [kubernetes]="Moult on each Kubernetes from the oldest to the newest that is supported"
+  [faults]="every fault there is, before and after the gate is asked for, and all kills"
+  [simulation]="20,000 schedules with API servers that lag"
+  [collector]="owner references and storage migrations beside the real kube-controller-manager"
+  [e2e]="the real Argo CD and Flux"
+  [kubevirt]="KubeVirt's stashed copies, judged by KubeVirt's own conversions"
+  [operators]="Cluster API's own conversions through moult test conversion"
+  [health]="health checks in Argo CD, its sync engine and Flux give the same verdicts"
+  [bench]="what measures is tested itself"
+  [page]="the preview's page in headless Chromium"
+  [scripts]="the scripts of examples/ci, against GitHub and GitLab played on loopback; curl and jq"
+  [image]="what is in the container image"
+)
+all=(race kubernetes faults simulation collector e2e kubevirt operators health bench page scripts image)
+
+failed=0 table=""
+for part in "$@"; do
+  if [ -z "${what[$part]:-}" ]; then
+    printf 'no part is called "%s"; there are: %s\n' "$part" "${all[*]}" >&2
+    exit 2
+  fi
+done
+for part in "$@"; do
+  printf '\n=== %s: %s\n' "$part" "${what[$part]}"
+  began=$SECONDS result=passed
+  "${MAKE:-make}" --no-print-directory "full-$part" || { result=FAILED; failed=1; }
+  table+=$(printf '  %-12s %-8s %5d s' "$part" "$result" $((SECONDS - began)))$'\n'
+done
+
+printf '\n=== long proofs, %d s\n%s' "$SECONDS" "$table"
+for part in "${all[@]}"; do
+  [[ " $* " == *" $part "* ]] || printf '  %-12s left out: PARTS does not name it\n' "$part"
+done
+printf '  %-12s left out: it downloads half a gigabyte of modules; run make real\n' real
+printf '  %-12s left out: it needs clones of repositories; run make histories CLONES=folder\n' histories
+exit $failed
