@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		endBadly(ending)
 		return
 	}
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("its tests pause and stop servers"))
 }
 
 // patience is for a machine that is busy with other things.
@@ -71,6 +71,33 @@ func TestKubeConfigReachesTheServerAsAdmin(t *testing.T) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(content)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(version(config)).To(HavePrefix("v1."))
+}
+
+func TestOtherProcessesAttachToASharedControlPlane(t *testing.T) {
+	g := NewWithT(t)
+	dir, err := cp.Share()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Setenv(controlplane.EnvShared, dir)
+	attached, err := controlplane.AttachOrStart()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(attached.Config.Host).To(Equal(cp.Config.Host))
+	g.Expect(attached.Minor).To(Equal(cp.Minor))
+	g.Expect(attached.Etcd().Endpoint).To(Equal(cp.Etcd().Endpoint))
+	_, err = attached.SecondAPIServer()
+	g.Expect(err).To(MatchError(ContainSubstring("controlplane.Own")))
+
+	g.Expect(attached.Stop()).To(Succeed())
+	_, err = version(cp.Config)
+	g.Expect(err).NotTo(HaveOccurred(), "it goes on running")
+
+	own, err := controlplane.AttachOrStart(controlplane.Own("a test"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(own.Config.Host).NotTo(Equal(cp.Config.Host))
+	g.Expect(own.Stop()).To(Succeed())
+
+	t.Setenv(controlplane.EnvShared, t.TempDir())
+	_, err = controlplane.AttachOrStart()
+	g.Expect(err).To(MatchError(ContainSubstring("which MOULT_CONTROL_PLANE names")))
 }
 
 func TestMissingProgramsNameTheCommandThatBuildsThem(t *testing.T) {

@@ -19,7 +19,7 @@ func Run(m *testing.M, cp **ControlPlane, opts ...Option) {
 }
 
 func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
-	found, err := attachOrStart(opts)
+	found, err := AttachOrStart(opts...)
 	if err != nil {
 		return failed(err)
 	}
@@ -36,7 +36,9 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 	return m.Run()
 }
 
-func attachOrStart(opts []Option) (*ControlPlane, error) {
+// AttachOrStart is the shared control plane that EnvShared names, or else one of its own. The caller must Stop it, which
+// leaves a shared one running.
+func AttachOrStart(opts ...Option) (*ControlPlane, error) {
 	if dir := os.Getenv(EnvShared); dir != "" && !newOptions(opts).own {
 		return attach(dir)
 	}

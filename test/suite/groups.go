@@ -34,11 +34,10 @@ var raced = []string{
 	"test/faults",
 }
 
-// elsewhere are packages that other targets run, since they need more than Go.
+// elsewhere are packages that parts of `make test-full` run, since they need more than Go.
 var elsewhere = []string{
-	"examples/ci",    // make test-full PARTS=scripts: curl and jq
-	"test/collector", // make test-full PARTS=collector: kube-controller-manager
-	"test/faults",    // make test-full PARTS=faults: a quarter of an hour
+	"examples/ci",    // scripts: curl and jq
+	"test/collector", // collector: kube-controller-manager
 }
 
 // slow need no server, and are left out of a fast run all the same.

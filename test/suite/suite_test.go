@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestTheEndNamesTheSlowestPackagesAndThoseThatFailed(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	r := &results{out: &out}
+	g.Expect(r.read(strings.NewReader("ok  \t" + module + "a\t1.500s\n--- FAIL: TestX (0.1s)\n    x.go:1: no\nFAIL\nFAIL\t" + module + "b\t12.000s\n"))).To(Succeed())
+	g.Expect(r.read(strings.NewReader("ok  \t" + module + "c\t(cached)\nFAIL\t" + module + "d [build failed]\n"))).To(Succeed())
+	for i := range 10 {
+		g.Expect(r.read(strings.NewReader(fmt.Sprintf("ok  \t%sp%d\t%d.000s\n", module, i, 20+i)))).To(Succeed())
+	}
+	r.summary(90 * time.Second)
+
+	g.Expect(out.String()).To(ContainSubstring("--- FAIL: TestX (0.1s)\n    x.go:1: no\nFAIL\nFAIL\t"+module+"b\t12.000s\n"), "what a package prints stays together")
+	_, end, found := strings.Cut(out.String(), "\n\n")
+	g.Expect(found).To(BeTrue())
+	lines := strings.Split(strings.TrimSpace(end), "\n")
+	g.Expect(lines[0]).To(Equal("14 packages, 2 failed, in 1m30s; the slowest:"))
+	g.Expect(lines[1:11]).To(HaveEach(MatchRegexp(`^  p\d +2\d\.0 s$`)))
+	g.Expect(lines[1]).To(HavePrefix("  p9 "))
+	g.Expect(lines[11:]).To(ConsistOf("failed: b", "failed: d"))
+}
+
+func TestThePackagesOfARun(t *testing.T) {
+	packages := []pkg{{name: "policies/a"}, {name: "controllers/migration", needsServer: true}, {name: "examples/ci"}, {name: "test/simulation"}, {name: "cmd/b", needsServer: true}}
+	for name, c := range map[string]struct {
+		suite suite
+		want  []group
+	}{
+		"the race detector watches those that start goroutines, and what needs a server comes first": {
+			suite{race: true}, []group{{true, []string{"controllers/migration"}}, {false, []string{"cmd/b", "policies/a", "test/simulation"}}},
+		},
+		"without a C compiler nothing is watched": {
+			suite{}, []group{{false, []string{"controllers/migration"}}, {false, []string{"cmd/b", "policies/a", "test/simulation"}}},
+		},
+		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, []string{"policies/a"}}}},
+		"a full run watches all": {
+			suite{race: true, full: true}, []group{{true, []string{"controllers/migration", "cmd/b", "policies/a", "test/simulation"}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(c.suite.groups(slices.Clone(packages))).To(Equal(c.want))
+		})
+	}
+}
+
+func TestEachPackageThatAListNamesHasTests(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir("../..")
+	packages, err := list(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for _, p := range packages {
+		names = append(names, p.name)
+	}
+	g.Expect(names).To(ContainElements(slices.Concat(raced, elsewhere, slow)))
+	g.Expect(packages).To(ContainElements(pkg{"controllers/migration", true}, pkg{"controllers/plan", false}, pkg{"cmd/moult/migrate", true}))
+}
+
+func TestAChangedFileBelongsToAPackage(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	write := func(file string) string {
+		file = filepath.Join(root, file)
+		g.Expect(os.MkdirAll(filepath.Dir(file), 0o750)).To(Succeed())
+		g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
+		return file
+	}
+	a := filepath.Dir(write("a/a.go"))
+	for file, want := range map[string]bool{
+		"a/a.go":              true,
+		"a/testdata/one.yaml": true,
+		"a/b/b.go":            false,
+		"c/c.yaml":            false,
+	} {
+		g.Expect(belongs(write(file), []string{a})).To(Equal(want), file)
+	}
+}
+
+func TestHelpFitsOnAScreen(t *testing.T) {
+	g := NewWithT(t)
+	targets := 0
+	for _, file := range []string{"../../Makefile", "../full.mk", "../tools/tools.mk"} {
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		targets += len(regexp.MustCompile(`(?m)^[a-z0-9-]+:[^#\n]*## `).FindAll(content, -1))
+	}
+	g.Expect(targets-1).To(And(BeNumerically(">", 10), BeNumerically("<=", 15)), "help itself is not counted")
+}
