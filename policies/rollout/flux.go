@@ -22,11 +22,11 @@ func checks(u *delivery.Unit, gate *delivery.Object) bool {
 	})
 }
 
-// timeout is how long a Kustomization waits for what it has applied: spec.timeout, or else its interval. 0 if neither
-// can be read.
+// timeout is how long a Kustomization waits for what it has applied: spec.timeout, or else its interval. The field is empty
+// if neither can be read.
 func timeout(u *delivery.Unit) (length time.Duration, field string) {
 	for _, field := range []string{"timeout", "interval"} {
-		if length, err := time.ParseDuration(u.By.Text("spec", field)); err == nil && length > 0 {
+		if length, err := time.ParseDuration(u.By.Text("spec", field)); err == nil {
 			return length, field
 		}
 	}

@@ -18,7 +18,7 @@ const (
 var stepCases = map[string]ruleCase{
 	"in steps, both are there":             {world: "steps", want: []string{mayBeMissed}, why: "only if Argo CD compares argocd/gates with the new commit no later than it"},
 	"in steps, the later one is new":       {world: "steps", base: newInSteps, want: []string{mayBeMissed}, why: "compares argocd/gates with the new commit"},
-	"in steps, both are new":               {world: "steps", base: with(newInSteps, newGates), want: []string{mayBeMissed}, why: "argocd/crds may not wait for VersionRemoval widgets/gone: argocd/gates is in an earlier step of the RollingSync of ApplicationSet two, which counts only if the controller of ApplicationSets runs with --enable-progressive-syncs"},
+	"in steps, both are new":               {world: "steps", base: with(newInSteps, newGates), want: []string{mayBeMissed}, why: "argocd/crds may not wait for VersionRemoval widgets/gone: argocd/gates is in an earlier step of the RollingSync of ApplicationSet two, which counts only if the controller of ApplicationSets runs with --enable-progressive-syncs", notWhy: "compares"},
 	"in steps, only the gate's is new":     {world: "steps", base: newGates, want: []string{independent}, why: "applied independently of one another"},
 	"in steps, renamed":                    {world: "steps", base: renamed, want: []string{independent}},
 	"in steps, both follow a tag":          {world: "steps", base: atRevision("one"), head: atRevision("two"), want: []string{mayBeMissed, "SourceMoved warning", "SourceMoved warning"}},

@@ -105,7 +105,7 @@ const shortest = 2 * time.Minute
 func timeoutTooShort(_ *situation, g guard) *finding.Finding {
 	u := g.gate.unit
 	length, field := timeout(u)
-	if length == 0 || length >= shortest {
+	if field == "" || length >= shortest {
 		return nil
 	}
 	return &finding.Finding{

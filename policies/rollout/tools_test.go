@@ -32,6 +32,10 @@ var toolCases = map[string]ruleCase{
 	"Flux waits too short":                    {world: "Flux", head: []string{"timeout: 10m", "timeout: 1m"}, want: []string{"TimeoutTooShort warning entry/gates/spec.timeout"}},
 	"Flux waits an interval, too short":       {world: "Flux", head: []string{"timeout: 10m\n  interval: 10m", "interval: 1m"}, want: []string{"TimeoutTooShort warning entry/gates/spec.interval"}},
 	"Flux waits an interval":                  {world: "Flux", head: []string{"timeout: 10m\n  interval: 10m", "interval: 10m"}},
+	"Flux waits no time, then an interval":    {world: "Flux", head: []string{"timeout: 10m", "timeout: 0s"}, want: []string{"TimeoutTooShort warning entry/gates/spec.timeout"}},
+	"Flux waits just long enough":             {world: "Flux", head: []string{"timeout: 10m", "timeout: 2m"}},
+	"Flux waits, nobody can read how long":    {world: "Flux", head: []string{"timeout: 10m\n  interval: 10m", "timeout: soon"}},
+	"Flux waits too short for two gates":      {world: "Flux", base: []string{"  versions:\n", "  versions:\n  - {name: v1beta1, served: false, storage: false}\n"}, head: []string{theGate, theGate + "---" + strings.NewReplacer("gone", "two", "v1alpha1]", "v1beta1]").Replace(theGate), "timeout: 10m", "timeout: 1m"}, want: []string{"TimeoutTooShort warning entry/gates/spec.timeout"}},
 	"only the CRD's unit waits short":         {world: "Flux", head: []string{"prune: false # crds", "timeout: 1m"}},
 	"the CRD's unit is suspended":             {world: "Flux", head: []string{"prune: false # crds", "suspend: true"}, want: []string{"Suspended warning entry/crds/spec.suspend"}},
 	"the gate's unit is suspended":            {world: "Flux", head: []string{"timeout: 10m", "suspend: true"}, want: []string{"Suspended warning entry/gates/spec.suspend"}},
@@ -42,6 +46,9 @@ var toolCases = map[string]ruleCase{
 	"what has nothing to do with it may wait": {world: "Flux", base: idle, head: idle},
 	"Flux deletes what is refused":            {world: "Flux", head: []string{"prune: false # crds", "force: true"}, want: []string{"Recreated error entry/crds/spec.force"}},
 	"Flux deletes what is not concerned":      {world: "Flux", head: []string{"timeout: 10m", "force: true"}},
+	"Flux deletes another CRD from now on":    {world: "Flux", base: gadgets, head: with(gadgets, []string{"timeout: 10m", "force: true"}), want: []string{"Recreated warning entry/gates/spec.force"}},
+	"Flux deleted another CRD before":         {world: "Flux", base: with(gadgets, []string{"timeout: 10m", "force: true"}), head: with(gadgets, []string{"timeout: 10m", "timeout: 11m\n  force: true"})},
+	"the entry waits for what it applies":     {world: "Flux", base: ofItself, head: ofItself, want: []string{"DependencyCycle error flux-system/all/all/spec.dependsOn"}, why: "flux-system/all, flux-system/gates"},
 	"another CRD has no label":                {world: "Flux", base: unlabelled, head: unlabelled},
 	"Argo CD replaces":                        {world: "Argo CD", head: []string{"CreateNamespace=true", "Replace=true"}, want: []string{"Replaced error entry/widgets/spec.syncPolicy.syncOptions.0"}},
 	"Argo CD ignores versions":                {world: "Argo CD", head: []string{"  destination:", "  ignoreDifferences: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, jsonPointers: [/spec/versions]}]\n  destination:"}, want: []string{"DifferencesIgnored error"}},
@@ -51,7 +58,16 @@ var toolCases = map[string]ruleCase{
 
 var (
 	unlabelled = []string{"=== flux-system/crds", "=== flux-system/crds" + strings.NewReplacer("widgets", "gadgets", `labels: {moult.dev/migrate: "true"}`, "labels: {}").Replace(crdBefore) + "---"}
-	dryRun     = []string{"of: widgets", "argocd.argoproj.io/compare-options: ServerSideDiff=true"}
+	// gadgets are another CRD, which is opted in and does not change, in the unit of the gate.
+	gadgets = []string{"=== flux-system/gates", "=== flux-system/gates" + strings.ReplaceAll(crdBefore, "widgets", "gadgets") + "---"}
+	// ofItself has the entry point among what it applies, as `flux bootstrap` does.
+	ofItself = []string{"=== entry", `=== flux-system/all
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: all, namespace: flux-system}
+spec: {path: ./all, dependsOn: [{name: gates}], sourceRef: {kind: GitRepository, name: widgets}}
+---`}
+	dryRun = []string{"of: widgets", "argocd.argoproj.io/compare-options: ServerSideDiff=true"}
 	// inProject puts the Application into an AppProject whose spec is SPEC.
 	inProject = []string{"  source: {path: widgets}", "  project: team\n  source: {path: widgets}", "=== argocd/widgets", "---\napiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec: {SPEC}\n=== argocd/widgets"}
 	idle      = []string{"=== flux-system/gates", `---
@@ -122,6 +138,10 @@ func TestStepsAreInTheOrderInWhichTheyAreApplied(t *testing.T) {
 		}},
 		"no change": {world: "Flux", head: flipOnly, want: []string{
 			"1 entry, 2 others", "2 flux-system/gates", "3 flux-system/crds, 1 others",
+		}},
+		"an Application of nothing": {world: "app of apps", base: newInApps, head: []string{theGate, "\n"}, want: []string{
+			"1 entry, 3 others", "2 argocd/all wave 1, 1 others", "3 argocd/gates wave 0",
+			"4 argocd/all wave 2, 1 others", "5 argocd/crds wave 0, removal widgets.example.com v1alpha1",
 		}},
 		"a circle": {world: "Flux", head: []string{"timeout: 10m", "dependsOn: [{name: crds}]"}, want: []string{
 			"1 entry, 2 others", "2 flux-system/gates, gate widgets/gone v1alpha1", "3 flux-system/crds, removal widgets.example.com v1alpha1",

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	aRelease = `---
+	aRelease = `
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: chart, namespace: widgets}
@@ -25,12 +25,13 @@ spec: {url: https://git.example.com/ours, ref: {branch: main}, interval: 1m}
 
 // Where a release or a source is put: at the end of the entry point, before the first unit.
 var (
-	withRelease    = []string{"=== flux-system/gates", aRelease + "=== flux-system/gates"}
-	withLater      = with(withRelease, []string{"version: 1.0.0", "version: 2.0.0"})
-	withSource     = []string{"=== flux-system/gates", ourSource + "=== flux-system/gates"}
-	noRemoval      = with([]string{theGate, "\n"}, keepsBoth)
-	elsewhere      = []string{"=== flux-system/crds", "=== flux-system/crds (unseen)"}
-	elsewhereOfOCI = []string{"sourceRef: {kind: GitRepository, name: widgets}\n  path: ./crds", "sourceRef: {kind: OCIRepository, name: widgets}\n  path: ./crds"}
+	withRelease     = []string{"=== flux-system/gates", "---" + aRelease + "=== flux-system/gates"}
+	withLater       = with(withRelease, []string{"version: 1.0.0", "version: 2.0.0"})
+	withSource      = []string{"=== flux-system/gates", ourSource + "=== flux-system/gates"}
+	suspendedSource = []string{"interval: 1m}", "suspend: true, interval: 1m}"}
+	noRemoval       = with([]string{theGate, "\n"}, keepsBoth)
+	elsewhere       = []string{"=== flux-system/crds", "=== flux-system/crds (unseen)"}
+	elsewhereOfOCI  = []string{"sourceRef: {kind: GitRepository, name: widgets}\n  path: ./crds", "sourceRef: {kind: OCIRepository, name: widgets}\n  path: ./crds"}
 )
 
 var unseenCases = map[string]ruleCase{
@@ -43,9 +44,14 @@ var unseenCases = map[string]ruleCase{
 	"a unit of elsewhere is seen now":  {world: "Flux", base: with(elsewhere, []string{crdBefore, "\n"}), head: []string{theGate, "\n"}, want: []string{"UnseenChanged warning entry/crds/spec"}, why: "or can be seen from now on"},
 	"a unit of elsewhere changes":      {world: "Flux", base: with(elsewhere, []string{crdBefore, "\n"}), head: with(elsewhere, elsewhereOfOCI, []string{theGate, "\n", crdAfter, "\n"}), want: []string{"UnseenChanged warning entry/crds/spec"}},
 
+	"a chart stays, and a CRD changes":     {world: "Flux", base: withRelease, head: with(withRelease, noRemoval, []string{"None", "Webhook"}), want: []string{"NotFollowed info entry/chart/spec"}},
 	"a unit comes from another source":     {world: "Flux", head: with(noRemoval, elsewhereOfOCI), want: []string{"SourceMoved warning entry/crds/spec.sourceRef"}, why: "from another place"},
 	"its source is another branch":         {world: "Flux", base: withSource, head: with(noRemoval, withSource, []string{"branch: main", "branch: next"}), want: []string{"SourceMoved warning entry/widgets/spec.ref", "SourceMoved warning entry/widgets/spec.ref"}, why: "spec.ref of GitRepository widgets"},
 	"its source is looked at more often":   {world: "Flux", base: withSource, head: with(noRemoval, withSource, []string{"interval: 1m}", "interval: 5m}"})},
+	"its source is suspended":              {world: "Flux", base: withSource, head: with(noRemoval, withSource, []string{"interval: 1m}", "suspend: true, interval: 1m}"})},
+	"its source stays suspended":           {world: "Flux", base: with(withSource, suspendedSource), head: with(noRemoval, withSource, suspendedSource)},
+	"its source is resumed":                {world: "Flux", base: with(withSource, suspendedSource), head: with(noRemoval, withSource), want: []string{"SourceMoved warning entry/widgets/spec.suspend", "SourceMoved warning entry/widgets/spec.suspend"}, why: "spec.suspend of GitRepository widgets"},
+	"its suspended source goes":            {world: "Flux", base: with(withSource, suspendedSource), head: noRemoval},
 	"a unit goes to another cluster":       {world: "Flux", head: with(noRemoval, []string{"prune: false # crds", "kubeConfig: {secretRef: {name: x}}"}), want: []string{"SourceMoved warning entry/crds/spec.kubeConfig"}},
 	"an Application is of another branch":  {world: "Argo CD", head: []string{"source: {path: widgets}", "source: {path: widgets, targetRevision: next}"}, want: []string{"SourceMoved warning entry/widgets/spec.source.targetRevision"}},
 	"an Application is of another URL":     {world: "Argo CD", head: []string{"source: {path: widgets}", "source: {path: widgets, repoURL: x}"}, want: []string{"SourceMoved warning entry/widgets/spec.source.repoURL"}},

@@ -50,7 +50,6 @@ func slotsOf(o *delivery.Object) []slot {
 	}
 	hooks := cmp.Or(o.Annotation(hookAnnotation), o.Annotation("helm.sh/hook"))
 	var slots []slot
-	known := hooks == ""
 	for hook := range strings.SplitSeq(hooks, ",") {
 		hook = strings.TrimSpace(hook)
 		if hook == "Skip" {
@@ -60,11 +59,10 @@ func slotsOf(o *delivery.Object) []slot {
 			hook = helm
 		}
 		if phase := slices.Index(phases, hook); phase >= 0 {
-			known = true
 			slots = append(slots, slot{phase: phase, wave: wave})
 		}
 	}
-	if !known || len(slots) == 0 {
+	if len(slots) == 0 {
 		slots = []slot{{phase: slices.Index(phases, inSync), wave: wave}}
 	}
 	slices.SortFunc(slots, slot.compare)

@@ -208,6 +208,10 @@ var worlds = map[string][2]string{
 		inAnApplication + "=== flux-system/gates\n=== flux-system/crds" + crdBefore,
 		inAnApplication + "=== flux-system/gates" + theGate + "=== flux-system/crds" + crdAfter,
 	},
+	"release": {
+		"=== entry\n" + aRelease + "=== HelmRelease widgets/chart" + crdBefore,
+		"=== entry\n" + aRelease + "=== HelmRelease widgets/chart" + crdBefore,
+	},
 	"Helm": { // rendered, with nothing that says who applies it
 		"=== stdin" + crdBefore,
 		"=== stdin" + strings.ReplaceAll(theGate, "argocd.argoproj.io/sync-wave", "none") + "---" + crdAfter,
@@ -234,6 +238,7 @@ func clusterOf(t *testing.T, text string) delivery.Cluster {
 			continue
 		}
 		name, unseen := strings.CutSuffix(name, " (unseen)")
+		name, kept := strings.CutSuffix(name, " (crds/)")
 		u := &delivery.Unit{Name: name}
 		if unseen {
 			u.Unseen = "it is elsewhere"
@@ -247,6 +252,9 @@ func clusterOf(t *testing.T, text string) delivery.Cluster {
 				}})
 			}
 		}
+		if kept {
+			u.Kept = u.Objects
+		}
 		c.Units = append(c.Units, u)
 	}
 	for _, u := range c.Units {
@@ -257,7 +265,7 @@ func clusterOf(t *testing.T, text string) delivery.Cluster {
 			c.Unseen = append(c.Unseen, unseenOf(t, u.By))
 		}
 		for _, object := range u.Objects {
-			if object.GetKind() == "HelmRelease" {
+			if object.GetKind() == "HelmRelease" && c.Unit(nameOf(object)) == nil {
 				c.Unseen = append(c.Unseen, unseenOf(t, object))
 			}
 		}
@@ -273,11 +281,27 @@ func unseenOf(t *testing.T, by *delivery.Object) delivery.Unseen {
 	return delivery.Unseen{Name: by.GetKind() + " " + by.GetNamespace() + "/" + by.GetName(), By: by, Why: "it is elsewhere", Fingerprint: string(content)}
 }
 
+// nameOf is what the unit is called that an object applies, empty if it applies none.
+func nameOf(object *delivery.Object) string {
+	switch name := object.GetNamespace() + "/" + object.GetName(); {
+	case object.GetKind() == "HelmRelease":
+		return "HelmRelease " + name
+	case delivery.ToolOf(object) != "":
+		return name
+	}
+	return ""
+}
+
 // wire finds out who applies a unit, as clusters/desired does.
 func wire(c *delivery.Cluster, u *delivery.Unit) {
 	for _, around := range c.Units {
 		for _, object := range around.Objects {
-			if delivery.ToolOf(object) == "" || object.GetNamespace()+"/"+object.GetName() != u.Name {
+			if nameOf(object) != u.Name {
+				continue
+			}
+			if object.GetKind() == "HelmRelease" {
+				u.By, u.Parent, u.Tool = object, around, delivery.Helm
+				u.Charts = []string{object.Text("spec", "chart", "spec", "chart") + " " + object.Text("spec", "chart", "spec", "version")}
 				continue
 			}
 			u.By, u.Parent, u.Sources, u.Tool = object, around, delivery.SourcesOf(object), delivery.ToolOf(object)
