@@ -67,6 +67,10 @@ BENCH_backup = $(GO) test ./cmd/moult/restore -run '^$$' -bench . -benchtime 1x
 bench: control-plane $(if $(filter table lag,$(SCENARIO)),kube-controller-manager) ## measure (SCENARIO=table, lag, memory, restart, gates, managers, survivors, rehearse, backup; ARGS=--short)
 	@$(if $(BENCH_$(SCENARIO)),$(BENCH_$(SCENARIO)) $(ARGS),$(GO) -C test/bench build -o $(CURDIR)/bin/bench . && exec ./bin/bench $(SCENARIO) $(ARGS))
 
+WORKERS = 1
+mutate: gremlins ## count how many small changes of PACKAGE=controllers/plan its own tests notice (WORKERS=2)
+	@test/tools/mutate/mutate.sh $(GREMLINS) "$(PACKAGE)" $(WORKERS)
+
 FUZZ_TIME = 60s
 fuzz: ## feed arbitrary content to all that reads what others have written, FUZZ_TIME each
 	@git grep '^func Fuzz' -- clusters policies test/lua test/conformance | sed -E 's#^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*#\1 \2#' | while read -r dir target; do \

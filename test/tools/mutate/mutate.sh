@@ -1,0 +1,26 @@
+#!/bin/sh
+# Changes the code of one package in small ways, runs its own tests for each change, and ends with the share of all changes
+# that they notice. gremlins leaves out of its percentages what the tests never run.
+#
+#   mutate.sh GREMLINS PACKAGE WORKERS
+#
+# gremlins finds packages only from the module's root, and copies the module for each worker.
+set -eu
+gremlins=$1 package=${2#./} workers=$3
+[ -n "$package" ] && [ -d "$package" ] || { echo "PACKAGE=$package names no folder; try: make mutate PACKAGE=controllers/plan" >&2; exit 1; }
+
+# A change runs out of time when its tests take ten times as long as all of them did, the build included. -count=1 because
+# tests whose result is cached take no time, and then every change would run out of it.
+export GOFLAGS=-count=1
+{ nice -n 10 "$gremlins" unleash --workers "$workers" --timeout-coefficient 10 "./$package" 2>&1 || echo "exit $?"; } | awk -v package="$package" '
+	/^exit / { code = $2; next }
+	{ print }
+	/^ *(KILLED|TIMED OUT) .* at / { killed++ }
+	/^ *LIVED .* at / { lived++ }
+	/^ *NOT COVERED .* at / { unseen++ }
+	END {
+		all = killed + lived + unseen
+		if (!code && all)
+			printf "%s: %d of %d mutants killed (%.1f %%), %d lived, %d in code that its own tests do not run\n", package, killed, all, 100 * killed / all, lived, unseen
+		exit code
+	}'
