@@ -191,16 +191,19 @@ func TestADryRunTellsWhichFieldsWouldBeLost(t *testing.T) {
 // Whatever the schemas and the objects are: what is let pass reads afterwards as it did before, and what is not is still there.
 func TestWhatIsLetPassLosesNothing(t *testing.T) {
 	t.Parallel()
-	const crds, objects = 12, 5
+	const crds, objects, first = 12, 5, 24 // seeds with which some are held and some let pass
 	held, passed := 0, 0
 	for i := range crds {
-		old, storage := drawn(i, func(rt *rapid.T) apiextensionsv1.JSONSchemaProps { return builders.AnySchema(rt, "old") }),
-			drawn(crds+i, func(rt *rapid.T) apiextensionsv1.JSONSchemaProps { return builders.AnySchema(rt, "storage") })
+		old, storage := drawn(first+i, func(rt *rapid.T) apiextensionsv1.JSONSchemaProps { return builders.AnySchema(rt, "old") }),
+			drawn(first+crds+i, func(rt *rapid.T) apiextensionsv1.JSONSchemaProps { return builders.AnySchema(rt, "storage") })
+		if i%2 == 1 {
+			storage = drawn(first+crds+i, func(rt *rapid.T) apiextensionsv1.JSONSchemaProps { return builders.Successor(rt, old) })
+		}
 		crd := widgets(t).Build()
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema, crd.Spec.Versions[1].Schema.OpenAPIV3Schema = &old, &storage
 		w := newWorld(t, crd)
 		for j := range objects {
-			content, _ := drawn(i*objects+j, func(rt *rapid.T) any { return builders.ContentOf(rt, old) }).(map[string]any)
+			content, _ := drawn((first+i)*objects+j, func(rt *rapid.T) any { return builders.ContentOf(rt, old) }).(map[string]any)
 			object := &unstructured.Unstructured{Object: content}
 			object.SetAPIVersion(w.GR.Group + "/v1alpha1")
 			object.SetKind("Widget")

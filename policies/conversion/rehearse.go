@@ -214,8 +214,8 @@ func (e *Engine) compare(j *journey, back map[string]any) {
 	j.back = back
 	d, own, o := fieldloss.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
 	for _, p := range d.Lost {
-		if fieldloss.At(j.before, p) == nil {
-			continue // what is null is as good as not there
+		if own.IsAbsent(j.before, p) {
+			continue
 		}
 		if own.IsDefault(j.object, p) {
 			o.Undefaulted = append(o.Undefaulted, p.String())

@@ -29,33 +29,43 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
 	return f, nil
 }
 
-// Lacking are the fields that a version has and the storage version has not, sorted, as patterns: * is any key of a map, and
-// [*] any item of a list. No object loses another field.
+// Lacking are the fields that a version has and the storage version has not, or not in each form, sorted, as patterns: * is any key
+// of a map, and [*] any item of a list. If there are none, no object loses a field.
 func (f *Finder) Lacking(version string) []string {
 	v := f.versions[version]
-	if v == nil || f.to == nil || v == f.to || f.to.keeps || f.to.Schema == nil {
+	if v == nil || f.to == nil || v == f.to || f.to.Schema == nil {
 		return nil
 	}
 	from := v.Schema
 	if from == nil || v.keeps {
 		from = anything
 	}
-	d := &difference{}
-	d.object(from, f.to.Schema, "", true)
-	slices.Sort(d.paths)
-	return slices.Compact(d.paths)
+	var patterns []string
+	for _, witness := range witnesses(from, f.to.Schema) {
+		known, paths, _ := v.changed(witness, f.to, true)
+		for _, path := range paths {
+			if !v.IsAbsent(known, path) {
+				patterns = append(patterns, v.pattern(path))
+			}
+		}
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
 }
 
 // Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
-// version's schema does not name, where it keeps such, is told as it is. The error is of an object that cannot be read so.
+// version's schema does not name, where it keeps such, is told as it is. An object that the API server refuses to convert loses
+// nothing. The error is of an object that cannot be read so.
 func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
 	v := f.versions[version]
 	if v == nil || f.to == nil || v == f.to {
 		return nil, nil
 	}
-	paths, err := v.dropped(object, f.to)
+	known, paths, err := v.changed(object, f.to, false)
 	for _, path := range paths {
-		patterns = append(patterns, v.pattern(path))
+		if !v.IsAbsent(known, path) && !v.IsDefault(object, path) {
+			patterns = append(patterns, v.pattern(path))
+		}
 	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns), err
@@ -74,6 +84,8 @@ func (v *Version) pattern(path Path) (pattern string) {
 		case at != nil && !named && at.AdditionalProperties != nil:
 			pattern = anyKey(pattern)
 			at = at.AdditionalProperties.Structural
+		case name == anyName:
+			pattern, at = anyKey(pattern), nil
 		default:
 			pattern = join(pattern, name)
 			at = next

@@ -3,10 +3,13 @@ package fieldloss_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -50,11 +53,22 @@ func TestFields(t *testing.T) {
 		"in a map":                          {spec(named), spec(namedNow), "{spec: {named: {x.y: {old: o}, z: {old: p}}}}", []string{"spec.named.*.old"}, []string{"spec.named.*.old"}},
 		"below a key that is like an index": {spec(named), spec(namedNow), "{spec: {named: {'a[0]': {old: o}}}}", []string{"spec.named.*.old"}, []string{"spec.named.*.old"}},
 		"a whole object":                    {spec("o: {type: object, properties: {a: {type: string}}}"), spec("b: {type: string}"), "{spec: {o: {a: x}}}", []string{"spec.o"}, []string{"spec.o"}},
-		"where the old version keeps all":   {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), spec("o: {type: object, properties: {a: {type: string}}}"), "{spec: {o: {a: x, b: {c: 1}}}}", []string{"spec.o.*", "spec.o.a.*"}, []string{"spec.o.b"}},
+		"where the old version keeps all":   {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), spec("o: {type: object, properties: {a: {type: string}}}"), "{spec: {o: {a: x, b: {c: 1}}}}", []string{"spec.o.*", "spec.o.a.*", "spec.o.a[*].*"}, []string{"spec.o.b"}},
 		"where the new version keeps all":   {spec("o: {type: object, properties: {a: {type: string}}}"), spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), "{spec: {o: {a: x}}}", nil, nil},
 		"metadata":                          {spec("a: {type: string}"), spec("a: {type: string}"), "{metadata: {name: x, labels: {a: b}}}", nil, nil},
 		"an embedded resource":              {spec("o: {type: object, x-kubernetes-embedded-resource: true, properties: {data: {type: string}}}"), spec("o: {type: object, properties: {data: {type: string}}}"), "{spec: {o: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}}}", []string{"spec.o.apiVersion", "spec.o.kind", "spec.o.metadata"}, []string{"spec.o.apiVersion", "spec.o.kind", "spec.o.metadata"}},
-		"a status":                          {`{type: object, properties: {status: {type: object, properties: {was: {type: string}}}}}`, `{type: object}`, "{status: {was: x}}", []string{"status"}, []string{"status"}},
+		"what becomes an embedded resource": {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}"), "{spec: {o: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, creationTimestamp: null, team: red, ownerReferences: [{apiVersion: v1, kind: Pod, name: x, uid: u, since: z}]}, data: {a: b}}}}",
+			[]string{"spec.o.metadata.*", "spec.o.metadata.managedFields[*].*", "spec.o.metadata.ownerReferences[*].*"}, []string{"spec.o.metadata.ownerReferences[*].since", "spec.o.metadata.team"}},
+		"an embedded resource whose metadata is named":                {spec("o: {type: object, properties: {metadata: {type: object, properties: {name: {type: string}, team: {type: string}}}}}"), spec("o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}"), "{spec: {o: {metadata: {name: x, team: red}}}}", []string{"spec.o.metadata.name", "spec.o.metadata.team"}, []string{"spec.o.metadata.team"}},
+		"labels without a label in what becomes an embedded resource": {spec("o: {type: object, properties: {metadata: {type: object, properties: {labels: {type: object, additionalProperties: {type: string}}}}}}"), spec("o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}"), "{spec: {o: {metadata: {labels: {}}}}}", []string{"spec.o.metadata.labels"}, []string{"spec.o.metadata.labels"}},
+		"metadata of which the API server refuses to make an embedded resource's": {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}"), "{spec: {o: {metadata: {labels: {a: 1}, team: red}}}}",
+			[]string{"spec.o.metadata.*", "spec.o.metadata.managedFields[*].*", "spec.o.metadata.ownerReferences[*].*"}, nil},
+		"a null that keeps a default away":     {spec("a: {type: string, nullable: true, default: x}"), spec("a: {type: string}"), "{spec: {a: null}}", []string{"spec.a"}, []string{"spec.a"}},
+		"a null that is replaced by a default": {spec("a: {type: string, nullable: true, default: x}"), spec("a: {type: string, default: y}"), "{spec: {a: null}}", []string{"spec.a"}, []string{"spec.a"}},
+		"a null that says nothing":             {spec("a: {type: string, nullable: true}"), spec("b: {type: string}"), "{spec: {a: null}}", []string{"spec.a"}, nil},
+		"a key whose value is null":            {spec("m: {type: object, additionalProperties: {type: string, nullable: true}}"), spec("m: {type: object, additionalProperties: {type: string}}"), "{spec: {m: {a: null, b: x}}}", []string{"spec.m.*"}, []string{"spec.m.*"}},
+		"an item that is null":                 {spec("l: {type: array, items: {type: string, nullable: true}}"), spec("l: {type: array, items: {type: string, default: x}}"), "{spec: {l: [null]}}", []string{"spec.l[*]"}, []string{"spec.l[*]"}},
+		"a status":                             {`{type: object, properties: {status: {type: object, properties: {was: {type: string}}}}}`, `{type: object}`, "{status: {was: x}}", []string{"status"}, []string{"status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -68,6 +82,19 @@ func TestFields(t *testing.T) {
 			g.Expect(finder.Lacking("v1")).To(BeEmpty())
 			g.Expect(json.Marshal(object)).To(MatchJSON(before), "the object was changed")
 		})
+	}
+}
+
+// The witness of an embedded object's metadata has whatever metadata may have.
+func TestMetadataOfAnEmbeddedResourceIsLostFieldByField(t *testing.T) {
+	g := NewWithT(t)
+	const embedded = `o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`
+	finder, err := fieldloss.Of(crd(t, spec(embedded), spec(`o: {type: object, properties: {metadata: {type: object}}}`)))
+	g.Expect(err).NotTo(HaveOccurred())
+	lacking := finder.Lacking("v1alpha1")
+	for meta := range reflect.TypeFor[metav1.ObjectMeta]().Fields() {
+		name, _, _ := strings.Cut(meta.Tag.Get("json"), ",")
+		g.Expect(lacking).To(ContainElement("spec.o.metadata." + name))
 	}
 }
 
@@ -122,7 +149,11 @@ func TestAKeyIsNoPath(t *testing.T) {
 // What no pattern of Lacking stands for is lost by no object, whatever the schemas and the object are.
 func TestNoObjectLosesWhatNoVersionLacks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		old, storage := builders.AnySchema(rt, "old"), builders.AnySchema(rt, "storage")
+		old := builders.AnySchema(rt, "old")
+		storage := builders.Successor(rt, old)
+		if rapid.Bool().Draw(rt, "another") {
+			storage = builders.AnySchema(rt, "storage")
+		}
 		with := &apiextensionsv1.CustomResourceDefinition{}
 		with.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{
 			{Name: "v1alpha1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &old}},
@@ -132,13 +163,19 @@ func TestNoObjectLosesWhatNoVersionLacks(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		object := builders.AnyContent(rt)
+		asTheSchemaHasIt, object := rapid.Bool().Draw(rt, "as the schema has it"), builders.AnyContent(rt)
+		if asTheSchemaHasIt {
+			object, _ = builders.ContentOf(rt, old).(map[string]any)
+		}
 		lost, err := finder.Lost(object, "v1alpha1")
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if lacking := finder.Lacking("v1alpha1"); len(lost) > 0 && len(lacking) == 0 {
-			rt.Fatalf("lost %v, and nothing is lacking", lost)
+		lacking := finder.Lacking("v1alpha1")
+		for _, field := range lost {
+			if len(lacking) == 0 || asTheSchemaHasIt && !fieldloss.Allows(lacking, field) {
+				rt.Fatalf("lost %s, and lacking is %v", field, lacking)
+			}
 		}
 	})
 }

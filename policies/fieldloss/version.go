@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -86,23 +87,33 @@ func (v *Version) Fill(object map[string]any) {
 	}
 }
 
-// dropped are the paths of an object, as it is read at the version, that another version does not know, but for what is there
-// only by default.
-func (v *Version) dropped(object map[string]any, at *Version) (paths []Path, err error) {
-	known, err := v.Coerced(object, true)
+// changed are the paths that are not the same when an object, as it is known at the version, is stored at another one. Metadata of
+// embedded objects that are none there are dropped, or the API server refuses to convert the object: then nothing changes.
+func (v *Version) changed(object map[string]any, at *Version, drop bool) (known map[string]any, paths []Path, err error) {
+	if known, err = v.Coerced(object, true); err != nil {
+		return nil, nil, err
+	}
+	stored, err := at.Coerced(known, drop)
 	if err != nil {
-		return nil, err
+		return known, nil, nil //nolint:nilerr // the API server refuses the object
 	}
-	kept, err := at.Coerced(known, true)
-	if err != nil {
-		return nil, err
+	at.Fill(stored)
+	change := ChangeOf(known, stored)
+	return known, slices.Concat(change.Lost, change.Changed), nil
+}
+
+// IsAbsent tells whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
+// there are keys or items to be counted.
+func (v *Version) IsAbsent(object map[string]any, p Path) bool {
+	name, isName := p[len(p)-1].(string)
+	if At(object, p) != nil || !isName {
+		return false
 	}
-	for _, path := range ChangeOf(known, kept).Lost {
-		if At(known, path) != nil && !v.IsDefault(object, path) { // what is null is as good as not there
-			paths = append(paths, path)
-		}
+	around := SchemaAt(v.Schema, p[:len(p)-1])
+	if field, named := child(around, name); named {
+		return field.Default.Object == nil
 	}
-	return paths, nil
+	return around == nil || around.AdditionalProperties == nil
 }
 
 // IsDefault tells whether what lies at a path is there again when the object is read without it. An item of a list never is.

@@ -1,6 +1,9 @@
 package builders
 
 import (
+	"maps"
+	"slices"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"pgregory.net/rapid"
 )
@@ -31,7 +34,7 @@ func fieldsOf(t *rapid.T, depth int, label string) map[string]apiextensionsv1.JS
 
 func schemaOf(t *rapid.T, depth int, label string) apiextensionsv1.JSONSchemaProps {
 	s := apiextensionsv1.JSONSchemaProps{Type: "object"}
-	kind := rapid.SampledFrom([]string{"string", "default", "fields", "map", "any map", "all", "list", "embedded"}).Draw(t, label)
+	kind := rapid.SampledFrom([]string{"string", "default", "fields", "map", "any map", "all", "list", "embedded", "with metadata", "integer", "nullable"}).Draw(t, label)
 	if depth <= 0 && kind != "default" {
 		kind = "string"
 	}
@@ -48,6 +51,12 @@ func schemaOf(t *rapid.T, depth int, label string) apiextensionsv1.JSONSchemaPro
 	case "embedded":
 		s.XEmbeddedResource, s.Properties = true, fieldsOf(t, depth, label)
 		s.Properties["c"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		if rapid.Bool().Draw(t, label) {
+			s.XPreserveUnknownFields = new(true)
+		}
+	case "with metadata": // as an embedded resource has them, but for the promise
+		s.Properties = fieldsOf(t, depth, label)
+		s.Properties["metadata"] = metadataOf(t, label)
 	case "list":
 		below := schemaOf(t, depth-1, label)
 		s.Type, s.Items = "array", &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &below}
@@ -55,6 +64,29 @@ func schemaOf(t *rapid.T, depth int, label string) apiextensionsv1.JSONSchemaPro
 		s.Type, s.Default = "string", &apiextensionsv1.JSON{Raw: []byte(`"x"`)}
 	case "string":
 		s.Type = "string"
+	case "integer":
+		s.Type = "integer"
+	case "nullable":
+		s.Type, s.Nullable = "string", true
+		if rapid.Bool().Draw(t, label) {
+			s.Default = &apiextensionsv1.JSON{Raw: []byte(`"x"`)}
+		}
+	}
+	return s
+}
+
+// metadataOf knows some fields that metadata may have, and one that they may not.
+func metadataOf(t *rapid.T, label string) apiextensionsv1.JSONSchemaProps {
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	known := map[string]apiextensionsv1.JSONSchemaProps{
+		"name": text, "team": text, "labels": {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &text}},
+	}
+	s := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"name", "team", "labels"}), 0, 3, rapid.ID[string]).Draw(t, label) {
+		s.Properties[name] = known[name]
+	}
+	if rapid.Bool().Draw(t, label) {
+		s.XPreserveUnknownFields = new(true)
 	}
 	return s
 }
@@ -91,7 +123,12 @@ func ContentOf(t *rapid.T, s apiextensionsv1.JSONSchemaProps) any {
 	drawn := func(label string) bool { return rapid.Bool().Draw(t, label) }
 	switch s.Type {
 	case "string":
-		return rapid.SampledFrom([]string{"x", "y"}).Draw(t, "string")
+		if s.Nullable && drawn("null") {
+			return nil
+		}
+		return rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "string")
+	case "integer":
+		return int64(rapid.IntRange(0, 2).Draw(t, "integer"))
 	case "array":
 		list := []any{}
 		for range rapid.IntRange(0, 2).Draw(t, "items") {
@@ -100,7 +137,7 @@ func ContentOf(t *rapid.T, s apiextensionsv1.JSONSchemaProps) any {
 		return list
 	}
 	content := map[string]any{}
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"a", "b", "c", "name", "team", "labels", "metadata"} {
 		if property, named := s.Properties[name]; named && drawn("has "+name) {
 			content[name] = ContentOf(t, property)
 		}
@@ -114,6 +151,55 @@ func ContentOf(t *rapid.T, s apiextensionsv1.JSONSchemaProps) any {
 		content["k"] = "x"
 	case s.XPreserveUnknownFields != nil && drawn("more"):
 		content["free"] = map[string]any{"deep": []any{"x"}}
+		if _, named := s.Properties["metadata"]; !named && drawn("has metadata") {
+			content["metadata"] = rapid.SampledFrom([]any{
+				map[string]any{"name": "x", "creationTimestamp": nil}, map[string]any{"name": "x", "team": "y"}, map[string]any{"labels": map[string]any{}},
+				map[string]any{"labels": map[string]any{"a": int64(1)}},
+			}).Draw(t, "metadata")
+		}
 	}
 	return content
+}
+
+// Successor is a schema with a few differences from another one: what an author changes from one version to the next.
+func Successor(t *rapid.T, of apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	s := *of.DeepCopy()
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		switch rapid.SampledFrom([]string{"changed", "same", "forgotten"}).Draw(t, "successor") {
+		case "changed":
+			s.Properties[name] = Successor(t, changed(t, s.Properties[name]))
+		case "forgotten":
+			if !s.XEmbeddedResource || name != "c" { // it has to have one
+				delete(s.Properties, name)
+			}
+		}
+	}
+	if s.Items != nil {
+		s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: new(Successor(t, changed(t, *s.Items.Schema)))}
+	}
+	if more := s.AdditionalProperties; more != nil && more.Schema != nil {
+		more.Schema = new(Successor(t, changed(t, *more.Schema)))
+	}
+	return s
+}
+
+func changed(t *rapid.T, s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	change := rapid.SampledFrom([]string{"none", "embeds", "keeps", "prunes", "null", "default"}).Draw(t, "change")
+	fields := s.Type == "object" && s.AdditionalProperties == nil
+	switch {
+	case change == "embeds" && fields:
+		if s.XEmbeddedResource = !s.XEmbeddedResource; s.XEmbeddedResource { // its metadata is not for the schema to say
+			s.XPreserveUnknownFields = new(true)
+			delete(s.Properties, "metadata")
+		}
+	case change == "keeps" && fields:
+		s.XPreserveUnknownFields = new(true)
+	case change == "prunes" && fields && !s.XEmbeddedResource:
+		s.XPreserveUnknownFields = nil
+	case change == "null" && s.Type == "string":
+		s.Nullable = !s.Nullable
+	case change == "default" && s.Type == "string":
+		s.Default = &apiextensionsv1.JSON{Raw: []byte(`"y"`)}
+	}
+	return s
 }
