@@ -116,6 +116,11 @@ func TestEachRule(t *testing.T) {
 				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10, Rewritten: 3, Current: 1, Failed: 1}}
 			}),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "5 of 10 objects, 1 failed"},
+		"an object that was deleted since it was listed is done, too": {
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10, Rewritten: 3, Current: 1, Gone: 2}}
+			}),
+			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "6 of 10 objects"},
 		"a check under way is followed": {
 			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Checking, Counts: Counts{Total: 10}} }),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonVerifying, sentence: "0 of 10 objects"},
@@ -129,6 +134,9 @@ func TestEachRule(t *testing.T) {
 		"a rewritten CRD waits for its window to close": {
 			o:    evident(func(e *Evidence) { e.Rewritten, e.WindowEnd = true, later }),
 			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, until: later},
+		"a window that was opened once more says why": {
+			o:    evident(func(e *Evidence) { e.Rewritten, e.WindowEnd, e.Altered = true, later, "a webhook changes the objects" }),
+			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, sentence: "; rewritten; once more, since a webhook changes the objects", until: later},
 		"a clean CRD waits for its window to close before it is checked": {
 			o:    with(func(o *Observation) { o.StoredVersions = []string{"v1"} }),
 			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, until: now.Add(settle)},
@@ -144,6 +152,25 @@ func TestEachRule(t *testing.T) {
 			g.Expect(d.Reason).To(Equal(c.reason))
 			g.Expect(d.Sentence).To(ContainSubstring(c.sentence))
 			g.Expect(d.Until).To(Equal(c.until))
+		})
+	}
+}
+
+// What is written to the condition is written again when it changes, so it says no more than there is to say.
+func TestASentenceEndsWhereThereIsNothingMoreToSay(t *testing.T) {
+	const proved, settling = "every object is proved to be stored at v1", "waiting until no API server can still write at a version older than v1, before every object is checked"
+	for name, c := range map[string]struct {
+		evidence Evidence
+		want     string
+	}{
+		"nothing was counted":              {Evidence{Subject: v1, Proved: true}, proved},
+		"objects were counted":             {Evidence{Subject: v1, Proved: true, Last: Counts{Total: 7, Current: 7}}, proved + ": 7 of 7 objects, 0 failed"},
+		"a window for the first time":      {Evidence{Subject: v1, WindowEnd: now.Add(1)}, settling},
+		"a window after objects are moved": {Evidence{Subject: v1, WindowEnd: now.Add(1), Rewritten: true}, settling + "; rewritten"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(with(func(o *Observation) { o.Evidence, o.StoredVersions = c.evidence, []string{"v1"} }))
+			NewWithT(t).Expect(d.Sentence).To(Equal(c.want))
 		})
 	}
 }
