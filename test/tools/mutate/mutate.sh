@@ -10,8 +10,10 @@ gremlins=$1 package=${2#./} workers=$3
 [ -n "$package" ] && [ -d "$package" ] || { echo "PACKAGE=$package names no folder; try: make mutate PACKAGE=controllers/plan" >&2; exit 1; }
 
 # A change runs out of time when its tests take ten times as long as all of them did, the build included. -count=1 because
-# tests whose result is cached take no time, and then every change would run out of it.
-export GOFLAGS=-count=1
+# tests whose result is cached take no time, and then every change would run out of it. -vet=off because what vet refuses
+# is not what a test notices.
+export GOFLAGS="-count=1 -vet=off"
+MUTATE_GO=$(command -v go) && export MUTATE_GO PATH="$PWD/test/tools/mutate:$PATH"
 { nice -n 10 "$gremlins" unleash --workers "$workers" --timeout-coefficient 10 "./$package" 2>&1 || echo "exit $?"; } | awk -v package="$package" '
 	/^exit / { code = $2; next }
 	{ print }
