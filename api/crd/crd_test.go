@@ -2,6 +2,7 @@ package crd
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,29 @@ func TestWhichConditionGoesWithItsManager(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(GoesWith(c.entries, "us", "Odd")).To(Equal(c.goes))
+		})
+	}
+}
+
+func TestWhoWroteStoredVersions(t *testing.T) {
+	const stored = `{"f:status":{"f:storedVersions":{}}}`
+	at := func(minute int, e metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+		e.Time = &metav1.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
+		return e
+	}
+	for name, c := range map[string]struct {
+		entries []metav1.ManagedFieldsEntry
+		want    string
+	}{
+		"nobody":                    {nil, ""},
+		"nobody, only conditions":   {[]metav1.ManagedFieldsEntry{entry("them", apply, "status", whole)}, ""},
+		"one":                       {[]metav1.ManagedFieldsEntry{entry("them", apply, "status", stored), entry("us", apply, "status", whole)}, "them"},
+		"two, the later one":        {[]metav1.ManagedFieldsEntry{at(2, entry("them", apply, "status", stored)), at(1, entry("us", update, "status", stored))}, "them"},
+		"two, in the other order":   {[]metav1.ManagedFieldsEntry{at(1, entry("us", update, "status", stored)), at(2, entry("them", apply, "status", stored))}, "them"},
+		"an entry without its time": {[]metav1.ManagedFieldsEntry{entry("them", update, "status", stored)}, "them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(StoredVersionsBy(c.entries)).To(Equal(c.want))
 		})
 	}
 }

@@ -85,3 +85,15 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	}
 	return fields
 }
+
+// StoredVersionsBy is the field manager that wrote status.storedVersions last, empty if managedFields do not say. The API
+// server itself, which adds a new storage version to the list, leaves no entry.
+func StoredVersionsBy(entries []metav1.ManagedFieldsEntry) (manager string) {
+	var last *metav1.Time
+	for _, e := range entries {
+		if OwnsField(e, "status", "storedVersions") && !e.Time.Before(last) {
+			manager, last = e.Manager, e.Time
+		}
+	}
+	return manager
+}

@@ -33,17 +33,26 @@ type Rehearser interface {
 
 // fields are those of the objects of one CRD that are lost on the way to its storage version.
 type fields struct {
-	Rehearser
-	batch    int // of objects that are looked at together
 	why      string
 	client   *rewrite.Client
 	resource schema.GroupResource
-	versions []string // that may show such fields, and are served
+	sights   []sight
 	storage  string
 	mayDrop  []string // as the CRD says
+	trimmed  string   // what is to be said of storedVersions where it does not name a version
 
 	losses []rewrite.FieldLoss
 	unseen []unseen
+	hidden []rewrite.FieldLoss // that objects may have, as far as their managedFields show; the field is empty if it cannot be named
+}
+
+// sight is a look at all objects.
+type sight struct {
+	Rehearser
+	batch int // of objects that are looked at together
+	// at is the version that they are read at, and of the version that they may be stored at. If that is not served, the objects
+	// are read at the storage version.
+	at, of string
 }
 
 // unseen are the fields that objects may have that are stored at a version which is not served, so that nobody can read them. No
@@ -95,15 +104,15 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return nil, err
 	}
 	guard := &rewrite.Guard{Lost: f.lostBy}
-	for _, version := range f.versions {
-		if guard.LookedAt, err = f.look(ctx, r, version, guard.LookedAt); err != nil {
+	for _, s := range f.sights {
+		if guard.LookedAt, err = f.look(ctx, r, s, guard.LookedAt); err != nil {
 			return nil, err
 		}
 	}
 	if failure := f.failure(); failure != nil {
 		return f.losses, &walkFailure{*failure}
 	}
-	if len(f.versions) > 0 {
+	if len(f.sights) > 0 {
 		walk.Guard = guard
 	}
 	return f.losses, nil
@@ -126,26 +135,26 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 	if err != nil {
 		return nil, &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", err)}
 	}
-	f := r.newFields(crd, pruned{finder})
+	f := r.newFields(crd)
 	for _, version := range crd.Spec.Versions {
-		lacking := finder.Lacking(version.Name)
+		lacking := slices.DeleteFunc(finder.Lacking(version.Name), func(field string) bool { return !version.Served && f.may(field) })
 		switch {
 		case len(lacking) == 0:
 		case version.Served:
-			f.versions = append(f.versions, version.Name)
+			f.sights = append(f.sights, sight{pruned{finder}, 1, version.Name, version.Name})
 		case slices.Contains(crd.Status.StoredVersions, version.Name):
-			if lacking = slices.DeleteFunc(lacking, f.may); len(lacking) > 0 {
-				f.unseen = append(f.unseen, unseen{version.Name, lacking})
-			}
+			f.unseen = append(f.unseen, unseen{version.Name, lacking})
+		default:
+			f.sights = append(f.sights, sight{named{finder, version.Name}, 1, f.storage, version.Name})
 		}
 	}
 	return f, nil
 }
 
-func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition, by Rehearser) *fields {
+func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition) *fields {
 	storage := crds.StorageVersion(crd)
 	return &fields{
-		Rehearser: by, batch: 1, client: r.objects, resource: resourceOf(crd), storage: storage, mayDrop: mayDrop(crd),
+		client: r.objects, resource: resourceOf(crd), storage: storage, mayDrop: mayDrop(crd), trimmed: r.unproved(crd),
 		why: "objects have fields that " + storage + " does not have, and would lose them for good",
 	}
 }
@@ -159,15 +168,17 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 	if err != nil {
 		return nil, &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: err}
 	}
-	f := r.newFields(crd, asked{webhook})
-	f.batch, f.why = rehearsed, "the conversion webhook would lose or change fields of objects for good on the way to "+f.storage
+	f := r.newFields(crd)
+	f.why = "the conversion webhook would lose or change fields of objects for good on the way to " + f.storage
 	for _, version := range crd.Spec.Versions {
 		switch {
 		case version.Name == f.storage:
 		case version.Served: // also if storedVersions does not have it: somebody else may have trimmed that
-			f.versions = append(f.versions, version.Name)
+			f.sights = append(f.sights, sight{asked{webhook}, rehearsed, version.Name, version.Name})
 		case slices.Contains(crd.Status.StoredVersions, version.Name):
 			f.unseen = append(f.unseen, unseen{version: version.Name})
+		default:
+			f.sights = append(f.sights, sight{written{crd, version.Name}, 1, f.storage, version.Name})
 		}
 	}
 	return f, nil
@@ -178,8 +189,8 @@ func (f *fields) may(field string) bool {
 	return fieldloss.InStatus(field) || fieldloss.Allows(f.mayDrop, field)
 }
 
-// look reads all objects at a version. It returns the resourceVersion up to which this look and those before have seen all.
-func (f *fields) look(ctx context.Context, r *Reconciler, version, before string) (lookedAt string, err error) {
+// look reads all objects. It returns the resourceVersion up to which this look and those before have seen all.
+func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string) (lookedAt string, err error) {
 	var found []rewrite.FieldLoss
 	var batch []map[string]any
 	var unread error
@@ -187,17 +198,17 @@ func (f *fields) look(ctx context.Context, r *Reconciler, version, before string
 		if len(batch) == 0 || unread != nil {
 			return
 		}
-		lost, err := f.Lost(ctx, batch)
+		lost, err := s.Lost(ctx, batch)
 		unread = err
 		for i := range lost {
 			for _, field := range lost[i] {
-				found = f.count(found, version, field, batch[i])
+				found = f.count(found, s.of, field, batch[i])
 			}
 		}
 		batch = nil
 	}
-	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(version), r.opts.Clock, func() { found, batch = nil, nil }, func(object map[string]any) {
-		if batch = append(batch, object); len(batch) >= f.batch {
+	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(s.at), r.opts.Clock, func() { found, batch = nil, nil }, func(object map[string]any) {
+		if batch = append(batch, object); len(batch) >= s.batch {
 			ask()
 		}
 	})
@@ -209,7 +220,11 @@ func (f *fields) look(ctx context.Context, r *Reconciler, version, before string
 		return "", err
 	}
 	slices.SortStableFunc(found, func(a, b rewrite.FieldLoss) int { return strings.Compare(a.Field, b.Field) })
-	f.losses = append(f.losses, found...)
+	if s.at == s.of {
+		f.losses = append(f.losses, found...)
+	} else {
+		f.hidden = append(f.hidden, slices.DeleteFunc(found, func(l rewrite.FieldLoss) bool { return l.Allowed })...)
+	}
 	if before != "" && plan.Older(before, listed) {
 		return before, nil
 	}
@@ -247,7 +262,7 @@ func (f *fields) failure() *plan.Failure {
 			continue
 		}
 		counts = append(counts, fmt.Sprintf("%s (%s at %s)", l.Field, words.Count(l.Objects, "object"), l.Version))
-		examples = append(examples, fmt.Sprintf("%s has %s", strings.TrimPrefix(l.Object.String(), "/"), l.Field))
+		examples = append(examples, fmt.Sprintf("%s has %s", nameOf(l), l.Field))
 		names = append(names, l.Field)
 	}
 	if len(counts) > 0 {
@@ -262,9 +277,15 @@ func (f *fields) failure() *plan.Failure {
 			u.version, f.storage, words.Few(u.fields, maxFieldsTold)))
 		names = append(names, u.fields...)
 	}
+	hidden, more := f.hiddenProblems()
+	problems, examples = append(problems, hidden...), append(examples, more...)
+	for _, l := range f.hidden {
+		names = append(names, l.Field)
+	}
 	if len(problems) == 0 {
 		return nil
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	slices.Sort(names)
 	public := strings.Join(problems, ". And ") + ". Nothing is rewritten"
 	if len(names) > 0 {
@@ -279,8 +300,8 @@ func (f *fields) failure() *plan.Failure {
 
 // lostBy are the fields that one object would lose that it may not.
 func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
-	for _, version := range f.versions {
-		raw, err := f.client.Whole(ctx, f.resource.WithVersion(version), key)
+	for _, s := range f.sights {
+		raw, err := f.client.Whole(ctx, f.resource.WithVersion(s.at), key)
 		if err != nil {
 			return nil, err
 		}
@@ -288,7 +309,7 @@ func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []s
 		if err := utiljson.Unmarshal(raw, &object); err != nil {
 			return nil, err
 		}
-		more, err := f.Lost(ctx, []map[string]any{object})
+		more, err := s.Lost(ctx, []map[string]any{object})
 		if err != nil {
 			return nil, err
 		}
