@@ -138,7 +138,7 @@ func TestABuildWithoutSchemasComesOutTheSame(t *testing.T) {
 		"a schema in one line":            {true, map[string]string{"x.yaml": strings.Replace(x, "openAPIV3Schema: # of v1alpha1\n"+indented(8, schema), "openAPIV3Schema: {type: object}", 1)}},
 		"JSON":                            {false, map[string]string{"kustomization.yaml": "resources: [x.json]\n", "x.json": asJSON(x)}},
 		"a field twice":                   {false, map[string]string{"x.yaml": crdWith("widgets", "type: object\ntype: object\n")}},
-		"keys that are no texts":          {false, map[string]string{"x.yaml": crdWith("widgets", "properties: {1: {type: object}}\n")}},
+		"keys that are no texts":          {true, map[string]string{"x.yaml": crdWith("widgets", "properties: {1: {type: object}}\n")}},
 		"a time":                          {true, map[string]string{"x.yaml": crdWith("widgets", "default: 2001-01-01\n")}},
 		"a tag":                           {true, map[string]string{"x.yaml": crdWith("widgets", "default: !!binary aGVsbG8=\n")}},
 		"texts of all styles":             {true, map[string]string{"x.yaml": crdWith("widgets", "a: >-\n  folded\n  text\n\n    more\nb: 'single\n\n  quotes'\nc: \"double\\n \\u00e9\"\nd: plain\n  and long\ne: |+\n  kept\n\nf: yes\ng: ~\nh: \"1\"\n")}},

@@ -127,7 +127,7 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		"a resource version":              {base: widgets(fine), head: changed(widgets(fine), numbered("1")), path: "metadata.resourceVersion", said: "takes no other than the last one"},
 		"a resource version of a new CRD": {head: changed(widgets(fine), numbered("1"))},
 		"a resource version, as before":   {base: changed(widgets(fine), numbered("1")), head: changed(widgets(finer), numbered("2")), path: "metadata.resourceVersion", said: "takes no other", known: true},
-		"an owner without a name":         {base: widgets(fine), head: changed(widgets(fine), owned), path: "metadata.ownerReferences.name", said: "must not be empty"},
+		"an owner without a name":         {base: widgets(fine), head: changed(widgets(fine), owned), path: "metadata.ownerReferences[0].name", said: "must not be empty"},
 		"a finalizer that is no name":     {base: widgets(fine), head: changed(widgets(fine), finalized), path: "metadata.finalizers", said: "name part"},
 		"the finalizer is of a new CRD":   {head: changed(widgets(fine), finalized), path: "metadata.finalizers", said: "name part"},
 		"the finalizer was there already": {base: changed(widgets(fine), finalized), head: changed(widgets(finer), finalized), path: "metadata.finalizers", said: "name part", known: true},

@@ -26,7 +26,7 @@ type index struct {
 	requests []string
 }
 
-// offer is one version in the index, v1.36.0 unless it says otherwise.
+// offer is one version in the index, v1.37.0 unless it says otherwise.
 type offer struct {
 	version string
 	files   map[string]string // what the archive holds; programs if nil
@@ -55,7 +55,7 @@ func serve(t *testing.T, offers ...offer) *index {
 	i, list, mux := &index{}, "releases:\n", http.NewServeMux()
 	for _, o := range offers {
 		if o.version == "" {
-			o.version = "v1.36.0"
+			o.version = "v1.37.0"
 		}
 		if o.files == nil {
 			o.files = programs(o.version)

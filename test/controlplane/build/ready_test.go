@@ -72,13 +72,13 @@ func put(t *testing.T, dir string, files map[string]string) string {
 
 func TestOnAFreshMachineTheNewestSupportedProgramsAreFetchedOnce(t *testing.T) {
 	g := NewWithT(t)
-	served := serve(t, offer{version: "v1.35.2"}, offer{version: "v1.36.1"}, offer{version: "v1.37.0"})
+	served := serve(t, offer{version: "v1.35.2"}, offer{version: "v1.37.1"}, offer{version: "v1.38.0"})
 	a := onAFreshMachine(t, served.URL)
 	dir, err := a.find(t.Context())
 	g.Expect(err).NotTo(HaveOccurred(), a.said.String())
-	g.Expect(dir).To(Equal(filepath.Join(a.store, "k8s", folder("1.36.1"))))
-	g.Expect(assets.Assets{Dir: dir}.Version(t.Context())).To(Equal("v1.36.1"))
-	g.Expect(a.said.String()).To(MatchRegexp(`using kube-apiserver v1\.36\.1, fetched in \d+ s \(%s\)\n$`, dir))
+	g.Expect(dir).To(Equal(filepath.Join(a.store, "k8s", folder("1.37.1"))))
+	g.Expect(assets.Assets{Dir: dir}.Version(t.Context())).To(Equal("v1.37.1"))
+	g.Expect(a.said.String()).To(MatchRegexp(`using kube-apiserver v1\.37\.1, fetched in \d+ s \(%s\)\n$`, dir))
 	g.Expect(a.built).To(BeEmpty())
 	g.Expect(left(g, a)).To(ConsistOf("k8s"))
 
@@ -86,7 +86,7 @@ func TestOnAFreshMachineTheNewestSupportedProgramsAreFetchedOnce(t *testing.T) {
 	a.said.Reset()
 	g.Expect(a.find(t.Context())).To(Equal(dir))
 	g.Expect(served.requested()).To(HaveLen(requests), "nothing is asked for again")
-	g.Expect(a.said.String()).To(Equal("control plane: using kube-apiserver v1.36.1 fetched before (" + dir + ")\n"))
+	g.Expect(a.said.String()).To(Equal("control plane: using kube-apiserver v1.37.1 fetched before (" + dir + ")\n"))
 
 	g.Expect(a.clean(t.Context())).To(Succeed())
 	g.Expect(a.store).NotTo(BeADirectory())
@@ -118,7 +118,7 @@ func TestWhatCannotBeFetchedIsBuilt(t *testing.T) {
 		"the index answers 500":          {index: answers(500, "no"), says: `got status "500 Internal Server Error"`},
 		"the index is something else":    {index: answers(200, "<html>"), says: `unable to unmarshal index`},
 		"the index has nothing for us":   {index: answers(200, "releases: {}"), says: `unable to find a version that was supported for platform`},
-		"the index has old versions":     {offer: offer{version: "v1.31.0"}, says: `of no use: it has no Kubernetes 1.32 to 1.36`},
+		"the index has old versions":     {offer: offer{version: "v1.31.0"}, says: `of no use: it has no Kubernetes 1.32 to 1.37`},
 		"the checksum is another":        {offer: offer{sum: func([]byte) []byte { return []byte("another") }}, says: `checksum mismatch`},
 		"half a file comes":              {offer: offer{spoil: half}, says: `checksum mismatch`},
 		"half a file was published":      {offer: offer{spoil: half, sum: func(sent []byte) []byte { return sent }}, says: `fetched nothing: unable to store version to disk`},
@@ -126,7 +126,7 @@ func TestWhatCannotBeFetchedIsBuilt(t *testing.T) {
 		"the archive stops coming":       {offer: offer{answer: dryUp}, says: `fetched nothing: nothing has arrived for 2s`},
 		"a program is missing":           {offer: offer{files: map[string]string{"etcd": program("3.6.4")}}, says: `of no use: no kube-apiserver there`},
 		"a program is for other chips":   {offer: offer{files: map[string]string{"etcd": program("3.6.4"), "kube-apiserver": "\x7fELF"}}, says: `of no use: kube-apiserver does not run: fork/exec`},
-		"a program is another's version": {offer: offer{files: programs("v1.29.0")}, says: `of no use: kube-apiserver is v1.29.0, and Moult's demo needs 1.32 to 1.36`},
+		"a program is another's version": {offer: offer{files: programs("v1.29.0")}, says: `of no use: kube-apiserver is v1.29.0, and Moult's demo needs 1.32 to 1.37`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.index != nil {
@@ -156,7 +156,7 @@ func expectBuilt(t *testing.T, indexURL, says string) {
 	g.Expect(time.Since(started)).To(BeNumerically("<", 30*time.Second), "three on a machine that has nothing else to do")
 	g.Expect(a.said.String()).To(MatchRegexp("%s.*\ncontrol plane: building kube-apiserver and etcd instead\n$", says))
 	g.Expect(a.built).To(ConsistOf("kube-apiserver", "etcd"))
-	g.Expect(dir).To(HavePrefix(filepath.Join(filepath.Dir(a.store), "kubernetes-v1.36.")))
+	g.Expect(dir).To(HavePrefix(filepath.Join(filepath.Dir(a.store), "kubernetes-v1.37.")))
 	g.Expect(left(g, a)).To(BeEmpty(), "no half programs")
 }
 
@@ -181,10 +181,10 @@ func TestProgramsOfSetupEnvtestsStoreAreTaken(t *testing.T) {
 	}{
 		"the newest that is supported": {store{
 			folder("1.33.0"): programs("v1.33.0"), folder("1.35.10"): programs("v1.35.10"), folder("1.35.9"): programs("v1.35.9"),
-			folder("1.37.0"): programs("v1.37.0"), "1.36.0-plan9-mips": programs("v1.36.0"),
+			folder("1.38.0"): programs("v1.38.0"), "1.37.0-plan9-mips": programs("v1.37.0"),
 		}, "", "1.35.10", "^control plane: using kube-apiserver v1.35.10 from setup-envtest's store "},
 		"the newest that is whole": {store{
-			folder("1.36.0"): {"etcd": program("3.6.4"), "kube-apiserver": "\x7fEL"}, folder("1.34.0"): programs("v1.34.0"),
+			folder("1.37.0"): {"etcd": program("3.6.4"), "kube-apiserver": "\x7fEL"}, folder("1.34.0"): programs("v1.34.0"),
 		}, "", "1.34.0", "not using the programs from setup-envtest's store .*: kube-apiserver does not run: .*\ncontrol plane: using kube-apiserver v1.34.0"},
 		"the minor version that is asked for": {store{
 			folder("1.34.0"): programs("v1.34.0"), folder("1.35.0"): programs("v1.35.0"),
@@ -212,8 +212,8 @@ func TestGivenProgramsOfAnotherVersionAreLeftAside(t *testing.T) {
 	served := serve(t, offer{})
 	a := onAFreshMachine(t, served.URL)
 	t.Setenv(assets.EnvDir, put(t, t.TempDir(), programs("v1.29.0")))
-	g.Expect(a.find(t.Context())).To(HaveSuffix(folder("1.36.0")))
-	g.Expect(a.said.String()).To(ContainSubstring("not using the programs from KUBEBUILDER_ASSETS (" + os.Getenv(assets.EnvDir) + "): kube-apiserver is v1.29.0, and Moult's demo needs 1.32 to 1.36\n"))
+	g.Expect(a.find(t.Context())).To(HaveSuffix(folder("1.37.0")))
+	g.Expect(a.said.String()).To(ContainSubstring("not using the programs from KUBEBUILDER_ASSETS (" + os.Getenv(assets.EnvDir) + "): kube-apiserver is v1.29.0, and Moult's demo needs 1.32 to 1.37\n"))
 }
 
 func TestWhatWasBuiltIsTakenSilently(t *testing.T) {
@@ -221,7 +221,7 @@ func TestWhatWasBuiltIsTakenSilently(t *testing.T) {
 	a := onAFreshMachine(t, "")
 	pinned, err := assets.Of("")
 	g.Expect(err).NotTo(HaveOccurred())
-	put(t, pinned.Dir, programs("v1.36.3"))
+	put(t, pinned.Dir, programs("v1.37.2"))
 	g.Expect(a.find(t.Context())).To(Equal(pinned.Dir))
 	g.Expect(a.said.String()).To(BeEmpty())
 }
@@ -231,9 +231,9 @@ func TestWhatAKilledFetchLeftIsRemovedByTheNext(t *testing.T) {
 	served := serve(t, offer{})
 	a := onAFreshMachine(t, served.URL)
 	put(t, filepath.Join(a.store, ".fetching"), map[string]string{"1-envtest.tar.gz": "half"})
-	half := put(t, filepath.Join(a.store, ".fetching", "k8s", folder("1.36.0")), map[string]string{"etcd": "half"})
+	half := put(t, filepath.Join(a.store, ".fetching", "k8s", folder("1.37.0")), map[string]string{"etcd": "half"})
 	g.Expect(os.Chmod(half, 0o555)).To(Succeed())
-	g.Expect(a.find(t.Context())).To(HaveSuffix(folder("1.36.0")))
+	g.Expect(a.find(t.Context())).To(HaveSuffix(folder("1.37.0")))
 	g.Expect(a.built).To(BeEmpty())
 	g.Expect(left(g, a)).To(ConsistOf("k8s"))
 }
