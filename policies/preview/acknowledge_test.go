@@ -66,6 +66,8 @@ func TestAcknowledgementsAreReadStrictly(t *testing.T) {
 		"acknowledge: [{what: a, why: b}]": `acknowledge[0]: until: "" is no day; write it like 2026-12-31`,
 		"acknowledge: [{what: a, why: b, until: tomorrow}]":     "is no day",
 		"acknowledge: [{what: a, why: b, until: 2029-01-01}]":   "more than a year ahead",
+		"acknowledge: [{what: a, why: b, until: 2027-01-03}]":   "until: 2027-01-03 is more than a year ahead",
+		"acknowledge: [{what: a, why: b, until: 2027-01-02}]":   "",
 		"acknowledge: [{what: a, until: 2026-06-01}]":           "why is missing",
 		"acknowledge: [{why: b, until: 2026-06-01}]":            "names nothing",
 		"acknowledge: [{what: '[', why: b, until: 2026-06-01}]": "names nothing",

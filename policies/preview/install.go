@@ -5,7 +5,7 @@ package preview
 // https://fluxcd.io/flux/components/helm/helmreleases/#controlling-the-lifecycle-of-custom-resource-definitions
 func (p Pair) Install() {
 	for _, u := range p.Head.Units {
-		if len(u.Installed) > 0 && p.Base.Unit(u.Name) == nil {
+		if p.Base.Unit(u.Name) == nil {
 			u.Objects = append(u.Objects, u.Installed...)
 			u.Kept = append(u.Kept, u.Installed...)
 			u.Installed = nil

@@ -72,7 +72,7 @@ func (r *Report) add(c crddiff.Diff, at finding.Place, meant InCluster) {
 func (r *Report) soften() {
 	for i := range r.CRDs {
 		crd := &r.CRDs[i]
-		if slices.ContainsFunc(crd.Clusters, func(in InCluster) bool { return worse(in.Verdict, Warned) }) || len(crd.Clusters) == 0 {
+		if slices.ContainsFunc(crd.Clusters, func(in InCluster) bool { return worse(in.Verdict, Warned) }) {
 			continue
 		}
 		crd.Changes = slices.Clone(crd.Changes)

@@ -51,6 +51,7 @@ func TestWhatTheAPIServerRefusesIsNeverSafe(t *testing.T) {
 			why: "the API server refuses the CRD: `spec.validation.openAPIV3Schema.properties[spec].properties[f00].default`: Invalid value"},
 		"a version of a CRD that is there": {d: preview.Delivered{Base: crds(crd("v1beta1", "v1")), Head: crds(faulty(1, "v1beta1", "v1"))}, want: preview.Blocked, refused: 1, severity: finding.Error, rule: preview.CRDRefused,
 			why: "`spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[f00].default` (v1): "},
+		"as many as are listed": {d: preview.Delivered{Base: crds(crd("v1")), Head: crds(faulty(10, "v1"))}, want: preview.Blocked, refused: 10, severity: finding.Error, rule: preview.CRDRefused},
 		"more than anybody reads": {d: preview.Delivered{Base: crds(crd("v1")), Head: crds(faulty(30, "v1"))}, want: preview.Blocked, refused: 11, severity: finding.Error, rule: preview.CRDRefused,
 			why: "the API server has 20 more objections to the CRD"},
 		"a CRD that was so before": {d: preview.Delivered{Base: crds(faulty(1, "v1")), Head: crds(annotated(faulty(1, "v1"), "team", "blue"))}, want: preview.Warned, refused: 1, severity: finding.Warning, rule: preview.CRDRefusedBefore,
@@ -102,4 +103,6 @@ func TestARefusalIsToldOnce(t *testing.T) {
 	for _, in := range r.CRDs[0].Clusters {
 		g.Expect(in.Verdict).To(Equal(preview.Blocked), in.Cluster)
 	}
+	r = preview.Make(input(to("one")))
+	g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.CRDRefused), HaveField("Cluster", "one"))), "of one cluster, it is that one's")
 }
