@@ -38,6 +38,40 @@ func TestWhatANamespaceIsTold(t *testing.T) {
 	}
 }
 
+// Half of the room is for what a namespace may not know by name, if there is as much of it.
+func TestAStatusHasRoomForTwentyFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		own, reasons         int
+		wantOwn, wantCounted int
+	}{
+		"its own fill what others leave":       {own: 30, wantOwn: 20},
+		"few of others take little":            {own: 30, reasons: 3, wantOwn: 17, wantCounted: 3},
+		"many of others leave half to its own": {own: 30, reasons: 15, wantOwn: 10, wantCounted: 10},
+		"and take no more where it has few":    {own: 2, reasons: 15, wantOwn: 2, wantCounted: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := plan.MigrationStatus{FailedBy: map[string]int64{"Invalid": int64(c.own)}}
+			for i := range c.own {
+				s.FailedObjects = append(s.FailedObjects, plan.FailedObject{Namespace: "mine", Reason: "Invalid", Text: fmt.Sprintf("mine/%d: Invalid: no", i)})
+			}
+			for i := range c.reasons {
+				s.FailedBy[fmt.Sprintf("Reason%d", i)] = 1
+			}
+			own, counted := 0, 0
+			for _, f := range Disclose(s, "mine").FailedObjects {
+				if f.Namespace == "mine" {
+					own++
+				} else {
+					counted++
+				}
+			}
+			g.Expect(own).To(Equal(c.wantOwn))
+			g.Expect(counted).To(Equal(c.wantCounted))
+		})
+	}
+}
+
 func TestATroubleIsToldWithoutNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure plan.Failure

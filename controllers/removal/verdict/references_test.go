@@ -209,6 +209,30 @@ func TestABlockerSaysWhoNamesItWhatHappensAndWhatToDo(t *testing.T) {
 		Message: "stops silently: 2 fields of the title name v1alpha1, for example services garden/rose in spec.to: what happens", Action: "do this"}))
 }
 
+func TestABlockerSaysWhyAReferenceIsOne(t *testing.T) {
+	g := NewWithT(t)
+	because := func(r *survivors.Report) {
+		policy(r)
+		r.Found[0].References[0].Why = "a rule of it"
+	}
+	v := Judge(with(requires(v1alpha1.NoReferences), looks(looked(now, because))))
+	g.Expect(v.Blockers).To(ConsistOf(HaveField("Message", ContainSubstring("for example services garden/rose in spec.to (a rule of it): what happens"))))
+}
+
+// A gate that is held asks the API server about all of a cluster again and again, but not all the time.
+func TestWhenAGateThatIsHeldLooksAgain(t *testing.T) {
+	for name, c := range map[string]struct{ every, want time.Duration }{
+		"after half a minute":                      {0, 30 * time.Second},
+		"after half a minute, where it is patient": {time.Hour, 30 * time.Second},
+		"as often as an open gate does":            {10 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Judge(with(requires(v1alpha1.NoReferences), looks(looked(now, policy)), func(s *Situation) { s.Every = c.every }))
+			NewWithT(t).Expect(v.LookFrom).To(Equal(now.Add(c.want)))
+		})
+	}
+}
+
 // Otherwise a gate that is held would have its status written after each look.
 func TestALookThatFindsTheSameSaysTheSame(t *testing.T) {
 	g := NewWithT(t)
@@ -232,6 +256,8 @@ func TestAnOpenGateNamesTheLookThatOpenedIt(t *testing.T) {
 	}
 	g.Expect(open(looks(nil))).To(Equal(now.Add(-time.Hour)))
 	g.Expect(open(looks(looked(now.Add(-55 * time.Minute))))).To(Equal(now.Add(-time.Hour)))
+	g.Expect(open(looks(looked(now.Add(-50*time.Minute-1))))).To(Equal(now.Add(-time.Hour)), "it is not old yet")
+	g.Expect(open(looks(looked(now.Add(-50*time.Minute))))).To(Equal(now.Add(-50*time.Minute)), "it has just grown old")
 	g.Expect(open(looks(looked(now)))).To(Equal(now), "it has grown old")
 	g.Expect(open(looks(looked(now, unreadable)))).To(Equal(now.Add(-time.Hour)), "that look does not prove it")
 }
