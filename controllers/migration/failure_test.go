@@ -21,6 +21,7 @@ import (
 func TestStandsBackWhileTheInTreeMigratorIsAtWork(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 10)
+	w.inTreeMigration("Running")
 	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)
 	w.controller(w.quick())
 	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))

@@ -31,6 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 		o.Evidence = r.states.observe(name, o, plan.Recall(o, r.said(crd)), r.opts.Settle)
 		o.Removal = r.states.removal(name, o, crds.Versions(crd))
 		o.Walking = r.walks.state(name)
+		o.InTree = r.inTree(ctx, crd, o.Now)
 	}
 	return crd, o, nil
 }
@@ -82,7 +83,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		InScope:        crds.InScope(crd, r.opts.Groups),
 		Paused:         crds.Paused(crd),
 		Established:    apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established),
-		InTree:         apihelpers.IsCRDConditionTrue(crd, v1alpha1.StorageMigrating),
+		InTree:         plan.InTree{Running: apihelpers.IsCRDConditionTrue(crd, v1alpha1.StorageMigrating), Since: r.opts.Clock.Now()},
 		Subject:        plan.SubjectOf(crd),
 		StoredVersions: crd.Status.StoredVersions,
 		Unserved:       crds.Unserved(crd),

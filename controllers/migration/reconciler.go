@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,6 +28,7 @@ type Reconciler struct {
 	live     liveCRDs
 	objects  *rewrite.Client
 	webhooks webhookReader
+	dynamic  migrations
 	pace     *pace.Pace
 	states   *StateStore
 	walks    *walks
@@ -57,12 +59,16 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached getter, liv
 	if err != nil {
 		return nil, err
 	}
+	others, err := dynamic.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	metrics, err := newRecorder(opts.Registerer, opts.Pace.Limit)
 	if err != nil {
 		return nil, err
 	}
 	r := &Reconciler{
-		opts: opts, cached: cached, live: live, objects: objects, webhooks: webhooks, metrics: metrics,
+		opts: opts, cached: cached, live: live, objects: objects, webhooks: webhooks, dynamic: others, metrics: metrics,
 		pace: opts.Pace, states: opts.StateStore,
 	}
 	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)

@@ -86,7 +86,7 @@ type Observation struct {
 	InScope     bool // its group is one this controller was given
 	Paused      bool
 	Established bool // the API server serves it
-	InTree      bool // the in-tree migrator is at work on it
+	InTree      InTree
 	Served      bool // its storage version is served
 
 	Subject

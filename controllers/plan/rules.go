@@ -39,7 +39,7 @@ func Decide(o Observation) Decision {
 	for _, r := range rules {
 		if d, ok := r.decide(o); ok {
 			d.Rule = r.name
-			return d
+			return o.InTree.besides(d, o.Now)
 		}
 	}
 	panic("plan: the last rule must always hold")
@@ -68,10 +68,13 @@ func paused(o Observation) (Decision, bool) {
 		"paused; remove the annotation %s to go on", v1alpha1.PausedAnnotation), o.Paused
 }
 
-// inTreeMigratorAtWork: two migrators would only undo each other's proofs.
+// inTreeMigratorAtWork: two migrators would only undo each other's proofs. One that has failed, is gone or makes no progress is
+// not waited for.
 func inTreeMigratorAtWork(o Observation) (Decision, bool) {
-	return hold(v1alpha1.ReasonStandingBack,
-		"the in-tree migrator is at work (condition %s is True); standing back until it has ended", v1alpha1.StorageMigrating), o.InTree
+	d := hold(v1alpha1.ReasonStandingBack,
+		"the in-tree migrator is at work (condition %s is True); standing back until it has ended", v1alpha1.StorageMigrating)
+	d.Until = o.Now.Add(inTreeLook)
+	return d, o.InTree.Running && o.InTree.over(o.Now) == ""
 }
 
 // notEstablished: the API server serves no endpoint to write to.

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+func TestHowLongTheInTreeMigratorIsWaitedFor(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	running := StorageVersionMigration{Name: "widgets", Changed: ago(time.Hour)}
+	failed := StorageVersionMigration{Name: "widgets", Ended: Failed, Message: "2/4 not yet migrated", Changed: ago(time.Minute)}
+	succeeded := StorageVersionMigration{Name: "again", Ended: "Succeeded", Changed: ago(2 * time.Minute)}
+	const on = "; Kubernetes' own migrator "
+	for name, c := range map[string]struct {
+		InTree
+
+		goesOn string
+	}{
+		"one that is at work":                     {InTree{true, []StorageVersionMigration{running}, ago(time.Minute)}, ""},
+		"for almost ten minutes without progress": {InTree{true, []StorageVersionMigration{running}, ago(10*time.Minute - 1)}, ""},
+		"for ten minutes without progress":        {InTree{true, []StorageVersionMigration{running}, ago(10 * time.Minute)}, on + "has made no progress for ten minutes (StorageVersionMigration widgets) although"},
+		"one that has failed":                     {InTree{true, []StorageVersionMigration{failed}, now}, on + "has ended (StorageVersionMigration widgets: Failed 2/4 not yet migrated) although"},
+		"the last one has failed":                 {InTree{true, []StorageVersionMigration{succeeded, failed}, now}, "StorageVersionMigration widgets: Failed"},
+		"one that has failed beside another":      {InTree{true, []StorageVersionMigration{failed, running}, now}, ""},
+		"one that has succeeded":                  {InTree{true, []StorageVersionMigration{succeeded}, now}, "(StorageVersionMigration again: Succeeded)"},
+		"one that is gone":                        {InTree{true, []StorageVersionMigration{}, now}, on + "has no StorageVersionMigration for this CRD although"},
+		"one that cannot be read":                 {InTree{true, nil, ago(time.Hour - 1)}, ""},
+		"one that cannot be read, for an hour":    {InTree{true, nil, ago(time.Hour)}, on + "has changed nothing that Moult may see for an hour although"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := Decide(with(func(o *Observation) { o.InTree = c.InTree }))
+			if c.goesOn == "" {
+				g.Expect(d.Reason).To(Equal(v1alpha1.ReasonStandingBack))
+				g.Expect(d.Sentence).NotTo(ContainSubstring("does not wait"))
+				return
+			}
+			g.Expect(d.Step).To(Equal(Rewrite))
+			g.Expect(d.Sentence).To(And(ContainSubstring(c.goesOn), HaveSuffix("although the condition StorageMigrating is True, so Moult does not wait for it")))
+		})
+	}
+}
+
+func TestWhatIsNotWaitedForIsNamedOnlyWhereItMatters(t *testing.T) {
+	g := NewWithT(t)
+	gone := InTree{Running: true, Migrations: []StorageVersionMigration{}}
+	g.Expect(Decide(with(func(o *Observation) { o.InTree, o.Paused = gone, true })).Sentence).NotTo(ContainSubstring("migrator"), "a paused CRD")
+	g.Expect(Decide(with(func(o *Observation) { o.InTree, o.OptedIn = gone, false })).Sentence).To(BeEmpty())
+	gone.Running = false
+	g.Expect(Decide(with(func(o *Observation) { o.InTree = gone })).Sentence).NotTo(ContainSubstring("migrator"))
+}
+
+func TestWhatAStorageVersionMigrationSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		object string
+		want   StorageVersionMigration
+	}{
+		"one that was just made": {`{metadata: {name: a, resourceVersion: "7", creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {resource: {group: example.com, resource: widgets}}}`,
+			StorageVersionMigration{Name: "a", ResourceVersion: "7", Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Changed: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"one that is running": {`{metadata: {name: a}, status: {conditions: [{type: Running, status: "True", lastTransitionTime: "2026-01-02T00:00:00Z"}, {type: Failed, status: "False"}]}}`,
+			StorageVersionMigration{Name: "a", Changed: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
+		"one that has failed": {`{metadata: {name: a}, status: {conditions: [{type: Running, status: "False"}, {type: Failed, status: "True", message: m, lastTransitionTime: "2026-01-02T00:00:00Z"}]}}`,
+			StorageVersionMigration{Name: "a", Ended: Failed, Message: "m", Changed: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
+		"what nobody can read": {`{metadata: {name: a}, status: {conditions: [x]}}`, StorageVersionMigration{Name: "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			object := &unstructured.Unstructured{}
+			g.Expect(yaml.Unmarshal([]byte(c.object), &object.Object)).To(Succeed())
+			g.Expect(MigrationOf(object)).To(Equal(c.want))
+		})
+	}
+}
