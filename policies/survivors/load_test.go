@@ -46,6 +46,12 @@ func TestAPlaceIsReadStrictly(t *testing.T) {
 		"a path that is not closed":                {"spec.ref", `'spec["ref'`, `a name in brackets ends`},
 		"a resource that is none":                  {"[ours.example.org]", "[Ours/v1]", `resource "Ours/v1" is none of all`},
 		"metadata are not enough for the path":     {"tried:", "metadata: true\ntried:", "path spec.ref is outside of metadata"},
+		"a condition of a label and one less":      {"tried:", "when: [{labels: {a: b}, lacks: [c]}]\ntried:", ""},
+		"a condition of owners and names":          {"tried:", "when: [{owners: [Pod.], names: [c]}]\ntried:", ""},
+		"no resources":                             {"[ours.example.org]", "[]", "resources are missing"},
+		"no fields":                                {"[{path: spec.ref, shape: apiVersion}]", "[]", "fields are missing"},
+		"a policy beside a list at the top":        {"{path: spec.ref, shape: apiVersion}", "{path: 'rules[*]', shape: groupVersion, policy: matchPolicy}", ""},
+		"a policy beside the whole object":         {"{path: spec.ref, shape: apiVersion}", "{path: '[*]', shape: groupVersion, policy: matchPolicy}", "policy is for the shape groupVersion"},
 		"a condition that always holds":            {"tried:", "when: [{}]\ntried:", "a condition is empty"},
 		"a whole object without a conversion":      {"shape: apiVersion", "shape: object", "a place that holds whole objects says how they get to another version"},
 		"a conversion without a whole object":      {"tried:", "convert: crd\ntried:", "convert is for places of the shape object"},
@@ -82,6 +88,9 @@ func TestEveryFileThatIsWrongIsNamed(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("no file that ends in .yaml")))
 	_, err = Join(Embedded(), Embedded()[:1])
 	g.Expect(err).To(MatchError(ContainSubstring("give yours another name")))
+	both, err := Join(Embedded()[1:], Embedded()[:1])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(both).To(HaveLen(len(Embedded())))
 }
 
 func TestEveryMemberOfAnEnumIsDescribed(t *testing.T) {

@@ -71,7 +71,14 @@ func TestTheWorstComesFirst(t *testing.T) {
 		effects = append(effects, group.Effect)
 		g.Expect(group.Title).To(Equal("ownerReferences"))
 		g.Expect(group.Evidence).NotTo(BeEmpty())
+		g.Expect(group.Movable).To(BeFalse(), "nobody moves what is no copy")
 	}
+	copied := Reference{Place: "kubevirt-vm-revisions", State: Found, Effect: LosesData, Object: ObjectRef{Resource: "controllerrevisions.apps", Name: "x"}}
+	w := NewSurvey(NewWalker(Embedded(), []Target{targets["instancetypes"]}), 0)
+	b := w.NewBatch()
+	w.Add(b, []Reference{copied})
+	w.Looked(resource("controllerrevisions.apps"), 1, b)
+	g.Expect(w.Report().Found).To(HaveExactElements(And(HaveField("Movable", true), HaveField("Stash", true))))
 	g.Expect(effects).To(Equal(Effects))
 }
 

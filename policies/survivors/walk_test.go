@@ -212,6 +212,53 @@ func TestNothingIsFoundTwice(t *testing.T) {
 	g.Expect(w.Walk(Resource{GroupResource: schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, managed, Whole)).To(BeEmpty())
 }
 
+// Who owns fields at a version is looked for where managedFields are read.
+func TestManagedFieldsAreNotLookedAt(t *testing.T) {
+	g := NewWithT(t)
+	got := NewWalker(Embedded(), []Target{targets[""]}).Walk(ours, Content{"metadata": map[string]any{
+		"annotations": map[string]any{"note": "example.com/v1alpha1"}, "managedFields": []any{map[string]any{"apiVersion": "example.com/v1alpha1"}},
+	}}, Whole)
+	g.Expect(got).To(HaveExactElements(HaveField("Path", "metadata.annotations.note")))
+}
+
+// What a place is told to be about is told by it, but nothing in it matters where the place does not.
+func TestNothingInACosmeticPlaceIsPossible(t *testing.T) {
+	for effect, want := range map[Effect]int{BreaksAtUse: 1, Cosmetic: 0} {
+		t.Run(string(effect), func(t *testing.T) {
+			g := NewWithT(t)
+			place := strings.NewReplacer("shape: apiVersion", "shape: groupVersion", "effect: breaksAtUse", "effect: "+string(effect)).Replace(valid)
+			places, err := Load(fstest.MapFS{"ours.yaml": {Data: []byte(place)}})
+			g.Expect(err).NotTo(HaveOccurred())
+			got := NewWalker(places, []Target{targets[""]}).Walk(ours, Content{"spec": map[string]any{"ref": map[string]any{
+				"group": "example.org", "version": "v1", "inside": map[string]any{"apiVersion": "example.com/v1alpha1"},
+			}}}, Whole)
+			g.Expect(got).To(HaveLen(want))
+			for _, r := range got {
+				g.Expect(r.State).To(Equal(Possible))
+			}
+		})
+	}
+}
+
+// Where metadata do not tell whether an object has a place, all of it is read; where they do, only what has one.
+func TestNoMoreOfAnObjectIsReadThanItsPlacesNeed(t *testing.T) {
+	g := NewWithT(t)
+	w := NewWalker(Embedded(), []Target{targets[""]})
+	g.Expect(w.NeedOfAll(resource("applications.argoproj.io"))).To(Equal(Whole))
+	g.Expect(w.NeedOfAll(resource("configmaps"))).To(Equal(OnlyMetadata), "it depends on their labels")
+	g.Expect(w.NeedOfAll(resource("pods"))).To(Equal(OnlyMetadata), "owner references are metadata")
+	e := exampleOf(g, "helm-config-maps")
+	g.Expect(w.NeedOf(resource("configmaps"), e.Object)).To(Equal(Whole))
+	g.Expect(w.NeedOf(resource("configmaps"), Content{})).To(Equal(OnlyMetadata))
+
+	named := ResourcesOf(Embedded())
+	g.Expect(named).To(ContainElements(resource("secrets").GroupResource, resource("applications.argoproj.io").GroupResource))
+	for i, r := range named {
+		g.Expect(string(All) + " * category:").NotTo(ContainSubstring(r.Resource))
+		g.Expect(named[:i]).NotTo(ContainElement(r), "each once")
+	}
+}
+
 // Whoever may write an object may pack into a few kilobytes what takes gigabytes to read, or hours to walk through.
 func TestWhatAnObjectMayCost(t *testing.T) {
 	numbers := strings.Repeat("9,", 7<<20) + "9"
