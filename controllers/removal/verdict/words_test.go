@@ -26,7 +26,7 @@ func TestAMessageSaysNoMoreThanThereIs(t *testing.T) {
 		"a version that is not served, and all is looked at": {with(requires(v1alpha1.NoReferences), looks(looked(now))),
 			safe + "; nothing else that was looked at named it at 2026-01-02T03:04:05Z"},
 		"one field manager would lose something":     {with(losing(true)), lost + todo},
-		"two field managers would lose something":    {with(losing(true), losing(true)), lost + "; 1 more field managers would lose some, too" + todo},
+		"two field managers would lose something":    {with(losingFor(2)), lost + "; 1 more field managers would lose some, too" + todo},
 		"of very many field managers a part is told": {with(losingFor(50)), lost + "; 18 more field managers would lose some, too" + todo},
 	} {
 		t.Run(name, func(t *testing.T) {
