@@ -11,45 +11,42 @@ const (
 	deepest = 4
 	// shortest is the length of a text that may be packed: an apiVersion in base64 is longer.
 	shortest = 16
-	// mostUndeclared bounds what is unpacked of one object that nobody has described.
-	mostUndeclared = 4 << 20
 )
 
 // undeclared looks at each value that no declared place has read: texts that are group/version, and mappings that have the
 // group and the version side by side.
 func (v *visit) undeclared(content Content) {
-	budget := mostUndeclared
 	for at, value := range children("", content) {
 		switch at {
 		case "apiVersion", "kind": // the object's own, and not what it is stored at
 		case "metadata":
-			v.undeclaredMetadata(value, &budget)
+			v.undeclaredMetadata(value)
 		default:
-			v.descend(at, value, "", 0, &budget)
+			v.descend(at, value, "", 0)
 		}
 	}
 }
 
 // undeclaredMetadata leaves managedFields to Moult's own survey.
-func (v *visit) undeclaredMetadata(value any, budget *int) {
+func (v *visit) undeclaredMetadata(value any) {
 	if v.seen["metadata"] {
 		return
 	}
 	for at, value := range children("metadata", value) {
 		if at != "metadata.managedFields" {
-			v.descend(at, value, "", 0, budget)
+			v.descend(at, value, "", 0)
 		}
 	}
 }
 
 // descend looks at a value and all below it. The kind is the one beside it, if there is one.
-func (v *visit) descend(at string, value any, kind string, packed int, budget *int) {
+func (v *visit) descend(at string, value any, kind string, packed int) {
 	if v.seen[at] {
 		return
 	}
 	switch value := value.(type) {
 	case string:
-		v.text(at, value, kind, packed, budget)
+		v.text(at, value, kind, packed)
 	case map[string]any:
 		if !v.answered[at] {
 			v.sideBySide(at, value)
@@ -57,17 +54,17 @@ func (v *visit) descend(at string, value any, kind string, packed int, budget *i
 		kind := text(value["kind"])
 		for where, item := range children(at, value) {
 			if _, isText := item.(string); !isText || !v.answered[at] {
-				v.descend(where, item, kind, packed, budget)
+				v.descend(where, item, kind, packed)
 			}
 		}
 	case []any:
 		for where, item := range children(at, value) {
-			v.descend(where, item, "", packed, budget)
+			v.descend(where, item, "", packed)
 		}
 	}
 }
 
-func (v *visit) text(at, s, kind string, packed int, budget *int) {
+func (v *visit) text(at, s, kind string, packed int) {
 	for i := range v.targets {
 		t := &v.targets[i]
 		group, version, ok := strings.Cut(s, "/")
@@ -76,42 +73,45 @@ func (v *visit) text(at, s, kind string, packed int, budget *int) {
 		}
 	}
 	if packed < deepest && len(s) >= shortest {
-		v.packed(at, s, packed+1, budget)
+		v.packed(at, s, packed+1)
 	}
 }
 
 // packed looks inside of a text that is one of the known packings. What cannot be unpacked is just a text.
-func (v *visit) packed(at, s string, packed int, budget *int) {
-	if *budget -= len(s); *budget < 0 {
+func (v *visit) packed(at, s string, packed int) {
+	if err := v.budget.Work(int64(len(s))); err != nil {
+		v.beyond(at, err)
 		return
 	}
-	into := func(word string, unpack func(string) (any, error)) bool {
-		inside, err := unpack(s)
-		if err != nil {
-			return false
+	into := func(word string) bool {
+		err := packings[word](v.budget, s, func(suffix string, inside any) { v.descend(at+"|"+word+suffix, inside, "", packed) })
+		if isBeyond(err) {
+			v.beyond(at, err)
+			return true
 		}
-		if documents, ok := inside.(stream); ok {
-			inside = []any(documents)
-		}
-		v.descend(at+"|"+word, inside, "", packed, budget)
-		return true
+		return err == nil
 	}
 	trimmed := strings.TrimSpace(s)
 	switch {
 	case strings.HasPrefix(s, "\x1f\x8b"):
-		into("gzip", packings["gzip"])
+		into("gzip")
 	case v.mentions(s):
 		if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
-			if into("json", packings["json"]) {
+			if into("json") {
 				return
 			}
 		}
 		if strings.Contains(s, ":") {
-			into("yaml", packings["yaml"])
+			into("yaml")
 		}
 	case isBase64(trimmed):
-		into("base64", packings["base64"])
+		into("base64")
 	}
+}
+
+// beyond says that a text was not looked into. It holds nothing up, as all that no place declares.
+func (v *visit) beyond(at string, err error) {
+	v.keep(Reference{State: Unknown, Effect: Cosmetic, Object: v.object, Path: at, Why: err.Error()}, Reference{State: Unknown, Why: err.Error()})
 }
 
 // mentions spares most texts the parser.
@@ -155,7 +155,6 @@ func (v *visit) sideBySide(at string, fields map[string]any) {
 }
 
 func (v *visit) possible(at string, t *Target, version, kind string) {
-	v.references = append(v.references, Reference{
-		State: Possible, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: kind, Why: "no place is known here",
-	})
+	f := Reference{State: Possible, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: kind, Why: "no place is known here"}
+	v.keep(f, f)
 }

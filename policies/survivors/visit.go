@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // visit is the walk through one object.
@@ -18,6 +20,7 @@ type visit struct {
 	*metadata
 	content    Content
 	object     ObjectRef
+	budget     *unpacking.Budget
 	references []Reference
 	// seen are the paths that declared places are about, with all that lies below.
 	seen map[string]bool
@@ -41,7 +44,7 @@ type ruleKey struct {
 func (v *visit) skip(p *Place, content Content) {
 	for i := range p.Fields {
 		for at := range p.Fields[i].path.values("", content) {
-			v.seen[at] = true
+			v.see(at)
 		}
 	}
 }
@@ -51,7 +54,7 @@ func (v *visit) place(p *Place, content Content) {
 		f := &p.Fields[i]
 		for at, value := range f.path.values("", content) {
 			if p.effectOf(f) == Cosmetic {
-				v.seen[at] = true // nor does anything in it matter
+				v.see(at) // nor does anything in it matter
 			}
 			if f.Shape == Presence {
 				v.present(p)
@@ -73,7 +76,7 @@ func (v *visit) unpack(p *Place, f *Field, at string, value any, packing []step)
 		v.read(p, f, at, value)
 		return
 	}
-	err := packing[0](at, value, func(at string, inside any) { v.unpack(p, f, at, inside, packing[1:]) })
+	err := packing[0](v.budget, at, value, func(at string, inside any) { v.unpack(p, f, at, inside, packing[1:]) })
 	if err != nil {
 		v.unknown(p, f, at, err)
 	}
@@ -226,19 +229,40 @@ func (v *visit) refers(p *Place, f *Field, at string, r *naming) {
 
 // found keeps a reference, unless another field of the place has led there.
 func (v *visit) found(f Reference) {
-	v.seen[f.Path] = true
+	v.see(f.Path)
 	v.keep(f, Reference{Place: f.Place, Path: f.Path, CRD: f.CRD, Version: f.Version})
 }
 
-// keep keeps a reference unless there is one of the same key.
-func (v *visit) keep(f, key Reference) {
-	if !v.kept[key] {
-		v.kept[key] = true
-		v.references = append(v.references, f)
+// What is kept of an object is drawn from its budget, too: a reference is in a list and, as a key, in a mapping.
+const (
+	seenTakes      = 100
+	referenceTakes = 1 << 10
+)
+
+// see remembers a path that a declared place is about, if there is room for it.
+func (v *visit) see(at string) {
+	if !v.seen[at] && v.budget.Keep(seenTakes+int64(len(at))) == nil {
+		v.seen[at] = true
 	}
 }
 
+// keep keeps a reference unless there is one of the same key. Where there is no room for more, that is unknown, once of each place
+// and effect.
+func (v *visit) keep(f, key Reference) {
+	if v.kept[key] {
+		return
+	}
+	if err := v.budget.Keep(referenceTakes + int64(len(f.Path)+len(f.Why)+len(f.Names))); err != nil {
+		f = Reference{Place: f.Place, State: Unknown, Effect: cmp.Or(f.Effect, Cosmetic), Object: f.Object, Path: "metadata.name", Why: "it has more references than are counted of one object"}
+		if key = f; v.kept[key] {
+			return
+		}
+	}
+	v.kept[key] = true
+	v.references = append(v.references, f)
+}
+
 func (v *visit) unknown(p *Place, f *Field, at string, err error) {
-	v.seen[at] = true
+	v.see(at)
 	v.keep(Reference{Place: p.Name, State: Unknown, Effect: p.effectOf(f), Object: v.object, Path: at, Why: err.Error()}, Reference{Place: p.Name, State: Unknown, Path: at})
 }

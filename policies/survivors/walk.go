@@ -4,19 +4,23 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Walker reads objects for versions that are to leave. It is for one goroutine.
+// Walker reads objects for versions that are to leave, in one look through a cluster. It is for one goroutine.
 type Walker struct {
 	places  []Place
 	targets []Target
 	// byResource are the places of resources, as they are asked for.
 	byResource map[schema.GroupResource][]*Place
+	// unpacked is what objects may have unpacked.
+	unpacked *unpacking.Look
 }
 
 // NewWalker looks for targets at those places where they can lie. Targets without a leaving version are left out.
 func NewWalker(places []Place, targets []Target) *Walker {
-	w := &Walker{byResource: map[schema.GroupResource][]*Place{}}
+	w := &Walker{byResource: map[schema.GroupResource][]*Place{}, unpacked: unpacking.NewLook()}
 	for _, t := range targets {
 		if len(t.Leaving) > 0 {
 			w.targets = append(w.targets, t)
@@ -92,7 +96,7 @@ func (w *Walker) NeedOfAll(r Resource) Need {
 // looks at the places that need no more.
 func (w *Walker) Walk(r Resource, content Content, need Need) []Reference {
 	m := metadataOf(content)
-	v := &visit{Walker: w, metadata: m, content: content, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, seen: map[string]bool{}, kept: map[Reference]bool{}, answered: map[string]bool{}}
+	v := &visit{Walker: w, metadata: m, content: content, object: ObjectRef{Resource: r.String(), Namespace: m.namespace, Name: m.name}, budget: w.unpacked.Object(), seen: map[string]bool{}, kept: map[Reference]bool{}, answered: map[string]bool{}}
 	for _, p := range w.PlacesOf(r) {
 		switch {
 		case need != Whole && !p.Metadata:

@@ -54,9 +54,9 @@ func TestAPayloadThatCannotBeReadIsUnknown(t *testing.T) {
 		"gzip that is cut short":          {"base64, gzip, json", base64.StdEncoding.EncodeToString([]byte(pack("{}", []string{"gzip"}).(string)[:20])), "it cannot be unpacked by gzip"},
 		"gzip that is larger than memory": {"base64, gzip", base64.StdEncoding.EncodeToString(bomb.Bytes()), "larger than what is looked at"},
 		"no JSON":                         {"json", "{", "it cannot be unpacked by json"},
-		"a document that is no YAML":      {"yaml", "a: 1\n---\n{", "it cannot be unpacked by yaml"},
-		"a document of many megabytes":    {"yaml", "a: " + strings.Repeat("x", mostDocument), "larger than what is looked at"},
-		"aliases that multiply":           {"yaml", aliases(), "it cannot be unpacked by yaml"},
+		"a document that is no YAML":      {"yaml", "{apiVersion: v1, kind: Pod}\n---\n{", "it cannot be unpacked by yaml"},
+		"a document of many megabytes":    {"yaml", "a: " + strings.Repeat("x", 32<<20), "larger than what is looked at"},
+		"aliases that multiply":           {"yaml", aliases(), "larger than what is looked at"},
 		"no text":                         {"json", int64(3), "it is no text"},
 		"no object":                       {"json", "3", "it is no object"},
 		"no kind":                         {"json", `{"apiVersion":"","spec":"e30="}`, "the copy has no kind"},
@@ -263,9 +263,10 @@ func TestNoMoreOfAnObjectIsReadThanItsPlacesNeed(t *testing.T) {
 func TestWhatAnObjectMayCost(t *testing.T) {
 	numbers := strings.Repeat("9,", 7<<20) + "9"
 	for name, c := range map[string]struct{ packing, content string }{
-		"values in JSON":  {"json", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":[` + numbers + `]}`},
-		"objects in JSON": {"json", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":[` + strings.Repeat(`{"":1},`, 2<<20) + `1]}`},
-		"values in YAML":  {"yaml", "apiVersion: example.com/v1alpha1\nkind: Widget\nspec: [" + numbers[:2<<20] + "9]"},
+		"values in JSON":         {"json", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":[` + numbers + `]}`},
+		"objects in JSON":        {"json", `{"apiVersion":"example.com/v1alpha1","kind":"Widget","spec":[` + strings.Repeat(`{"":1},`, 2<<20) + `1]}`},
+		"many documents in YAML": {"yaml", "apiVersion: example.com/v1alpha1\nkind: Widget\nspec: [" + numbers[:150_000] + "9]\n" + strings.Repeat("---\nexample.com: ["+strings.Repeat(`{"":1},`, 2000)+"1]\n", 500)},
+		"values in YAML":         {"yaml", "apiVersion: example.com/v1alpha1\nkind: Widget\nspec: [" + numbers[:2<<20] + "9]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -280,6 +281,22 @@ func TestWhatAnObjectMayCost(t *testing.T) {
 			g.Expect(got).To(ContainElement(And(HaveField("State", Unknown), HaveField("Why", ContainSubstring("larger than what is looked at")))))
 		})
 	}
+}
+
+// An alias of a long text is the same text, however often it is written, and in a declared place it hides nothing.
+func TestALongTextUnderHundredsOfAliases(t *testing.T) {
+	g := NewWithT(t)
+	document := "apiVersion: example.com/v1alpha1\nkind: Widget\na: &a " + strings.Repeat("x", 2<<20) + "\nb: [" + strings.Repeat("*a,", 400) + "]\n"
+	packed := base64.StdEncoding.EncodeToString([]byte(pack(document, []string{"gzip"}).(string)))
+	g.Expect(len(packed)).To(BeNumerically("<", 6<<10))
+	w := NewWalker([]Place{stashes(t, "base64, gzip, yaml")}, []Target{targets[""]})
+	var got []Reference
+	g.Expect(allocated(func() {
+		got = w.Walk(ours, Content{"spec": map[string]any{"copy": packed, "note": packed}}, Whole)
+	})).To(BeNumerically("<", 300<<20))
+	g.Expect(got).To(ContainElement(And(HaveField("State", Found), HaveField("Path", "spec.copy|base64|gzip|yaml[0]"))))
+	g.Expect(got).To(ContainElement(And(HaveField("State", Unknown), HaveField("Effect", Cosmetic), HaveField("Place", ""), HaveField("Path", HavePrefix("spec.note|base64|gzip|yaml")))),
+		"nobody has described it: it is named, and holds nothing up")
 }
 
 // allocated is how many bytes something takes, one after the other.

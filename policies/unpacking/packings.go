@@ -1,0 +1,103 @@
+package unpacking
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strings"
+)
+
+// Base64 is what a text in base64 says.
+func (b *Budget) Base64(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if err := b.Hold(2 * int64(base64.StdEncoding.DecodedLen(len(s)))); err != nil {
+		return "", err
+	}
+	raw, err := base64.StdEncoding.DecodeString(s)
+	return string(raw), err
+}
+
+// Gunzip is what gzip has packed. It is unpacked twice: how much it is has to be known before there is room for it.
+func (b *Budget) Gunzip(s string) (string, error) {
+	if err := b.Hold(windows); err != nil {
+		return "", err
+	}
+	r, err := gzip.NewReader(strings.NewReader(s))
+	if err != nil {
+		return "", err
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(r, mostOfText+1))
+	if err != nil {
+		return "", err
+	}
+	if n > mostOfText {
+		return "", ErrTooLarge
+	}
+	if err := b.Hold(n); err != nil {
+		return "", err
+	}
+	if err := r.Reset(strings.NewReader(s)); err != nil {
+		return "", err
+	}
+	raw := &strings.Builder{}
+	raw.Grow(int(n))
+	_, err = io.Copy(raw, r)
+	return raw.String(), err
+}
+
+// mostOfText is the longest text that gzip may have packed.
+const mostOfText = 16 << 20
+
+// windows is what gzip needs beside what it unpacks.
+const windows = 64 << 10
+
+// JSON is what a text in JSON says.
+func (b *Budget) JSON(s string) (value any, err error) {
+	cost, depth := CostOfJSON(s)
+	if depth > deepest {
+		return nil, ErrTooLarge
+	}
+	if err := b.Hold(cost); err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal([]byte(s), &value)
+	return value, err
+}
+
+// deepest is how many lists and mappings may lie in one another: each is a call in what reads them.
+const deepest = 1000
+
+// What values take in memory, as they were measured (TestWhatValuesTake): a mapping has room for eight fields at once.
+const (
+	mappingTakes = 450
+	listTakes    = 100
+	valueTakes   = 130
+)
+
+// CostOfJSON is what a document takes in memory when it is read, about and at most, and how deep it goes. Each value but the first
+// follows one of three characters, outside of texts.
+func CostOfJSON[T string | []byte](s T) (cost int64, depth int) {
+	cost = 2 * int64(len(s))
+	inside, now := false, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case inside:
+		case c == ',':
+			cost += valueTakes
+		case c == '{', c == '[':
+			if cost += listTakes; c == '{' {
+				cost += mappingTakes - listTakes
+			}
+			now++
+			depth = max(depth, now)
+		case c == '}', c == ']':
+			now--
+		}
+	}
+	return cost, depth
+}

@@ -1,0 +1,233 @@
+package unpacking
+
+import (
+	"encoding/base64"
+	"errors"
+	"iter"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings; expanded is what it takes
+// to go through one that an alias stands for; a parser takes some before it has read anything.
+const (
+	nodeTakes    = 350
+	expandedTake = 32
+	parserTakes  = 8 << 10
+)
+
+var errNoYAML = errors.New("it is no YAML that stands for JSON")
+
+// Documents are those of a YAML stream that are not empty, each of which is let go of before the next is read. A line that begins a
+// document cannot be part of a text, whose lines are indented. After an error there are no more.
+func (b *Budget) Documents(stream string) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for begin, next := 0, 0; begin < len(stream); begin = next {
+			next = documentAfter(stream, begin)
+			release := b.Mark()
+			value, err := b.YAML(stream[begin:next])
+			more := value == nil && err == nil || yield(value, err)
+			if release(); !more || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// documentAfter is where the next document begins.
+func documentAfter(stream string, begin int) int {
+	at := begin
+	for line := range strings.Lines(stream[begin:]) {
+		if bare := strings.TrimRight(line, "\r\n \t"); at > begin && (bare == "---" || strings.HasPrefix(bare, "--- ")) {
+			return at
+		}
+		at += len(line)
+	}
+	return at
+}
+
+// YAML is what a document says. What an alias stands for is made once, however many there are, and counted each time.
+func (b *Budget) YAML(document string) (any, error) {
+	if err := b.Hold(costOfYAML(document)); err != nil {
+		return nil, err
+	}
+	root := &yaml.Node{}
+	if err := yaml.Unmarshal([]byte(document), root); err != nil {
+		return nil, err
+	}
+	size := sizes{}
+	whole, err := size.of(root)
+	if err != nil {
+		return nil, err
+	}
+	if whole.depth > deepest || whole.values > mostOfObject/expandedTake {
+		return nil, ErrTooLarge
+	}
+	if err := b.Work(whole.values * expandedTake); err != nil {
+		return nil, err
+	}
+	return (&reader{budget: b, read: map[*yaml.Node]any{}}).value(root)
+}
+
+// costOfYAML is what a document takes in memory when it is read, about and at most: each node but the first follows one of these
+// characters. Texts have them, too.
+func costOfYAML(s string) int64 {
+	cost := parserTakes + 3*int64(len(s))
+	for i := range len(s) {
+		switch s[i] {
+		case '\n', ',', '[', '-', ':', '&', '*', '!':
+			cost += nodeTakes
+		case '{', '?':
+			cost += nodeTakes + mappingTakes
+		}
+	}
+	return cost
+}
+
+// expanded is what a node stands for: how many values, and how deep they lie in one another.
+type expanded struct {
+	values int64
+	depth  int
+}
+
+// sizes are those of nodes. One that is being looked at is there, and has none.
+type sizes map[*yaml.Node]expanded
+
+func (s sizes) of(node *yaml.Node) (is expanded, err error) {
+	if node.Kind == yaml.AliasNode {
+		return s.of(node.Alias)
+	}
+	if node.Kind == yaml.ScalarNode {
+		return expanded{values: 1}, nil
+	}
+	if known, there := s[node]; there {
+		if known.values == 0 {
+			return is, errNoYAML // it contains itself
+		}
+		return known, nil
+	}
+	s[node] = expanded{}
+	is.values = 1
+	for _, inner := range node.Content {
+		of, err := s.of(inner)
+		if err != nil {
+			return is, err
+		}
+		is.values = min(is.values+of.values, mostOfObject)
+		is.depth = max(is.depth, of.depth+1)
+	}
+	s[node] = is
+	return is, nil
+}
+
+// reader makes values of nodes.
+type reader struct {
+	budget *Budget
+	read   map[*yaml.Node]any // of nodes with an anchor
+}
+
+func (r *reader) value(node *yaml.Node) (value any, err error) {
+	if known, there := r.read[node]; there {
+		return known, nil
+	}
+	switch node.Kind {
+	case yaml.DocumentNode:
+		return r.value(node.Content[0])
+	case yaml.AliasNode:
+		return r.value(node.Alias)
+	case yaml.SequenceNode:
+		value, err = r.list(node)
+	case yaml.MappingNode:
+		value, err = r.mapping(node)
+	case yaml.ScalarNode:
+		value, err = scalar(node)
+	}
+	if node.Anchor != "" {
+		r.read[node] = value
+	}
+	return value, err
+}
+
+func (r *reader) list(node *yaml.Node) (any, error) {
+	items := make([]any, len(node.Content))
+	for i, inner := range node.Content {
+		item, err := r.value(inner)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = item
+	}
+	return items, nil
+}
+
+func (r *reader) mapping(node *yaml.Node) (any, error) {
+	fields := make(map[string]any, len(node.Content)/2)
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name, of := node.Content[i], node.Content[i+1]
+		if name.Kind == yaml.AliasNode {
+			name = name.Alias
+		}
+		if name.Kind != yaml.ScalarNode {
+			return nil, errNoYAML
+		}
+		if name.ShortTag() == "!!merge" {
+			merged = append(merged, of)
+			continue
+		}
+		value, err := r.value(of)
+		if err != nil {
+			return nil, err
+		}
+		fields[name.Value] = value
+	}
+	for _, from := range merged {
+		if err := r.merge(fields, from); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+// merge adds the fields of other mappings, as <<: *other asks for. The mapping's own fields and the first others stay.
+func (r *reader) merge(fields map[string]any, from *yaml.Node) error {
+	value, err := r.value(from)
+	if err != nil {
+		return err
+	}
+	others, isList := value.([]any)
+	if !isList {
+		others = []any{value}
+	}
+	for _, other := range others {
+		more, ok := other.(map[string]any)
+		if !ok {
+			return errNoYAML
+		}
+		if err := r.budget.Hold(int64(len(more)) * valueTakes); err != nil {
+			return err
+		}
+		for name, value := range more {
+			if _, there := fields[name]; !there {
+				fields[name] = value
+			}
+		}
+	}
+	return nil
+}
+
+// scalar is a value as JSON has it.
+func scalar(node *yaml.Node) (value any, err error) {
+	switch node.ShortTag() {
+	case "!!null":
+		return nil, nil //nolint:nilnil // null is a value
+	case "!!bool", "!!int", "!!float":
+		err = node.Decode(&value)
+		return value, err
+	case "!!binary":
+		raw, err := base64.StdEncoding.DecodeString(node.Value)
+		return string(raw), err
+	}
+	return node.Value, nil
+}
