@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -37,8 +38,8 @@ func (f *Finder) Named(entries []metav1.ManagedFieldsEntry, version string) (pat
 	return slices.Compact(patterns), nil
 }
 
-// named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be; below one
-// that is owned as a whole, such as an atomic list, there may be every lacking field.
+// named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be; below an
+// atomic list or map, which is owned as a whole, there may be every lacking field.
 func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string, err error) {
 	object, _ := sketch(owned).(map[string]any)
 	for _, name := range meta {
@@ -47,9 +48,13 @@ func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string,
 	if patterns, err = f.Lost(object, version); err != nil {
 		return nil, err
 	}
-	lacking := f.Lacking(version)
-	owned.Leaves().Iterate(func(path fieldpath.Path) {
-		whole := steps(f.versions[version].pattern(pathOf(path)))
+	lacking, v := f.Lacking(version), f.versions[version]
+	owned.Leaves().Iterate(func(leaf fieldpath.Path) {
+		path := pathOf(leaf)
+		if !isAtomic(SchemaAt(v.Schema, path)) {
+			return
+		}
+		whole := steps(v.pattern(path))
 		for _, field := range lacking {
 			if at := steps(field); len(at) > len(whole) && matches(whole, at[:len(whole)]) {
 				patterns = append(patterns, field)
@@ -57,6 +62,18 @@ func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string,
 		}
 	})
 	return patterns, nil
+}
+
+// isAtomic tells whether managedFields name nothing below a value. What has no schema may be.
+func isAtomic(s *structural.Structural) bool {
+	switch {
+	case s == nil:
+		return true
+	case s.Type == "array":
+		return s.XListType == nil || *s.XListType == "atomic"
+	default:
+		return s.XMapType != nil && *s.XMapType == "atomic"
+	}
 }
 
 // unknownValue stands for a value that is not known. No schema has it as a default.
