@@ -66,14 +66,15 @@ func (p *process) tail() string {
 	return string(log[max(0, len(log)-4000):])
 }
 
-// collects starts the garbage collector, for the CRDs that there are: it looks for others every 30 seconds.
-func collects(t *testing.T) {
+// collects starts the garbage collector, for the CRDs that there are: it looks for others every 30 seconds. More controllers of
+// kube-controller-manager may run beside it.
+func collects(t *testing.T, more ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	manager, err := assets.ControllerManager()
 	g.Expect(err).NotTo(HaveOccurred())
 	p := start(t, manager, "--kubeconfig="+kubeconfig(t), "--leader-elect=false", "--secure-port=0", "--use-service-account-credentials=false",
-		"--controllers=garbage-collector-controller,namespace-controller", "--kube-api-qps=500", "--kube-api-burst=1000")
+		"--controllers="+strings.Join(append([]string{"garbage-collector-controller", "namespace-controller"}, more...), ","), "--kube-api-qps=500", "--kube-api-burst=1000")
 	g.Eventually(p.says("all resource monitors have synced"), running.Soon, "200ms").Should(BeTrue())
 }
 
