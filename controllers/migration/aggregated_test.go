@@ -32,6 +32,7 @@ func TestObjectsThatAnAggregatedServerHidesAreNotProved(t *testing.T) {
 			w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 
 			server.TakeBack()
+			w.triesAgain()
 			w.eventuallyMigrated(7)
 		})
 	}
@@ -82,6 +83,7 @@ func TestNothingIsTrimmedUnderAnAggregatedServer(t *testing.T) {
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	w.Expect(trims.Load()).To(BeEquivalentTo(1))
 	server.TakeBack()
+	w.triesAgain()
 	w.eventuallyMigrated(7)
 }
 
@@ -101,6 +103,7 @@ func TestWithoutThePermissionForAPIServicesNothingIsProved(t *testing.T) {
 	w.Expect(w.Condition().Message).To(ContainSubstring(`{apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["get"]}`))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	running.Allow(t, cp.Config, user, running.MigrationRules(objects)...)
+	w.triesAgain()
 	w.eventuallyMigrated(7)
 }
 

@@ -179,6 +179,7 @@ func TestOwnershipWaitsUntilTheWebhookAnswersMoult(t *testing.T) {
 	t.Parallel()
 	hook, w, opts := unreachableWorld(t)
 	hook.Refuse(nil)
+	w.triesAgain()
 	w.eventuallySurveyed(opts)
 	w.Expect(w.owners()).To(ContainElement(`shared: kustomize-controller Apply at ` + w.GR.Group + `/v1 owns {"f:spec":{"f:capacity":{},"f:color":{},"f:parts":{}}}`))
 	status, _ := opts.StateStore.Status(w.crd.Name)
@@ -190,6 +191,7 @@ func TestOwnershipWaitsUntilItsManagerHasMovedOnByItself(t *testing.T) {
 	_, w, opts := unreachableWorld(t)
 	w.Expect(w.applySpec("v1", flux, "shared", spec{"color": "green", "parts": []any{"head", "tail"}})).To(Succeed(), "the API server follows the rename itself")
 	w.Expect(w.specOf("v1", "shared")).To(Equal(spec{"color": "green", "parts": []any{"head", "tail"}}))
+	w.triesAgain()
 	w.eventuallySurveyed(opts)
 }
 

@@ -48,6 +48,7 @@ func (w *world) isList(req *http.Request) bool {
 type valve struct {
 	holds  func(*http.Request) bool
 	held   atomic.Int64
+	gaveUp atomic.Int64 // of those that were held
 	opened chan struct{}
 	open   func() // lets all through from now on
 
@@ -71,6 +72,7 @@ func (v *valve) intercept(req *http.Request, next http.RoundTripper) (*http.Resp
 		select {
 		case <-v.opened:
 		case <-req.Context().Done():
+			v.gaveUp.Add(1)
 			return nil, req.Context().Err()
 		}
 	}
@@ -79,6 +81,13 @@ func (v *valve) intercept(req *http.Request, next http.RoundTripper) (*http.Resp
 		v.take(-1) // it will be asked again
 	}
 	return answer, err
+}
+
+// shut holds what comes from now on.
+func (v *valve) shut() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.left = 0
 }
 
 // take tells whether there is one left, and takes it.
@@ -100,6 +109,12 @@ func (w *world) midPass(writes int, opts migration.Options) (v *valve, stop func
 	stop = w.controllerAt(intercepted(cp.Config, v.intercept), opts)
 	w.Eventually(v.held.Load, soon, "10ms").Should(BeNumerically(">", 0))
 	return v, stop
+}
+
+// eventuallyGivenUp waits until nobody is held any more, although the valve is not open: the pass has stopped.
+func (w *world) eventuallyGivenUp(v *valve) {
+	w.t.Helper()
+	w.Eventually(func() bool { return v.gaveUp.Load() == v.held.Load() }, soon, "20ms").Should(BeTrue(), "the pass stops")
 }
 
 // countLists counts the lists that are asked for.

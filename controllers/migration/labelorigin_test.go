@@ -2,13 +2,19 @@ package migration_test
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
@@ -36,36 +42,68 @@ func TestALabelThatIsNotInGitIsWarnedOfOnce(t *testing.T) {
 		"an operator has set it": {label: func(h hands) { h.label("widget-operator") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
-			w := running.InstallFlipped(t, cp, crd, 20)
-			c.label(hands{t, w})
-			running.Migration(t, cp.Config, running.Quick(w.GR.Group))
-			g.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "after several looks at the CRD")
-			g.Eventually(notes(t, w), soon, "50ms").Should(ConsistOf(parts(c.want)...))
-			g.Consistently(notes(t, w), "1s", "100ms").Should(ConsistOf(parts(c.want)...), "once is enough")
+			t.Parallel()
+			w := flippedWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1"), 20)
+			c.label(hands{t, w.Witness})
+			heard := w.warned()
+			w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "after several looks at the CRD")
+			w.looksAgain()
+			w.Expect(heard.notes(v1alpha1.EventOptInNotInGit)).To(ConsistOf(parts(c.want)...), "once is enough")
+			w.Eventually(warnings(t, w.Witness, v1alpha1.EventOptInNotInGit), soon, "50ms").Should(ConsistOf(parts(c.want)...))
 		})
 	}
 }
 
 func TestAnotherOwnerOfTheLabelIsAnotherWarning(t *testing.T) {
-	g := NewWithT(t)
-	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
-	w := running.InstallFlipped(t, cp, crd, 1)
-	h := hands{t, w}
+	t.Parallel()
+	w := flippedWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1"), 1)
+	h := hands{t, w.Witness}
 	h.label("kubectl-label")
-	running.Migration(t, cp.Config, running.Quick(w.GR.Group))
-	g.Eventually(notes(t, w), soon, "50ms").Should(ConsistOf(ContainSubstring("no tool has left a trace")))
+	heard := w.warned()
+	notes := func() []string { return heard.notes(v1alpha1.EventOptInNotInGit) }
+	w.Eventually(notes, soon, "50ms").Should(ConsistOf(ContainSubstring("no tool has left a trace")))
 	h.apply("kustomize-controller", `"kustomize.toolkit.fluxcd.io/name": "crds", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"`)
-	g.Eventually(notes(t, w), soon, "50ms").Should(ConsistOf(ContainSubstring("no tool has left a trace"), ContainSubstring("takes it off")))
+	w.Eventually(notes, soon, "50ms").Should(ConsistOf(ContainSubstring("no tool has left a trace"), ContainSubstring("takes it off")))
 	h.apply("kustomize-controller", fmt.Sprintf("%q: %q", v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue))
-	g.Consistently(notes(t, w), "1s", "100ms").Should(HaveLen(2), "in Git now")
+	w.looksAgain()
+	w.Expect(notes()).To(HaveLen(2), "in Git now")
 }
 
-// notes are those of the warnings about the label, one for each time it was said.
-func notes(t *testing.T, w *running.Witness) func() ([]string, error) {
-	t.Helper()
-	return warnings(t, w, v1alpha1.EventOptInNotInGit)
+// hearing is a recorder that passes Events on and remembers the warnings. An Event takes a while to appear in the cluster.
+type hearing struct {
+	events.EventRecorder
+
+	mu       sync.Mutex
+	warnings map[string][]string // notes by reason
+}
+
+func (h *hearing) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	h.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
+	if kind == corev1.EventTypeWarning {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.warnings[reason] = append(h.warnings[reason], fmt.Sprintf(note, args...))
+	}
+}
+
+// notes are those of the warnings for a reason, one for each time it was said.
+func (h *hearing) notes(reason string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.warnings[reason])
+}
+
+// warned runs a controller whose warnings are heard.
+func (w *world) warned() *hearing {
+	w.t.Helper()
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kubernetes.NewForConfigOrDie(cp.Config).EventsV1()})
+	w.t.Cleanup(broadcaster.Shutdown)
+	w.Expect(broadcaster.StartRecordingToSinkWithContext(w.ctx)).To(Succeed())
+	h := &hearing{EventRecorder: broadcaster.NewRecorder(scheme.Scheme, "moult"), warnings: map[string][]string{}}
+	opts := w.quick()
+	opts.Recorder = h
+	w.controller(opts)
+	return h
 }
 
 // warnings are those about the CRD for a reason, one for each time it was said.
@@ -73,13 +111,13 @@ func warnings(t *testing.T, w *running.Witness, reason string) func() ([]string,
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(cp.Config).EventsV1().Events("default")
 	return func() ([]string, error) {
-		list, err := client.List(t.Context(), metav1.ListOptions{})
+		list, err := client.List(t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + w.GR.String()})
 		if err != nil {
 			return nil, err
 		}
 		said := []string{}
 		for _, e := range list.Items {
-			if e.Regarding.Name == w.GR.String() && e.Reason == reason && e.Type == "Warning" {
+			if e.Reason == reason && e.Type == corev1.EventTypeWarning {
 				said = append(said, e.Note)
 				for range repeats(e) {
 					said = append(said, e.Note)

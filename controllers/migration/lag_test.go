@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,47 +15,67 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
 )
 
-// A second API server stands still for three seconds while the storage version
-// flips, and clients go on writing through it at the old version. The requests
-// it holds, and those that reach it before it has heard of the flip, are stored
-// at the old version after every object seems to be migrated.
+// A second API server stands still while the storage version flips, and clients go on writing through it at the old version.
+// The requests it holds, and those that reach it before it has heard of the flip, are stored at the old version after every
+// object seems to be migrated. The settle time is the assumption that this has an end, so the test ends it when the last of
+// these requests has been answered.
 //
-// No such object may be left when the trim is visible, nor appear later. The
-// test fails when Settle is set to 0 (1 ns here: 0 means the default) and when
-// the check after the settle time is left out (Evidence.Proved set after the
-// rewriting walk).
+// No such object may be left when the trim is visible, nor appear later. The test fails when Settle is set to 0 (1 ns here: 0
+// means the default) and when the check after the settle time is left out (Evidence.Proved set after the rewriting walk).
 func TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, widgets(t).Build())
 	second, err := cp.SecondAPIServer()
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = second.Stop() })
+	w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())
 	w.Create(200)
 
-	stopWriters := w.oldWriters(second)
-	time.Sleep(time.Second)
-
+	wrote, stopOld := w.oldWriters(second, "before", 16)
+	w.Eventually(wrote.Load, soon, "10ms").Should(BeNumerically(">", 100), "the writers must be busy")
 	w.Expect(second.Pause()).To(Succeed())
+	late := w.raw("object-00007")
 	w.Flip("v1")
-	resumed := make(chan struct{})
-	time.AfterFunc(3*time.Second, func() {
-		defer close(resumed)
-		_ = second.Resume()
-	})
-	opts := w.quick()
-	opts.Settle = 10 * time.Second
+	opts := w.quiet()
+	opts.Settle = time.Hour
 	w.controller(opts)
+	w.eventuallySettling()
+	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 
-	w.Eventually(w.StoredVersions, soon, "20ms").Should(Equal([]string{"v1"}))
+	w.Expect(second.Resume()).To(Succeed())
+	w.eventuallyStoresAt("v1", second)
+	stopOld() // what the server held has arrived
+	w.Expect(cp.Etcd().Put(w.ctx, w.GR, "default", "object-00007", []byte(late))).To(Succeed(), "one write that is late for sure")
+	_, stopNew := w.oldWriters(second, "after", 2) // clients do not stop for a migration
+	w.Eventually(func() []string {
+		status, _ := opts.StateStore.Status(w.crd.Name)
+		if w.clock.Now().Before(status.Evidence.WindowEnd) { // the first check finds what came late, and begins the settle time anew
+			w.triesAgain()
+		}
+		return w.StoredVersions()
+	}, soon, "50ms").Should(Equal([]string{"v1"}))
 	w.Expect(w.stale()).To(BeEmpty(), "objects stored at v1alpha1 when the trim is visible")
-	<-resumed
-	time.Sleep(2 * time.Second) // what the server held arrives now
-	wrote := stopWriters()
+	stopNew()
 	w.Expect(w.stale()).To(BeEmpty(), "objects stored at v1alpha1 after the trim")
 	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	w.Expect(wrote).To(BeNumerically(">", 100), "the writers must have been busy")
+}
+
+// eventuallyStoresAt waits until a server stores at a version what is new.
+func (w *world) eventuallyStoresAt(version string, server *controlplane.APIServer) {
+	w.t.Helper()
+	tries := 0
+	w.Eventually(func() (string, error) {
+		tries++
+		probe := fmt.Sprintf("probe-%05d", tries)
+		if err := builders.CreateObjects(w.ctx, server.Config, w.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix(probe)); err != nil {
+			return "", err
+		}
+		return cp.Etcd().StoredVersion(w.ctx, w.GR, "default", probe+"-00000")
+	}, soon, "50ms").Should(Equal(version))
 }
 
 func (w *world) stale() []string {
@@ -64,39 +85,46 @@ func (w *world) stale() []string {
 	return names
 }
 
-// oldWriters create and patch objects at v1alpha1 through the given API server
-// until stopped; stop returns how many writes succeeded.
-func (w *world) oldWriters(server *controlplane.APIServer) (stop func() int) {
+// oldWriters create and patch objects at v1alpha1 through the given API server until stopped: stop returns when the last
+// request has been answered. Each creates some objects, named by the prefix.
+func (w *world) oldWriters(server *controlplane.APIServer, prefix string, workers int) (wrote *atomic.Int64, stop func()) {
 	client := dynamic.NewForConfigOrDie(server.Config).Resource(w.GR.WithVersion("v1alpha1")).Namespace("default")
-	ctx, cancel := context.WithCancel(w.ctx)
-	wg, mu, wrote := sync.WaitGroup{}, sync.Mutex{}, 0
+	wrote, stopped, wg := &atomic.Int64{}, make(chan struct{}), &sync.WaitGroup{}
+	stop = sync.OnceFunc(func() {
+		close(stopped)
+		wg.Wait()
+	})
+	w.t.Cleanup(stop)
 	kind := w.crd.Spec.Names.Kind
-	for worker := range 16 {
+	for worker := range workers {
 		wg.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
+			for i := 0; !isClosed(stopped); i++ {
 				var err error
-				if i%2 == 0 {
+				if i%2 == 0 && i < 40 {
 					object := &unstructured.Unstructured{}
 					object.SetAPIVersion(w.GR.Group + "/v1alpha1")
 					object.SetKind(kind)
-					object.SetName(fmt.Sprintf("late-%02d-%05d", worker, i))
-					_, err = client.Create(ctx, object, metav1.CreateOptions{})
+					object.SetName(fmt.Sprintf("%s-%02d-%05d", prefix, worker, i))
+					_, err = client.Create(context.WithoutCancel(w.ctx), object, metav1.CreateOptions{})
 				} else {
-					patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":"%d-%d"}}}`, worker, i)
-					_, err = client.Patch(ctx, fmt.Sprintf("object-%05d", (worker*13+i)%200), types.MergePatchType, patch, metav1.PatchOptions{})
+					patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":"%s-%d-%d"}}}`, prefix, worker, i)
+					_, err = client.Patch(context.WithoutCancel(w.ctx), fmt.Sprintf("object-%05d", (worker*13+i)%200), types.MergePatchType, patch, metav1.PatchOptions{})
 				}
 				if err == nil {
-					mu.Lock()
-					wrote++
-					mu.Unlock()
+					wrote.Add(1)
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
 		})
 	}
-	return func() int {
-		cancel()
-		wg.Wait()
-		return wrote
+	return wrote, stop
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

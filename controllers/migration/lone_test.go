@@ -3,8 +3,8 @@ package migration_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
@@ -19,6 +20,10 @@ import (
 )
 
 // Objects that are different from all others: each is named, and keeps no other from being migrated.
+
+// updatesWithoutANamespace is the minor version of Kubernetes from which on the API server lets objects be updated although their
+// Namespace is gone (k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle): then they are migrated as all others.
+const updatesWithoutANamespace = 37
 
 // doomed is a namespace that is about to be forced out of existence.
 func (w *world) doomed() string {
@@ -62,7 +67,7 @@ func (w *world) eventuallyNamedAsStranded(namespace string) {
 	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed), func() string { return w.Condition().Message })
 	w.Expect(w.Condition().Message).To(And(ContainSubstring("7 of 7 objects, 4 failed"),
 		ContainSubstring(fmt.Sprintf("%s/stranded-00000: NamespaceGone: ", namespace)), ContainSubstring("create the Namespace again")))
-	w.Consistently(w.Stored, "1s", "200ms").Should(Equal(map[string]int{"v1": 3, "v1alpha1": 4}))
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 3, "v1alpha1": 4}), "the pass has ended")
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 }
 
@@ -76,12 +81,17 @@ func TestObjectsWhoseNamespaceIsGoneAreNamedAndNothingIsCalledMigrated(t *testin
 			t.Parallel()
 			w, namespace := strandedWorld(t, b(widgets(t)))
 			w.controller(w.quick())
+			if cp.Minor >= updatesWithoutANamespace {
+				w.eventuallyMigrated(7)
+				return
+			}
 			w.eventuallyNamedAsStranded(namespace)
 
 			stranded := dynamic.NewForConfigOrDie(cp.Config).Resource(w.GR.WithVersion("v1")).Namespace(namespace)
 			for i := range 4 {
 				w.Expect(stranded.Delete(w.ctx, fmt.Sprintf("stranded-%05d", i), metav1.DeleteOptions{})).To(Succeed(), "as the message says")
 			}
+			w.triesAgain()
 			w.eventuallyMigrated(3)
 		})
 	}
@@ -91,10 +101,15 @@ func TestANamespaceThatIsMadeAgainLetsItsObjectsBeMigrated(t *testing.T) {
 	t.Parallel()
 	w, namespace := strandedWorld(t, widgets(t).WithStatus())
 	w.controller(w.requesting())
+	if cp.Minor >= updatesWithoutANamespace {
+		w.eventuallyMigrated(7)
+		return
+	}
 	w.eventuallyNamedAsStranded(namespace)
 	_, err := kubernetes.NewForConfigOrDie(cp.Config).CoreV1().Namespaces().
 		Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
+	w.triesAgain()
 	w.eventuallyMigrated(7)
 }
 
@@ -103,7 +118,7 @@ func TestAnObjectWhoseConversionErrorSoundsLikeADeadWebhookIsNamedAndStopsNoOthe
 	t.Parallel()
 	for name, message := range map[string]string{
 		"a service":    `service "db" does not exist`,
-		"a connection": `looking up the size: dial tcp 10.0.0.1:5432: connect: connection refused`,
+		"a connection": `dial tcp 10.0.0.1:5432: connect: connection refused`,
 		"a deadline":   `context deadline exceeded`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,6 +130,7 @@ func TestAnObjectWhoseConversionErrorSoundsLikeADeadWebhookIsNamedAndStopsNoOthe
 			w.Expect(w.Condition().Message).To(And(ContainSubstring("20 of 20 objects, 1 failed"), ContainSubstring("default/object-00000: ConversionFailed"), ContainSubstring(message)))
 			w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 19}))
 			w.Expect(hook.Heal()).To(Succeed())
+			w.triesAgain()
 			w.eventuallyMigrated(20)
 		})
 	}
@@ -148,42 +164,48 @@ func TestAnObjectThatIsWrittenAllTheTimeIsRepaired(t *testing.T) {
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 }
 
-// Every second write within one second looks as if it had found nothing to change.
+// A stamp that lasts for a second is the same in both writes by which a check looks at an object, so that the second one looks as
+// if it had found nothing to change.
 func TestAWebhookThatStampsTheSecondDoesNotKeepTheProofFromEnding(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 40)
-	webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), 2*time.Second, "object-00000")
-	opts := w.quick()
-	opts.Settle = 3 * time.Second // so that no stamp lasts from one check to the next
-	w.controller(opts)
+	stamp, config := w.stampPerWalk()
+	webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), stamp, "object-00000")
+	w.controllerAt(config, w.quick())
 	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(And(
 		ContainSubstring("most likely stamp."+w.GR.Group+" of MutatingWebhookConfiguration "+w.crd.Name),
 		ContainSubstring("such as default/object-00000 (metadata.annotations["+webhooks.StampAnnotation+"])")))
 	w.eventuallyMigrated(40)
 	w.Expect(w.Writes()).To(BeNumerically("<=", 40*4), "a walk that rewrites, and two that check")
-	w.Consistently(w.Reason, "2s", "100ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.looksAgain()
+	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
+}
+
+// stampPerWalk is a stamp that is another one in each walk of a controller at config, and the same all through it.
+func (w *world) stampPerWalk() (stamp webhooks.Stamp, config *rest.Config) {
+	lists := &atomic.Int64{}
+	return func() string { return fmt.Sprint("walk-", lists.Load()) }, intercepted(cp.Config, w.countLists(lists))
 }
 
 // Stamps do not get into an object by a write to its status.
 func TestAWebhookThatStampsTheStatusIsNotMet(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t).WithStatus(), 10)
-	webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), time.Nanosecond, "object-00000")
+	webhooks.Stamping(t, cp.Config, w.GR.WithVersion("v1"), webhooks.EachTime(), "object-00000")
 	w.controller(w.quick())
 	w.eventuallyMigrated(10)
 	w.Expect(w.Writes()).To(BeNumerically("<=", 20), "their creation, and the walk that rewrites")
 }
 
-// No walk reads the status, and within one second the second write finds nothing to change: an object looks stale at
+// No walk reads the status, and while the stamp lasts the second write finds nothing to change: an object looks stale at
 // each check. Once checks have met their own last write for the third time, it is known to be no sign of that.
 func TestAWebhookThatStampsTheStatusDoesNotKeepTheProofFromEnding(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t).WithStatus(), 20)
-	webhooks.StampingStatus(t, cp.Config, w.GR.WithVersion("v1"), 10*time.Second, "object-00000")
-	opts := w.quick()
-	opts.Settle = 11 * time.Second // so that no stamp lasts from one check to the next
-	w.controller(opts)
-	w.Eventually(w.Reason, 2*soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	stamp, config := w.stampPerWalk()
+	webhooks.StampingStatus(t, cp.Config, w.GR.WithVersion("v1"), stamp, "object-00000")
+	w.controllerAt(config, w.quick())
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 20}))
 	w.Expect(w.Condition().Message).To(ContainSubstring("20 of 20 objects, 0 failed"))
 }

@@ -33,17 +33,14 @@ func User(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyR
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}) })
 
-	for _, rule := range rules {
-		g.Eventually(func() (bool, error) { return allowed(ctx, admin, name, rule) }, Soon, "50ms").Should(BeTrue(), "the API server takes a moment to see a new role")
-	}
-
+	inForce(g, admin, name, rules)
 	config := rest.CopyConfig(admin)
 	config.Impersonate = rest.ImpersonationConfig{UserName: name}
 	return config
 }
 
-// allowed tells whether the API server lets a user do the first thing that a rule says.
-func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.PolicyRule) (bool, error) {
+// allowed tells whether the API server lets a user do this to the first resource of a rule.
+func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.PolicyRule, verb string) (bool, error) {
 	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
 	name := ""
 	if len(rule.ResourceNames) > 0 {
@@ -51,7 +48,7 @@ func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.P
 	}
 	review, err := kubernetes.NewForConfigOrDie(admin).AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Name: name, Verb: rule.Verbs[0],
+			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Name: name, Verb: verb,
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -60,7 +57,7 @@ func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.P
 	return review.Status.Allowed, nil
 }
 
-// Allow replaces a user's rules.
+// Allow replaces a user's rules, and returns when the new ones are in force.
 func Allow(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	g, ctx := NewWithT(t), context.Background()
@@ -70,6 +67,16 @@ func Allow(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.Policy
 	role.Rules = rules
 	_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
+	inForce(g, admin, name, rules)
+}
+
+// inForce waits for the API server to see a new role.
+func inForce(g Gomega, admin *rest.Config, user string, rules []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			g.Eventually(func() (bool, error) { return allowed(context.Background(), admin, user, rule, verb) }, Soon, "50ms").Should(BeTrue(), "the API server takes a moment to see a new role")
+		}
+	}
 }
 
 // MigrationRules are what the migration reconciler needs, apart from the CRDs' objects.

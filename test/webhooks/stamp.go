@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -23,24 +23,32 @@ import (
 // StampAnnotation is what a stamping webhook writes.
 const StampAnnotation = "example.com/stamp"
 
-// stamp is a mutating webhook that puts the time on every object that is updated, as coarsely as it is told: two writes
-// within one resolution get the same stamp. It writes an annotation, or status.phase.
+// Stamp is what a stamping webhook writes at the moment. It may be called concurrently.
+type Stamp func() string
+
+// EachTime is another stamp each time, as the time is.
+func EachTime() Stamp {
+	times := &atomic.Int64{}
+	return func() string { return fmt.Sprint(times.Add(1)) }
+}
+
+// stamp is a mutating webhook that stamps every object that is updated. It writes an annotation, or status.phase.
 type stamp struct {
-	resolution time.Duration
-	status     bool
+	now    Stamp
+	status bool
 }
 
 // Stamping registers a stamping webhook for updates of a resource until the end of the test. It returns when the API
 // server calls it, which an object of the resource in the namespace default has to show.
-func Stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, resolution time.Duration, object string) {
+func Stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, now Stamp, object string) {
 	t.Helper()
-	stamping(t, config, gvr, stamp{resolution: resolution}, object, "*", "*/status")
+	stamping(t, config, gvr, stamp{now: now}, object, "*", "*/status")
 }
 
 // StampingStatus registers one that is called for writes to the status only, and changes nothing else.
-func StampingStatus(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, resolution time.Duration, object string) {
+func StampingStatus(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, now Stamp, object string) {
 	t.Helper()
-	stamping(t, config, gvr, stamp{resolution, true}, object, "*/status")
+	stamping(t, config, gvr, stamp{now, true}, object, "*/status")
 }
 
 func stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource, s stamp, object string, resources ...string) {
@@ -105,12 +113,11 @@ func (s stamp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // change is a line of a JSON Patch.
 func (s stamp) change(raw []byte) map[string]any {
-	now := time.Now().UTC().Truncate(s.resolution).Format(time.RFC3339Nano)
 	if s.status {
-		return map[string]any{"op": "add", "path": "/status", "value": map[string]any{"phase": now}}
+		return map[string]any{"op": "add", "path": "/status", "value": map[string]any{"phase": s.now()}}
 	}
 	object := metav1.PartialObjectMetadata{}
 	_ = json.Unmarshal(raw, &object)
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, StampAnnotation, now)
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, StampAnnotation, s.now())
 	return map[string]any{"op": "add", "path": "/metadata/annotations", "value": object.Annotations}
 }
