@@ -22,11 +22,12 @@ import (
 )
 
 func TestReferencesMoveWhenVersionsAreToGoAndAfterTheyHaveGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.owns("soil", w.at("v1alpha1", w.owner))
 	w.owns("water", w.at("v1", w.owner))
 	w.owns("light", w.at("v0", w.owner)) // a version that the CRD does not have
-	w.runs(cp.Config, 2*time.Second)
+	w.runs(cp.Config, time.Second)
 
 	w.Eventually(w.refersAt("light"), soon, "50ms").Should(Equal([]string{"v1"}), "nobody has to ask for what has left")
 	w.Expect(w.refersAt("soil")()).To(Equal([]string{"v1alpha1"}), "v1alpha1 may stay for ever")
@@ -44,6 +45,7 @@ func TestReferencesMoveWhenVersionsAreToGoAndAfterTheyHaveGone(t *testing.T) {
 }
 
 func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) {
+	t.Parallel()
 	says := map[string]string{"no annotation": v1alpha1.ReasonMigrated, "paused": v1alpha1.ReasonPaused, "not migrated": v1alpha1.ReasonStorageVersionNotServed}
 	for name, change := range map[string]func(*builders.CRDBuilder){
 		"no annotation": func(b *builders.CRDBuilder) { b.Annotation(v1alpha1.RepairOwnersAnnotation, "false") },
@@ -52,13 +54,8 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 		"not migrated":  func(b *builders.CRDBuilder) { b.Unserved("v1") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, other := newWorld(t), &world{}
-			*other = *w
-			crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").OptedIn().Annotation(v1alpha1.RepairOwnersAnnotation, "true")
-			change(crd)
-			other.Gate = running.GateFor(running.Install(t, cp, crd.Build()))
-			other.namespace = other.Name.Namespace
-			other.owner = other.creates("v1alpha1", "rose")
+			t.Parallel()
+			w, other := newWorld(t), newWorld(t, change)
 			other.owns("soil", other.at("v1alpha1", other.owner))
 			other.owns("light", other.at("v0", other.owner))
 			other.Ask()
@@ -67,22 +64,24 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Second))
 			other.Eventually(other.Reason, soon, "50ms").Should(Equal(says[name]))
 			w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+			// What is told of a look is told when it has ended for all CRDs.
 			w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
-			w.Consistently(other.refersAt("light"), "3s", "100ms").Should(Equal([]string{"v0"}), "for three intervals")
+			w.Eventually(w.events, soon, "50ms").Should(ContainElement(HavePrefix("Warning OwnerReferencesReturned")), "all objects were looked through meanwhile")
+			w.Expect(other.refersAt("light")()).To(Equal([]string{"v0"}))
 			w.Expect(other.refersAt("soil")()).To(Equal([]string{"v1alpha1"}))
-			w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}), "all objects were looked through meanwhile")
 		})
 	}
 }
 
 // The migration and the gate need none of the rights of this.
 func TestWithoutTheRightsTheCRDSaysSoAndAllElseGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.owns("soil", w.at("v1alpha1", w.owner))
 	user := "repairs-" + w.namespace
 	objects := running.Rule(w.GR.Group, "widgets", "get", "list", "patch")
 	config := running.User(t, cp.Config, user, running.MoultRules(objects)...)
-	w.runs(config, 2*time.Second)
+	w.runs(config, time.Second)
 	w.Ask()
 	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
 		HavePrefix("Warning OwnerReferencesUnknown: not known whether owner references are left: "), ContainSubstring("it needs list on"))))
@@ -101,6 +100,7 @@ func TestWithoutTheRightsTheCRDSaysSoAndAllElseGoesOn(t *testing.T) {
 }
 
 func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.owns("soil", w.at("v1alpha1", w.owner))
 	w.owns("stone", w.at("v1alpha1", w.owner))
@@ -108,7 +108,7 @@ func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
 	gone.UID = "00000000-0000-0000-0000-000000000000" // it was made again with another uid
 	w.owns("leaves", gone)
 	w.refuses("stone")
-	w.runs(cp.Config, 2*time.Second)
+	w.runs(cp.Config, time.Second)
 	w.Ask()
 	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
 	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
@@ -185,6 +185,7 @@ func TestANamespaceThatIsTerminatingAndAnAPIThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestWhoWritesTheOldVersionAgainIsNamed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.owns("soil")
 	w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
@@ -200,6 +201,7 @@ func TestWhoWritesTheOldVersionAgainIsNamed(t *testing.T) {
 
 // Who takes the annotation off means now, not when thousands of objects are done.
 func TestARepairStopsWhenItIsNotWantedAnyMore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const n = 60
 	for i := range n {
@@ -208,7 +210,9 @@ func TestARepairStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 	slow := running.Quick(w.GR.Group)
 	slow.MaxRate = 10
 	w.Ask()
-	running.Repairing(t, cp.Config, slow, removalOptions(), repairOptions(t, cp.Config, time.Hour))
+	other := newWorld(t)
+	slow.Groups = append(slow.Groups, other.GR.Group)
+	running.Repairing(t, cp.Config, slow, removalOptions(), repairOptions(t, cp.Config, time.Second))
 	moved := func() (n int) {
 		list, err := client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 		w.Expect(err).NotTo(HaveOccurred())
@@ -223,11 +227,13 @@ func TestARepairStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 	}
 	w.Eventually(moved, soon, "50ms").Should(BeNumerically(">", 0))
 	w.Update(optOut)
-	var some int
 	w.Eventually(w.events, soon, "50ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "it has ended, and tells what it did")
-	some = moved()
+	some := moved()
 	w.Expect(some).To(BeNumerically("<", n))
-	w.Consistently(moved, "2s", "200ms").Should(Equal(some))
+	other.owns("soil", other.at("v1alpha1", other.owner))
+	other.Ask()
+	other.Eventually(other.events, soon, "50ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "a whole look was made for another CRD")
+	w.Expect(moved()).To(Equal(some))
 
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{v1alpha1.RepairOwnersAnnotation: "true"}

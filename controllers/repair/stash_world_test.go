@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,11 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-const stashGroup = "instancetype.kubevirt.io"
+const (
+	stashGroup = "instancetype.kubevirt.io"
+	// interval is how often copies are looked for in these tests.
+	interval = 300 * time.Millisecond
+)
 
 var (
 	vms       = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
@@ -94,6 +99,55 @@ func (w *stashWorld) asks(require ...v1alpha1.Requirement) {
 	w.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions, r.Spec.Require = []string{"v1alpha2"}, require })
 }
 
+// control is another CRD whose copies are moved: by one look after the other, each for all CRDs that want it, and what is told
+// of a look is told when it has ended for all. So what has not happened when a copy of the control is told of did not happen in
+// any look before.
+type control struct {
+	*stashWorld
+	gate *running.Gate
+}
+
+func (w *stashWorld) control() control {
+	w.t.Helper()
+	return control{w, running.GateFor(w.installs("virtualmachinepreferences", "VirtualMachinePreference"))}
+}
+
+// moves waits until a copy of the control, tulip's, that is made now is told of as moved.
+func (c control) moves() {
+	c.t.Helper()
+	c.stashes("tulip", "preference", "VirtualMachinePreference")
+	c.gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1alpha2"} })
+	c.Eventually(c.toldOf(c.gate.Witness), soon, "50ms").Should(ContainElement(HavePrefix("Normal StashesMoved")))
+}
+
+// goes takes away what moves has made.
+func (c control) goes() {
+	c.t.Helper()
+	c.Expect(c.client.Resource(vms).Namespace(c.namespace).Delete(c.t.Context(), "tulip", metav1.DeleteOptions{})).To(Succeed())
+	c.Expect(c.client.Resource(revisions).Namespace(c.namespace).Delete(c.t.Context(), successorOf("tulip"), metav1.DeleteOptions{})).To(Succeed())
+}
+
+// counting is a configuration whose lists of revisions are counted: each look for copies begins with one.
+func (w *stashWorld) counting() (config *rest.Config, looks *atomic.Int64) {
+	config, looks = rest.CopyConfig(cp.Config), &atomic.Int64{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/"+revisions.Resource) {
+				looks.Add(1)
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	return config, looks
+}
+
+// eventuallyLooked waits until a look that begins now has ended: then the next but one has begun.
+func (w *stashWorld) eventuallyLooked(looks *atomic.Int64) {
+	w.t.Helper()
+	before := looks.Load()
+	w.Eventually(looks.Load, soon, "20ms").Should(BeNumerically(">=", before+2))
+}
+
 // creates an object, in which NAMESPACE stands for the world's.
 func (w *stashWorld) creates(gvr schema.GroupVersionResource, manifest string) *unstructured.Unstructured {
 	w.t.Helper()
@@ -155,15 +209,15 @@ func (w *stashWorld) namesOld(vm string) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// events are what is told of an object, as "Type Reason: note".
-func (w *stashWorld) events(namespace, name string) func() ([]string, error) {
+// events are what is told of an object, of a uid if there is one, as "Type Reason: note".
+func (w *stashWorld) events(namespace, name string, uid ...types.UID) func() ([]string, error) {
 	return func() (told []string, err error) {
 		list, err := client().EventsV1().Events(namespace).List(w.t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + name})
 		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
-			if e := &list.Items[i]; strings.HasPrefix(e.Reason, "Stash") && (namespace != "default" || e.Regarding.UID == w.Live().UID) {
+			if e := &list.Items[i]; strings.HasPrefix(e.Reason, "Stash") && (len(uid) == 0 || e.Regarding.UID == uid[0]) {
 				told = append(told, e.Type+" "+e.Reason+": "+e.Note)
 			}
 		}
@@ -172,7 +226,12 @@ func (w *stashWorld) events(namespace, name string) func() ([]string, error) {
 }
 
 // told is what is told of the CRD.
-func (w *stashWorld) told() ([]string, error) { return w.events("default", w.GR.String())() }
+func (w *stashWorld) told() ([]string, error) { return w.toldOf(w.Witness)() }
+
+// toldOf is what is told of a CRD, and not of another test's of the same name.
+func (w *stashWorld) toldOf(crd *running.Witness) func() ([]string, error) {
+	return w.events("default", crd.GR.String(), crd.Live().UID)
+}
 
 // runs all of Moult as somebody, with a look for references.
 func (w *stashWorld) runs(config *rest.Config, rate float64) (stop func()) {
@@ -181,7 +240,7 @@ func (w *stashWorld) runs(config *rest.Config, rate float64) (stop func()) {
 	w.Expect(err).NotTo(HaveOccurred())
 	m := running.Quick(stashGroup)
 	m.MaxRate = rate
-	return running.Repairing(w.t, config, m, removal.Options{SurveyInterval: time.Second, References: looking{cluster, survivors.Embedded()}}, repairOptions(w.t, config, time.Second))
+	return running.Repairing(w.t, config, m, removal.Options{SurveyInterval: interval, References: looking{cluster, survivors.Embedded()}}, repairOptions(w.t, config, interval))
 }
 
 // looking is as in cmd/moult-controller.

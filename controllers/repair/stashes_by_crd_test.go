@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,8 +60,8 @@ func newWorldOfOurs(t *testing.T, change ...string) (w *stashWorld, hook *webhoo
 	w.Expect(err).NotTo(HaveOccurred())
 	return w, hook, func() {
 		running.Repairing(t, cp.Config, running.Quick(stashGroup),
-			removal.Options{SurveyInterval: time.Second, References: looking{cluster, places}},
-			repair.Options{Interval: time.Second, Cluster: inspect.Pages{Cluster: cluster}, Places: places, NewConverter: func() stashes.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }})
+			removal.Options{SurveyInterval: interval, References: looking{cluster, places}},
+			repair.Options{Interval: interval, Cluster: inspect.Pages{Cluster: cluster}, Places: places, NewConverter: func() stashes.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }})
 	}
 }
 

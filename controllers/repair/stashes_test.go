@@ -24,11 +24,14 @@ import (
 func TestTheGateIsHeldUntilTheCopiesAreMoved(t *testing.T) {
 	w := newStashWorld(t)
 	w.vm("rose")
-	shot := w.creates(snapshots, `{apiVersion: snapshot.kubevirt.io/v1, kind: VirtualMachineSnapshot, metadata: {name: shot}}`)
+	control := w.control()
 	w.runs(cp.Config, 0)
 	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	w.Consistently(w.revisions, "3s", "200ms").Should(ConsistOf("rose-old"), "v1alpha2 may stay for ever")
+	control.moves()
+	w.Expect(w.revisions()).To(ConsistOf("rose-old", successorOf("tulip")), "v1alpha2 may stay for ever")
+	control.goes()
 
+	shot := w.creates(snapshots, `{apiVersion: snapshot.kubevirt.io/v1, kind: VirtualMachineSnapshot, metadata: {name: shot}}`)
 	w.asks(v1alpha1.NoStashes)
 	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("False StillStashed Reconciling"))
 	w.Expect(w.Removal().Status.Blockers).To(ConsistOf(HaveField("Action", HavePrefix("the project's controller moves them, or Moult does"))))
@@ -74,15 +77,12 @@ func TestCopiesAreTouchedOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStashWorld(t, change)
-			control := w.installs("virtualmachinepreferences", "VirtualMachinePreference")
+			control := w.control()
 			w.vm("rose")
-			w.stashes("tulip", "preference", "VirtualMachinePreference")
 			w.asks()
 			w.runs(cp.Config, 0)
-			other := running.GateFor(control)
-			other.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1alpha2"} })
-			w.Eventually(w.names("tulip"), soon, "50ms").Should(Equal(successorOf("tulip")))
-			w.Consistently(w.revisions, "3s", "200ms").Should(ContainElement("rose-old"), "for three intervals")
+			control.moves()
+			w.Expect(w.revisions()).To(ContainElement("rose-old"))
 			w.Expect(w.names("rose")()).To(Equal("rose-old"))
 			w.Expect(w.revisions()).NotTo(ContainElement(successorOf("rose")))
 			w.Expect(w.told()).To(BeEmpty())
@@ -123,11 +123,13 @@ func TestWhatVirtControllerMovesIsWaitedForAndTold(t *testing.T) {
 	w.vm("rose")
 	running := w.creates(kubevirts, `{apiVersion: kubevirt.io/v1, kind: KubeVirt, metadata: {name: kubevirt}, status: {observedKubeVirtVersion: v1.5.2}}`)
 	w.asks(v1alpha1.NoStashes)
-	w.runs(cp.Config, 0)
+	config, looks := w.counting()
+	w.runs(config, 0)
 	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
 		HavePrefix("Normal StashesLeft: 1 stashed copy is left, and tried again: 1 are moved by the project's own controller, which Moult waits for"),
 		ContainSubstring("virt-controller of KubeVirt v1.5.2 moves it by itself"))))
-	w.Consistently(w.revisions, "2s", "200ms").Should(ConsistOf("rose-old"))
+	w.eventuallyLooked(looks)
+	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
 	w.Expect(w.Verdict()).To(Equal("False StillStashed Reconciling"))
 
 	w.Expect(w.client.Resource(kubevirts).Namespace(w.namespace).Delete(t.Context(), running.GetName(), metav1.DeleteOptions{})).To(Succeed())
@@ -192,11 +194,14 @@ func TestWhatIsTooLargeToBeKeptIsNotDeleted(t *testing.T) {
 	w.stashes("rose", "instancetype", "VirtualMachineInstancetype", base64.StdEncoding.EncodeToString(noise))
 	w.vm("tulip")
 	w.asks(v1alpha1.NoStashes)
-	w.runs(cp.Config, 0)
+	config, looks := w.counting()
+	w.runs(config, 0)
 	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
 		HavePrefix("Warning StashesLeft: 1 stashed copy is left, and tried again: 1 were refused (mend the object, or what refuses it): controllerrevisions.apps "+w.namespace+"/rose-old"),
 		ContainSubstring("it cannot be kept in "+successorOf("rose")+": annotations size"), ContainSubstring("`moult survivors migrate` keeps it in a file"))))
-	w.Consistently(w.revisions, "3s", "200ms").Should(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
+	w.Eventually(w.revisions, soon, "50ms").Should(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
+	w.eventuallyLooked(looks)
+	w.Expect(w.revisions()).To(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
 	w.Expect(w.names("rose")()).To(Equal(successorOf("rose")))
 	w.Expect(w.Verdict()).To(Equal("False StillStashed Reconciling"))
 }
@@ -217,6 +222,7 @@ func TestTheMoveStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 			for i := range n {
 				w.vm(fmt.Sprint("rose-", i))
 			}
+			control := w.control()
 			w.asks()
 			w.runs(cp.Config, 5)
 			moved := func() (n int, err error) {
@@ -233,15 +239,8 @@ func TestTheMoveStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 			}
 			w.Eventually(moved, soon, "50ms").Should(BeNumerically(">", 0))
 			w.Update(change)
-			some := 0
-			w.Eventually(func() (bool, error) { // all that was under way has ended
-				before := some
-				var err error
-				some, err = moved()
-				return before == some, err
-			}, soon, "1s").Should(BeTrue())
-			w.Expect(some).To(BeNumerically("<", n))
-			w.Consistently(moved, "4s", "200ms").Should(Equal(some))
+			control.moves() // after all that was under way
+			w.Expect(moved()).To(BeNumerically("<", n))
 			for i := range n {
 				w.Expect(w.revisions()).To(ContainElement(fmt.Sprintf("rose-%d-old", i)), "it was stopped before the look that deletes")
 			}

@@ -58,7 +58,7 @@ func newWorld(t *testing.T, changes ...func(*builders.CRDBuilder)) *world {
 	}
 	w := &world{Gomega: g, t: t, Gate: running.GateFor(running.Install(t, cp, crd.Build()))}
 	w.namespace = w.Name.Namespace
-	w.owner = w.creates("v1", "rose")
+	w.owner = w.creates("v1alpha1", "rose")
 	return w
 }
 

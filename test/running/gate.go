@@ -39,7 +39,7 @@ func GateFor(w *Witness) *Gate {
 	return g
 }
 
-// Ask creates the VersionRemoval: v1alpha1 is to go, unless changes say otherwise.
+// Ask creates the VersionRemoval, which goes away when the test ends: v1alpha1 is to go, unless changes say otherwise.
 func (g *Gate) Ask(changes ...func(*v1alpha1.VersionRemoval)) {
 	g.t.Helper()
 	removal := &v1alpha1.VersionRemoval{
@@ -50,6 +50,7 @@ func (g *Gate) Ask(changes ...func(*v1alpha1.VersionRemoval)) {
 		change(removal)
 	}
 	g.g.Expect(g.client.Create(g.t.Context(), removal)).To(Succeed())
+	g.t.Cleanup(func() { _ = g.client.Delete(context.Background(), removal) }) // another test's CRD may have the same name
 }
 
 // Removal is the VersionRemoval as it is now.
