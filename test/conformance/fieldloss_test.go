@@ -142,6 +142,7 @@ func loseAgainstAPIServer(t *testing.T, pair [2]apiextensionsv1.JSONSchemaProps,
 
 // storeAtV1 is what etcd has of an object then, or what the API server says against it.
 func storeAtV1(t *testing.T, g *WithT, w *running.Witness, name string) (stored map[string]any, refused error) {
+	t.Helper()
 	g.Eventually(func(g Gomega) {
 		if _, refused = w.Objects("v1").Patch(t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); refused != nil {
 			g.Expect(apierrors.IsInvalid(refused) || apierrors.IsInternalError(refused)).To(BeTrue(), refused.Error())
