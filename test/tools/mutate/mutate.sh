@@ -14,15 +14,17 @@ gremlins=$1 package=${2#./} workers=$3
 # is not what a test notices.
 export GOFLAGS="-count=1 -vet=off"
 MUTATE_GO=$(command -v go) && export MUTATE_GO PATH="$PWD/test/tools/mutate:$PATH"
-{ nice -n 10 "$gremlins" unleash --workers "$workers" --timeout-coefficient 10 "./$package" 2>&1 || echo "exit $?"; } | awk -v package="$package" '
-	/^exit / { code = $2; next }
-	{ print }
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+{ nice -n 10 "$gremlins" unleash --workers "$workers" --timeout-coefficient 10 "./$package" 2>&1 || echo "gremlins has failed"; } | tee "$log"
+awk -v package="$package" '
 	/^ *(KILLED|TIMED OUT) .* at / { killed++ }
 	/^ *LIVED .* at / { lived++ }
 	/^ *NOT COVERED .* at / { unseen++ }
+	/^gremlins has failed/ { failed = 1 }
 	END {
 		all = killed + lived + unseen
-		if (!code && all)
+		if (!failed && all)
 			printf "%s: %d of %d mutants killed (%.1f %%), %d lived, %d in code that its own tests do not run\n", package, killed, all, 100 * killed / all, lived, unseen
-		exit code
-	}'
+		exit failed
+	}' "$log"
