@@ -192,19 +192,21 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 		kinds    []string
 		says     string
 	}{
-		"nothing":                          {safe(), func(*Ask) {}, nil, ""},
-		"a snapshot as old as it may be":   {safe(), func(a *Ask) { a.MaxAge = time.Hour }, nil, ""},
-		"a snapshot that is too old":       {safe(), func(a *Ask) { a.MaxAge = time.Minute }, []string{KindOutdated}, "1h0m0s old"},
-		"a snapshot of tomorrow":           {with(func(s *Snapshot) { s.TakenAt = now.Add(time.Hour) }), func(*Ask) {}, []string{KindOutdated}, "yet to come"},
-		"an old snapshot without the CRD":  {with(func(s *Snapshot) { s.CRDs = nil }), func(a *Ask) { a.MaxAge = time.Minute }, []string{KindOutdated}, "1h0m0s old"},
-		"the label stays":                  {safe(), func(a *Ask) { a.HeadLabel = &yes }, nil, ""},
-		"the label goes":                   {safe(), func(a *Ask) { a.HeadLabel = &no }, []string{KindLabelLost}, "takes the label moult.dev/migrate off"},
-		"the label comes with the removal": {with(unlabelled), func(a *Ask) { a.HeadLabel = &yes }, []string{KindLabelTooLate}, "commit the label first"},
-		"the label stays away":             {with(unlabelled), func(a *Ask) { a.HeadLabel = &no }, nil, ""},
-		"writers at the version":           {with(ownedBy("old-tool", time.Hour)), func(*Ask) {}, []string{KindOwned}, "4 objects of widgets.example.com were last written at v1alpha1 by old-tool (Apply), last ns/o at 2026-01-02T02:04:05Z"},
-		"writers at another version":       {with(ownedBy("old-tool", time.Hour)), func(a *Ask) { a.Versions = []string{"v1beta1"} }, nil, ""},
-		"a gate that is shut":              {with(gated(v1alpha1.ReasonStillServed, "v1alpha1 is served")), func(*Ask) {}, []string{KindGateShut}, "StillServed: v1alpha1 is served"},
-		"a gate that nobody has answered":  {with(gated("", "", func(r *Removal) { r.Ready, r.ObservedGeneration = nil, -1 })), func(*Ask) {}, []string{KindGateShut}, "nobody has answered it"},
+		"nothing":                                   {safe(), func(*Ask) {}, nil, ""},
+		"a snapshot as old as it may be":            {safe(), func(a *Ask) { a.MaxAge = time.Hour }, nil, ""},
+		"a snapshot that is too old":                {safe(), func(a *Ask) { a.MaxAge = time.Minute }, []string{KindOutdated}, "1h0m0s old"},
+		"a snapshot of a clock that is a bit ahead": {with(func(s *Snapshot) { s.TakenAt = now.Add(time.Minute) }), func(*Ask) {}, nil, ""},
+		"a snapshot of a clock that is ahead":       {with(func(s *Snapshot) { s.TakenAt = now.Add(61 * time.Second) }), func(*Ask) {}, []string{KindOutdated}, "yet to come"},
+		"a snapshot of tomorrow":                    {with(func(s *Snapshot) { s.TakenAt = now.Add(time.Hour) }), func(*Ask) {}, []string{KindOutdated}, "yet to come"},
+		"an old snapshot without the CRD":           {with(func(s *Snapshot) { s.CRDs = nil }), func(a *Ask) { a.MaxAge = time.Minute }, []string{KindOutdated}, "1h0m0s old"},
+		"the label stays":                           {safe(), func(a *Ask) { a.HeadLabel = &yes }, nil, ""},
+		"the label goes":                            {safe(), func(a *Ask) { a.HeadLabel = &no }, []string{KindLabelLost}, "takes the label moult.dev/migrate off"},
+		"the label comes with the removal":          {with(unlabelled), func(a *Ask) { a.HeadLabel = &yes }, []string{KindLabelTooLate}, "commit the label first"},
+		"the label stays away":                      {with(unlabelled), func(a *Ask) { a.HeadLabel = &no }, nil, ""},
+		"writers at the version":                    {with(ownedBy("old-tool", time.Hour)), func(*Ask) {}, []string{KindOwned}, "4 objects of widgets.example.com were last written at v1alpha1 by old-tool (Apply), last ns/o at 2026-01-02T02:04:05Z"},
+		"writers at another version":                {with(ownedBy("old-tool", time.Hour)), func(a *Ask) { a.Versions = []string{"v1beta1"} }, nil, ""},
+		"a gate that is shut":                       {with(gated(v1alpha1.ReasonStillServed, "v1alpha1 is served")), func(*Ask) {}, []string{KindGateShut}, "StillServed: v1alpha1 is served"},
+		"a gate that nobody has answered":           {with(gated("", "", func(r *Removal) { r.Ready, r.ObservedGeneration = nil, -1 })), func(*Ask) {}, []string{KindGateShut}, "nobody has answered it"},
 		"requests at the version": {with(crd(func(c *CRD) {
 			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"LIST": 1, "GET": 3}}}
 		})), func(*Ask) {}, []string{KindRequested}, "4 requests of widgets.example.com at v1alpha1 (3 GET, 1 LIST) since it was started; a LIST may be of an earlier snapshot, from when it was the storage version"},
@@ -216,7 +218,7 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 		"requests at the version that stays": {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1", Counts: map[string]int64{"GET": 3}, Watches: 1}} })), func(*Ask) {}, nil, ""},
 		"a watch at the version":             {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Watches: 1}} })), func(*Ask) {}, []string{KindWatched}, "a watch of widgets.example.com at v1alpha1 is open"},
 		"a request at the version":           {with(crd(func(c *CRD) { c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"GET": 1}}} })), func(*Ask) {}, []string{KindRequested}, "counted 1 request of widgets.example.com at v1alpha1 (1 GET)"},
-		"an object stuck in deletion":        {with(crd(func(c *CRD) { c.Objects.Stuck = &Stuck{Count: 1} })), func(*Ask) {}, []string{KindStuck}, "1 object of widgets.example.com is stuck in deletion"},
+		"an object stuck in deletion":        {with(crd(func(c *CRD) { c.Objects.Stuck = &Stuck{Count: 1} })), func(*Ask) {}, []string{KindStuck}, "1 object of widgets.example.com is stuck in deletion bring up"},
 		"objects stuck in deletion":          {with(crd(func(c *CRD) { c.Objects.Stuck = &Stuck{Count: 2, Examples: []string{"ns/o"}} })), func(*Ask) {}, []string{KindStuck}, "2 objects of widgets.example.com are stuck in deletion: ns/o"},
 	} {
 		t.Run("warnings: "+name, func(t *testing.T) {
