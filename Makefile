@@ -6,9 +6,12 @@ GO ?= go
 export GOTOOLCHAIN = go1.27.3
 .DEFAULT_GOAL := help
 
-# The race detector needs a C compiler. Without one the tests run all the same, and say so.
+# The race detector needs a C compiler. Without one the tests run all the same, and say so. All else is built without cgo, so
+# that it is built once.
 CGO = $(filter 1,$(shell $(GO) env CGO_ENABLED))
 RACE = $(if $(CGO),-race)
+WITH_CGO = $(if $(CGO),CGO_ENABLED=1)
+export CGO_ENABLED = 0
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.
@@ -27,7 +30,7 @@ help: ## list what there is to do
 	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:[^#]*## / && $$1 != "help" { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build moult-controller and moult into bin/
-	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
+	@$(GO) build -o bin/ ./cmd/...
 	@echo "built bin/moult-controller and bin/moult"
 
 # It can be shown on any kube-apiserver that Moult supports, so programs that are there are taken, else setup-envtest is
@@ -50,7 +53,11 @@ test-fast: ## test what needs no server, in under a minute
 # The first of the commits that a push brings, less one. A server that knows it says so.
 BASE ?= $(shell git rev-list --max-count=11 HEAD | tail -n 1)
 
-.PHONY: test-commits
+.PHONY: test-commits touched
+# The parts of test-full that take minutes at most and that the commits after BASE may concern, for .ci/run.
+touched:
+	@$(GO) run ./test/suite -touched $(BASE)
+
 # Each commit after BASE compiles, tests and all, so that git bisect works.
 test-commits:
 	@set -eu; tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"' EXIT; git worktree add --quiet --detach "$$tree" HEAD; \

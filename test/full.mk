@@ -24,7 +24,7 @@ full-kubernetes: test-kubernetes
 
 # FAULTS_FLAGS adds to the tests' own flags: "-faults.kills=50 -faults.seed=0" for a night, "-faults.seed=7 -run TestEveryFault/429".
 full-faults: control-plane
-	@$(GO) test $(RACE) -timeout 120m ./test/faults -faults.full $(FAULTS_FLAGS)
+	@$(WITH_CGO) $(GO) test $(RACE) -timeout 120m ./test/faults -faults.full $(FAULTS_FLAGS)
 
 # `make test` plays a few hundred schedules; CHECKS=100000 is for a night.
 CHECKS ?= 20000
@@ -32,7 +32,7 @@ full-simulation:
 	@$(GO) test -count=1 -timeout 12h -v ./test/simulation -rapid.checks=$(CHECKS) -rapid.shrinktime=10s $(ARGS)
 
 full-collector: control-plane kube-controller-manager
-	@$(GO) test $(RACE) -count=1 -timeout 30m -v ./test/collector $(COLLECTOR_FLAGS)
+	@$(WITH_CGO) $(GO) test $(RACE) -count=1 -timeout 30m -v ./test/collector $(COLLECTOR_FLAGS)
 
 # Verbose, because the log is what there is to see. E2E=./stories/... runs some; -p 1 shows every line when it happens.
 E2E ?= ./...
@@ -41,7 +41,7 @@ test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo
 full-e2e: test-e2e
 
 full-kubevirt: control-plane
-	@$(GO) -C test/kubevirt test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+	@$(WITH_CGO) $(GO) -C test/kubevirt test $(RACE) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
 full-operators:
 	@$(GO) -C test/operators test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
@@ -51,7 +51,7 @@ full-health:
 	@$(GO) -C test/lua test ./...
 
 full-bench: control-plane
-	@$(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...
+	@$(WITH_CGO) $(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...
 
 # CHROMIUM names a browser that is not in the PATH.
 full-page:

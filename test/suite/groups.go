@@ -104,6 +104,9 @@ func (s suite) groups(packages []pkg) []group {
 	return slices.DeleteFunc([]group{watched, others}, func(g group) bool { return len(g.packages) == 0 })
 }
 
+// cgo is what only the race detector needs.
+var cgo = map[bool]string{true: "1", false: "0"}
+
 // run runs the group's tests and reports each package when it has ended. The symbol table and the debugging information
 // are left out of the test binaries: to link them takes a third of the time, and no test reads them. `make lint` vets.
 func (g group) run(ctx context.Context, flags, env []string, to *results) error {
@@ -118,7 +121,7 @@ func (g group) run(ctx context.Context, flags, env []string, to *results) error 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test does not pass a signal on to the tests
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.Env, cmd.Stderr = env, os.Stderr
+	cmd.Env, cmd.Stderr = append(slices.Clip(env), "CGO_ENABLED="+cgo[g.race]), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
