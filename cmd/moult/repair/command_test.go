@@ -147,6 +147,29 @@ func TestWhoseOwnerIsGoneIsLeft(t *testing.T) {
 	w.Expect(w.now(soil).OwnerReferences).To(Equal([]metav1.OwnerReference{w.moved(gone), w.moved(w.refers(w.owner)), w.moved(another)}))
 }
 
+// The garbage collector deletes what such a reference is in, or leaves it alone; a repair that moves it makes it look good.
+func TestAReferenceWithTheRightUIDButAnotherOwnerIsLeft(t *testing.T) {
+	for name, change := range map[string]func(w *world, ref *metav1.OwnerReference, namespace *string){
+		"another name":      func(_ *world, ref *metav1.OwnerReference, _ *string) { ref.Name = "tulip" },
+		"another kind":      func(w *world, ref *metav1.OwnerReference, _ *string) { ref.Kind = "Gadget" },
+		"another namespace": func(w *world, _ *metav1.OwnerReference, namespace *string) { *namespace = w.Namespace() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			gadgets := suite.WorldOf(t, builders.CRD(w.GR.Group, "gadgets").Versions("v1alpha1", "v1").Label(w.GR.Group+"/migrate", "true"))
+			w.owns(w.namespace, "good", w.refers(w.owner))
+			wrong, namespace := w.refers(w.owner), w.namespace
+			change(w, &wrong, &namespace)
+			soil := w.owns(namespace, "soil", wrong)
+			d, code := w.repairs(gadgets.CRD.Name)
+			w.Expect(code).To(Equal(exitLeft))
+			w.Expect(d.Moved).To(BeEquivalentTo(1))
+			w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", owners.OwnerGone), HaveField("Count", BeEquivalentTo(1)))))
+			w.Expect(w.now(soil)).To(Equal(soil))
+		})
+	}
+}
+
 func TestAnOwnerThatIsBeingDeletedIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.owns(w.namespace, "soil", w.refers(w.owner))

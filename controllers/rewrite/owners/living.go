@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
@@ -14,28 +15,37 @@ import (
 // maxLiving bounds how many owners are remembered.
 const maxLiving = 10_000
 
-// living are owners that were read and exist. Those that do not are asked for each time, since they may have been made since.
-type living struct {
-	mu  *sync.Mutex
-	uid map[types.UID]bool // true for those that are being deleted
+// identity is what a reference has to agree with its owner in. A UID alone is not enough: the garbage collector treats a reference
+// with the right UID and another name, kind or namespace as one to an owner that does not exist (ownerReferenceMatchesCoordinates and
+// the namespace of absentOwnerCacheKey, in k8s.io/kubernetes/pkg/controller/garbagecollector, graph.go and garbagecollector.go).
+type identity struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+	uid  types.UID
 }
 
-func newLiving() living { return living{&sync.Mutex{}, map[types.UID]bool{}} }
+// living are owners that were read and exist. Those that do not are asked for each time, since they may have been made since.
+type living struct {
+	mu     *sync.Mutex
+	owners map[identity]bool // true for those that are being deleted
+}
 
-func (l *living) known(owner types.UID) (terminating, known bool) {
+func newLiving() living { return living{&sync.Mutex{}, map[identity]bool{}} }
+
+func (l *living) known(owner identity) (terminating, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	terminating, known = l.uid[owner]
+	terminating, known = l.owners[owner]
 	return terminating, known
 }
 
-func (l *living) add(owner types.UID, terminating bool) {
+func (l *living) add(owner identity, terminating bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.uid) >= maxLiving {
-		clear(l.uid)
+	if len(l.owners) >= maxLiving {
+		clear(l.owners)
 	}
-	l.uid[owner] = terminating
+	l.owners[owner] = terminating
 }
 
 // owner is what is known of the owner of a reference.
@@ -48,14 +58,15 @@ type owner struct {
 
 // owner reads the owner of a reference. The error is the context's.
 func (v *visit) owner(ctx context.Context, m match) (owner, error) {
-	if terminating, known := v.living.known(m.UID); known {
-		return owner{terminating: terminating}, nil
-	}
 	key := types.NamespacedName{Name: m.Name}
 	if m.target.Namespaced {
 		if key.Namespace = v.item.Namespace; key.Namespace == "" {
 			return owner{reason: OwnerGone, why: "its owner would be in a namespace, and the object is in none: Kubernetes knows no such owner"}, nil
 		}
+	}
+	id := identity{kind: schema.GroupKind{Group: m.target.Group, Kind: m.target.Kind}, name: key, uid: m.UID}
+	if terminating, known := v.living.known(id); known {
+		return owner{terminating: terminating}, nil
 	}
 	var read *metav1.PartialObjectMetadata
 	err := v.patiently(ctx, func() (err error) {
@@ -67,7 +78,7 @@ func (v *visit) owner(ctx context.Context, m match) (owner, error) {
 	}
 	o := ownerOf(m, read, err)
 	if o.reason == "" {
-		v.living.add(m.UID, o.terminating)
+		v.living.add(id, o.terminating)
 	}
 	return o, nil
 }
