@@ -153,7 +153,7 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 // undecoded are fields that may name the versions.
 func (s Situation) undecoded(g survivors.Group) v1alpha1.Blocker {
 	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("mend the objects, or delete those that nobody needs; `moult survivors %s` names them", s.Removal.CRDName),
-		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), example(g))}
+		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), s.example(g))}
 }
 
 // clearsByItself tells whether a place stops naming the versions without a commit.
@@ -180,18 +180,18 @@ func (s Situation) named(g survivors.Group) v1alpha1.Blocker {
 	default:
 		action = "Moult moves them by itself; Events on the CRD tell what holds one up"
 	}
-	return v1alpha1.Blocker{Kind: g.Place, Action: action, Message: fmt.Sprintf("%s: %s of %s%s: %s", g.Effect, words.Count(g.Count, "field"), g.Title, names(g), g.Consequence)}
+	return v1alpha1.Blocker{Kind: g.Place, Action: action, Message: fmt.Sprintf("%s: %s of %s%s: %s", g.Effect, words.Count(g.Count, "field"), g.Title, s.naming(g), g.Consequence)}
 }
 
-// names is " name v1alpha1, for example services garden/rose in spec.to".
-func names(g survivors.Group) string {
-	return " " + words.Agree(g.Count, "names", "name") + " " + g.Version + example(g)
+// naming is " name v1alpha1, for example services garden/rose in spec.to".
+func (s Situation) naming(g survivors.Group) string {
+	return " " + words.Agree(g.Count, "names", "name") + " " + g.Version + s.example(g)
 }
 
-// example is one of those that may be named, if any may.
-func example(g survivors.Group) string {
+// example is one of those that may be named, if any may; else why none is, and the command that lists them. They may be in Secrets.
+func (s Situation) example(g survivors.Group) string {
 	if len(g.References) == 0 {
-		return ", of which none can be named here"
+		return fmt.Sprintf(" (names are left out, because readers of this VersionRemoval may not be allowed to see the objects; `moult survivors %s --secrets` lists them to an administrator)", s.Removal.CRDName)
 	}
 	first := g.References[0]
 	text := fmt.Sprintf(", for example %s in %s", first.Object, first.Path)
