@@ -175,12 +175,13 @@ func newManager(cfg *rest.Config, f *flags) (manager.Manager, error) {
 	cfg.QPS, cfg.Burst = -1, -1
 	cfg.UserAgent = "moult-controller"
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: one per object, and they are why we are here
+	metrics := metricsserver.Options{BindAddress: f.metricsAddr}
+	if f.pprof {
+		metrics.ExtraHandlers = pprof.GetHandlers()
+	}
 	return ctrl.NewManager(cfg, manager.Options{
-		Scheme: scheme,
-		Metrics: metricsserver.Options{
-			BindAddress:   f.metricsAddr,
-			ExtraHandlers: pprof.GetHandlers(),
-		},
+		Scheme:                        scheme,
+		Metrics:                       metrics,
 		HealthProbeBindAddress:        f.healthAddr,
 		LeaderElection:                f.leader.Enable,
 		LeaderElectionReleaseOnCancel: f.leader.ReleaseOnCancel,
