@@ -2,14 +2,13 @@ package removal
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,181 +17,207 @@ import (
 )
 
 const (
-	fluxName      = "kustomize.toolkit.fluxcd.io/name"
-	fluxNamespace = "kustomize.toolkit.fluxcd.io/namespace"
-
-	argoTracking = "argocd.argoproj.io/tracking-id"
-	argoInstance = "app.kubernetes.io/instance"
-	argoRefresh  = "argocd.argoproj.io/refresh"
-)
-
-var (
-	kustomization = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
-	application   = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
-)
-
-// argoCDNamespace is where Applications are looked for when their tracking
-// metadata does not say.
-const argoCDNamespace = "argocd"
-
-const (
+	// nudgePause is how long an object of a tool is left alone after it was made to reconcile.
+	nudgePause = time.Minute
 	// ownerWait is how long a Flux Kustomization may take to answer. While it
 	// waits for its objects it looks every five seconds, or at once if Flux runs
 	// with the feature gate CancelHealthCheckOnNewRevision.
 	ownerWait = time.Minute
-	ownerPoll = 250 * time.Millisecond
+	// ownerPoll and slowestPoll are how often it is looked at until then, at first and later.
+	ownerPoll   = 250 * time.Millisecond
+	slowestPoll = 5 * time.Second
+	// maxOpened is how many open gates may wait for their tools.
+	maxOpened = 10_000
 )
 
-// requester makes the GitOps tool that owns a VersionRemoval reconcile when the
+// requester makes the GitOps tool that applies a VersionRemoval reconcile when the
 // gate has opened. All it may write are the annotations made for that. It works
 // in the background: a gate is open whether or not anybody reconciles.
+//
+// A VersionRemoval may be a tenant's, and its labels with it, so they only name a
+// candidate. The candidate is made to reconcile if its inventory, which the tool
+// writes, has the VersionRemoval, and at most once in a nudgePause. One worker does
+// it all, so that gates that open and close do not cost more requests at a time.
 type requester struct {
-	client client.Client
-	live   client.Reader
-	clock  clock.Clock
-	opened chan *v1alpha1.VersionRemoval
+	tools tools
+	known client.Reader // VersionRemovals
+	clock clock.PassiveClock
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request] // namespaces take turns
+
+	mu     sync.Mutex
+	opened map[ctrl.Request]time.Time // gates whose tools have not been asked since
+	asked  map[candidate]asking       // of the worker alone
 }
 
-func newRequester(c client.Client, live client.Reader, clk clock.Clock) *requester {
-	return &requester{client: c, live: live, clock: clk, opened: make(chan *v1alpha1.VersionRemoval, 128)}
+// asking is the last request to an object of a tool.
+type asking struct {
+	at    time.Time
+	token string       // as a Kustomization repeats it in its answer; empty if nobody waits for that
+	by    ctrl.Request // the VersionRemoval that waits
+}
+
+func newRequester(c client.Client, live, known client.Reader, clk clock.PassiveClock) *requester {
+	return &requester{
+		tools: tools{client: c, live: live}, known: known, clock: clk,
+		queue:  newQueue("moult-nudge", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](ownerPoll, slowestPoll)),
+		opened: map[ctrl.Request]time.Time{}, asked: map[candidate]asking{},
+	}
 }
 
 // wake asks for a request.
 func (r *requester) wake(ctx context.Context, removal *v1alpha1.VersionRemoval) {
-	select {
-	case r.opened <- removal.DeepCopy():
-	default:
-		ctrl.LoggerFrom(ctx).Info("too many gates open at once; no tool was asked to reconcile", "removal", client.ObjectKeyFromObject(removal))
+	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(removal)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, waits := r.opened[req]; !waits && len(r.opened) >= maxOpened {
+		ctrl.LoggerFrom(ctx).Info("too many gates open at once; no tool was asked to reconcile", "removal", req)
+		return
 	}
+	r.opened[req] = r.clock.Now()
+	r.queue.Add(req)
 }
 
 // Start makes requests until ctx ends.
 func (r *requester) Start(ctx context.Context) error {
+	defer context.AfterFunc(ctx, r.queue.ShutDown)()
 	for {
-		select {
-		case removal := <-r.opened:
-			go func() {
-				if err := r.request(ctx, removal); err != nil {
-					ctrl.LoggerFrom(ctx).Error(err, "asking the owner of a VersionRemoval to reconcile", "removal", client.ObjectKeyFromObject(removal))
-				}
-			}()
-		case <-ctx.Done():
+		req, ended := r.queue.Get()
+		if ended {
 			return nil
 		}
+		if err := r.handle(ctx, req); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "asking what applies a VersionRemoval to reconcile", "removal", req)
+		}
+		r.queue.Done(req)
 	}
 }
 
-func (r *requester) request(ctx context.Context, removal *v1alpha1.VersionRemoval) error {
-	if name, ok := fluxOwner(removal); ok {
-		return r.requestFlux(ctx, name)
+// handle takes a gate one step further, and sees to it that the next one follows.
+func (r *requester) handle(ctx context.Context, req ctrl.Request) error {
+	opened := r.openedAt(req)
+	step, err := r.step(ctx, req, opened)
+	switch {
+	case err == nil && step.poll:
+		r.queue.AddRateLimited(req)
+		return nil
+	case err == nil && step.after > 0:
+		r.queue.AddAfter(req, step.after)
+	default:
+		r.done(req, opened)
 	}
-	if name, ok := argoOwner(removal); ok {
-		return r.annotate(ctx, application, name, argoRefresh, "normal")
-	}
-	return nil
+	r.queue.Forget(req)
+	return err
 }
 
-// requestFlux asks the owning Kustomization to look, waits until it has answered
-// and is ready, and then asks its dependents, which nothing else wakes.
-func (r *requester) requestFlux(ctx context.Context, owner types.NamespacedName) error {
-	dependents, err := r.dependents(ctx, owner)
+// step is what follows for a gate; the zero value is nothing.
+type step struct {
+	after time.Duration // look again then
+	poll  bool          // look again soon
+}
+
+func (r *requester) step(ctx context.Context, req ctrl.Request, opened time.Time) (step, error) {
+	to, err := r.applying(ctx, req)
+	if err != nil || to == nil {
+		return step{}, err
+	}
+	now, last := r.clock.Now(), r.asked[to.candidate]
+	switch {
+	case last.token != "" && last.by == req && !to.answers(last.token) && now.Sub(last.at) < ownerWait:
+		return step{poll: true}, nil
+	case last.token != "" && last.by == req:
+		r.asked[to.candidate] = asking{at: last.at}
+		if err := r.askDependents(ctx, to.candidate); err != nil || last.at.After(opened) {
+			return step{}, err
+		}
+		return step{after: 1}, nil // it has opened once more since
+	case last.at.After(opened):
+		return step{}, nil
+	case now.Sub(last.at) < nudgePause:
+		return step{after: nudgePause - now.Sub(last.at)}, nil
+	default:
+		return r.ask(ctx, to.candidate, req)
+	}
+}
+
+// applying reads the object of a tool that applies a VersionRemoval; nil if there is none.
+func (r *requester) applying(ctx context.Context, req ctrl.Request) (*object, error) {
+	removal := &v1alpha1.VersionRemoval{}
+	if err := r.known.Get(ctx, req.NamespacedName, removal); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	name, named := candidateOf(removal)
+	if !named {
+		return nil, nil
+	}
+	found, err := r.tools.get(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err), apimeta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil || !found.applies(req.NamespacedName):
+		return nil, err
+	}
+	return found, nil
+}
+
+// ask makes an object of a tool reconcile. A Kustomization is waited for, since its
+// dependents look only at what it has become.
+func (r *requester) ask(ctx context.Context, to candidate, by ctrl.Request) (step, error) {
+	now := r.clock.Now()
+	token := now.UTC().Format(time.RFC3339Nano)
+	r.forgetOld(now)
+	if to.kind == application {
+		r.asked[to] = asking{at: now}
+		return step{}, r.tools.annotate(ctx, to, argoRefresh, "normal")
+	}
+	r.asked[to] = asking{at: now, token: token, by: by}
+	if err := r.tools.annotate(ctx, to, meta.ReconcileRequestAnnotation, token); err != nil {
+		return step{}, err
+	}
+	return step{poll: true}, nil
+}
+
+// askDependents makes the Kustomizations that depend on one reconcile, which nothing
+// else wakes. One that was asked a moment ago looks again by itself: Flux repeats what
+// waits for a dependency.
+func (r *requester) askDependents(ctx context.Context, owner candidate) error {
+	dependents, err := r.tools.dependents(ctx, owner)
 	if err != nil {
 		return err
 	}
-	asked := r.now()
-	if err := r.annotate(ctx, kustomization, owner, meta.ReconcileRequestAnnotation, asked); err != nil {
-		return err
-	}
-	for deadline := r.clock.Now().Add(ownerWait); r.clock.Now().Before(deadline) && !r.answered(ctx, owner, asked); {
-		select {
-		case <-r.clock.After(ownerPoll):
-		case <-ctx.Done():
-			return ctx.Err()
+	for _, to := range dependents {
+		now := r.clock.Now()
+		if now.Sub(r.asked[to].at) < nudgePause {
+			continue
 		}
-	}
-	for _, dependent := range dependents {
-		if err := r.annotate(ctx, kustomization, dependent, meta.ReconcileRequestAnnotation, r.now()); err != nil {
+		r.forgetOld(now)
+		r.asked[to] = asking{at: now}
+		if err := r.tools.annotate(ctx, to, meta.ReconcileRequestAnnotation, now.UTC().Format(time.RFC3339Nano)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dependents are the Kustomizations that depend on owner.
-func (r *requester) dependents(ctx context.Context, owner types.NamespacedName) (names []types.NamespacedName, err error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kustomization.GroupVersion().WithKind("KustomizationList"))
-	if err := r.live.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing Kustomizations: %w", err)
-	}
-	for i := range list.Items {
-		item := &list.Items[i]
-		needs, _, _ := unstructured.NestedSlice(item.Object, "spec", "dependsOn")
-		for _, need := range needs {
-			fields, _ := need.(map[string]any)
-			name, _, _ := unstructured.NestedString(fields, "name")
-			namespace, found, _ := unstructured.NestedString(fields, "namespace")
-			if !found || namespace == "" {
-				namespace = item.GetNamespace()
-			}
-			if name == owner.Name && namespace == owner.Namespace {
-				names = append(names, client.ObjectKeyFromObject(item))
-			}
+// forgetOld drops requests that hold nothing back any more.
+func (r *requester) forgetOld(now time.Time) {
+	for to, last := range r.asked {
+		if now.Sub(last.at) > nudgePause+ownerWait {
+			delete(r.asked, to)
 		}
 	}
-	return names, nil
 }
 
-// answered tells whether a Kustomization has answered the request and is ready.
-func (r *requester) answered(ctx context.Context, name types.NamespacedName, asked string) bool {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kustomization)
-	if r.live.Get(ctx, name, object) != nil {
-		return false
-	}
-	if at, _, _ := unstructured.NestedString(object.Object, "status", "lastHandledReconcileAt"); at != asked {
-		return false
-	}
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, c := range conditions {
-		fields, _ := c.(map[string]any)
-		if fields["type"] == meta.ReadyCondition {
-			return fields["status"] == "True"
-		}
-	}
-	return false
+func (r *requester) openedAt(req ctrl.Request) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.opened[req]
 }
 
-func (r *requester) annotate(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName, key, value string) error {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind)
-	object.SetName(name.Name)
-	object.SetNamespace(name.Namespace)
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
-		return fmt.Errorf("annotating %s %s: %w", kind.Kind, name, err)
+// done forgets a gate, unless it has opened once more since.
+func (r *requester) done(req ctrl.Request, opened time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opened[req].Equal(opened) {
+		delete(r.opened, req)
 	}
-	return nil
-}
-
-func (r *requester) now() string { return r.clock.Now().UTC().Format(time.RFC3339Nano) }
-
-// fluxOwner is the Kustomization whose inventory a VersionRemoval is in.
-func fluxOwner(removal *v1alpha1.VersionRemoval) (types.NamespacedName, bool) {
-	name := types.NamespacedName{Namespace: removal.Labels[fluxNamespace], Name: removal.Labels[fluxName]}
-	return name, name.Name != "" && name.Namespace != ""
-}
-
-// argoOwner is the Application that tracks a VersionRemoval, by annotation
-// ("[namespace_]name:group/kind:namespace/name") or by label.
-func argoOwner(removal *v1alpha1.VersionRemoval) (types.NamespacedName, bool) {
-	name, _, _ := strings.Cut(removal.Annotations[argoTracking], ":")
-	if name == "" {
-		name = removal.Labels[argoInstance]
-	}
-	namespace := argoCDNamespace
-	if ns, rest, found := strings.Cut(name, "_"); found {
-		namespace, name = ns, rest
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, name != ""
 }

@@ -3,11 +3,13 @@ package removal_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -27,25 +29,73 @@ const requestedAt = "reconcile.fluxcd.io/requestedAt"
 
 func requesting(_ *migration.Options, r *removal.Options) { r.RequestReconcile = true }
 
+// byFlux is a VersionRemoval that says that a Kustomization applies it.
+func byFlux(namespace, name string) func(*v1alpha1.VersionRemoval) {
+	return func(r *v1alpha1.VersionRemoval) {
+		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": name, "kustomize.toolkit.fluxcd.io/namespace": namespace}
+	}
+}
+
+// tracked is one that says that an Application does, by the annotation.
+func tracked(app string) func(*v1alpha1.VersionRemoval) {
+	return func(r *v1alpha1.VersionRemoval) {
+		r.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": app + ":moult.dev/VersionRemoval:x/y"}
+	}
+}
+
+// labelled is one that does so by the label.
+func labelled(app string) func(*v1alpha1.VersionRemoval) {
+	return func(r *v1alpha1.VersionRemoval) { r.Labels = map[string]string{"app.kubernetes.io/instance": app} }
+}
+
+// kustomization is one whose inventory has VersionRemovals.
+func (g *gate) kustomization(name string, spec map[string]any, inventory ...client.ObjectKey) *unstructured.Unstructured {
+	g.t.Helper()
+	g.installKind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
+	entries := []any{map[string]any{"id": "default_settings__ConfigMap", "v": "v1"}}
+	for _, key := range inventory {
+		entries = append(entries, map[string]any{"id": key.Namespace + "_" + key.Name + "_moult.dev_VersionRemoval", "v": "v1alpha1"})
+	}
+	o := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", g.Name.Namespace, name, spec)
+	g.status(o, map[string]any{"inventory": map[string]any{"entries": entries}})
+	return o
+}
+
+// application is one whose status has VersionRemovals.
+func (g *gate) application(namespace, name string, resources ...client.ObjectKey) *unstructured.Unstructured {
+	g.t.Helper()
+	g.installKind("argoproj.io", "v1alpha1", "Application", "applications")
+	g.namespace(namespace)
+	all := []any{map[string]any{"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": "settings", "status": "Synced"}}
+	for _, key := range resources {
+		all = append(all, map[string]any{"group": "moult.dev", "version": "v1alpha1", "kind": "VersionRemoval", "namespace": key.Namespace, "name": key.Name, "status": "Synced"})
+	}
+	o := g.create("argoproj.io/v1alpha1", "Application", namespace, name, nil)
+	g.status(o, map[string]any{"resources": all})
+	return o
+}
+
+// status writes an object's status, as its tool does.
+func (g *gate) status(o *unstructured.Unstructured, status map[string]any) {
+	g.t.Helper()
+	body, err := json.Marshal(map[string]any{"status": status})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(g.client.Status().Patch(g.ctx, o, mergePatch(string(body)))).To(Succeed())
+}
+
 func TestAnOpenedGateWakesTheKustomizationAndThenItsDependents(t *testing.T) {
 	g := flipped(t, 5)
-	g.installKind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
 	ns := g.Name.Namespace
-	owner := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", ns, "crd-gate", nil)
-	dependent := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", ns, "crds",
-		map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate"}}})
-	stranger := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", ns, "apps",
-		map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate", "namespace": "elsewhere"}}})
-	g.Ask(func(r *v1alpha1.VersionRemoval) {
-		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": ns}
-	})
+	owner := g.kustomization("crd-gate", nil, g.Name)
+	dependent := g.kustomization("crds", map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate"}}})
+	stranger := g.kustomization("apps", map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate", "namespace": "elsewhere"}}})
+	g.Ask(byFlux(ns, "crd-gate"))
 	g.moult(requesting)
 	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
 	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "nobody is woken before the gate is open")
 	g.Consistently(g.annotation(dependent, requestedAt), "1s").Should(BeEmpty(), "its dependency is not ready yet")
 
-	answer := fmt.Sprintf(`{"status":{"lastHandledReconcileAt":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, g.annotation(owner, requestedAt)())
-	g.Expect(g.client.Status().Patch(g.ctx, owner, mergePatch(answer))).To(Succeed())
+	g.status(owner, map[string]any{"lastHandledReconcileAt": g.annotation(owner, requestedAt)(), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
 	g.Eventually(g.annotation(dependent, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
 	g.Expect(g.annotation(stranger, requestedAt)()).To(BeEmpty())
 }
@@ -55,21 +105,13 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 		namespace, app string
 		track          func(*v1alpha1.VersionRemoval)
 	}{
-		"found by the tracking annotation": {"argocd", "by-annotation", func(r *v1alpha1.VersionRemoval) {
-			r.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "by-annotation:moult.dev/VersionRemoval:x/y"}
-		}},
-		"found by the tracking annotation, in a namespace of its own": {"team-a", "apps-anywhere", func(r *v1alpha1.VersionRemoval) {
-			r.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "team-a_apps-anywhere:moult.dev/VersionRemoval:x/y"}
-		}},
-		"found by the label": {"argocd", "by-label", func(r *v1alpha1.VersionRemoval) {
-			r.Labels = map[string]string{"app.kubernetes.io/instance": "by-label"}
-		}},
+		"found by the tracking annotation":                            {"argocd", "by-annotation", tracked("by-annotation")},
+		"found by the tracking annotation, in a namespace of its own": {"team-a", "apps-anywhere", tracked("team-a_apps-anywhere")},
+		"found by the label":                                          {"argocd", "by-label", labelled("by-label")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, _ := widgets(t)
-			g.installKind("argoproj.io", "v1alpha1", "Application", "applications")
-			g.namespace(c.namespace)
-			app := g.create("argoproj.io/v1alpha1", "Application", c.namespace, c.app, nil)
+			app := g.application(c.namespace, c.app, g.Name)
 			g.Ask(c.track)
 			g.moult(requesting)
 			g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon, "20ms").Should(Equal("normal"))
@@ -77,15 +119,88 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 	}
 }
 
+// Who may create a VersionRemoval may write its labels, and would make the platform's tools work, as often as they like.
+func TestLabelsOfAVersionRemovalWakeNobody(t *testing.T) {
+	other := func(g *gate) client.ObjectKey { return client.ObjectKey{Namespace: g.Name.Namespace, Name: "another"} }
+	elsewhere := func(g *gate) client.ObjectKey { return client.ObjectKey{Namespace: "elsewhere", Name: g.Name.Name} }
+	const refresh = "argocd.argoproj.io/refresh"
+	for name, c := range map[string]struct {
+		claims     func(g *gate) func(*v1alpha1.VersionRemoval)
+		object     func(g *gate) *unstructured.Unstructured
+		annotation string
+	}{
+		"a Kustomization that applies another": {
+			func(g *gate) func(*v1alpha1.VersionRemoval) { return byFlux(g.Name.Namespace, "platform") },
+			func(g *gate) *unstructured.Unstructured {
+				return g.kustomization("platform", nil, other(g), elsewhere(g))
+			}, requestedAt},
+		"a Kustomization that applies one of its name to another cluster": {
+			func(g *gate) func(*v1alpha1.VersionRemoval) { return byFlux(g.Name.Namespace, "remote") },
+			func(g *gate) *unstructured.Unstructured {
+				return g.kustomization("remote", map[string]any{"kubeConfig": map[string]any{"secretRef": map[string]any{"name": "x"}}}, g.Name)
+			}, requestedAt},
+		"an Application that applies another, by the annotation": {
+			func(*gate) func(*v1alpha1.VersionRemoval) { return tracked("claimed") },
+			func(g *gate) *unstructured.Unstructured {
+				return g.application("argocd", "claimed", other(g), elsewhere(g))
+			}, refresh},
+		"an Application that applies another, by the label": {
+			func(*gate) func(*v1alpha1.VersionRemoval) { return labelled("claimed-by-label") },
+			func(g *gate) *unstructured.Unstructured {
+				return g.application("argocd", "claimed-by-label", other(g), elsewhere(g))
+			}, refresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := widgets(t)
+			object := c.object(g)
+			g.Ask(c.claims(g))
+			g.moult(requesting)
+			g.opensWithoutProof(g.Name)
+			g.Consistently(g.annotation(object, c.annotation), "2s", "50ms").Should(BeEmpty())
+		})
+	}
+}
+
+// Gates may open as often as somebody creates VersionRemovals, or deletes them and creates them again.
+func TestAToolIsWokenOnceAMinute(t *testing.T) {
+	g, _ := widgets(t)
+	names := []client.ObjectKey{g.Name}
+	for i := range 20 {
+		names = append(names, client.ObjectKey{Namespace: g.Name.Namespace, Name: fmt.Sprintf("more-%d", i)})
+	}
+	owner := g.kustomization("crd-gate", nil, names...)
+	claims := byFlux(g.Name.Namespace, "crd-gate")
+	g.Ask(claims)
+	g.moult(requesting)
+	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	first := g.annotation(owner, requestedAt)()
+	for _, name := range names[1:] {
+		g.Ask(claims, func(r *v1alpha1.VersionRemoval) { r.Name = name.Name })
+		g.opensWithoutProof(name)
+	}
+	g.Consistently(g.annotation(owner, requestedAt), "2s", "50ms").Should(Equal(first))
+}
+
+// opensWithoutProof waits until a VersionRemoval of a CRD that is not installed is Ready.
+func (g *gate) opensWithoutProof(name client.ObjectKey) {
+	g.t.Helper()
+	g.Eventually(func(o Gomega) {
+		r := &v1alpha1.VersionRemoval{}
+		o.Expect(g.client.Get(g.ctx, name, r)).To(Succeed())
+		o.Expect(conditions.IsTrue(r, "Ready")).To(BeTrue())
+	}, soon, "50ms").Should(Succeed())
+}
+
 func TestTheNudgeNeedsNoMoreThanItsComponentGrants(t *testing.T) {
 	g, _ := widgets(t)
-	g.installKind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
-	owner := g.create("kustomize.toolkit.fluxcd.io/v1", "Kustomization", g.Name.Namespace, "crd-gate", nil)
-	g.Ask(func(r *v1alpha1.VersionRemoval) {
-		r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "crd-gate", "kustomize.toolkit.fluxcd.io/namespace": g.Name.Namespace}
-	})
+	owner := g.kustomization("crd-gate", nil, g.Name)
+	g.Ask(byFlux(g.Name.Namespace, "crd-gate"))
+	another := client.ObjectKey{Namespace: g.Name.Namespace, Name: "by-argo-cd"}
+	app := g.application("argocd", "rights", another)
+	g.Ask(tracked("rights"), func(r *v1alpha1.VersionRemoval) { r.Name = another.Name })
 	g.moultAt(g.requester(), requesting)
 	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon, "20ms").Should(Equal("normal"))
 }
 
 // requester is a user with what SetupWithManager says is needed, and the nudge

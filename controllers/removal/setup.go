@@ -50,7 +50,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.RequestReconcile {
-		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), opts.Clock)
+		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), cached, opts.Clock)
 		if err := mgr.Add(r.requester); err != nil {
 			return err
 		}

@@ -1,0 +1,92 @@
+package removal
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// flux is a cluster with one Kustomization, gate, which applies all VersionRemovals of a namespace, and one that depends on it.
+type flux struct {
+	client.Client
+	status map[string]any
+	asked  map[string]int
+}
+
+const fluxSpace = "garden"
+
+func (f *flux) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if removal, ok := into.(*v1alpha1.VersionRemoval); ok {
+		removal.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{fluxName: "gate", fluxNamespace: fluxSpace}}
+		return nil
+	}
+	status := map[string]any{"inventory": map[string]any{"entries": []any{map[string]any{"id": "garden_a_moult.dev_VersionRemoval"}, map[string]any{"id": "garden_b_moult.dev_VersionRemoval"}}}}
+	for k, v := range f.status {
+		status[k] = v
+	}
+	into.(*unstructured.Unstructured).Object = map[string]any{"status": status} //nolint:forcetypeassert // there is nothing else
+	return nil
+}
+
+func (f *flux) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	item := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"dependsOn": []any{map[string]any{"name": "gate"}}}}}
+	item.SetNamespace(fluxSpace)
+	item.SetName("crds")
+	into.(*unstructured.UnstructuredList).Items = []unstructured.Unstructured{item} //nolint:forcetypeassert // there is nothing else
+	return nil
+}
+
+func (f *flux) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	f.asked[o.GetName()]++
+	return nil
+}
+
+// ready has the Kustomization answer a request.
+func (f *flux) ready(token string) {
+	f.status = map[string]any{"lastHandledReconcileAt": token, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+}
+
+func TestGatesWaitForAToolThatWasAskedAMomentAgo(t *testing.T) {
+	g := NewWithT(t)
+	now := testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	f := &flux{asked: map[string]int{}}
+	r := newRequester(f, f, f, now)
+	defer r.queue.ShutDown()
+	next := func(after time.Duration, name string, opened time.Time) step {
+		now.SetTime(now.Now().Add(after))
+		s, err := r.step(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: fluxSpace, Name: name}}, opened)
+		g.Expect(err).NotTo(HaveOccurred())
+		return s
+	}
+	begin := now.Now()
+	g.Expect(next(time.Second, "stranger", begin)).To(Equal(step{}))
+	g.Expect(f.asked).To(BeEmpty(), "the inventory does not have it")
+
+	g.Expect(next(0, "a", begin)).To(Equal(step{poll: true}), "until it has answered")
+	token := now.Now().Format(time.RFC3339Nano)
+	g.Expect(f.asked).To(Equal(map[string]int{"gate": 1}))
+	g.Expect(next(time.Second, "b", begin)).To(Equal(step{}), "it was asked after b had opened")
+	g.Expect(next(time.Second, "a", begin)).To(Equal(step{poll: true}))
+	f.ready(token)
+	g.Expect(next(time.Second, "a", begin)).To(Equal(step{}))
+	g.Expect(f.asked).To(Equal(map[string]int{"gate": 1, "crds": 1}))
+
+	again := now.Now()
+	g.Expect(next(7*time.Second, "b", again)).To(Equal(step{after: 50 * time.Second}), "ten of the sixty seconds are over")
+	g.Expect(next(50*time.Second, "b", again)).To(Equal(step{poll: true}))
+	g.Expect(f.asked).To(Equal(map[string]int{"gate": 2, "crds": 1}))
+	g.Expect(next(59*time.Second, "b", again)).To(Equal(step{poll: true}), "it does not answer")
+	g.Expect(next(time.Second, "b", again)).To(Equal(step{}))
+	g.Expect(f.asked).To(Equal(map[string]int{"gate": 2, "crds": 2}), "its dependents may have been waiting for something else")
+	g.Expect(next(time.Hour, "stranger", begin)).To(Equal(step{}))
+}
