@@ -16,11 +16,8 @@ import (
 
 // openRevision writes a revision of the repository around the working directory.
 func openRevision(ctx context.Context, name, path string) (*Tree, error) {
-	here, err := os.Getwd()
+	here, err := workingDirectory()
 	if err != nil {
-		return nil, err
-	}
-	if here, err = filepath.EvalSymlinks(here); err != nil {
 		return nil, err
 	}
 	repository, err := repositoryAround(here)

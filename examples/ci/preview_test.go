@@ -25,7 +25,7 @@ func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
 	dir := t.TempDir()
 	env := standIn(t, dir, "0", writes)
 	env["FOLDER"], env["FAIL_ON"], env["NAME"], env["ARTIFACT"], env["FORMAT"] = "fleet", "warning", "north", "the page", "annotations"
-	env["MAX_AGE"], env["LINKS"] = "1h", "the/{file}#L{line}"
+	env["TRUST_HEAD"], env["MAX_AGE"], env["LINKS"] = "true", "1h", "the/{file}#L{line}"
 	env["ENTRIES"] = "clusters/production\nclusters/with space\n\n"
 	env["SNAPSHOTS"] = "a=*.yaml\n"
 	g.Expect(os.WriteFile(dir+"/a=b.yaml", nil, 0o600)).To(Succeed())
@@ -37,7 +37,7 @@ func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
 		"preview", "--base", "git:abc:fleet", "--head", "git:HEAD:fleet", "--marker", "north", "-o", "annotations",
 		"--output", "markdown=" + out + "preview.md", "--output", "html=" + out + "preview.html",
 		"--output", "json=" + out + "preview.json", "--output", "codequality=" + out + "codequality.json",
-		"--fail-on", "warning", "--max-age", "1h", "--links", "the/{file}#L{line}", "--artifact", "the page",
+		"--trust-head", "--fail-on", "warning", "--max-age", "1h", "--links", "the/{file}#L{line}", "--artifact", "the page",
 		"--entry", "clusters/production", "--entry", "clusters/with space", "--snapshot", "a=*.yaml", "--context", "a=b",
 	}))
 }

@@ -29,7 +29,7 @@ type Input struct {
 	MayBeApplied func(file string) bool
 	// Findings are those of the caller.
 	Findings []finding.Finding
-	// Acknowledgements are the head's.
+	// Acknowledgements are those that count: the base's, unless the caller trusts the head.
 	Acknowledgements Acknowledgements
 }
 

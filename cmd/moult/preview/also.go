@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 
@@ -11,7 +13,7 @@ import (
 
 // rendered is what an entry point's cluster gets besides: the manifests of --also and --also-base. Without --also-base,
 // they are new.
-func (p *command) rendered(entry string) (more preview.Pair, err error) {
+func (p *command) rendered(ctx context.Context, entry string) (more preview.Pair, err error) {
 	for _, one := range []struct {
 		flag  string
 		texts []string
@@ -25,7 +27,15 @@ func (p *command) rendered(entry string) (more preview.Pair, err error) {
 			if of != entry {
 				continue
 			}
-			read, err := readRendered(from.place)
+			open := os.ReadFile
+			if one.to == &more.Base { // what is in both sides is no change
+				open = func(file string) ([]byte, error) { return p.trusted(ctx, file) }
+			}
+			content, err := open(from.place)
+			if err != nil {
+				return more, fmt.Errorf("%s: %w", one.flag, err)
+			}
+			read, err := desired.Stream(from.place, bytes.NewReader(content))
 			if err != nil {
 				return more, fmt.Errorf("%s: %w", one.flag, err)
 			}
@@ -33,15 +43,6 @@ func (p *command) rendered(entry string) (more preview.Pair, err error) {
 		}
 	}
 	return more, nil
-}
-
-func readRendered(file string) (*delivery.Cluster, error) {
-	content, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = content.Close() }()
-	return desired.Stream(file, content)
 }
 
 // beside adds to a cluster what it gets besides.

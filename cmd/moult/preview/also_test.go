@@ -65,7 +65,7 @@ func TestWhatIsUnknownIsAcknowledgedInTheRepository(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"base/clusters/production/r.yaml": release("1.0.0"), "head/clusters/production/r.yaml": release("1.1.0")}
 			if c.file != "" {
-				files["head/.moult.yaml"] = c.file
+				files["base/.moult.yaml"], files["head/.moult.yaml"] = c.file, c.file
 			}
 			g := clitest.InRepository(t, files)
 			code, out, errOut := previewed(t, append([]string{"--base", "base", "--head", "head", "--entry", "clusters/production"}, c.args...)...)

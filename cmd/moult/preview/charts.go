@@ -20,13 +20,15 @@ import (
 )
 
 // chartStore is where charts come from that are not in the repository.
-func (p *command) chartStore(policy *network.Policy) (*store.Store, error) {
+func (p *command) chartStore(base side, policy *network.Policy) (*store.Store, error) {
+	var folders []string
 	for _, folder := range p.charts {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("--charts %s is no folder", folder)
 		}
+		folders = append(folders, p.trustedFolder(base, folder))
 	}
-	return store.New(store.Options{Folders: p.charts, Fetch: !p.offline, Network: policy}), nil
+	return store.New(store.Options{Folders: folders, Fetch: !p.offline, Network: policy}), nil
 }
 
 // network says whom to ask. In CI only hosts are asked that the base names, or that are allowed.

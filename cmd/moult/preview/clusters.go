@@ -2,13 +2,9 @@ package preview
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"time"
 
-	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/preview"
@@ -18,7 +14,7 @@ import (
 func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 	in := preview.Input{Base: p.base, Head: p.head, LabelKey: p.LabelKey, Now: time.Now(), MaxAge: p.maxAge}
 	var err error
-	if in.Acknowledgements, err = s.head.acknowledgements(in.Now); err != nil {
+	if in.Acknowledgements, in.Findings, err = p.acknowledgements(s, in.Now); err != nil {
 		return in, err
 	}
 	byEntry, err := p.sources()
@@ -48,28 +44,14 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 	if len(p.entries) == 0 && s.head.isFolder() {
 		in.MayBeApplied = s.head.mayBeApplied
 	}
+	in.Findings = append(in.Findings, p.noted...)
 	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
 	return in, err
 }
 
-// acknowledgements are those of a side's repository; none without a file.
-func (s side) acknowledgements(now time.Time) (preview.Acknowledgements, error) {
-	if s.tree == nil {
-		return nil, nil
-	}
-	content, err := render.ReadRegular(filepath.Join(s.tree.Root, preview.AcknowledgementsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--head: %w", err)
-	}
-	return preview.ReadAcknowledgements(content, now)
-}
-
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.
 func (p *command) clusters(ctx context.Context, s *sides, entry string, from source, name string) ([]preview.Delivered, error) {
-	more, err := p.rendered(entry)
+	more, err := p.rendered(ctx, entry)
 	if err != nil {
 		return nil, err
 	}

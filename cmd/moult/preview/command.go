@@ -14,6 +14,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 )
 
@@ -45,6 +46,9 @@ type command struct {
 	charts     []string
 	offline    bool
 	allowHosts []string
+	trustHead  bool
+
+	noted []finding.Finding // about the files that flags name
 }
 
 // NewCommand makes the subcommand.
@@ -89,7 +93,12 @@ Exit codes:
   130  interrupted
 
 What is unknown can be acknowledged in the repository, in ` + preview.AcknowledgementsFile + ` at its root: what, why, and until
-when. Then it is told, and does not count.`,
+when. Then it is told, and does not count.
+
+A pull request cannot silence findings about itself: ` + preview.AcknowledgementsFile + ` is read from --base. So are the files of
+--snapshot and --also-base and the folders of --charts, where --base is a revision that
+has them. The report says where the head changes such a file. With --trust-head the head's
+are read, for repositories in which all who can open a pull request may decide this.`,
 		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
   moult preview
 
@@ -136,6 +145,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringArrayVar(&p.charts, "charts", nil, "a folder with charts, as NAME-VERSION.tgz or unpacked, that is looked into before a registry is asked; may be given several times")
 	f.BoolVar(&p.offline, "offline", false, "fetch nothing: no charts from registries, no remote bases, no other repositories")
 	f.StringSliceVar(&p.allowHosts, "allow-hosts", nil, "hosts that may be asked for charts, remote bases and other repositories, beside those that the base uses; in CI no others are asked")
+	f.BoolVar(&p.trustHead, "trust-head", false, "read acknowledgements, and files of the repository that flags name, from --head, which may be a fork's")
 	for flag, values := range map[string][]cobra.Completion{"fail-on": {"blocked", "unknown", "warning"}, "output": formatNames()} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}

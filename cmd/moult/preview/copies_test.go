@@ -29,6 +29,7 @@ func TestACopyThatLeavesIsTold(t *testing.T) {
 	)
 	named := func(name string) string { return strings.Replace(metadata, "name: w", "name: "+name, 1) }
 	type files = map[string]string
+	acknowledged := "acknowledge: [{what: widgets.example.com, why: nobody installs it, until: " + time.Now().AddDate(0, 1, 0).Format(time.DateOnly) + "}]"
 	// withChart has a chart, and the CRD in a folder.
 	withChart := func(more files) files {
 		all := files{chart: metadata, "charts/w/templates/cm.yaml": configMap, inFolder: widgetsCRD}
@@ -77,8 +78,7 @@ func TestACopyThatLeavesIsTold(t *testing.T) {
 		"an example leaves":               {files{inFolder: widgetsCRD, "docs/w.yaml": widgetsCRD}, files{inFolder: widgetsCRD}, exitSafe, "no CRD changes WHAT TO DO NEXT Nothing stands in the way"},
 		"one of two files of a folder":    {files{inFolder: widgetsCRD, "config/crd/x.yaml": widgetsCRD}, files{inFolder: widgetsCRD}, exitSafe, "no CRD changes WHAT TO DO NEXT Nothing stands in the way"},
 		"a chart that cannot be rendered": {withChart(files{chart: umbrella, template: widgetsCRD}), withChart(files{chart: umbrella}), exitUnknown, helmGoes},
-		"a person has acknowledged it": {withChart(files{template: widgetsCRD}),
-			withChart(files{".moult.yaml": "acknowledge: [{what: widgets.example.com, why: nobody installs it, until: " + time.Now().AddDate(0, 1, 0).Format(time.DateOnly) + "}]"}),
+		"a person has acknowledged it": {withChart(files{template: widgetsCRD, ".moult.yaml": acknowledged}), withChart(files{".moult.yaml": acknowledged}),
 			exitSafe, "acknowledged: nobody installs it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 		return nil, fmt.Errorf("--head: %w", err)
 	}
 	policy := p.network(s.base)
-	if s.charts, err = p.chartStore(policy); err != nil {
+	if s.charts, err = p.chartStore(s.base, policy); err != nil {
 		s.close()
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package preview
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -113,9 +115,15 @@ func (p *command) read(ctx context.Context, s source) (known *snapshot.Snapshot,
 		}
 		return known, "context " + s.place, nil
 	}
-	content, err := os.ReadFile(s.place)
-	if err != nil {
+	if _, err := os.Stat(s.place); err != nil {
 		return nil, "", fmt.Errorf("--snapshot: %w; `moult snapshot --context CONTEXT -f %s` writes one", err, s.place)
+	}
+	content, err := p.trusted(ctx, s.place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // only the pull request says so
+		return nil, "", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("--snapshot %s: %w", s.place, err)
 	}
 	if known, err = snapshot.Read(content); err != nil {
 		return nil, "", fmt.Errorf("--snapshot %s: %w", s.place, err)

@@ -18,6 +18,8 @@
 #   ENTRIES    list of entry points, such as clusters/production
 #   SNAPSHOTS  list of NAME=FILE that `moult snapshot` wrote
 #   CONTEXTS   list of NAME=CONTEXT of the kubeconfig, for clusters that can be asked
+#   TRUST_HEAD true to read acknowledgements and snapshots of the repository as the pull request has them, default false: as BASE
+#              has them, since a fork's author would otherwise say that its own findings do not matter
 #   FAIL_ON    the mildest verdict that fails: blocked, unknown (default) or warning
 #   NAME       tells this preview from others on the same pull request
 #   MAX_AGE    how old a snapshot may be without a warning, default 24h; 0 for any age
@@ -39,6 +41,7 @@ set -- --base "git:$BASE$at" --head "git:${HEAD:-HEAD}$at" --marker "$name" -o "
 for format in markdown=preview.md html=preview.html json=preview.json codequality=codequality.json; do
 	set -- "$@" --output "${format%%=*}=$out/${format#*=}"
 done
+[ "${TRUST_HEAD:-false}" != true ] || set -- "$@" --trust-head
 [ -z "${FAIL_ON:-}" ] || set -- "$@" --fail-on "$FAIL_ON"
 [ -z "${MAX_AGE:-}" ] || set -- "$@" --max-age "$MAX_AGE"
 [ -z "${LINKS:-}" ] || set -- "$@" --links "$LINKS"
