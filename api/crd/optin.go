@@ -2,6 +2,7 @@ package crd
 
 import (
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,13 @@ func InScope(crd *apiextensionsv1.CustomResourceDefinition, groups []string) boo
 // Paused tells whether a person has stopped Moult on a CRD, or on a VersionRemoval.
 func Paused(object metav1.Object) bool {
 	return object.GetAnnotations()[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue
+}
+
+// GateNamespaces are the namespaces whose VersionRemovals count towards a CRD's condition VersionsRemovable; false if the CRD does
+// not say.
+func GateNamespaces(crd metav1.Object) (namespaces []string, chosen bool) {
+	value, chosen := crd.GetAnnotations()[v1alpha1.GateNamespacesAnnotation]
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }), chosen
 }
 
 // RepairsOwners tells whether a CRD lets Moult move owner references to its objects. It has to be opted in, too.

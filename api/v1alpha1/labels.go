@@ -53,6 +53,12 @@ const (
 	// does.
 	MigrateStashesAnnotationValue = "true"
 
+	// GateNamespacesAnnotation on a CustomResourceDefinition names namespaces, with
+	// commas between them, for example "platform,team-a". Only VersionRemovals in these
+	// count towards its condition VersionsRemovable. Without it, those count that the
+	// controller answers.
+	GateNamespacesAnnotation = "moult.dev/gate-namespaces"
+
 	// BackupAnnotation on a CustomResourceDefinition is what `moult backup --annotate`
 	// writes once it has read back the file that it has written: one JSON value, with
 	// the time, the file's digest, and the CRD's UID, generation and storage version.

@@ -101,7 +101,7 @@ func bindMigration(fs *pflag.FlagSet, f *flags) {
 }
 
 func bindRemoval(fs *pflag.FlagSet, f *flags) {
-	fs.StringSliceVar(&f.removal.Namespaces, "gate-namespaces", nil, "Namespaces whose VersionRemovals are answered. Default: all.")
+	fs.StringSliceVar(&f.removal.Namespaces, "gate-namespaces", nil, "Namespaces whose VersionRemovals are answered, and count towards VersionsRemovable of CRDs without the annotation moult.dev/gate-namespaces. Set it where tenants may create VersionRemovals. Default: all.")
 	fs.DurationVar(&f.removal.SurveyInterval, "survey-interval", 10*time.Minute, "How often managedFields, and what else names versions, are looked through again while versions wait to be removed; also the longest pause before an owner reference or a stashed copy that is left is tried again.")
 	fs.BoolVar(&f.removal.RequestReconcile, "nudge", false, "Make the Flux Kustomization and its dependents, or the Argo CD Application, look again when a gate opens. Only one whose own inventory has the VersionRemoval does, and at most once a minute. Needs the Role in clusters/components/nudge.")
 	fs.BoolVar(&f.references.look, "references", false, "Look through the cluster for what else names the versions that are to go: the worst is told as warnings, and spec.require can ask for NoReferences and NoStashes. Needs the rights in clusters/components/references.")

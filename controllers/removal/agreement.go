@@ -19,13 +19,9 @@ const (
 	agrees vote = "Agrees"
 	// agreed: an earlier process had, and this one has not looked yet.
 	agreed vote = "Agreed"
-	// agreedElsewhere: another Moult, which answers its namespace, has.
-	agreedElsewhere vote = "AgreedElsewhere"
 	// objects: anything else. The answer is another one, or there is none for what
-	// it asks for now, though it is this Moult's to give.
+	// it asks for now.
 	objects vote = "Objects"
-	// abstains: it is not this Moult's to answer, and nobody has.
-	abstains vote = "Abstains"
 )
 
 // ballot is the vote of one VersionRemoval.
@@ -34,7 +30,7 @@ type ballot struct {
 	vote     vote
 }
 
-// agreement is which versions all that name them agree on, sorted. What the CRD
+// agreement is which versions all that name them and count agree on, sorted. What the CRD
 // says already stays through a restart: an answer of before it takes nothing away,
 // but adds nothing either.
 func agreement(ballots []ballot, said []string) (versions []string) {
@@ -49,7 +45,7 @@ func agreement(ballots []ballot, said []string) (versions []string) {
 	}
 	for version, cast := range votes {
 		added := cast[agrees] && !cast[agreed]
-		kept := slices.Contains(said, version) && (cast[agrees] || cast[agreed] || cast[agreedElsewhere])
+		kept := slices.Contains(said, version) && (cast[agrees] || cast[agreed])
 		if !cast[objects] && (added || kept) {
 			versions = append(versions, version)
 		}

@@ -27,11 +27,6 @@ func TestTheAgreement(t *testing.T) {
 		"one of before is waited for":                    {[]ballot{of(agrees, "v1alpha1"), of(agreed, "v1alpha1")}, none, none},
 		"one of before keeps beside one of now":          {[]ballot{of(agrees, "v1alpha1"), of(agreed, "v1alpha1")}, a, a},
 		"one of before keeps nothing against another":    {[]ballot{of(agreed, "v1alpha1"), of(objects, "v1alpha1")}, a, none},
-		"another Moult's keeps":                          {[]ballot{of(agreedElsewhere, "v1alpha1")}, a, a},
-		"another Moult's does not add":                   {[]ballot{of(agreedElsewhere, "v1alpha1")}, none, none},
-		"another Moult's is not waited for":              {[]ballot{of(agrees, "v1alpha1"), of(agreedElsewhere, "v1alpha1")}, none, a},
-		"what nobody answers keeps nothing":              {[]ballot{of(abstains, "v1alpha1")}, a, none},
-		"what nobody answers is not waited for":          {[]ballot{of(agrees, "v1alpha1"), of(abstains, "v1alpha1")}, none, a},
 		"what was said and is asked for no more is gone": {[]ballot{of(agrees, "v1alpha1")}, both, a},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package removal_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -79,6 +82,77 @@ func TestATenantsGateDoesNotAnswerForThePlatforms(t *testing.T) {
 	g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)
 	g.eventually("False Paused Reconciling")
 	g.Expect(g.says()).To(BeEmpty(), "it is taken back before the gate says that it is closed")
+}
+
+// Who may create VersionRemovals in one namespace could forbid the platform to remove a version, for ever.
+func TestATenantHasNoSayWhereThePlatformSaysWhoHas(t *testing.T) {
+	for name, c := range map[string]struct {
+		answered, counts []string // platform, pausing, wanting; none: all, and no annotation
+		without          bool     // the platform has no VersionRemoval, and a tenant's is open
+		says             bool
+	}{
+		"nobody says who has":                                        {},
+		"the controller's flag does":                                 {answered: []string{"platform"}, says: true},
+		"the CRD does":                                               {counts: []string{"platform"}, says: true},
+		"the CRD does, and all that it names agree":                  {counts: []string{"platform", "spare"}, says: true},
+		"the CRD names a tenant":                                     {counts: []string{"platform", "pausing"}},
+		"the CRD names nobody":                                       {counts: []string{}},
+		"the CRD names less than the flag":                           {answered: []string{"platform", "pausing", "wanting"}, counts: []string{"platform"}, says: true},
+		"the CRD names more than the flag, and that is not answered": {answered: []string{"platform"}, counts: []string{"platform", "pausing"}},
+		"a tenant's alone":                                           {without: true, says: true},
+		"a tenant's alone, and the flag names the platform":          {without: true, answered: []string{"platform"}},
+		"a tenant's alone, and the CRD names the platform":           {without: true, counts: []string{"platform"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := flipped(t, 5)
+			namespaces, _ := g.tenants(3)
+			named := func(names []string) (all []string) {
+				for _, name := range names {
+					all = append(all, namespaces[slices.Index([]string{"platform", "pausing", "wanting", "spare"}, name)])
+				}
+				return all
+			}
+			if c.counts != nil {
+				g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+					crd.Annotations = map[string]string{v1alpha1.GateNamespacesAnnotation: strings.Join(named(c.counts), ",")}
+				})
+			}
+			answered := namespaces
+			if c.answered != nil {
+				answered = named(c.answered)
+			}
+			open := g.Name
+			if c.without {
+				open = g.askIn(namespaces[3])
+			} else {
+				g.Ask()
+				g.askIn(namespaces[1], paused)
+				g.told(g.askIn(namespaces[2], unserved))
+			}
+			g.moult(func(_ *migration.Options, r *removal.Options) { r.Namespaces = answered })
+			if slices.Contains(answered, open.Namespace) {
+				g.opens(open)
+			} else {
+				g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
+			}
+			if !c.says {
+				g.Consistently(g.says, "2s", "50ms").Should(BeEmpty())
+				return
+			}
+			g.Eventually(g.says, soon, "20ms").Should(HaveSuffix(": v1alpha1"))
+			g.Consistently(g.says, "2s", "50ms").Should(HaveSuffix(": v1alpha1"))
+		})
+	}
+}
+
+// told gives a VersionRemoval a status as of a controller that has answered it before: it is not Ready.
+func (g *gate) told(name client.ObjectKey) {
+	g.t.Helper()
+	r := &v1alpha1.VersionRemoval{}
+	g.Expect(g.client.Get(g.ctx, name, r)).To(Succeed())
+	g.Expect(g.client.Status().Patch(g.ctx, r, mergePatch(fmt.Sprintf(`{"status":{"observedGeneration":%d,"conditions":[{"type":"Ready","status":"False","reason":"StillServed",
+		"message":"v1alpha1 is served","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`, r.Generation)))).To(Succeed())
 }
 
 func TestWhatNobodyHasAnsweredKeepsNoApproval(t *testing.T) {

@@ -104,17 +104,29 @@ func deniesAll(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return c == nil || c.Status == apiextensionsv1.ConditionFalse
 }
 
-// ballots are the votes of all VersionRemovals that name a CRD.
+// ballots are the votes of the VersionRemovals that name a CRD and count.
 func (r *Reconciler) ballots(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]ballot, error) {
 	list := &v1alpha1.VersionRemovalList{} // there may be thousands, so they are not copied, and nothing here changes them
 	if err := r.client.List(ctx, list, client.MatchingFields{crdNameIndex: crd.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the VersionRemovals of %s: %w", crd.Name, err)
 	}
-	ballots := make([]ballot, len(list.Items))
+	var ballots []ballot
 	for i := range list.Items {
-		ballots[i] = ballot{versions: list.Items[i].Spec.Versions, vote: r.vote(&list.Items[i], crd)}
+		if removal := &list.Items[i]; r.counts(removal, crd) {
+			ballots = append(ballots, ballot{versions: removal.Spec.Versions, vote: r.vote(removal, crd)})
+		}
 	}
 	return ballots, nil
+}
+
+// counts tells whether a VersionRemoval has a say in what a CRD calls removable. Who
+// may create one in some namespace may not, or a tenant could forbid the platform to
+// remove a version, by a VersionRemoval that is paused or wants what never happens.
+func (r *Reconciler) counts(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	if namespaces, chosen := crds.GateNamespaces(crd); chosen {
+		return slices.Contains(namespaces, removal.Namespace)
+	}
+	return r.answersIn(removal.Namespace)
 }
 
 func (r *Reconciler) vote(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1.CustomResourceDefinition) vote {
@@ -122,10 +134,6 @@ func (r *Reconciler) vote(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1
 	says := told && conditions.IsTrue(removal, meta.ReadyCondition) && isFor(removal.Status.Proof, crd)
 	answer := r.states.answerTo(removal)
 	switch {
-	case !r.answersIn(removal.Namespace) && says:
-		return agreedElsewhere
-	case !r.answersIn(removal.Namespace) && !told:
-		return abstains
 	case crds.Paused(removal):
 		return objects
 	case answer != nil && isFor(answer.proof, crd):
