@@ -27,6 +27,11 @@ func Committed(ctx context.Context, revision, file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return CommittedAround(ctx, here, revision, file)
+}
+
+// CommittedAround is the same for the repository around another folder, which is absolute and without symbolic links.
+func CommittedAround(ctx context.Context, here, revision, file string) ([]byte, error) {
 	inside, err := insideOf(here, file)
 	if err != nil {
 		return nil, err

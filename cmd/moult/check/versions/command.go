@@ -2,6 +2,7 @@
 package versions
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/releases"
@@ -25,6 +27,7 @@ type command struct {
 	releases.Options
 
 	policy string
+	base   string
 	report output.Report[history.Report]
 	newest bool
 
@@ -50,7 +53,9 @@ numbers, in their order: the first of each minor release and the newest, at most
 built, and of others the files are read as they are.
 
 A policy, ` + history.PolicyFile + ` in the repository unless --policy names a file, says how long
-versions are due to stay, how grave a rule is, and what is meant:
+versions are due to stay, how grave a rule is, and what is meant. For a pull request, --base
+names the revision that it starts from: the policy is read there, as a pull request must not
+accept its own errors.
 
 ` + indented(examplePolicy) + `
 With --promote VERSION it prints the checklist of a promotion to that version in place of the
@@ -103,6 +108,7 @@ func (v *command) flags(c *cobra.Command) {
 	flags.StringArrayVar(&v.Named, "release", nil, "a release that no tag names, as NAME=PATH; several, in their order, in place of a repository")
 	flags.BoolVar(&v.newest, "newest", false, "tell only what the newest release changes, or the work tree; the others are what was before")
 	flags.StringVar(&v.policy, "policy", "", "the file with the policy; default: "+history.PolicyFile+" in the repository, if it is there")
+	flags.StringVar(&v.base, "base", "", "the revision that a pull request starts from, such as origin/main: the policy is read there and not in the work tree")
 	flags.StringVar(&v.promote, "promote", "", "a version, such as v1beta1: print the checklist of the promotion of the API to it")
 	flags.StringVar(&v.crd, "crd", "", "with --promote, the name of the only CRD to look at; default: all that have the version")
 	v.report.AddFlag(c)
@@ -115,6 +121,9 @@ func (v *command) run(ctx context.Context) error {
 	if v.Repository != "" && len(v.Named) > 0 {
 		return errors.New("name a REPOSITORY or releases with --release, not both")
 	}
+	if v.base != "" && (v.policy != "" || len(v.Named) > 0) {
+		return errors.New("--base is about the policy in a repository; leave it out with --policy and --release")
+	}
 	if v.crd != "" && v.promote == "" {
 		return errors.New("--crd is for --promote only")
 	}
@@ -126,7 +135,7 @@ func (v *command) run(ctx context.Context) error {
 	if v.promote != "" {
 		return v.promotion(source)
 	}
-	policy, err := v.readPolicy(source)
+	policy, err := v.readPolicy(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -150,12 +159,19 @@ func (v *command) run(ctx context.Context) error {
 }
 
 // readPolicy reads the file that is named, or that of the repository.
-func (v *command) readPolicy(source *releases.Source) (history.Policy, error) {
+func (v *command) readPolicy(ctx context.Context, source *releases.Source) (history.Policy, error) {
 	file := v.policy
 	if file == "" {
 		file = filepath.Join(source.Root, filepath.FromSlash(history.PolicyFile))
 	}
 	content, err := v.policyIn(source.Root, file)
+	if v.base != "" {
+		proposed := content
+		content, err = repository.CommittedAround(ctx, source.Root, v.base, file)
+		if !bytes.Equal(content, proposed) {
+			source.Notes = append(source.Notes, history.PolicyFile+" differs from that of "+v.base+", which is the one that counts")
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) && v.policy == "" {
 		return history.DefaultPolicy(), nil
 	}

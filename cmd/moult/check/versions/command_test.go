@@ -374,6 +374,37 @@ func TestWhatIsNotReadIsSaid(t *testing.T) {
 	}
 }
 
+// Whoever opens a pull request, be it from a fork, would accept what it breaks.
+func TestAPullRequestDoesNotAcceptItsOwnErrors(t *testing.T) {
+	stored, gone := crd("v1beta1 served,deprecated", "v1 served,stored"), crd("v1 served,stored")
+	const yes = "accept: [{rule: RemovedTooSoon, crd: widgets.example.com, reason: nobody has used it}]\n"
+	const note = ".moult/versions.yaml differs from that of v1.1.0"
+	for name, c := range map[string]struct {
+		base, next map[string]string
+		args       []string
+		code       int
+		notes      int
+	}{
+		"the base accepts it":                 {map[string]string{history.PolicyFile: yes}, map[string]string{}, []string{"--base", "v1.1.0"}, cli.ExitDone, 0},
+		"the work tree does":                  {nil, map[string]string{history.PolicyFile: yes}, []string{"--base", "v1.1.0"}, cli.ExitNotDone, 1},
+		"the work tree does, and has no base": {nil, map[string]string{history.PolicyFile: yes}, nil, cli.ExitDone, 0},
+		"the work tree breaks the base's":     {map[string]string{history.PolicyFile: yes}, map[string]string{history.PolicyFile: "x"}, []string{"--base", "v1.1.0"}, cli.ExitDone, 1},
+		"a base that there is not":            {nil, map[string]string{}, []string{"--base", "v9"}, cli.ExitError, 0},
+		"with a policy that is named":         {nil, map[string]string{history.PolicyFile: yes}, []string{"--base", "v1.1.0", "--policy", history.PolicyFile}, cli.ExitError, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			p.release("v1.0.0", "2024-02-01", map[string]string{bases: stored})
+			p.release("v1.1.0", time.Now().Format(time.DateOnly), c.base)
+			p.write(map[string]string{bases: gone})
+			p.write(c.next)
+			got := p.run(c.args...)
+			p.Expect(got.Code).To(Equal(c.code), got.Out+got.ErrOut)
+			p.Expect(strings.Count(got.Out, note)).To(Equal(c.notes), got.Out)
+		})
+	}
+}
+
 func TestNothingNewIsNoError(t *testing.T) {
 	p := strimzi(t)
 	p.release("v1.3.0", "2024-06-01", nil)
