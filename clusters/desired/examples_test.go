@@ -77,7 +77,7 @@ func rulesOf(r rollout.Rollout) []string {
 func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
 	g := NewWithT(t)
 	once := []string{"flux/flux-system"}
-	base, head := story(t, once, "flux/2-storage-flip"), story(t, once, "flux/3-removal")
+	base, head := story(t, once, "flux/3-unserved"), story(t, once, "flux/4-removal")
 	names := map[string]string{}
 	for _, u := range head.Units {
 		names[u.Name] = u.Unseen
@@ -97,7 +97,7 @@ func TestTheFluxExampleIsRolledOutBehindItsGate(t *testing.T) {
 
 func TestTheArgoCDExampleIsRolledOutBehindItsGate(t *testing.T) {
 	g := NewWithT(t)
-	base, head := story(t, []string{"argocd/application.yaml"}, "argocd/2-storage-flip"), story(t, []string{"argocd/application.yaml"}, "argocd/3-removal")
+	base, head := story(t, []string{"argocd/application.yaml"}, "argocd/3-unserved"), story(t, []string{"argocd/application.yaml"}, "argocd/4-removal")
 	r := rollout.Of(*base, *head, changesBetween(g, base, head), "moult.dev/migrate")
 	g.Expect(rulesOf(r)).To(Equal([]string{"SyncWaitsForever info", "GateHealthUnseen info"}))
 	g.Expect(stepsOf(r)).To(Equal([]string{

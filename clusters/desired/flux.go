@@ -7,13 +7,21 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
+// dependsOn are the names of the units that a Kustomization waits for.
+func dependsOn(by *delivery.Object) (names []string) {
+	if delivery.ToolOf(by) != delivery.Flux {
+		return nil
+	}
+	for _, dependency := range by.Entries("spec", "dependsOn") {
+		names = append(names, delivery.ReferenceOf(dependency, by.GetNamespace()).String())
+	}
+	return names
+}
+
 // flux fills a unit with what kustomize-controller would apply.
 func (f *follower) flux(u *delivery.Unit) {
 	by, d := u.By, u.Sources[0]
 	u.Suspended = by.True("spec", "suspend")
-	for _, dependency := range by.Entries("spec", "dependsOn") {
-		u.DependsOn = append(u.DependsOn, delivery.ReferenceOf(dependency, u.By.GetNamespace()).String())
-	}
 	if by.Field("spec", "kubeConfig") != nil {
 		u.Unseen = "it is applied to another cluster (spec.kubeConfig)"
 		f.hideBuild(u, d)

@@ -21,7 +21,7 @@ func (f *follower) units(p pointer) []*delivery.Unit {
 
 // unit builds what a Kustomization or an Application applies.
 func (f *follower) unit(p pointer) *delivery.Unit {
-	u := &delivery.Unit{Name: unitName(p), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by)}
+	u := &delivery.Unit{Name: unitName(p), Tool: delivery.ToolOf(p.by), By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(p.by), DependsOn: dependsOn(p.by)}
 	switch {
 	case f.survey != nil:
 		f.folders(u)

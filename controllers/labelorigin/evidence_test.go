@@ -67,6 +67,11 @@ func TestHowEvidenceIsRead(t *testing.T) {
 		v.Tool = tool
 		return v
 	}
+	of := func(v labelorigin.Verdict, tool labelorigin.Tool, object string) labelorigin.Verdict {
+		v.Tool, v.Object = tool, object
+		return v
+	}
+	kustomized := pairs{"kustomize.toolkit.fluxcd.io/name": "crds", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
 	for name, c := range map[string]struct {
 		managedFields       entries
 		labels, annotations pairs
@@ -123,6 +128,34 @@ func TestHowEvidenceIsRead(t *testing.T) {
 			labels:        pairs{"kustomize.toolkit.fluxcd.io/name": "crds", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"},
 			want:          with(inGit, labelorigin.Helm), says: "in what Helm applies"},
 
+		"of two tools it is not the one that applied first": {
+			managedFields: entries{applied("kustomize-controller", 3, theSpec), updated("argocd-controller", 2, theSpec), updated("kubectl-label", 1, theLabel)},
+			want:          with(lost, labelorigin.Flux), says: "the next reconcile of Flux takes it off"},
+		"a tool of which nothing but its labels is left is named by its object": {
+			managedFields: entries{updated("kubectl-label", 1, theLabel)}, labels: kustomized,
+			want: of(lost, labelorigin.Flux, "Kustomization flux-system/crds"), says: "the next reconcile of Kustomization flux-system/crds takes it off"},
+		"an object without a namespace is named without one": {
+			managedFields: entries{applied("argocd-controller", 2, theLabel)}, annotations: pairs{"argocd.argoproj.io/tracking-id": "widgets:apiextensions.k8s.io/CustomResourceDefinition:/widgets"},
+			want: of(inGit, labelorigin.ArgoCD, "Application widgets"), says: "in what Argo CD applies: Application widgets"},
+		"a chart's release is named with its namespace": {
+			managedFields: entries{updated("helm", 2, theSpec), updated("kubectl-label", 1, theLabel)},
+			annotations:   pairs{"meta.helm.sh/release-name": "widgets", "meta.helm.sh/release-namespace": "apps"},
+			want:          of(live, labelorigin.Helm, "release apps/widgets"), says: "unless it is forced"},
+		"Flux that is told to merge leaves the label alone, wherever it is told so": {
+			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, annotations: pairs{ssa: "Merge"},
+			want: with(live, labelorigin.Flux), says: "because of " + ssa + ": Merge"},
+		"Flux that is told to ignore the CRD leaves the label alone": {
+			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, labels: pairs{ssa: "Ignore"},
+			want: with(live, labelorigin.Flux), says: "because of " + ssa + ": Ignore"},
+		"Flux that a person tells to apply what is not there does not look": {
+			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, annotations: pairs{ssa: "IfNotPresent"}, want: with(lost, labelorigin.Flux)},
+		"Flux that is told what it does not know takes the label off": {
+			managedFields: entries{flux, updated("kubectl-label", 1, theLabel)}, annotations: pairs{ssa: "disabled", reconcile: "Merge", "example.com/ssa": "Merge"}, want: with(lost, labelorigin.Flux)},
+		"the annotation of a last apply that nobody owns is nobody's word": {
+			managedFields: entries{argoCD, updated("kubectl-label", 1, theLabel)}, annotations: pairs{corev1.LastAppliedConfigAnnotation: lastApplied}, want: with(live, labelorigin.ArgoCD)},
+		"a label that nobody owns is not what a replacement has brought": {
+			managedFields: entries{updated("argocd-application-controller", 3, theSpec)}, want: with(unknown, labelorigin.ArgoCD), says: "an unknown field manager set it"},
+
 		"kubectl create may send a file from Git":                 {managedFields: entries{updated("kubectl-create", 1, theLabel)}, want: unknown},
 		"kubectl replace may send a file from Git":                {managedFields: entries{updated("kubectl-replace", 1, theLabel)}, want: unknown},
 		"kubectl apply may send a file from Git":                  {managedFields: entries{updated("kubectl-client-side-apply", 1, theLabel)}, want: unknown},
@@ -149,6 +182,18 @@ func TestHowEvidenceIsRead(t *testing.T) {
 			g.Expect(labelorigin.Of(kept, v1alpha1.MigrateLabel)).To(Equal(got), "what the controller's cache keeps tells the same")
 			got.Owner, got.Why, got.Unless = "", "", ""
 			g.Expect(got).To(Equal(c.want))
+		})
+	}
+}
+
+func TestACRDWithoutTheLabelHasNoOrigin(t *testing.T) {
+	for name, labels := range map[string]map[string]string{"it has no labels": nil, "the label has another value": {v1alpha1.MigrateLabel: "yes"}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Labels: labels, ManagedFields: []metav1.ManagedFieldsEntry{applied("kustomize-controller", 1, theLabel)}}}
+			got := labelorigin.Of(crd, v1alpha1.MigrateLabel)
+			g.Expect(got).To(Equal(labelorigin.Verdict{Origin: labelorigin.None, Tool: labelorigin.Flux}))
+			g.Expect(got.String()).To(Equal("the label is not there"))
 		})
 	}
 }

@@ -35,14 +35,14 @@ func Examine(units []*delivery.Unit, q Question) Report {
 			})
 		}
 		for _, f := range Check(unit, q) {
-			report.add(f)
+			report.Add(f)
 		}
 	}
 	return report
 }
 
-// add leaves out what has been found already: two deliveries may apply the same folder.
-func (r *Report) add(f Found) {
+// Add leaves out what has been found already: two deliveries may apply the same folder.
+func (r *Report) Add(f Found) {
 	same := func(other Found) bool { return other.Finding == f.Finding && other.Resource == f.Resource }
 	if slices.ContainsFunc(r.Findings, same) {
 		return

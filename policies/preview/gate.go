@@ -78,7 +78,7 @@ func (m meaning) ifGated() Verdict {
 }
 
 // unsound are the rules by which a VersionRemoval does not hold the removal back, or may not, or never lets it pass.
-var unsound = append([]string{rollout.GateCannotOpen}, rollout.NotEnforced...)
+var unsound = append([]string{rollout.GateCannotOpen, rollout.GateLocksItself}, rollout.NotEnforced...)
 
 // sound is gated without even a doubt that the VersionRemoval comes first and is waited for.
 func (m meaning) sound() bool {

@@ -108,7 +108,7 @@ func gateCannotOpen(s *situation, g guard) *finding.Finding {
 
 // gateForNothing: a name that is mistyped looks like a gate.
 func gateForNothing(s *situation, g gate) *finding.Finding {
-	if slices.ContainsFunc(s.removals(), g.concerns) {
+	if slices.ContainsFunc(s.removals(), g.concerns) || slices.ContainsFunc(s.locks(), func(l lock) bool { return l.gate == g }) {
 		return nil
 	}
 	crd := s.head.CRD(g.crd())

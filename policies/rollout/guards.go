@@ -20,26 +20,31 @@ type guard struct {
 
 // guards are all pairs of a removal and a gate for it.
 func (s *situation) guards() []guard {
-	health := s.knowsHealthOf("argoproj.io", "Application")
 	var found []guard
 	for _, crd := range s.removals() {
 		for _, g := range s.gates {
 			if !g.concerns(crd) {
 				continue
 			}
-			best := guard{gate: g, crd: crd}
-			for _, n := range s.order.of(g.unit.Name) {
-				if !slices.Contains(n.objects, g.object) {
-					continue
-				}
-				if e, why := s.order.between(n, g.object, crd.node, health); e >= best.enforcement {
-					best.enforcement, best.why = e, why
-				}
-			}
-			found = append(found, best)
+			e, why := s.enforcement(g, crd.node)
+			found = append(found, guard{gate: g, crd: crd, enforcement: e, why: why})
 		}
 	}
 	return found
+}
+
+// enforcement is how well a gate holds a node back, and why no better.
+func (s *situation) enforcement(g gate, to *node) (best enforcement, why string) {
+	health := s.knowsHealthOf("argoproj.io", "Application")
+	for _, n := range s.order.of(g.unit.Name) {
+		if !slices.Contains(n.objects, g.object) {
+			continue
+		}
+		if e, weakness := s.order.between(n, g.object, to, health); e >= best {
+			best, why = e, weakness
+		}
+	}
+	return best, why
 }
 
 // guardsOf are those that hold just so well.

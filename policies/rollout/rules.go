@@ -14,6 +14,8 @@ const (
 	GateLacksVersion = "GateLacksVersion"
 	// GateCannotOpen: the VersionRemoval asks for what cannot come true before the commit is applied.
 	GateCannotOpen = "GateCannotOpen"
+	// GateLocksItself: the VersionRemoval waits for a change of the CRD that it holds back.
+	GateLocksItself = "GateLocksItself"
 	// GateForNothing: a VersionRemoval that is new or changed names no CRD of the cluster, or versions that stay.
 	GateForNothing = "GateForNothing"
 	// GateNotEarlier: the CRD may be applied before the VersionRemoval, or together with it.
@@ -91,6 +93,7 @@ var rules = []rule{
 	{RemovalWithoutGate, each((*situation).removals, removalWithoutGate)},
 	{GateLacksVersion, each((*situation).removals, gateLacksVersion)},
 	{GateCannotOpen, each((*situation).guards, gateCannotOpen)},
+	{GateLocksItself, each((*situation).locks, gateLocksItself)},
 	{GateForNothing, each((*situation).newGates, gateForNothing)},
 	{GateNotEarlier, each(guardsOf(notEarlier), gateNotEarlier)},
 	{GateNotWaitedFor, each(guardsOf(notWaitedFor), gateNotWaitedFor)},

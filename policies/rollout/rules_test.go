@@ -202,7 +202,7 @@ func matchBeginnings(want []string) OmegaMatcher {
 
 func allCases() map[string]ruleCase {
 	all := map[string]ruleCase{}
-	for _, some := range []map[string]ruleCase{ruleCases, stepCases, toolCases, unseenCases} {
+	for _, some := range []map[string]ruleCase{ruleCases, lockCases, stepCases, toolCases, unseenCases} {
 		for name, c := range some {
 			all[name] = c
 		}
@@ -240,8 +240,8 @@ func TestWhatDoesNotHoldIsNotEnforced(t *testing.T) {
 	}
 	g := NewWithT(t)
 	g.Expect(NotEnforced).To(HaveEach(BeKeyOf(byName)))
-	others := []string{GateCannotOpen, GateForNothing, GateHealthUnseen}
-	for name, c := range ruleCases {
+	others := []string{GateCannotOpen, GateLocksItself, GateForNothing, GateHealthUnseen}
+	for name, c := range allCases() {
 		for _, want := range c.want {
 			if rule, _, _ := strings.Cut(want, " "); strings.HasPrefix(rule, "Gate") {
 				g.Expect(slices.Concat(others, NotEnforced)).To(ContainElement(rule), name)

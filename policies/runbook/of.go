@@ -10,8 +10,9 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// rules make the steps, in their order. One without a name is none of this plan.
-var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, ask, look, unserve, backUpAgain, wait, remove}
+// rules make the steps, in their order. One without a name is none of this plan. A VersionRemoval holds back the commits after
+// it, so it comes in the last one, after all that it requires: docs/decisions/0011-the-gate-comes-last.md.
+var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, look, unserve, ask, backUpAgain, wait, remove}
 
 // Of makes the plan. It is an error if no version is to leave, or if it is not clear which stays.
 func Of(o Observation) (Plan, error) {
@@ -118,7 +119,7 @@ func optIn(o Observation) Step {
 		Seen:     fmt.Sprintf("the label %s is not there", o.LabelKey),
 		Risk:     "every object is written once; admission webhooks see it, and controllers that watch them",
 		Back:     "take the label off; what is written stays as it is",
-		Commit:   fmt.Sprintf("metadata.labels: {%s: %q}", o.LabelKey, v1alpha1.MigrateLabelValue),
+		Commit:   o.commit(fmt.Sprintf("metadata.labels: {%s: %q}", o.LabelKey, v1alpha1.MigrateLabelValue), anyGate),
 		Commands: []string{o.local("opt-in", o.Folder)},
 	}
 	if is {
@@ -138,7 +139,7 @@ func flip(o Observation) Step {
 		Seen:   "stored at " + crds.StorageVersion(o.CRD),
 		Risk:   risk,
 		Back:   "flip back: objects are stored at the old version again when they are written",
-		Commit: fmt.Sprintf("storage: true at %s, and false at the others", o.To),
+		Commit: o.commit(fmt.Sprintf("storage: true at %s, and false at the others", o.To), anyGate),
 	}
 }
 
@@ -185,43 +186,6 @@ func (o Observation) once() string {
 	return o.moult("migrate", o.CRD.Name)
 }
 
-// manifest is the VersionRemoval that the commit brings.
-func (o Observation) manifest() string {
-	return fmt.Sprintf(`apiVersion: %s
-kind: VersionRemoval
-metadata:
-  name: %s
-  annotations:
-    argocd.argoproj.io/sync-wave: "-1" # the CRD is in wave 0
-spec:
-  crdName: %s
-  versions: [%s]
-  require: [%s, %s, %s]
-`, v1alpha1.GroupVersion, o.CRD.Spec.Names.Plural+"-"+strings.Join(o.Leaving, "-"), o.CRD.Name, o.leaving(), v1alpha1.Unserved, v1alpha1.NoReferences, v1alpha1.NoStashes)
-}
-
-func ask(o Observation) Step {
-	s := Step{
-		Phase: 2, Name: Ask,
-		Title:  fmt.Sprintf("Ask for the removal of %s", o.leaving()),
-		Seen:   "no VersionRemoval names them",
-		Risk:   "none: it only asks, and holds the wave or Kustomization that removes the versions",
-		Back:   "delete it",
-		Commit: "in an earlier sync wave than the CRD, or a Kustomization that the CRD's depends on:\n" + o.manifest(),
-	}
-	all, missing := o.removals(), o.unasked()
-	if len(all) > 0 {
-		s.Seen = "named by " + strings.Join(words.Of(all, called), ", ")
-	}
-	switch {
-	case len(all) == 0 && o.NoRemovals != "":
-		s.State, s.Seen = Unknown, o.NoRemovals
-	default:
-		s.State = todo(len(missing) == 0 || o.removed())
-	}
-	return s
-}
-
 // removed tells whether none of the versions is there any more.
 func (o Observation) removed() bool {
 	return len(o.leavingThat(func(v string) bool { return crds.Has(o.CRD, v) })) == 0
@@ -233,10 +197,11 @@ var elsewhere = []string{v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillSta
 func look(o Observation) Step {
 	s := Step{
 		Phase: 2, Name: Look, State: Advised,
-		Title: fmt.Sprintf("Find and change what else names %s: manifests in Git, owner references, policies, stashed copies", o.leaving()),
-		Seen:  "nothing in the cluster tells whether this was done; a VersionRemoval with NoReferences and NoStashes does",
-		Risk:  "what is left stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
-		Back:  "there is nothing to take back",
+		Title:  fmt.Sprintf("Find and change what else names %s: manifests in Git, owner references, policies, stashed copies", o.leaving()),
+		Seen:   "nothing in the cluster tells whether this was done; a VersionRemoval with NoReferences and NoStashes does",
+		Risk:   "what is left stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
+		Back:   "there is nothing to take back",
+		Commit: o.commit("what names them in Git, changed", waits),
 		Commands: []string{
 			o.moult("survivors", o.CRD.Name, "--version", o.list()),
 			o.local("rewrite", ".", "--crds", o.Folder, "--crd", o.CRD.Name, "--from", o.list()),
@@ -265,10 +230,32 @@ func unserve(o Observation) Step {
 		Seen:   "served: " + strings.Join(served, ", "),
 		Risk:   "clients that read or write at it fail from now on, and so does what is applied from Git at it",
 		Back:   "serve it again: this is the last step that is taken back at once, so stay here for a while",
-		Commit: "served: false at " + o.leaving(),
+		Commit: o.commit("served: false at "+o.leaving(), waits),
 	}
 	if len(served) == 0 {
 		s.Seen = "none of them is served"
+	}
+	return s
+}
+
+func ask(o Observation) Step {
+	s := Step{
+		Phase: 2, Name: Ask,
+		Title:  fmt.Sprintf("Ask for the removal of %s, in the commit that removes it", o.leaving()),
+		Seen:   "no VersionRemoval names them",
+		Risk:   "what waits for the CRD waits until the VersionRemoval is Ready, later commits too",
+		Back:   "revert the commit",
+		Commit: o.removal(),
+	}
+	all, missing := o.removals(), o.unasked()
+	if len(all) > 0 {
+		s.Seen = "named by " + strings.Join(words.Of(all, called), ", ")
+	}
+	switch {
+	case len(all) == 0 && o.NoRemovals != "":
+		s.State, s.Seen = Unknown, o.NoRemovals
+	default:
+		s.State = todo(len(missing) == 0 || o.removed())
 	}
 	return s
 }
@@ -335,7 +322,7 @@ func remove(o Observation) Step {
 		Seen:   "in spec.versions: " + strings.Join(there, ", "),
 		Risk:   "what is restored from an older backup, or applied from an older commit, at these versions fails",
 		Back:   "a commit that brings the version back serves it again; what was lost on the way is in the backup alone",
-		Commit: fmt.Sprintf("spec.versions without %s, in a later wave than the VersionRemoval", o.leaving()),
+		Commit: fmt.Sprintf("spec.versions without %s, unless the commit with the VersionRemoval has that already: then Flux or Argo CD applies it now", o.leaving()),
 	}
 	if len(there) == 0 {
 		s.Seen = "none of them is in spec.versions"

@@ -17,12 +17,12 @@ const (
 	Flip Name = "flip"
 	// Migrate: every object is stored again, and that is proved.
 	Migrate Name = "migrate"
-	// Ask: a VersionRemoval names the versions that are to leave.
-	Ask Name = "ask"
-	// Look: what else names them is found, and changed.
+	// Look: what else names the versions that are to leave is found, and changed.
 	Look Name = "look"
 	// Unserve: they are served no more.
 	Unserve Name = "unserve"
+	// Ask: a VersionRemoval names them, in the commit that removes them.
+	Ask Name = "ask"
 	// BackUpAgain: the objects are written to a file since the flip, where a VersionRemoval requires that.
 	BackUpAgain Name = "backUpAgain"
 	// Wait: the gate opens.

@@ -56,7 +56,7 @@ func TestTheShippedInstallation(t *testing.T) {
 // What the entry points grant is what the command prints for the CRDs of the example.
 func TestTheEntryPointsHoldWhatTheCommandPrints(t *testing.T) {
 	g := NewWithT(t)
-	printed, err := exec.CommandContext(t.Context(), program(t, "moult"), "rbac", filepath.Join(root, "examples/flux/3-removal/crds")).Output()
+	printed, err := exec.CommandContext(t.Context(), program(t, "moult"), "rbac", filepath.Join(root, "examples/flux/4-removal/crds")).Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, cluster := range []string{"flux-production", "argocd-production"} {
 		committed, err := os.ReadFile(filepath.Join(root, "clusters", cluster, "moult/widgets.yaml"))

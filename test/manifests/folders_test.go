@@ -145,7 +145,7 @@ func TestEveryFolderBuilds(t *testing.T) {
 			g.Expect(rendering.Objects).NotTo(BeEmpty(), name)
 		}
 	}
-	g.Expect(all).To(And(HaveKey("clusters/base"), HaveKey("clusters/components/nudge"), HaveKey("examples/flux/3-removal/crds")),
+	g.Expect(all).To(And(HaveKey("clusters/base"), HaveKey("clusters/components/nudge"), HaveKey("examples/flux/4-removal/crds")),
 		"one of each kind is found: "+strings.Join(slices.Sorted(maps.Keys(all)), " "))
 }
 

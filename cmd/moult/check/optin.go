@@ -15,6 +15,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/optin"
+	"github.com/moult-dev/moult/policies/rollout"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -39,6 +40,7 @@ versions carries the opt-in label, and that nothing undoes it on its way:
   NotApplied          ssa: Ignore or IfNotPresent: changes are not applied
   DifferencesIgnored  the label or the versions are not compared with Git
   Substituted         Flux would take a ${...} in the CRD for a variable
+  GateLocksItself     a VersionRemoval waits for a change of the CRD that it holds back
 
 A PATH is a folder with a kustomization, or without one, in which case everything
 in it and below is looked at; a file of manifests; or - for standard input. If
@@ -77,6 +79,9 @@ Exit codes:
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
 	survey := desired.SurveyOf(ctx, paths, stdin, o.LabelKey)
 	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
+	for _, f := range rollout.Locks(survey.Cluster, o.LabelKey) {
+		report.Add(optin.Found{Finding: f, CRDs: []string{f.CRD}})
+	}
 	nothing := len(report.CRDs)+len(report.Findings) == 0
 	if nothing && len(survey.Failed) == 0 {
 		return errors.New("there is no CustomResourceDefinition to check; name the folder that holds some, or pipe what renders them into `" + o.Name + " check opt-in -`")

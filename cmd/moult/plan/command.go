@@ -34,9 +34,9 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 of them risks: with the change to commit, and the commands to run. It writes nothing.
 
 Phase 1 can be done again, and taken back: serve both versions, rehearse, back up, opt in,
-flip the storage version, migrate. Phase 2 is deliberate: ask for the removal, change what
-else names the versions, stop serving them, back up again if a VersionRemoval requires it,
-wait, remove them. docs/runbook.md says more.
+flip the storage version, migrate. Phase 2 is deliberate: change what else names the
+versions, stop serving them, remove them with a VersionRemoval in the same commit, back up
+again if that requires it, wait. docs/runbook.md says more.
 
 What is to be stored is the newest version that is served, or --to. What is to leave is
 what VersionRemovals name, else all other versions, or --version.

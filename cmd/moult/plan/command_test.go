@@ -65,7 +65,7 @@ func TestThePlanLeadsFromTwoVersionsToOne(t *testing.T) {
 		v.Name, v.Storage = "v1", false
 		crd.Spec.Versions = append(crd.Spec.Versions, *v)
 	})
-	phase2 := ", ask later, look later, unserve later, wait later, remove later"
+	phase2 := ", look later, unserve later, ask later, wait later, remove later"
 	w.Expect(states(w)()).To(Equal("optIn: rehearse advised, backUp advised, optIn next, flip later, migrate later" + phase2))
 
 	gate := running.GateFor(w.Witness)
@@ -76,11 +76,10 @@ func TestThePlanLeadsFromTwoVersionsToOne(t *testing.T) {
 	w.Expect(states(w)()).To(Equal("flip: rehearse advised, backUp advised, flip next, migrate later" + phase2))
 
 	w.Flip("v1")
-	w.Eventually(states(w), soon, "50ms").Should(Equal("ask: ask next, look later, unserve later, wait later, remove later"))
-
-	gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved} })
-	w.Eventually(states(w), soon, "50ms").Should(Equal("unserve: look advised, unserve next, wait held, remove later"))
+	w.Eventually(states(w), soon, "50ms").Should(Equal("unserve: look advised, unserve next, ask later, wait later, remove later"))
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	w.Eventually(states(w), soon, "50ms").Should(Equal("ask: look advised, ask next, wait later, remove later"))
+	gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved} })
 	w.Eventually(states(w), "3m", "50ms").Should(Equal("remove: look advised, remove next"))
 	w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.CRD.Name, "v1alpha1")).To(Succeed())
 	w.Eventually(states(w), soon, "50ms").Should(Equal(": look advised"))
@@ -157,6 +156,7 @@ func TestAPlanSaysWhatItCannotSee(t *testing.T) {
 	running.InstallGate(t, cp.Config)
 	name := "may-read-crds"
 	running.User(t, cp.Config, name, running.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list"))
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
 	w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0)
 	p, err := plan(w, "--as", name)
 	w.Expect(err).NotTo(HaveOccurred())

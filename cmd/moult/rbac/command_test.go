@@ -165,7 +165,7 @@ func TestRBACRefuses(t *testing.T) {
 	}{
 		"no path":                         {nil, "name at least one PATH; see moult rbac --help"},
 		"a path that is not there":        {[]string{"nowhere"}, "nowhere: there is no such file or folder; for a revision write git:REVISION:PATH"},
-		"a folder without a CRD":          {[]string{"../../../examples/flux/3-removal/widgets"}, "there is no CustomResourceDefinition to grant anything for"},
+		"a folder without a CRD":          {[]string{"../../../examples/flux/4-removal/widgets"}, "there is no CustomResourceDefinition to grant anything for"},
 		"a folder of several trees":       {[]string{"../../../examples/flux"}, "all manifests in a folder and below are taken as one, so if several things lie there, name the folders that hold the CRDs"},
 		"no CRD is opted in":              {[]string{unlabelled, "--opted-in"}, "there is no CustomResourceDefinition with the label moult.dev/migrate; leave out --opted-in"},
 		"a CRD of before Kubernetes 1.22": {[]string{old}, "CustomResourceDefinition widgets.example.com is written as apiextensions.k8s.io/v1beta1, which no API server since Kubernetes 1.22 reads"},

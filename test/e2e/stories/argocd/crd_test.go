@@ -8,7 +8,7 @@ import (
 )
 
 // theCRDAsGate needs no VersionRemoval: with the script for CRDs in argocd-cm, the second commit is not synced before all
-// objects are migrated, and until then Argo CD does not begin the third.
+// objects are migrated, and until then Argo CD does not begin the next.
 func theCRDAsGate(p *play) {
 	moult := p.StartMoult(p.t)
 	p.Witness(p.t, p.GardenHasSize(stage.SizeAfter), p.Versions(stage.NewVersion))

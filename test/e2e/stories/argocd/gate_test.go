@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
 )
 
-// theRemovalWaits pushes the three commits one right after the other, while a pass over many objects is slowed.
+// theRemovalWaits pushes each commit as soon as the one before it is applied, while a pass over many objects is slowed.
 func theRemovalWaits(p *play, objects int, flags ...string) (commit string, widgets stage.Widgets) {
 	moult := p.StartMoult(p.t, flags...)
 	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
@@ -22,6 +22,7 @@ func theRemovalWaits(p *play, objects int, flags ...string) (commit string, widg
 
 	moult.SlowPass(objects)
 	p.Await("flipped", stage.Patience, p.synced(p.push(storageFlip, nil)))
+	p.Await("unserved", stage.Patience, p.synced(p.push(unserved, nil)))
 	commit = p.push(removal, nil)
 	waiting := p.waitsFor(commit, theGate)
 	p.Await("blocked", stage.Patience, waiting)
@@ -72,7 +73,7 @@ func firstInstall(p *play) {
 	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonAlreadyRemoved))
 }
 
-// squashed leaves out the second commit. Moult cannot do it by itself: objects are written at the version that is to go.
+// squashed leaves out the second commit and the third. Moult cannot do it by itself: objects are written at the version that is to go.
 func squashed(p *play) {
 	p.StartMoult(p.t)
 	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
@@ -89,6 +90,7 @@ func squashed(p *play) {
 	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(widgets)}))
 
 	p.Await("put right", stage.Patience, p.synced(p.push(storageFlip, nil)))
+	p.Await("unserved", stage.Patience, p.synced(p.push(unserved, nil)))
 	p.Await("removed", stage.Patience, p.synced(p.push(removal, nil)))
 	p.allAlive(widgets)
 }

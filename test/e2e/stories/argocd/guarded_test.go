@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
 )
 
-// underThePolicies has policies/admission/deny in the cluster, applied by Argo CD as docs/policies.md tells: the three
+// underThePolicies has policies/admission/deny in the cluster, applied by Argo CD as docs/policies.md tells: the four
 // commits go through as without them, and a commit that drops the label does not.
 func underThePolicies(p *play) {
 	guard(p)

@@ -25,13 +25,14 @@ func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
 const (
 	twoVersions = "1-two-versions"
 	storageFlip = "2-storage-flip"
-	removal     = "3-removal"
+	unserved    = "3-unserved"
+	removal     = "4-removal"
 
 	application = "widgets" // as application.yaml names it
 	gateFile    = "version-removal.yaml"
 )
 
-// withoutGate leaves the VersionRemoval out of the third commit.
+// withoutGate leaves the VersionRemoval out of the last commit.
 var withoutGate = map[string]string{gateFile: ""}
 
 func TestArgoCD(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
 )
 
-// theRemovalWaits pushes the three commits one right after the other, while a pass over many objects is slowed.
+// theRemovalWaits pushes each commit as soon as the one before it is applied, while a pass over many objects is slowed.
 func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string) stage.Widgets {
 	moult := p.StartMoult(p.t, flags...)
 	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
@@ -24,6 +24,7 @@ func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string
 	p.Say("meanwhile the CRD says StorageMigrated=%s: %s", status, message)
 	p.g.Expect(status).To(Equal("False"))
 
+	p.Await("unserved", stage.Patience, p.flux.ReadyAt(crds, p.push(unserved, nil)))
 	revision := p.push(removal, nil)
 	waiting := p.waits(revision)
 	p.Await("blocked", stage.Patience, waiting)
@@ -69,7 +70,7 @@ func firstInstall(p *play) {
 	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonAlreadyRemoved))
 }
 
-// squashed leaves out the second commit. Moult cannot do it by itself: objects are written at the version that is to go.
+// squashed leaves out the second commit and the third. Moult cannot do it by itself: objects are written at the version that is to go.
 func squashed(p *play) {
 	p.StartMoult(p.t)
 	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
@@ -83,6 +84,7 @@ func squashed(p *play) {
 	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
 
 	p.Await("put right", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
+	p.Await("unserved", stage.Patience, p.flux.ReadyAt(crds, p.push(unserved, nil)))
 	p.Await("removed", stage.Patience, p.flux.ReadyAt(crds, p.push(removal, nil)))
 	p.allAlive(before)
 }

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
 const (
 	twoVersions = "1-two-versions"
 	storageFlip = "2-storage-flip"
-	removal     = "3-removal"
+	unserved    = "3-unserved"
+	removal     = "4-removal"
 
 	gateFile = "crd-gate/version-removal.yaml"
 
@@ -37,7 +38,7 @@ const (
 	widgets  = "widgets"
 )
 
-// withoutGate leaves the VersionRemoval out of the third commit.
+// withoutGate leaves the VersionRemoval out of the last commit.
 var withoutGate = map[string]string{gateFile: ""}
 
 func TestFlux(t *testing.T) {
