@@ -42,6 +42,8 @@ var elsewhere = []string{
 
 // slow need no server, and are left out of a fast run all the same.
 var slow = []string{
+	"test/demo",
+	"test/golden",
 	"test/repositories",
 	"test/simulation",
 }
