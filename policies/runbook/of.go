@@ -11,7 +11,7 @@ import (
 )
 
 // rules make the steps, in their order. One without a name is none of this plan. A VersionRemoval holds back the commits after
-// it, so it comes in the last one, after all that it requires: docs/decisions/0011-the-gate-comes-last.md.
+// it, so it comes in the last one, after all that it requires: docs/decisions/0013-the-gate-comes-last.md.
 var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, look, unserve, ask, backUpAgain, wait, remove}
 
 // Of makes the plan. It is an error if no version is to leave, or if it is not clear which stays.
