@@ -29,8 +29,8 @@ func TestEachObjectIsWhatAnAPIServerMakesOfIt(t *testing.T) {
 	NewWithT(t).Expect(yaml.UnmarshalStrict(content, &pairs)).To(Succeed())
 	objects := map[string][]string{
 		"v1 knows less and is stricter": {
-			`spec: {a: x}`, `spec: {a: long, n: 4}`, `spec: {l: [{k: a, v: 0.5}, {k: b}]}`, `spec: {l: [{k: a}, {k: a}], a: x}`, `spec: {l: [{v: 1}], a: x}`,
-			`spec: {l: [], a: x}`, `spec: {a: x, n: 9007199254740993}`, `{}`,
+			`spec: {a: x}`, `spec: {a: long, num: 4}`, `spec: {l: [{k: a, v: 0.5}, {k: b}]}`, `spec: {l: [{k: a}, {k: a}], a: x}`, `spec: {l: [{v: 1}], a: x}`,
+			`spec: {l: [], a: x}`, `spec: {a: x, num: 9007199254740993}`, `{}`,
 		},
 		"v1alpha1 keeps all and v1 a map of strings": {
 			`spec: {a: x, b: null}`, `spec: {a: {b: [1, {c: 2.5}]}}`, `spec: [1, 2]`, `{other: {deep: [[[]]]}, spec: {}}`, `spec: {a.b: x, "c[0]": y, "": z}`, `spec: 5`,
