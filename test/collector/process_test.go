@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/moult-dev/moult/test/controlplane/assets"
 	"github.com/moult-dev/moult/test/running"
@@ -61,6 +62,12 @@ func (p *process) says(text string) func() (bool, error) {
 	}
 }
 
+// count is how often it says something.
+func (p *process) count(text string) int {
+	log, _ := os.ReadFile(p.log)
+	return strings.Count(string(log), text)
+}
+
 func (p *process) tail() string {
 	log, _ := os.ReadFile(p.log)
 	return string(log[max(0, len(log)-4000):])
@@ -68,14 +75,18 @@ func (p *process) tail() string {
 
 // collects starts the garbage collector, for the CRDs that there are: it looks for others every 30 seconds. More controllers of
 // kube-controller-manager may run beside it.
-func collects(t *testing.T, more ...string) {
+func collects(t *testing.T, more ...string) { collectsWith(t, kubeconfig(t), more...) }
+
+// collectsWith does the same with a kubeconfig of its own.
+func collectsWith(t *testing.T, kubeconfig string, more ...string) *process {
 	t.Helper()
 	g := NewWithT(t)
 	manager, err := assets.ControllerManager()
 	g.Expect(err).NotTo(HaveOccurred())
-	p := start(t, manager, "--kubeconfig="+kubeconfig(t), "--leader-elect=false", "--secure-port=0", "--use-service-account-credentials=false",
+	p := start(t, manager, "--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0", "--use-service-account-credentials=false",
 		"--controllers="+strings.Join(append([]string{"garbage-collector-controller", "namespace-controller"}, more...), ","), "--kube-api-qps=500", "--kube-api-burst=1000")
 	g.Eventually(p.says("all resource monitors have synced"), running.Soon, "200ms").Should(BeTrue())
+	return p
 }
 
 func kubeconfig(t *testing.T) string {
@@ -85,6 +96,20 @@ func kubeconfig(t *testing.T) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(os.WriteFile(path, raw, 0o600)).To(Succeed())
+	return path
+}
+
+// kubeconfigAs is one for an administrator who acts as somebody else.
+func kubeconfigAs(t *testing.T, user string) string {
+	t.Helper()
+	g := NewWithT(t)
+	path := kubeconfig(t)
+	config, err := clientcmd.LoadFromFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, who := range config.AuthInfos {
+		who.Impersonate, who.ImpersonateGroups = user, []string{"system:masters"}
+	}
+	g.Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
 	return path
 }
 

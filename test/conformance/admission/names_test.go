@@ -54,7 +54,7 @@ func TestAnotherServiceAccountTakesOnePatch(t *testing.T) {
 		"the in-tree migrator is still there": {by: inTree},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := kase{on: "flipped", at: status, by: c.by, do: storedVersions("v1")}.play(t, user)
+			told := kase{on: "flipped", at: status, by: c.by, do: all(inTreeSays("MigrationSucceeded"), storedVersions("v1"))}.play(t, user)
 			if c.breaks == "" {
 				NewWithT(t).Expect(told.err).NotTo(HaveOccurred())
 				return

@@ -196,6 +196,14 @@ func condition(kind string, status apiextensionsv1.ConditionStatus) change {
 	}
 }
 
+// inTreeSays is the in-tree migrator's condition at the end of a migration.
+func inTreeSays(reason string) change {
+	return func(c *crd) {
+		condition("StorageMigrating", "False")(c)
+		c.Status.Conditions[len(c.Status.Conditions)-1].Reason = reason
+	}
+}
+
 // sayMore and reword change nothing of a condition but its message.
 func sayMore(kind, more string) change {
 	return message(kind, func(said string) string { return said + more })
