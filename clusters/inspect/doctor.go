@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -13,6 +14,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/doctor"
 )
@@ -166,14 +168,12 @@ func (c *Cluster) migrations(ctx context.Context) (all []doctor.Known[[]doctor.M
 
 // migrationOf reads what the objects of both migrators have in common.
 func migrationOf(group string, object *unstructured.Unstructured) doctor.Migration {
-	resource, _, _ := unstructured.NestedStringMap(object.Object, "spec", "resource")
-	m := doctor.Migration{API: group, Name: object.GetName(), Resource: schema.GroupResource{Group: resource["group"], Resource: resource["resource"]}}
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, item := range conditions {
-		c, _ := item.(map[string]any)
-		m.Ended = m.Ended || (c["type"] == "Succeeded" || c["type"] == "Failed") && c["status"] == "True"
+	m := plan.MigrationOf(object)
+	found := doctor.Migration{API: group, Name: m.Name, Resource: m.Resource, Ended: m.Ended != "", Changed: m.Changed}
+	if m.Ended == plan.Failed {
+		found.Failed = cmp.Or(m.Message, m.Ended)
 	}
-	return m
+	return found
 }
 
 // ArgoCDConfig is the data of the ConfigMap argocd-cm.

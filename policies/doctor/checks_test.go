@@ -176,6 +176,17 @@ func TestEachCheckFinds(t *testing.T) {
 			"Kubernetes' own migrator is at work on the CRD, too: its StorageVersionMigration w", "delete it"},
 		"kube-storage-version-migrator is": {migrations(Migration{API: KSVM, Name: "w", Resource: inTree}), OtherMigrators, finding.Warning,
 			"kube-storage-version-migrator is at work", "delete it"},
+		"an in-tree migration that has failed": {func(s *ClusterState) {
+			says(s.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonMigrating, "rewriting")
+			migrations(Migration{API: InTree, Name: "w", Resource: inTree, Ended: true, Failed: "2/4 not yet migrated"})(s)
+		}, OtherMigrators, finding.Warning, "StorageVersionMigration w (storagemigration.k8s.io) of Kubernetes' own migrator has failed: 2/4 not yet migrated. It removes old versions from status.storedVersions all the same",
+			"leave the migration to Moult"},
+		"an in-tree migration that is stuck": {func(s *ClusterState) {
+			migrations(Migration{API: InTree, Name: "w", Resource: inTree, Changed: s.Now.Add(-11 * time.Minute)})(s)
+		}, OtherMigrators, finding.Warning, "StorageVersionMigration w (storagemigration.k8s.io) of Kubernetes' own migrator has not ended, and nothing of it has changed for 11m", "delete the StorageVersionMigration"},
+		"an in-tree migration that moves": {func(s *ClusterState) {
+			migrations(Migration{API: InTree, Name: "w", Resource: inTree, Changed: s.Now.Add(-9 * time.Minute)})(s)
+		}, OtherMigrators, finding.Warning, "is at work on the CRD, too", "wait until it has ended"},
 		"Cluster API's migrator has been there": {func(s *ClusterState) { s.CRDs[0].Annotations = map[string]string{clusterAPI: "3"} }, OtherMigrators, finding.Info,
 			"Cluster API's migrator", "take the CRD out of one"},
 
@@ -277,11 +288,12 @@ func TestWhatIsNoTrouble(t *testing.T) {
 		"a migration on its way": func(s *ClusterState) {
 			says(s.CRDs[0].CustomResourceDefinition, apiextensionsv1.ConditionFalse, v1alpha1.ReasonMigrating, "rewriting")
 		},
-		"objects in Namespaces that exist":               lyingIn(map[string]int{"apps": 7, "default": 1}),
-		"objects in no Namespace":                        lyingIn(map[string]int{"": 7}),
-		"an object that has just been deleted":           terminating(time.Second, 3),
-		"a migration of another migrator that has ended": migrations(Migration{API: KSVM, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Ended: true}),
-		"a migration of another resource":                migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "gadgets"}}),
+		"objects in Namespaces that exist":                        lyingIn(map[string]int{"apps": 7, "default": 1}),
+		"objects in no Namespace":                                 lyingIn(map[string]int{"": 7}),
+		"an object that has just been deleted":                    terminating(time.Second, 3),
+		"a migration of another migrator that has ended":          migrations(Migration{API: KSVM, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Ended: true}),
+		"a failed migration, after which Moult has its own proof": migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Ended: true, Failed: "2/4"}),
+		"a migration of another resource":                         migrations(Migration{API: InTree, Resource: schema.GroupResource{Group: "example.com", Resource: "gadgets"}}),
 		"a gate that is open": gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
 		"Argo CD has been told":               func(s *ClusterState) { s.ArgoCD.Value = []lua.Entry{{Key: "k", State: lua.Installed}} },

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 
@@ -62,15 +63,37 @@ func (c ClusterState) otherMoults(crd ExaminedCRD) (findings []finding.Finding) 
 func (c ClusterState) migrations(crd ExaminedCRD) (findings []finding.Finding) {
 	for _, known := range c.Migrations {
 		for _, m := range known.Value {
-			if m.Ended || m.Resource != crd.resource() {
-				continue
+			if f, found := c.migration(crd, m); found && m.Resource == crd.resource() {
+				findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: f.why, Mend: f.mend})
 			}
-			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
-				Why:  fmt.Sprintf("%s is at work on the CRD, too: its StorageVersionMigration %s (%s) has not ended", migratorNames[m.API], m.Name, m.API),
-				Mend: "wait until it has ended, or delete it"})
 		}
 	}
 	return findings
+}
+
+type advice struct{ why, mend string }
+
+// stuck is how long a StorageVersionMigration may go without a change.
+const stuck = 10 * time.Minute
+
+// migration is what there is to say of a StorageVersionMigration. One that has failed is history once Moult has its own proof.
+func (c ClusterState) migration(crd ExaminedCRD, m Migration) (a advice, found bool) {
+	by, name := migratorNames[m.API], fmt.Sprintf("StorageVersionMigration %s (%s)", m.Name, m.API)
+	switch {
+	case m.Failed != "" && !crds.MigrationOf(crd.CustomResourceDefinition, c.LabelKey).Migrated:
+		why := fmt.Sprintf("the %s of %s has failed: %s", name, by, m.Failed)
+		if m.API == InTree {
+			why += ". It removes old versions from status.storedVersions all the same, so the API server may accept a removal that loses objects"
+		}
+		return advice{why, "leave the migration to Moult, which names the objects that hinder it in the condition " + v1alpha1.StorageMigrated + ", and delete the StorageVersionMigration"}, true
+	case m.Ended:
+		return advice{}, false
+	case !m.Changed.IsZero() && c.Now.Sub(m.Changed) >= stuck:
+		return advice{fmt.Sprintf("the %s of %s has not ended, and nothing of it has changed for %s", name, by, c.Now.Sub(m.Changed).Round(time.Minute)),
+			"look at the log of the migrator, or delete the StorageVersionMigration; then Moult goes on by itself"}, true
+	default:
+		return advice{fmt.Sprintf("%s is at work on the CRD, too: its %s has not ended", by, name), "wait until it has ended, or delete it"}, true
+	}
 }
 
 // migratorNames are what people call them.

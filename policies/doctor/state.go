@@ -68,6 +68,10 @@ type Migration struct {
 	API, Name string
 	Resource  schema.GroupResource
 	Ended     bool
+	// Failed is how it has failed; empty if it has not.
+	Failed string
+	// Changed is when its last condition changed; zero if that is not known.
+	Changed time.Time
 }
 
 func (c ExaminedCRD) resource() schema.GroupResource {
