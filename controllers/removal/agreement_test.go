@@ -69,11 +69,13 @@ func TestATenantsGateDoesNotAnswerForThePlatforms(t *testing.T) {
 	g.moult(answered)
 	g.opens(tenants)
 	g.eventually("False Paused Reconciling")
-	g.Consistently(g.says, "2s", "50ms").Should(BeEmpty(), "the platform has not agreed")
+	g.queued()
+	g.Expect(g.says()).To(BeEmpty(), "the platform has not agreed")
 
 	g.patch(`{"metadata":{"annotations":null}}`)
 	g.eventually("False StillServed Stalled")
-	g.Consistently(g.says, "1s", "50ms").Should(BeEmpty(), "v1alpha1 is still served, and the platform wants it unserved")
+	g.queued()
+	g.Expect(g.says()).To(BeEmpty(), "v1alpha1 is still served, and the platform wants it unserved")
 
 	g.patch(`{"spec":{"require":[]}}`)
 	g.eventually("True SafeToRemove")
@@ -181,13 +183,22 @@ func TestWhatNobodyHasAnsweredKeepsNoApproval(t *testing.T) {
 			g.Expect(before).To(HaveSuffix(": v1alpha1"))
 			c.while(g, namespaces[1])
 
-			g.moult(answered)
+			written := g.Live().ResourceVersion
+			stop = g.moult(answered)
+			if !c.stays {
+				g.Eventually(g.says, soon, "20ms").Should(BeEmpty())
+			}
+			g.Eventually(g.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonMigrated))
+			for _, namespace := range namespaces {
+				g.queuedIn(namespace)
+			}
+			stop() // waits for all that was begun
 			if c.stays {
-				g.Consistently(g.says, "4s", "20ms").Should(Equal(before), "a restart takes nothing back")
+				g.Expect(g.says()).To(Equal(before), "a restart takes nothing back")
+				g.Expect(g.Live().ResourceVersion).To(Equal(written), "not for a moment either")
 				return
 			}
-			g.Eventually(g.says, soon, "20ms").Should(BeEmpty())
-			g.Consistently(g.says, "2s", "20ms").Should(BeEmpty())
+			g.Expect(g.says()).To(BeEmpty())
 		})
 	}
 }
@@ -238,5 +249,6 @@ func TestWithoutTheLabelNothingIsContradicted(t *testing.T) {
 	g.Ask()
 	g.moult()
 	g.eventually("False NotOptedIn Stalled")
-	g.Consistently(func() string { return g.Live().ResourceVersion }, "2s", "50ms").Should(Equal(before))
+	g.queued()
+	g.Expect(g.Live().ResourceVersion).To(Equal(before))
 }

@@ -32,7 +32,8 @@ func TestACRDWithoutTheLabelIsNotTouchedAndSaysWhatToAdd(t *testing.T) {
 	g.moult()
 	g.eventually("False NotOptedIn Stalled")
 	g.Expect(g.Message()).To(And(ContainSubstring(`moult.dev/migrate: "true"`), ContainSubstring("clusters/components/opt-in"), ContainSubstring("storedVersions still names v1alpha1")))
-	g.Consistently(func() string { return g.Live().ResourceVersion }, "2s").Should(Equal(before), "a VersionRemoval gives no right to write")
+	g.queued()
+	g.Expect(g.Live().ResourceVersion).To(Equal(before), "a VersionRemoval gives no right to write")
 	g.Expect(g.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
 
 	g.Update(func(c *apiextensionsv1.CustomResourceDefinition) {
@@ -45,9 +46,13 @@ func TestAVersionRemovalOfAnotherNamespaceIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	g := flipped(t, 5)
 	g.Ask()
-	g.moult(func(_ *migration.Options, r *removal.Options) { r.Namespaces = []string{"elsewhere"} })
+	namespaces, _ := g.tenants(1)
+	g.askIn(namespaces[1])
+	stop := g.moult(func(_ *migration.Options, r *removal.Options) { r.Namespaces = namespaces[1:] })
 	g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
-	g.Consistently(g.Verdict, "1s").Should(BeEmpty())
+	g.queuedIn(namespaces[1])
+	stop() // waits for all that was begun
+	g.Expect(g.Verdict()).To(BeEmpty())
 	g.Expect(g.Removal().Status.ObservedGeneration).To(BeEquivalentTo(-1), "kstatus waits for an answer")
 }
 
@@ -58,7 +63,9 @@ func TestAPausedGateStaysShut(t *testing.T) {
 	g.moult()
 	g.eventually("False Paused Reconciling")
 	g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
-	g.Consistently(g.Verdict, "1s").Should(Equal("False Paused Reconciling"))
+	g.Eventually(g.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	g.queued()
+	g.Expect(g.Verdict()).To(Equal("False Paused Reconciling"))
 	g.patch(`{"metadata":{"annotations":null}}`)
 	g.eventually("True SafeToRemove")
 }

@@ -116,6 +116,26 @@ func (g *gate) eventually(verdict string) {
 	}, soon, "20ms").Should(BeTrue())
 }
 
+// queued waits until what was to be answered in the gate's namespace has been. It asks about a CRD that does not exist: that is
+// answered as soon as it is its turn, and within a namespace first come is first served.
+func (g *gate) queued() {
+	g.t.Helper()
+	g.queuedIn(g.Name.Namespace)
+}
+
+func (g *gate) queuedIn(namespace string) {
+	g.t.Helper()
+	last := &v1alpha1.VersionRemoval{}
+	g.Ask(func(r *v1alpha1.VersionRemoval) {
+		r.Namespace, r.Name, r.GenerateName, r.Spec.CRDName = namespace, "", "last-", "nothings."+g.GR.Group
+		last = r
+	})
+	g.Eventually(func() (string, error) {
+		err := g.client.Get(g.ctx, client.ObjectKeyFromObject(last), last)
+		return running.VerdictOf(last), err
+	}, soon, "20ms").Should(Equal("True NothingStored"))
+}
+
 // proof is what the status says of the proof; it is written right after the
 // conditions.
 func (g *gate) proof() *v1alpha1.ProofStatus {
