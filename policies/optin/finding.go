@@ -24,6 +24,8 @@ const (
 	DifferencesIgnored = "DifferencesIgnored"
 	// Substituted: the tool replaces ${…} in the CRD.
 	Substituted = "Substituted"
+	// OtherMigrator: a StorageVersionMigration of the CRD is delivered beside it.
+	OtherMigrator = "OtherMigrator"
 	// NoMarker: a Go type of the storage version has neither the opt-in marker nor the one that excludes it.
 	NoMarker = "NoMarker"
 )

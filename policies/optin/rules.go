@@ -37,6 +37,7 @@ var rules = []rule{
 	{NotApplied, ofCRDs(notApplied)},
 	{DifferencesIgnored, differencesIgnored},
 	{Substituted, ofCRDs(substituted)},
+	{OtherMigrator, otherMigrator},
 }
 
 // notLabelled: Moult leaves alone what does not carry the label.

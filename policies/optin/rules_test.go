@@ -135,6 +135,33 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestAnotherMigratorBesideTheLabelIsFound(t *testing.T) {
+	const migration = "kind: StorageVersionMigration\nmetadata: {name: widgets}\nspec: {resource: {group: example.com, resource: %s}}\napiVersion: %s"
+	for name, c := range map[string]struct {
+		metadata, resource, api string
+		found                   bool
+	}{
+		"Kubernetes' own":                  {labelled, "widgets", "storagemigration.k8s.io/v1", true},
+		"kube-storage-version-migrator":    {labelled, "widgets", "migration.k8s.io/v1alpha1", true},
+		"of another resource":              {labelled, "gadgets", "storagemigration.k8s.io/v1", false},
+		"of another group":                 {labelled, "widgets", "example.com/v1", false},
+		"of a CRD that is not opted in":    {`labels: {moult.dev/migrate: "false"}`, "widgets", "storagemigration.k8s.io/v1", false},
+		"of one that says nothing of that": {"labels: {}", "widgets", "storagemigration.k8s.io/v1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			unit := &delivery.Unit{Objects: []*delivery.Object{crd(t, c.metadata, "v1alpha1", "v1"), object(t, fmt.Sprintf(migration, c.resource, c.api))}}
+			found := slices.DeleteFunc(Check(unit, Question{LabelKey: key}), func(f Found) bool { return f.Rule == NotLabelled })
+			if !c.found {
+				g.Expect(found).To(BeEmpty())
+				return
+			}
+			g.Expect(found).To(ConsistOf(And(HaveField("Rule", OtherMigrator), HaveField("Severity", finding.Warning), HaveField("CRD", "widgets.example.com"),
+				HaveField("Resource", "StorageVersionMigration widgets"), HaveField("Place.File", "spec.resource"))))
+		})
+	}
+}
+
 func TestAPatchThatReachesNothingIsFound(t *testing.T) {
 	g := NewWithT(t)
 	findings := Check(&delivery.Unit{Patches: []delivery.Patch{{File: "a.yaml", Line: 7}, {File: "b.yaml", Reached: 1}}}, Question{LabelKey: key})
@@ -156,7 +183,7 @@ func TestTheOrderIsThatFromGitToTheCluster(t *testing.T) {
 	for _, r := range rules {
 		order = append(order, r.name)
 	}
-	g.Expect(slices.Compact(order)).To(Equal([]string{NotLabelled, ReachesNothing, Recreated, Replaced, NotApplied, DifferencesIgnored, Substituted}))
+	g.Expect(slices.Compact(order)).To(Equal([]string{NotLabelled, ReachesNothing, Recreated, Replaced, NotApplied, DifferencesIgnored, Substituted, OtherMigrator}))
 }
 
 func TestWhatMayBeIgnored(t *testing.T) {

@@ -40,6 +40,7 @@ versions carries the opt-in label, and that nothing undoes it on its way:
   NotApplied          ssa: Ignore or IfNotPresent: changes are not applied
   DifferencesIgnored  the label or the versions are not compared with Git
   Substituted         Flux would take a ${...} in the CRD for a variable
+  OtherMigrator       a StorageVersionMigration of a CRD with the label lies beside it
   GateLocksItself     a VersionRemoval waits for a change of the CRD that it holds back
 
 A PATH is a folder with a kustomization, or without one, in which case everything
