@@ -75,6 +75,7 @@ func (o *objectScan) readWhole(ctx context.Context) error {
 		}
 		for i := range page.Items {
 			o.walk(page.Items[i].Object, survivors.Whole)
+			page.Items[i].Object = nil // the next may unpack as much as one may
 		}
 		o.tell(page.GetRemainingItemCount())
 		return page.GetContinue(), nil

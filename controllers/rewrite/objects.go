@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Objects are the custom resources of one kind at one version, seen through
@@ -89,13 +91,20 @@ func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key
 	return c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx).Raw()
 }
 
+// mostDecoded is what a page of several whole objects takes when it is decoded, in bytes.
+const mostDecoded = 64 << 20
+
 // WholePage is one page of objects with all that they hold. It is ErrPageTooLarge
 // above so many bytes, unless it has a limit of 1: objects can be of any size, and
-// decoded they take several times as much.
+// decoded they take several times as much, or a hundred times if that is what somebody
+// is after.
 func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64) (*unstructured.UnstructuredList, error) {
 	raw, err := c.wholeJSON(ctx, gvr, opts, most)
 	if err != nil {
 		return nil, err
+	}
+	if cost, _ := unpacking.CostOfJSON(raw); opts.Limit != 1 && cost > mostDecoded {
+		return nil, ErrPageTooLarge
 	}
 	list := &unstructured.UnstructuredList{}
 	return list, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, list)

@@ -1,7 +1,6 @@
 package survivors
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -57,10 +57,16 @@ func (m *Move) readBare(data map[string]any) (Copy, error) {
 	if !isText {
 		return Copy{}, fmt.Errorf("%w: it has no kind", ErrUndecodable)
 	}
-	raw, err := base64.StdEncoding.DecodeString(packed)
-	spec := map[string]any(nil)
+	budget, spec := unpacking.One(), map[string]any(nil)
+	raw, err := budget.Base64(packed)
 	if err == nil {
-		err = json.Unmarshal(raw, &spec)
+		err = budget.HoldJSON(raw)
+	}
+	if isBeyond(err) {
+		return Copy{}, fmt.Errorf("%w: its spec, %w", ErrUndecodable, err)
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(raw), &spec)
 	}
 	if err != nil || spec == nil {
 		return Copy{}, fmt.Errorf("%w: its spec is no JSON in base64", ErrUndecodable)

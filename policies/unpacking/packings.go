@@ -54,15 +54,20 @@ const windows = 64 << 10
 
 // JSON is what a text in JSON says.
 func (b *Budget) JSON(s string) (value any, err error) {
-	cost, depth := CostOfJSON(s)
-	if depth > deepest {
-		return nil, ErrTooLarge
-	}
-	if err := b.Hold(cost); err != nil {
+	if err := b.HoldJSON(s); err != nil {
 		return nil, err
 	}
 	err = json.Unmarshal([]byte(s), &value)
 	return value, err
+}
+
+// HoldJSON draws what a text in JSON takes when it is read by whatever reads it.
+func (b *Budget) HoldJSON(s string) error {
+	cost, depth := CostOfJSON(s)
+	if depth > deepest {
+		return ErrTooLarge
+	}
+	return b.Hold(cost)
 }
 
 // deepest is how many lists and mappings may lie in one another: each is a call in what reads them.

@@ -2,76 +2,138 @@ package stashes
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // removed are the objects that were deleted, or were about to be, in this run and those before it.
 type removed struct {
 	mu    sync.Mutex
-	known map[types.NamespacedName]*unstructured.Unstructured
+	known map[types.NamespacedName]kept
 }
 
+// kept is where a removed object is: in the journal, which holds it, or in an annotation of another object, where it stays until it
+// is needed. Annotations can hold a thousand times as much as they are long.
+type kept struct {
+	object *unstructured.Unstructured
+	at     schema.GroupVersionResource
+	in     types.NamespacedName
+}
+
+// mostKnown is how many removed objects are known of in annotations.
+const mostKnown = 100_000
+
 func newRemoved(journal Journal) *removed {
-	r := &removed{known: map[types.NamespacedName]*unstructured.Unstructured{}}
+	r := &removed{known: map[types.NamespacedName]kept{}}
 	if journal != nil {
 		for _, u := range journal.Kept() {
-			r.known[keyOf(u)] = u
+			r.known[keyOf(u)] = kept{object: u}
 		}
 	}
 	return r
 }
 
-// learn takes what an object has replaced from its annotations.
-func (r *removed) learn(item *unstructured.Unstructured) {
-	for _, u := range Replaced(item) {
-		r.add(u)
+// learn takes what an object has replaced from its annotations. The error says that it is more than is looked at.
+func (r *removed) learn(at schema.GroupVersionResource, item *unstructured.Unstructured, budget *unpacking.Budget) (err error) {
+	for u, broken := range replaced(item, budget) {
+		if broken == nil {
+			broken = r.add(keyOf(u), kept{at: at, in: keyOf(item)})
+		}
+		err = cmp.Or(err, broken)
 	}
+	return err
 }
 
-func (r *removed) add(u *unstructured.Unstructured) {
+func (r *removed) add(key types.NamespacedName, where kept) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known[keyOf(u)] = u
+	if _, there := r.known[key]; !there && where.object == nil && len(r.known) >= mostKnown {
+		return fmt.Errorf("more than %d objects that were replaced are kept in annotations", mostKnown)
+	}
+	r.known[key] = where
+	return nil
 }
 
-func (r *removed) get(key types.NamespacedName) *unstructured.Unstructured {
+func (r *removed) get(key types.NamespacedName) (where kept, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.known[key]
+	where, there = r.known[key]
+	return where, there
 }
 
-// maxReplaced is the longest object that is read from an annotation, in bytes. etcd takes no larger ones.
-const maxReplaced = 4 << 20
+// removedObject is one that was removed, read from where it is kept.
+func (m *Migration) removedObject(ctx context.Context, key types.NamespacedName, where kept) (object *unstructured.Unstructured, err error) {
+	if where.object != nil {
+		return where.object, nil
+	}
+	var holder *unstructured.Unstructured
+	if err := m.patiently(ctx, func() (err error) {
+		holder, err = m.objects(where.at, where.in.Namespace).Get(ctx, where.in.Name, metav1.GetOptions{})
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("reading %s, which keeps it: %w", where.in, err)
+	}
+	for u, err := range replaced(holder, unpacking.One()) {
+		if err == nil && keyOf(u) == key {
+			return u, nil
+		}
+	}
+	return nil, fmt.Errorf("%s does not keep it any more", where.in)
+}
 
 // Replaced are the objects whose place an object has taken, ready to be created again, as its annotations keep them. Each is of
 // the object's own kind and namespace; others are left out, since anybody may write annotations.
 func Replaced(item *unstructured.Unstructured) (all []*unstructured.Unstructured) {
-	for key, value := range item.GetAnnotations() {
-		if !strings.HasPrefix(key, v1alpha1.ReplacedAnnotationPrefix) {
-			continue
-		}
-		u, err := unpack(value)
-		if err == nil && u.GroupVersionKind() == item.GroupVersionKind() && u.GetNamespace() == item.GetNamespace() && key == annotationOf(u.GetName()) {
+	for u, err := range replaced(item, unpacking.One()) {
+		if err == nil {
 			all = append(all, u)
 		}
 	}
 	return all
+}
+
+// replaced are these one by one. Each is let go of before the next is unpacked. An error is about one that is larger than what is
+// looked at.
+func replaced(item *unstructured.Unstructured, budget *unpacking.Budget) iter.Seq2[*unstructured.Unstructured, error] {
+	return func(yield func(*unstructured.Unstructured, error) bool) {
+		for key, value := range item.GetAnnotations() {
+			if !strings.HasPrefix(key, v1alpha1.ReplacedAnnotationPrefix) {
+				continue
+			}
+			release := budget.Mark()
+			u, err := unpack(budget, value)
+			switch {
+			case errors.Is(err, unpacking.ErrTooLarge), errors.Is(err, unpacking.ErrUsedUp):
+				if !yield(nil, fmt.Errorf("the annotation %s: %w", key, err)) {
+					return
+				}
+			case err == nil && u.GroupVersionKind() == item.GroupVersionKind() && u.GetNamespace() == item.GetNamespace() && key == annotationOf(u.GetName()):
+				if !yield(u, nil) {
+					return
+				}
+			}
+			release()
+		}
+	}
 }
 
 // annotationOf is where the object of a name is kept.
@@ -96,30 +158,32 @@ func pack(u *unstructured.Unstructured) (string, error) {
 	return base64.StdEncoding.EncodeToString(buffer.Bytes()), nil
 }
 
-func unpack(value string) (*unstructured.Unstructured, error) {
-	zip, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(value)))
+func unpack(budget *unpacking.Budget, value string) (*unstructured.Unstructured, error) {
+	zip, err := budget.Base64(value)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(zip, maxReplaced))
+	raw, err := budget.Gunzip(zip)
 	if err != nil {
+		return nil, err
+	}
+	if err := budget.HoldJSON(raw); err != nil {
 		return nil, err
 	}
 	u := &unstructured.Unstructured{}
-	return u, u.UnmarshalJSON(raw)
+	return u, u.UnmarshalJSON([]byte(raw))
 }
 
-// keep saves an object before it is deleted: in the journal, else in its successor. kept is false if the API server did not take
+// keep saves an object before it is deleted: in the journal, else in its successor. saved is false if the API server did not take
 // it; why is in the report then.
-func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (kept bool, end error) {
+func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (saved bool, end error) {
 	u := live.DeepCopy()
 	strip(u)
 	if v.Journal != nil {
 		if err := v.Journal.Keep(u); err != nil {
 			return false, fmt.Errorf("%s is not deleted, since it cannot be saved first: %w", v.told.Object, err)
 		}
-		v.removed.add(u)
-		return true, nil
+		return true, v.removed.add(keyOf(u), kept{object: u})
 	}
 	if err := v.keepInSuccessor(ctx, u); err != nil {
 		if ctx.Err() != nil {
@@ -128,7 +192,10 @@ func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (kept
 		v.refused(fmt.Errorf("it cannot be kept in %s: %w", v.told.Successor, err), "patch", v.at)
 		return false, nil
 	}
-	v.removed.add(u)
+	if err := v.removed.add(keyOf(u), kept{at: v.at, in: keyOf(v.made)}); err != nil {
+		v.leave(NotKnown, err.Error(), "")
+		return false, nil
+	}
 	return true, nil
 }
 

@@ -1,12 +1,18 @@
 package stashes
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Whoever may write annotations must not make Moult create anything else.
@@ -42,4 +48,43 @@ func TestOnlyObjectsOfTheSuccessorsOwnKindAndNamespaceAreTakenFromIt(t *testing.
 			NewWithT(t).Expect(Replaced(successor)).To(Equal(c.want))
 		})
 	}
+}
+
+// Annotations of 255 KB can hold hundreds of MB, in three objects of one tenant. What is known of them is where they are.
+func TestWhatAnnotationsHoldIsNotHeld(t *testing.T) {
+	g := NewWithT(t)
+	at, look, known := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, unpacking.NewLook(), newRemoved(nil)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 3 {
+		holder := object(fmt.Sprintf("rose-%d", i))
+		annotations := map[string]string{}
+		for n := range 24 {
+			name := fmt.Sprintf("old-%d-%d", i, n)
+			large := object(name)
+			large.Object["data"] = map[string]any{"x": strings.Repeat("0", 4<<20-300)}
+			packed, err := pack(large)
+			g.Expect(err).NotTo(HaveOccurred())
+			annotations[annotationOf(name)] = packed
+		}
+		holder.SetAnnotations(annotations)
+		g.Expect(known.learn(at, holder, look.Object())).To(MatchError(ContainSubstring("larger than what is looked at")), "nor is all of it unpacked")
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	g.Expect(int64(after.HeapAlloc) - int64(before.HeapAlloc)).To(BeNumerically("<", 16<<20))
+	g.Expect(known.known).NotTo(BeEmpty())
+	for _, where := range known.known {
+		g.Expect(where.in.Name).To(HavePrefix("rose-"))
+	}
+
+	small, err := pack(object("old"))
+	g.Expect(err).NotTo(HaveOccurred())
+	holder := object("rose")
+	holder.SetAnnotations(map[string]string{annotationOf("old"): small})
+	g.Expect(known.learn(at, holder, look.Object())).To(Succeed())
+	where, there := known.get(keyOf(object("old")))
+	g.Expect(there).To(BeTrue())
+	g.Expect(where).To(Equal(kept{at: at, in: types.NamespacedName{Namespace: holder.GetNamespace(), Name: "rose"}}))
 }

@@ -178,18 +178,11 @@ func applies(fields *fieldpath.Set, at fieldpath.Path) bool {
 // giveBack makes objects again that were removed and are named all the same: somebody named them while they went.
 func (m *Migration) giveBack(ctx context.Context, s *survey) error {
 	for key, referrers := range s.names {
-		object := m.removed.get(key)
-		if object == nil || s.exists[key] || m.DryRun {
+		where, was := m.removed.get(key)
+		if !was || s.exists[key] || m.DryRun {
 			continue
 		}
-		var made *unstructured.Unstructured
-		at, err := m.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
-		if err == nil {
-			err = m.write(ctx, func() error {
-				made, err = m.objects(at.Resource, key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
-				return err
-			})
-		}
+		made, err := m.makeAgain(ctx, key, where)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -206,4 +199,21 @@ func (m *Migration) giveBack(ctx context.Context, s *survey) error {
 		}
 	}
 	return nil
+}
+
+// makeAgain makes one of them.
+func (m *Migration) makeAgain(ctx context.Context, key types.NamespacedName, where kept) (made *unstructured.Unstructured, err error) {
+	object, err := m.removedObject(ctx, key, where)
+	if err != nil {
+		return nil, err
+	}
+	at, err := m.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+	if err != nil {
+		return nil, err
+	}
+	err = m.write(ctx, func() error {
+		made, err = m.objects(at.Resource, key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+		return err
+	})
+	return made, err
 }

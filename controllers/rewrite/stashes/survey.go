@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // survey is what one look at the cluster shows of a move.
@@ -22,6 +23,8 @@ type survey struct {
 	// stashes are the old copies, and exists all objects that lie beside them.
 	stashes []*stash
 	exists  map[types.NamespacedName]bool
+	// unpacked is what annotations may have unpacked.
+	unpacked *unpacking.Look
 	// names are the objects that name others, by the name that they name.
 	names map[types.NamespacedName][]referrer
 	// busy is what goes on in a namespace.
@@ -61,7 +64,7 @@ func (r referrer) String() string {
 // survey lists the copies first, then the work that goes on, then what names them: a copy that was there at first and is
 // nobody's work is named by then, or never will be.
 func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
-	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}}
+	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}, unpacked: unpacking.NewLook()}
 	began := m.Clock.Now()
 	steps := []func(context.Context, *survey) error{m.listStashes, m.listBusy, m.listMover, m.listReferences}
 	m.missing(s)
@@ -140,7 +143,10 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 		return // a list that was taken again
 	}
 	s.exists[key] = true
-	m.removed.learn(item)
+	if err := m.removed.learn(at, item, s.unpacked.Object()); err != nil {
+		m.collector.leave(NotKnown, "", Stash{Place: s.places[0].Name, Object: Object{Resource: at.GroupResource().String(), Namespace: key.Namespace, Name: key.Name},
+			Why: "what it has replaced is not known: " + err.Error()})
+	}
 	r := survivors.Resource{GroupResource: at.GroupResource()}
 	for _, p := range s.places {
 		if !p.In(r) || !p.Applies(item.Object) {
