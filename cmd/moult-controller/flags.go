@@ -58,7 +58,7 @@ func flagSet(f *flags) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("moult-controller", pflag.ContinueOnError)
 	fs.BoolVar(&f.version, "version", false, "Print the version and end.")
 	fs.StringVar(&f.metricsAddr, "metrics-addr", ":8080", "Address the metrics endpoint binds to; 0 turns it off.")
-	fs.BoolVar(&f.pprof, "pprof", false, "Serve profiles at the metrics address under /debug/pprof/. There is no authentication: who reaches the address can read the memory and load the controller.")
+	fs.BoolVar(&f.pprof, "pprof", false, "Serve profiles at the metrics address under /debug/pprof/. There is no authentication: a client that reaches the address can read the memory of the controller, and load it.")
 	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address the health probes bind to; 0 turns them off.")
 	fs.StringVar(&f.leaderNamespace, "leader-election-namespace", os.Getenv("RUNTIME_NAMESPACE"), "Namespace of the leader election lease. Default: the namespace the controller runs in.")
 	bindMigration(fs, f)

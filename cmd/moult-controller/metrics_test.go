@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Whoever reaches the port of the metrics could read the memory of the controller in profiles, and load it.
+// A client that reaches the port of the metrics could read the memory of the controller in profiles, and load it.
 func TestProfilesAreServedOnlyWhereAFlagAsksForThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string

@@ -93,12 +93,12 @@ func TestATenantHasNoSayWhereThePlatformSaysWhoHas(t *testing.T) {
 		without          bool     // the platform has no VersionRemoval, and a tenant's is open
 		says             bool
 	}{
-		"nobody says who has":                                        {},
+		"neither the flag nor the CRD says who has":                  {},
 		"the controller's flag does":                                 {answered: []string{"platform"}, says: true},
 		"the CRD does":                                               {counts: []string{"platform"}, says: true},
 		"the CRD does, and all that it names agree":                  {counts: []string{"platform", "spare"}, says: true},
 		"the CRD names a tenant":                                     {counts: []string{"platform", "pausing"}},
-		"the CRD names nobody":                                       {counts: []string{}},
+		"the CRD names none":                                         {counts: []string{}},
 		"the CRD names less than the flag":                           {answered: []string{"platform", "pausing", "wanting"}, counts: []string{"platform"}, says: true},
 		"the CRD names more than the flag, and that is not answered": {answered: []string{"platform"}, counts: []string{"platform", "pausing"}},
 		"a tenant's alone":                                           {without: true, says: true},
@@ -130,7 +130,7 @@ func TestATenantHasNoSayWhereThePlatformSaysWhoHas(t *testing.T) {
 			} else {
 				g.Ask()
 				g.askIn(namespaces[1], paused)
-				g.told(g.askIn(namespaces[2], unserved))
+				g.answered(g.askIn(namespaces[2], unserved))
 			}
 			g.moult(func(_ *migration.Options, r *removal.Options) { r.Namespaces = answered })
 			if slices.Contains(answered, open.Namespace) {
@@ -148,8 +148,8 @@ func TestATenantHasNoSayWhereThePlatformSaysWhoHas(t *testing.T) {
 	}
 }
 
-// told gives a VersionRemoval a status as of a controller that has answered it before: it is not Ready.
-func (g *gate) told(name client.ObjectKey) {
+// answered gives a VersionRemoval a status as of a controller that has answered it before: it is not Ready.
+func (g *gate) answered(name client.ObjectKey) {
 	g.t.Helper()
 	r := &v1alpha1.VersionRemoval{}
 	g.Expect(g.client.Get(g.ctx, name, r)).To(Succeed())

@@ -119,9 +119,9 @@ func (r *Reconciler) ballots(ctx context.Context, crd *apiextensionsv1.CustomRes
 	return ballots, nil
 }
 
-// counts tells whether a VersionRemoval has a say in what a CRD calls removable. Who
-// may create one in some namespace may not, or a tenant could forbid the platform to
-// remove a version, by a VersionRemoval that is paused or wants what never happens.
+// counts tells whether a VersionRemoval has a say in what a CRD calls removable. Not
+// each namespace has one, or a tenant could forbid the platform to remove a version,
+// by a VersionRemoval that is paused or wants what never happens.
 func (r *Reconciler) counts(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if namespaces, chosen := crds.GateNamespaces(crd); chosen {
 		return slices.Contains(namespaces, removal.Namespace)

@@ -52,7 +52,7 @@ type requester struct {
 // asking is the last request to an object of a tool.
 type asking struct {
 	at    time.Time
-	token string       // as a Kustomization repeats it in its answer; empty if nobody waits for that
+	token string       // as a Kustomization repeats it in its answer; empty if it is not waited for
 	by    ctrl.Request // the VersionRemoval that waits
 }
 

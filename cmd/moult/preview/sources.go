@@ -120,7 +120,7 @@ func (p *command) read(ctx context.Context, s source) (known *snapshot.Snapshot,
 	}
 	content, err := p.trusted(ctx, s.place)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // only the pull request says so
+	case errors.Is(err, fs.ErrNotExist): // only the pull request has it
 		return nil, "", nil
 	case err != nil:
 		return nil, "", fmt.Errorf("--snapshot %s: %w", s.place, err)

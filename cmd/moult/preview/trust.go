@@ -16,8 +16,8 @@ import (
 	"github.com/moult-dev/moult/policies/preview"
 )
 
-// Whoever opens a pull request, be it from a fork, decides what the head has. So what may silence a finding is read from the
-// base: the file of acknowledgements, and files that flags name and the repository keeps. What the head has of them counts with
+// The author of a pull request, who may work in a fork, decides what the head has. So what may silence a finding is read from
+// the base: the file of acknowledgements, and files that flags name and the repository keeps. What the head has of them counts with
 // --trust-head.
 
 // acknowledgements are those that count, and what to say of the others.

@@ -63,7 +63,7 @@ func acknowledging(what string) string {
 	return "acknowledge:\n- {what: " + what + ", why: it has no CRDs, until: " + time.Now().AddDate(0, 1, 0).Format(time.DateOnly) + "}\n"
 }
 
-// Whoever opens a pull request, be it from a fork, would be the one who says that what it does is fine.
+// The author of a pull request, who may work in a fork, could acknowledge what it does.
 func TestAPullRequestDoesNotAcknowledgeItsOwnUnknowns(t *testing.T) {
 	before, after := map[string]string{"clusters/production/r.yaml": redisBefore}, map[string]string{"clusters/production/r.yaml": redisAfter}
 	yes := acknowledging("HelmRelease apps/redis")
@@ -127,7 +127,7 @@ func TestAPullRequestDoesNotSayWhatAClusterStores(t *testing.T) {
 		"only the head has it":                      {crds(widgetsCRD), crds(without, file, clean), "", nil, exitUnknown, differs},
 		"only the head has it, behind a link":       {crds(widgetsCRD), crds(without, file, "-> other.yaml", "snapshots/other.yaml", clean), "", nil, exitUnknown, differs},
 		"neither has it, since a pipeline makes it": {crds(widgetsCRD), crds(without), stored, nil, exitBlocked, "v1alpha1"},
-		"the head says so, and is trusted with all": {crds(widgetsCRD, file, stored), crds(without, file, clean), "", []string{"--trust-head"}, exitWarned, "v1alpha1"},
+		"the head says it, and is trusted":          {crds(widgetsCRD, file, stored), crds(without, file, clean), "", []string{"--trust-head"}, exitWarned, "v1alpha1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, head := range []string{"git:HEAD", "."} {

@@ -374,7 +374,7 @@ func TestWhatIsNotReadIsSaid(t *testing.T) {
 	}
 }
 
-// Whoever opens a pull request, be it from a fork, would accept what it breaks.
+// The author of a pull request, who may work in a fork, could accept what it breaks.
 func TestAPullRequestDoesNotAcceptItsOwnErrors(t *testing.T) {
 	stored, gone := crd("v1beta1 served,deprecated", "v1 served,stored"), crd("v1 served,stored")
 	const yes = "accept: [{rule: RemovedTooSoon, crd: widgets.example.com, reason: nobody has used it}]\n"
