@@ -76,8 +76,8 @@ func (p *command) trusted(ctx context.Context, file string) ([]byte, error) {
 		head = "HEAD"
 	}
 	paths := []string{file}
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		paths = append(paths, real)
+	if resolved, err := filepath.EvalSymlinks(file); err == nil {
+		paths = append(paths, resolved)
 	}
 	for _, revision := range []string{base, head} {
 		for _, path := range paths {
