@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reconciler repairs one kind of what outlives versions. It has one worker, so nothing here needs a lock.
+// Reconciler repairs one kind of what outlives versions. It has one worker, so nothing here needs a lock but the end.
 type Reconciler struct {
 	opts Options
 	crds lister // opted-in CRDs, without their schemas
@@ -21,6 +21,7 @@ type Reconciler struct {
 
 	base  context.Context // of all repairs
 	stop  context.CancelFunc
+	mu    sync.Mutex // no repair starts once the manager waits for those under way
 	works sync.WaitGroup
 	ended chan struct{} // a repair has
 }
@@ -39,7 +40,9 @@ func newReconciler(opts Options, crds lister, kind kind) *Reconciler {
 // stopWithManager ends the repair when the manager stops or loses its lease, and waits for it.
 func (r *Reconciler) stopWithManager(ctx context.Context) error {
 	<-ctx.Done()
+	r.mu.Lock()
 	r.stop()
+	r.mu.Unlock()
 	r.works.Wait()
 	return nil
 }

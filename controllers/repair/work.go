@@ -17,6 +17,11 @@ type work struct {
 
 // start begins a repair.
 func (r *Reconciler) start(subjects []subject) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.base.Err() != nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(r.base)
 	w := &work{subjects: subjects, cancel: cancel, done: make(chan struct{})}
 	r.work = w

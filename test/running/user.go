@@ -39,18 +39,19 @@ func User(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyR
 	return config
 }
 
-// allowed tells whether the API server lets a user do this to the first resource of a rule.
+// allowed tells whether the API server lets a user do this to the first resource of a rule, or to its first path.
 func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.PolicyRule, verb string) (bool, error) {
-	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-	name := ""
-	if len(rule.ResourceNames) > 0 {
-		name = rule.ResourceNames[0]
+	asked := authorizationv1.SubjectAccessReviewSpec{User: user}
+	if len(rule.NonResourceURLs) > 0 {
+		asked.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: verb}
+	} else {
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		asked.ResourceAttributes = &authorizationv1.ResourceAttributes{Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: verb}
+		if len(rule.ResourceNames) > 0 {
+			asked.ResourceAttributes.Name = rule.ResourceNames[0]
+		}
 	}
-	review, err := kubernetes.NewForConfigOrDie(admin).AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Name: name, Verb: verb,
-		}},
-	}, metav1.CreateOptions{})
+	review, err := kubernetes.NewForConfigOrDie(admin).AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
 	}

@@ -33,13 +33,14 @@ var others = map[string][]string{
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"},
 	"apiextensions.k8s.io":         {"customresourcedefinitions"},
 	"apiregistration.k8s.io":       {"apiservices"},
-	"certificates.k8s.io":          {"certificatesigningrequests"},
+	"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles", "podcertificaterequests"},
 	"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
 	"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
 	"node.k8s.io":                  {"runtimeclasses"},
 	"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
-	"resource.k8s.io":              {"deviceclasses", "resourceslices"},
+	"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourceslices"},
 	"scheduling.k8s.io":            {"priorityclasses"},
+	"storagemigration.k8s.io":      {"storageversionmigrations"},
 	"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 }
 
