@@ -26,6 +26,9 @@ func mayDoNothingElse(t *testing.T, moult *Installation, group string) {
 		"get,list,patch,watch versionremovals.moult.dev", "patch versionremovals/status.moult.dev",
 		"create,patch events.", "create,patch events.events.k8s.io", "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
 	}
+	if cp.Minor >= 37 { // every ServiceAccount may, by Kubernetes' own role
+		objects = append(objects, "get,list,watch clustertrustbundles.certificates.k8s.io")
+	}
 	g.Expect(allowed(t, moult, "default")).To(ConsistOf(objects))
 	g.Expect(allowed(t, moult, moult.Deployment.Namespace)).To(ConsistOf(append(objects, "create,get,update leases.coordination.k8s.io")))
 

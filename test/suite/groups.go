@@ -48,6 +48,11 @@ var slow = []string{
 	"test/simulation",
 }
 
+// long are tests that take minutes by themselves; `make test-full` runs them.
+var long = []string{
+	"TestTheShippedMemoryIsEnough",
+}
+
 // pkg is a package that has tests.
 type pkg struct {
 	// name is the import path inside the module.
@@ -85,6 +90,7 @@ func list(ctx context.Context) (packages []pkg, err error) {
 // group is what one go test runs.
 type group struct {
 	race     bool
+	skip     []string // tests
 	packages []string
 }
 
@@ -94,6 +100,9 @@ func (s suite) groups(packages []pkg) []group {
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(packages, func(a, b pkg) int { return cmp.Compare(rank[a.needsServer], rank[b.needsServer]) })
 	watched, others := group{race: s.race}, group{}
+	if !s.full {
+		watched.skip, others.skip = long, long
+	}
 	for _, p := range packages {
 		switch {
 		case slices.Contains(elsewhere, p.name), s.fast && (p.needsServer || slices.Contains(slow, p.name)):
@@ -115,6 +124,9 @@ func (g group) run(ctx context.Context, flags, env []string, to *results) error 
 	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-timeout=15m"}
 	if g.race {
 		args = append(args, "-race")
+	}
+	if len(g.skip) > 0 {
+		args = append(args, "-skip=^("+strings.Join(g.skip, "|")+")$")
 	}
 	args = append(args, flags...)
 	for _, name := range g.packages {

@@ -74,6 +74,9 @@ func (s suite) run(ctx context.Context) error {
 		env = append(env, controlplane.EnvShared+"="+dir)
 	}
 	results := &results{out: os.Stdout}
+	if !s.full && !s.fast {
+		results.skipped = long
+	}
 	err = s.test(ctx, packages, env, results)
 	results.summary(time.Since(began))
 	return err

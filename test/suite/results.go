@@ -13,7 +13,8 @@ import (
 
 // results passes on what go test prints, package by package, and remembers how long each took.
 type results struct {
-	out io.Writer
+	out     io.Writer
+	skipped []string // tests
 
 	mu       sync.Mutex
 	packages []result
@@ -70,6 +71,9 @@ func (r *results) summary(took time.Duration) {
 	fmt.Fprintf(r.out, "\n%d packages, %d failed, in %s; the slowest:\n", len(r.packages), failed, took.Round(time.Second))
 	for _, p := range r.packages[:min(10, len(r.packages))] {
 		fmt.Fprintf(r.out, "  %-32s %6.1f s\n", p.name, p.took.Seconds())
+	}
+	for _, name := range r.skipped {
+		fmt.Fprintf(r.out, "left to make test-full: %s\n", name)
 	}
 	for _, p := range r.packages {
 		if p.failed {

@@ -17,7 +17,7 @@ import (
 func TestTheEndNamesTheSlowestPackagesAndThoseThatFailed(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
-	r := &results{out: &out}
+	r := &results{out: &out, skipped: []string{"TestLong"}}
 	g.Expect(r.read(strings.NewReader("ok  \t" + module + "a\t1.500s\n--- FAIL: TestX (0.1s)\n    x.go:1: no\nFAIL\nFAIL\t" + module + "b\t12.000s\n"))).To(Succeed())
 	g.Expect(r.read(strings.NewReader("ok  \t" + module + "c\t(cached)\nFAIL\t" + module + "d [build failed]\n"))).To(Succeed())
 	for i := range 10 {
@@ -32,7 +32,7 @@ func TestTheEndNamesTheSlowestPackagesAndThoseThatFailed(t *testing.T) {
 	g.Expect(lines[0]).To(Equal("14 packages, 2 failed, in 1m30s; the slowest:"))
 	g.Expect(lines[1:11]).To(HaveEach(MatchRegexp(`^  p\d +2\d\.0 s$`)))
 	g.Expect(lines[1]).To(HavePrefix("  p9 "))
-	g.Expect(lines[11:]).To(ConsistOf("failed: b", "failed: d"))
+	g.Expect(lines[11:]).To(ConsistOf("left to make test-full: TestLong", "failed: b", "failed: d"))
 }
 
 func TestThePackagesOfARun(t *testing.T) {
@@ -42,14 +42,14 @@ func TestThePackagesOfARun(t *testing.T) {
 		want  []group
 	}{
 		"the race detector watches those that start goroutines, and what needs a server comes first": {
-			suite{race: true}, []group{{true, []string{"controllers/migration"}}, {false, []string{"cmd/b", "policies/a", "test/simulation"}}},
+			suite{race: true}, []group{{true, long, []string{"controllers/migration"}}, {false, long, []string{"cmd/b", "policies/a", "test/simulation"}}},
 		},
 		"without a C compiler nothing is watched": {
-			suite{}, []group{{false, []string{"controllers/migration"}}, {false, []string{"cmd/b", "policies/a", "test/simulation"}}},
+			suite{}, []group{{false, long, []string{"controllers/migration"}}, {false, long, []string{"cmd/b", "policies/a", "test/simulation"}}},
 		},
-		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, []string{"policies/a"}}}},
-		"a full run watches all": {
-			suite{race: true, full: true}, []group{{true, []string{"controllers/migration", "cmd/b", "policies/a", "test/simulation"}}},
+		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, long, []string{"policies/a"}}}},
+		"a full run watches all, and leaves no test out": {
+			suite{race: true, full: true}, []group{{true, nil, []string{"controllers/migration", "cmd/b", "policies/a", "test/simulation"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -203,7 +203,7 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"uid": 3}, "expected response.uid", nil},
 		"it fails for one":       {func(h *webhooks.Conversion) { h.RejectObject("o001") }, engines.ExitNotKept, nothing, nothing, map[string]int64{"failed": 1}, "", nil},
 		"it answers garbage":     {(*webhooks.Conversion).Garbage, engines.ExitNotKept, nothing, nothing, map[string]int64{"answer": 3}, "failed", nil},
-		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, engines.ExitNotKept, nothing, nothing, map[string]int64{"late": 2}, "context deadline exceeded", []string{"--webhook-timeout", "1s"}},
+		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, engines.ExitNotKept, nothing, nothing, map[string]int64{"late": 2}, "Client.Timeout exceeded", []string{"--webhook-timeout", "1s"}},
 		"nobody listens":         {func(h *webhooks.Conversion) { _ = h.Down() }, engines.ExitNotKnown, nothing, nothing, nothing, "failed", nil},
 		"the way there is wrong": {func(*webhooks.Conversion) {}, engines.ExitNotKnown, nothing, nothing, nothing, "", []string{"--webhook", "https://127.0.0.1:1/convert"}},
 	} {
