@@ -150,16 +150,17 @@ func isEmbedded(s *structural.Structural) bool { return s != nil && s.XEmbeddedR
 func objectMeta() map[string]any {
 	yes, when := true, metav1.Unix(1, 0)
 	known, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.ObjectMeta{
-		Name: "x", GenerateName: "x", Namespace: "x", SelfLink: "x", UID: "x", ResourceVersion: "1", Generation: 1,
+		Name: "x", GenerateName: "x", Namespace: "x", UID: "x", ResourceVersion: "1", Generation: 1,
 		CreationTimestamp: when, DeletionTimestamp: &when, DeletionGracePeriodSeconds: new(int64(1)),
 		Labels: map[string]string{"x": "x"}, Annotations: map[string]string{"x": "x"}, Finalizers: []string{"x"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "x", Kind: "x", Name: "x", UID: "x", Controller: &yes, BlockOwnerDeletion: &yes}},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Apply", APIVersion: "x", Time: &when, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"x":{}}`)}, Subresource: "x"}},
+			FieldsV1: metav1.NewFieldsV1(`{"x":{}}`), Subresource: "x"}},
 	})
 	if err != nil {
 		panic(err) // nothing of it is from elsewhere
 	}
+	known["selfLink"] = "x" // the API server takes it, though nothing sets it any more
 	for _, list := range []string{"ownerReferences", "managedFields"} {
 		entries, _ := known[list].([]any)
 		maps.Copy(entries[0].(map[string]any), map[string]any{anyName: "x"}) //nolint:errcheck,forcetypeassert // both have one entry, as above

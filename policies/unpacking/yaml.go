@@ -23,10 +23,11 @@ var errNoYAML = errors.New("it is no YAML that stands for JSON")
 // document cannot be part of a text, whose lines are indented. After an error there are no more.
 func (b *Budget) Documents(stream string) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
-		for begin, next := 0, 0; begin < len(stream); begin = next {
-			next = documentAfter(stream, begin)
+		for begin := 0; begin < len(stream); {
+			end := documentAfter(stream, begin)
 			release := b.Mark()
-			value, err := b.YAML(stream[begin:next])
+			value, err := b.YAML(stream[begin:end])
+			begin = end
 			more := value == nil && err == nil || yield(value, err)
 			if release(); !more || err != nil {
 				return

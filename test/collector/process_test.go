@@ -75,7 +75,10 @@ func (p *process) tail() string {
 
 // collects starts the garbage collector, for the CRDs that there are: it looks for others every 30 seconds. More controllers of
 // kube-controller-manager may run beside it.
-func collects(t *testing.T, more ...string) { collectsWith(t, kubeconfig(t), more...) }
+func collects(t *testing.T, more ...string) {
+	t.Helper()
+	collectsWith(t, kubeconfig(t), more...)
+}
 
 // collectsWith does the same with a kubeconfig of its own.
 func collectsWith(t *testing.T, kubeconfig string, more ...string) *process {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -27,7 +28,7 @@ type result struct {
 }
 
 // ended is the line with which go test ends what it prints of a package: "ok  	example.com/a	1.234s".
-var ended = regexp.MustCompile(`^(ok  |FAIL|\?   )\t(\S+)(?:\t([0-9.]+s))?`)
+var ended = regexp.MustCompile(`^(ok|FAIL|\?) *\t(\S+)(?:\t([0-9.]+s))?`)
 
 // read reads what one go test prints until it ends. Several may be read at once: the lines of one package stay together.
 func (r *results) read(from io.Reader) error {
@@ -39,7 +40,7 @@ func (r *results) read(from io.Reader) error {
 			r.add(lines.String(), found)
 			lines.Reset()
 		}
-		if err == io.EOF { //nolint:errorlint // a Reader returns it as it is
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

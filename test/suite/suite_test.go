@@ -17,15 +17,16 @@ import (
 func TestTheEndNamesTheSlowestPackagesAndThoseThatFailed(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
+	printed := "--- FAIL: TestX (0.1s)\n    x.go:1: no\n" + "FAIL\n" + "FAIL\t" + module + "b\t12.000s\n"
 	r := &results{out: &out, skipped: []string{"TestLong"}}
-	g.Expect(r.read(strings.NewReader("ok  \t" + module + "a\t1.500s\n--- FAIL: TestX (0.1s)\n    x.go:1: no\nFAIL\nFAIL\t" + module + "b\t12.000s\n"))).To(Succeed())
+	g.Expect(r.read(strings.NewReader("ok  \t" + module + "a\t1.500s\n" + printed))).To(Succeed())
 	g.Expect(r.read(strings.NewReader("ok  \t" + module + "c\t(cached)\nFAIL\t" + module + "d [build failed]\n"))).To(Succeed())
 	for i := range 10 {
 		g.Expect(r.read(strings.NewReader(fmt.Sprintf("ok  \t%sp%d\t%d.000s\n", module, i, 20+i)))).To(Succeed())
 	}
 	r.summary(90 * time.Second)
 
-	g.Expect(out.String()).To(ContainSubstring("--- FAIL: TestX (0.1s)\n    x.go:1: no\nFAIL\nFAIL\t"+module+"b\t12.000s\n"), "what a package prints stays together")
+	g.Expect(out.String()).To(ContainSubstring(printed), "what a package prints stays together")
 	_, end, found := strings.Cut(out.String(), "\n\n")
 	g.Expect(found).To(BeTrue())
 	lines := strings.Split(strings.TrimSpace(end), "\n")

@@ -151,7 +151,7 @@ func TestWhoseOwnerIsGoneIsLeft(t *testing.T) {
 func TestAReferenceWithTheRightUIDButAnotherOwnerIsLeft(t *testing.T) {
 	for name, change := range map[string]func(w *world, ref *metav1.OwnerReference, namespace *string){
 		"another name":      func(_ *world, ref *metav1.OwnerReference, _ *string) { ref.Name = "tulip" },
-		"another kind":      func(w *world, ref *metav1.OwnerReference, _ *string) { ref.Kind = "Gadget" },
+		"another kind":      func(_ *world, ref *metav1.OwnerReference, _ *string) { ref.Kind = "Gadget" },
 		"another namespace": func(w *world, _ *metav1.OwnerReference, namespace *string) { *namespace = w.Namespace() },
 	} {
 		t.Run(name, func(t *testing.T) {
