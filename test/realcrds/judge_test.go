@@ -11,7 +11,9 @@ import (
 
 var cp *controlplane.ControlPlane
 
-func TestMain(m *testing.M) { controlplane.Run(m, &cp, controlplane.Own("CRDs are installed and deleted under names that are not the test's own")) }
+func TestMain(m *testing.M) {
+	controlplane.Run(m, &cp, controlplane.Own("CRDs are installed and deleted under names that are not the test's own"))
+}
 
 func TestWhatTheAPIServerSaysOfAnUpgrade(t *testing.T) {
 	for name, c := range map[string]struct {
