@@ -17,8 +17,13 @@ import (
 
 func TestWaitEndsWhenAllIsMigrated(t *testing.T) {
 	w := suite.World(t, 0)
-	time.AfterFunc(time.Second, func() { w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0) })
+	said := make(chan struct{})
+	time.AfterFunc(time.Second, func() {
+		defer close(said)
+		w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0)
+	})
 	got := w.Run("wait", w.CRD.Name, "--timeout", "1m")
+	<-said // the command may see it before the writer has its answer
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 	w.Expect(got.Out).To(BeEmpty())
 }
