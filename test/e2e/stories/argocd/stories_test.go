@@ -46,6 +46,8 @@ func TestArgoCD(t *testing.T) {
 		takenBack(p, commit, widgets)
 	})
 	tell("with the nudge it goes by itself as well", func(p *play) { theRemovalWaits(p, 50, "--nudge") })
+	tell("what the plan prints gets through, commit by commit", thePlan)
+	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
@@ -94,7 +96,13 @@ func begin(t *testing.T, s *stage.Stage, argo *argocd.ArgoCD) *play {
 // install makes the first commit and the Application, and waits until it is synced.
 func (p *play) install(folder string) {
 	p.t.Helper()
-	commit := p.commit(folder, nil)
+	p.installChanged(folder, nil)
+}
+
+// installChanged is install of a folder with changes.
+func (p *play) installChanged(folder string, changes map[string]string) {
+	p.t.Helper()
+	commit := p.commit(folder, changes)
 	p.g.Expect(p.argo.CreateFromManifest(p.t.Context(), stage.Path("examples/argocd/application.yaml"), p.repo)).To(Succeed())
 	p.t.Cleanup(p.uninstall)
 	p.Await("installed", stage.Patience, p.synced(commit))

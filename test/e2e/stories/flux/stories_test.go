@@ -52,6 +52,8 @@ func TestFlux(t *testing.T) {
 		takenBack(p, objects)
 	})
 	tell("with the nudge it goes at once", func(p *play) { theRemovalWaits(p, 50, nudged, "--nudge") })
+	tell("what the plan prints gets through, commit by commit", thePlan)
+	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
