@@ -42,6 +42,11 @@ var elsewhere = []string{
 
 // slow need no server, and are left out of a fast run all the same.
 var slow = []string{
+	"cmd/moult",
+	"cmd/moult/check/versions",
+	"cmd/moult/preview",
+	"cmd/moult/test",
+	"test/controlplane/build",
 	"test/demo",
 	"test/golden",
 	"test/repositories",
