@@ -116,7 +116,7 @@ func notOptedIn(s Situation) (Verdict, bool) {
 	}
 	return stalled(v1alpha1.ReasonNotOptedIn,
 		fmt.Sprintf("%s lacks the label %s: %q, so its objects may not be rewritten; %s", s.Removal.CRDName, s.LabelKey, v1alpha1.MigrateLabelValue, what),
-		s.howToOptIn()), !s.CRD.OptedIn
+		s.howToOptIn()+"; "+withoutGate), !s.CRD.OptedIn
 }
 
 // outOfScope: another controller's to migrate.
@@ -170,7 +170,7 @@ func ownershipNotRepaired(s Situation) (Verdict, bool) {
 // stillServed: clients can still use the version.
 func stillServed(s Situation) (Verdict, bool) {
 	b := servedBlocker(s)
-	v := stalled(b.Kind, b.Message, b.Action)
+	v := stalled(b.Kind, b.Message, b.Action+"; "+withoutGate)
 	v.Warnings = writers(s)
 	return v, len(s.served()) > 0 && slices.Contains(s.Removal.Require, v1alpha1.Unserved)
 }

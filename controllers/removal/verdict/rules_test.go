@@ -30,6 +30,7 @@ type want struct {
 
 func TestEachRule(t *testing.T) {
 	servedWarning := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "commit served: false on v1alpha1")
+	servedBlocker := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "in the same commit take the VersionRemoval out")
 	writer := blocked(v1alpha1.ReasonStillWritten, "old-tool (Apply) wrote 7 objects at v1alpha1, last ns/o at 2026-01-02T03:03:05Z", "let old-tool write at v1")
 	noBackup := []types.GomegaMatcher{blocked(v1alpha1.ReasonNotBackedUp, "asks for a backup", "--annotate")}
 	for name, c := range map[string]struct {
@@ -62,7 +63,7 @@ func TestEachRule(t *testing.T) {
 		"a CRD without the label, with old versions stored": {
 			with(func(s *Situation) { s.CRD.OptedIn, s.CRD.StoredVersions = false, []string{"v1alpha1", "v1"} }),
 			want{rule: "NotOptedIn", state: Stalled, reason: v1alpha1.ReasonNotOptedIn, says: []string{`moult.dev/migrate: "true"`, "storedVersions still names v1alpha1", "clusters/components/opt-in"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "lacks the label", "clusters/components/opt-in")}}},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "lacks the label", "in the same commit take the VersionRemoval out")}}},
 		"a CRD without the label that looks clean is not believed": {
 			with(func(s *Situation) { s.CRD.OptedIn = false }),
 			want{rule: "NotOptedIn", state: Stalled, reason: v1alpha1.ReasonNotOptedIn, says: []string{"nobody has proved"},
@@ -182,11 +183,11 @@ func TestEachRule(t *testing.T) {
 				warnings: []types.GomegaMatcher{blocked(v1alpha1.OwnershipLost, "flux (Apply) no longer owns 3 fields of 2 objects", "let flux write the objects once at v1")}}},
 		"a version that is still served, where that matters": {
 			with(served, require(0, v1alpha1.Unserved)),
-			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, says: []string{"v1alpha1 is still served", "commit served: false"},
-				blockers: []types.GomegaMatcher{servedWarning}}},
+			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, says: []string{"v1alpha1 is still served", "commit served: false on v1alpha1 first", "take the VersionRemoval out"},
+				blockers: []types.GomegaMatcher{servedBlocker}}},
 		"a version that is still served and written tells both": {
 			with(served, require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet), written("v1alpha1", time.Minute)),
-			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, blockers: []types.GomegaMatcher{servedWarning}, warnings: []types.GomegaMatcher{writer}}},
+			want{rule: "StillServed", state: Stalled, reason: v1alpha1.ReasonStillServed, blockers: []types.GomegaMatcher{servedBlocker}, warnings: []types.GomegaMatcher{writer}}},
 		"a version that is still written, where that matters": {
 			with(require(time.Hour, v1alpha1.Quiet), written("v1alpha1", time.Minute), written("v1", 0), written("v1alpha1", 2*time.Hour)),
 			want{rule: "StillWritten", state: Progressing, reason: v1alpha1.ReasonStillWritten, says: []string{"at 2026-01-02T03:03:05Z, less than 1h0m0s ago"},

@@ -42,6 +42,9 @@ var actions = map[string]string{
 	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",
 }
 
+// withoutGate is the way of a commit that a VersionRemoval waits for: in Git it comes before the VersionRemoval.
+const withoutGate = "in the same commit take the VersionRemoval out, since it holds back the commit that it waits for, and add it again in a later one"
+
 // howToOptIn is what to do about a CRD without the label.
 func (s Situation) howToOptIn() string {
 	how := "add the label to the CRD's manifest in Git"
