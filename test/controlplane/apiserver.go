@@ -82,16 +82,21 @@ func (s *APIServer) Stop() error {
 }
 
 func (s *APIServer) signal(sig syscall.Signal) error {
-	content, err := os.ReadFile(s.pidFile)
+	return signal(s.pidFile, s.Config.Host, sig)
+}
+
+// signal signals the program that has left its process id in a file.
+func signal(pidFile, name string, sig syscall.Signal) error {
+	content, err := os.ReadFile(pidFile)
 	if err != nil {
-		return fmt.Errorf("%s is not running: %w", s.Config.Host, err)
+		return fmt.Errorf("%s is not running: %w", name, err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	if err != nil {
-		return fmt.Errorf("process id of %s: %w", s.Config.Host, err)
+		return fmt.Errorf("process id of %s: %w", name, err)
 	}
 	if err := syscall.Kill(pid, sig); err != nil {
-		return fmt.Errorf("signal %q to %s, process %d: %w", sig, s.Config.Host, pid, err)
+		return fmt.Errorf("signal %q to %s, process %d: %w", sig, name, pid, err)
 	}
 	return nil
 }
