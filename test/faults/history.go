@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
@@ -40,6 +42,7 @@ type gateState struct {
 
 type object struct {
 	version  string
+	named    map[string]bool // versions that its managedFields name
 	revision int64
 	raw      []byte
 }
@@ -57,6 +60,28 @@ func newHistory(group string, revision int64) history {
 		group: group, revision: revision, said: map[string][]string{}, crds: map[string]*crdState{}, gates: map[string]*gateState{},
 		objects: map[string]map[string]object{}, stored: map[string]map[string]map[string]bool{},
 	}
+}
+
+// present is what etcd holds now.
+func present(ctx context.Context, etcd *clientv3.Client, group string) (history, error) {
+	now, err := etcd.Get(ctx, "/registry/", clientv3.WithCountOnly())
+	if err != nil {
+		return history{}, err
+	}
+	h := newHistory(group, now.Header.Revision)
+	for _, prefix := range []string{crdPrefix, gatePrefix, "/registry/" + group + "/"} {
+		all, err := etcd.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(now.Header.Revision))
+		if err != nil {
+			return history{}, err
+		}
+		for _, kv := range all.Kvs {
+			if _, err := h.take(&clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}); err != nil {
+				return history{}, err
+			}
+		}
+	}
+	h.revision = now.Header.Revision
+	return h, nil
 }
 
 // take adds one write. It returns nil if that was somebody else's matter.
@@ -127,14 +152,17 @@ func (h *history) takeObject(plural, name string, value []byte) (*change, error)
 	if value == nil {
 		return &change{deleted: plural + " " + name}, nil
 	}
-	var stored struct {
-		APIVersion string `json:"apiVersion"`
-	}
+	var stored metav1.PartialObjectMetadata
 	if err := json.Unmarshal(value, &stored); err != nil {
 		return nil, fmt.Errorf("%s %s in etcd: %w", plural, name, err)
 	}
 	_, version, _ := strings.Cut(stored.APIVersion, "/")
-	h.objects[plural][name] = object{version: version, revision: h.revision, raw: slices.Clone(value)}
+	named := map[string]bool{}
+	for _, entry := range stored.ManagedFields {
+		_, version, _ := strings.Cut(entry.APIVersion, "/")
+		named[version] = true
+	}
+	h.objects[plural][name] = object{version: version, named: named, revision: h.revision, raw: slices.Clone(value)}
 	if h.stored[plural][version] == nil {
 		h.stored[plural][version] = map[string]bool{}
 	}
@@ -150,6 +178,17 @@ func (h *history) counts(plural string) map[string]int {
 		}
 	}
 	return counts
+}
+
+// named are the objects whose managedFields name a version.
+func (h *history) named(plural, version string) map[string]bool {
+	names := map[string]bool{}
+	for name, o := range h.objects[plural] {
+		if o.named[version] {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 func (c *crdState) storageVersion() string {
@@ -176,5 +215,5 @@ func (g *gateState) open() bool { return meta.IsStatusConditionTrue(g.Status.Con
 // rest of its status, and count as soon as they are there.
 func (g *gateState) speaksOf(c *crdState) bool {
 	proof := g.Status.Proof
-	return proof == nil || *proof == v1alpha1.ProofStatus{UID: string(c.UID), Generation: c.Generation, StorageVersion: c.storageVersion()}
+	return proof == nil || proof.UID == string(c.UID) && proof.Generation == c.Generation && proof.StorageVersion == c.storageVersion()
 }

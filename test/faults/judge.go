@@ -40,20 +40,20 @@ type window struct {
 	revision int64 // the last one seen before: a later one may have come after
 }
 
-// NewJudge watches the CRDs of one API group, their objects, and the VersionRemovals that name them, from now on. Written
-// tells when the last accepted write to an object came, as Proxy.Written does. The caller must Close it.
+// NewJudge watches the CRDs of one API group, their objects, and the VersionRemovals that name them, from what is there
+// now. Written tells when the last accepted write to an object came, as Proxy.Written does. The caller must Close it.
 func NewJudge(ctx context.Context, etcd, group string, written func(path string) time.Time) (*Judge, error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}
-	now, err := client.Get(ctx, "/registry/")
+	history, err := present(ctx, client, group)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	j := &Judge{group: group, written: written, client: client, stop: stop, stopped: make(chan struct{}), history: newHistory(group, now.Header.Revision)}
-	events := client.Watch(watching, "\x00", clientv3.WithFromKey(), clientv3.WithRev(now.Header.Revision+1))
+	j := &Judge{group: group, written: written, client: client, stop: stop, stopped: make(chan struct{}), history: history}
+	events := client.Watch(watching, "\x00", clientv3.WithFromKey(), clientv3.WithRev(history.revision+1))
 	go j.watch(events)
 	return j, nil
 }
@@ -218,7 +218,7 @@ func (j *Judge) trimmed() string {
 }
 
 // opened finds objects at a version that an open gate calls gone. A gate is held to what it says when it opens, and for
-// as long as the CRD is the one it spoke of.
+// as long as the CRD is the one it spoke of. What managedFields name is said of the moment when it opens.
 func (j *Judge) opened(c *change) string {
 	for name, gate := range j.history.gates {
 		crd := j.history.crds[gate.Spec.CRDName]
@@ -230,6 +230,9 @@ func (j *Judge) opened(c *change) string {
 		for _, version := range gate.Spec.Versions {
 			if names := j.history.stored[plural][version]; len(names) > 0 {
 				return fmt.Sprintf("the gate %s is open, but stored at %s are %s", name, version, few(names))
+			}
+			if names := j.history.named(plural, version); opens && len(names) > 0 {
+				return fmt.Sprintf("the gate %s opens, but %s is named by managedFields of %s", name, version, few(names))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,6 +36,13 @@ func TestTheJudgeSeesEveryLie(t *testing.T) {
 			w.trimByHand()
 		}, want: `trimmed to \[v1\] although these .*: faults-.*/object-00003$`, settle: 10 * time.Second},
 		"a gate that opens while objects are stale": {lie: (*world).openByHand, want: `the gate faults-.*/no-v1alpha1 is open, but stored at v1alpha1 are`},
+		"a gate that opens while managedFields name the version": {lie: func(w *world) {
+			w.writeAll()
+			time.Sleep(w.settle)
+			w.writeAll()
+			w.trimByHand()
+			w.openByHand()
+		}, want: `the gate faults-.*/no-v1alpha1 opens, but v1alpha1 is named by managedFields of faults-.*/object-00000, `},
 		"an object that is deleted": {lie: func(w *world) {
 			w.Expect(w.at(w.cp.Config, "v1", "widgets", w.namespace).Delete(w.ctx, name(2), metav1.DeleteOptions{})).To(Succeed())
 		}, want: `widgets faults-.*/object-00002 is deleted`},
@@ -61,6 +69,7 @@ func TestTheJudgeAcceptsTheTruth(t *testing.T) {
 	time.Sleep(w.settle)
 	w.writeAll()
 	w.trimByHand()
+	w.moveOwners()
 	w.openByHand()
 	w.judge.AllowDeletes()
 	w.Expect(w.at(w.cp.Config, "v1", "widgets", w.namespace).Delete(w.ctx, name(2), metav1.DeleteOptions{})).To(Succeed())
@@ -84,6 +93,24 @@ func (w *world) write(which ...int) {
 	w.t.Helper()
 	for _, i := range which {
 		_, err := w.at(w.proxy.Config(), "v1", "widgets", w.namespace).Patch(w.ctx, name(i), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// moveOwners has all managedFields name v1.
+func (w *world) moveOwners() {
+	w.t.Helper()
+	widgets := w.at(w.cp.Config, "v1", "widgets", w.namespace)
+	all, err := widgets.List(w.ctx, metav1.ListOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	for i := range all.Items {
+		entries := all.Items[i].GetManagedFields()
+		for j := range entries {
+			entries[j].APIVersion = w.group + "/v1"
+		}
+		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": entries}})
+		w.Expect(err).NotTo(HaveOccurred())
+		_, err = widgets.Patch(w.ctx, all.Items[i].GetName(), types.MergePatchType, body, metav1.PatchOptions{})
 		w.Expect(err).NotTo(HaveOccurred())
 	}
 }
