@@ -36,6 +36,7 @@ import (
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
 	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/timeline"
 )
 
 func main() {
@@ -99,8 +100,16 @@ func explain(err error, f *flags) error {
 
 // setup adds the reconcilers and connects them.
 func setup(mgr manager.Manager, f *flags) error {
+	history, err := timeline.New(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("setting up the watch for restores of etcd: %w", err)
+	}
+	if err := mgr.Add(history); err != nil {
+		return err
+	}
 	store := migration.NewStateStore()
 	f.migration.StateStore, f.migration.Pace = store, f.migration.NewPace()
+	f.migration.Timeline, f.removal.Timeline = history, history
 	if f.rehearse {
 		f.migration.NewRehearser = func(crd *apiextensionsv1.CustomResourceDefinition) (migration.Rehearser, error) {
 			return converters.Webhooks{}.Rehearsal(crd)
@@ -113,7 +122,6 @@ func setup(mgr manager.Manager, f *flags) error {
 		return fmt.Errorf("setting up the repair of owner references and stashed copies: %w", err)
 	}
 	f.removal.Migration, f.removal.LabelKey, f.removal.Groups = store, f.migration.LabelKey, f.migration.Groups
-	var err error
 	if f.removal.References, err = f.references.in(mgr.GetConfig()); err != nil {
 		return fmt.Errorf("setting up the look for references: %w", err)
 	}

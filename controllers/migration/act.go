@@ -84,6 +84,9 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if _, err := r.routes(ctx, crd, o.StorageVersion); err != nil {
 		return failureOf(crd, rewrite.Result{}, err), ctx.Err()
 	}
+	if err := r.mayClaim(ctx); err != nil {
+		return nil, err
+	}
 	trimmed := metadataOf(crd.Name)
 	err = r.live.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
 	if failure := statusFailure(err); failure != nil {
@@ -98,6 +101,14 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 	r.event(crd, v1alpha1.EventTrimmed, "storedVersions trimmed from %v to [%s]: every object is proved to be stored at %s",
 		o.StoredVersions, o.StorageVersion, o.StorageVersion)
 	return nil, nil
+}
+
+// mayClaim is an error if what this process knows may be of a past that is gone.
+func (r *Reconciler) mayClaim(ctx context.Context) error {
+	if r.opts.Timeline == nil {
+		return nil
+	}
+	return r.opts.Timeline.Check(ctx)
 }
 
 // metadataOf names a CRD in a request whose answer is wanted as metadata

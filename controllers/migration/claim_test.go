@@ -2,7 +2,9 @@ package migration_test
 
 import (
 	"bytes"
+	"context"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/timeline"
 )
 
 // The condition says what was found out about the CRD as it was observed. The CRD changes on the way: the API server must
@@ -40,6 +43,43 @@ func TestAClaimIsAboutTheCRDThatWasObserved(t *testing.T) {
 	w.eventuallyMigrated(5)
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 	w.Expect(refused.Load()).To(BeNumerically(">=", 1), "the claim about the CRD as it was before")
+}
+
+// Etcd was restored as soon as the timeline has been asked so often: neither the trim nor the condition may follow from what the
+// process remembers.
+func TestNothingIsClaimedOnceEtcdWasRestored(t *testing.T) {
+	for name, c := range map[string]struct {
+		intact int64
+		stored []string
+	}{
+		"before the trim":                    {0, []string{"v1alpha1", "v1"}},
+		"between the trim and the condition": {1, []string{"v1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := flippedWorld(t, widgets(t), 5)
+			opts, past := w.quick(), &pastTimeline{}
+			past.intact.Store(c.intact)
+			opts.Timeline = past
+			w.controller(opts)
+			w.Eventually(past.asked.Load, soon, "20ms").Should(BeNumerically(">", c.intact+2), "it is tried again")
+			w.Expect(w.StoredVersions()).To(Equal(c.stored))
+			w.Expect(w.Reason()).NotTo(Equal(v1alpha1.ReasonMigrated))
+
+			past.intact.Store(math.MaxInt64)
+			w.eventuallyMigrated(5)
+		})
+	}
+}
+
+// pastTimeline is of an etcd that is restored after so many questions.
+type pastTimeline struct{ asked, intact atomic.Int64 }
+
+func (p *pastTimeline) Check(context.Context) error {
+	if p.asked.Add(1) <= p.intact.Load() {
+		return nil
+	}
+	return timeline.ErrRestored
 }
 
 // isClaim tells a write of the condition with the status True.

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,6 +67,10 @@ type Options struct {
 	// nobody asks.
 	StateStore *StateStore
 
+	// Timeline is asked right before something is claimed of a CRD. Default: nobody. Then a manager has to be restarted when etcd
+	// is restored.
+	Timeline Timeline
+
 	// Recorder receives Events. Default: the manager's.
 	Recorder events.EventRecorder
 
@@ -74,6 +79,12 @@ type Options struct {
 
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.WithTicker
+}
+
+// Timeline tells whether etcd still has what this process has seen.
+type Timeline interface {
+	// Check is an error if etcd was restored to an older state, or if nobody knows.
+	Check(ctx context.Context) error
 }
 
 // DefaultSettle covers the longest request and leaves 30 s for an API server

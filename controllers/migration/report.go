@@ -104,6 +104,9 @@ func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.Cu
 	}
 	applied := applyv1.CustomResourceDefinition(crd.Name).WithUID(crd.UID).WithStatus(status)
 	if c != nil && c.Status == apiextensionsv1.ConditionTrue {
+		if err := r.mayClaim(ctx); err != nil {
+			return err
+		}
 		applied = applied.WithResourceVersion(crd.ResourceVersion)
 	}
 	body, err := json.Marshal(applied)

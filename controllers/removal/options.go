@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,12 @@ type Migration interface {
 	Status(crd string) (plan.MigrationStatus, bool)
 	// Changes names CRDs whose status has changed.
 	Changes() <-chan string
+}
+
+// Timeline tells whether etcd still has what this process has seen.
+type Timeline interface {
+	// Check is an error if etcd was restored to an older state, or if nobody knows.
+	Check(ctx context.Context) error
 }
 
 // Recorder records Events.
@@ -51,6 +58,9 @@ type Options struct {
 	// References looks for what else names the versions. Without it nobody looks, and a
 	// VersionRemoval that requires it stays closed.
 	References References
+
+	// Timeline is asked right before a gate opens. Default: nobody. Then a manager has to be restarted when etcd is restored.
+	Timeline Timeline
 
 	// Recorder receives Events. Default: the manager's. One of
 	// fluxcd/pkg/runtime/events sends them to Flux's notification-controller too.

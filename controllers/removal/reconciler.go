@@ -54,6 +54,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case e.situation.StillHolds(e.verdict):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // or sooner, when the migration looks
 	}
+	if err := r.mayOpen(ctx, e); err != nil {
+		return ctrl.Result{}, err
+	}
 	if err := r.approve(ctx, e.crd, e.removal, e.verdict); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -69,6 +72,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.requester.wake(ctx, e.removal)
 	}
 	return r.result(e.situation, e.verdict), nil
+}
+
+// mayOpen is an error if a gate is about to open by what may be of a past that is gone. One that is open, by this process, was
+// asked about then.
+func (r *Reconciler) mayOpen(ctx context.Context, e evaluation) error {
+	if r.opts.Timeline == nil || e.verdict.State != verdict.Ready || !e.isNews() && r.states.answerTo(e.before) != nil {
+		return nil
+	}
+	return r.opts.Timeline.Check(ctx)
 }
 
 // evaluation is one VersionRemoval as it was found, and the answer to it.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,6 +112,7 @@ func (w *world) launcher(flags []string) func() (*process, error) {
 	content, err := w.proxy.KubeConfig()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(os.WriteFile(kubeconfig, content, 0o600)).To(Succeed())
+	w.logs = append(w.logs, filepath.Join(folder, "log"))
 	w.t.Cleanup(func() {
 		if said, _ := os.ReadFile(filepath.Join(folder, "log")); w.t.Failed() {
 			lines := strings.Split(strings.TrimSpace(string(said)), "\n")
@@ -133,6 +135,14 @@ func (w *world) launcher(flags []string) func() (*process, error) {
 		}
 		return p, p.watch()
 	}
+}
+
+// logged tells whether a moult-controller has said this.
+func (w *world) logged(words string) bool {
+	return slices.ContainsFunc(w.logs, func(file string) bool {
+		content, _ := os.ReadFile(file)
+		return strings.Contains(string(content), words)
+	})
 }
 
 // watch has the process end with this one, whatever that one dies of.

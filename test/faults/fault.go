@@ -38,6 +38,18 @@ func Delay(by time.Duration) Fault {
 	}
 }
 
+// Hold holds the request back until the channel is closed, and passes it on.
+func Hold(until <-chan struct{}) Fault {
+	return func(e *Exchange) {
+		select {
+		case <-until:
+		case <-e.r.Context().Done():
+		case <-e.closed:
+		}
+		e.Pass()
+	}
+}
+
 // Reset has the request carried out and breaks the connection in the middle of the answer.
 func Reset() Fault {
 	return func(e *Exchange) { e.reset(e.ask().half()) }

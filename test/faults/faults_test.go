@@ -99,6 +99,10 @@ var every = []fault{
 	{name: "etcd is compacted in mid-list", silent: true, late: true, apart: compactable, inject: compacted},
 	{name: "one of two API servers stands still across the flip", objects: 20, inject: lagging},
 
+	{name: "etcd is restored to before the gate opened, and the CRD is as it was then", apart: alone, crd: ungated, late: true, aboutGate: true, inject: restoredBeforeTheGateOpened},
+	{name: "etcd is restored to before the gate opened, and the controller starts anew", apart: alone, crd: ungated, late: true, aboutGate: true, inject: restoredWhileTheControllerIsAway},
+	{name: "etcd is restored in mid-check to a state with a stale object, and the CRD is as it was then", apart: alone, late: true, aboutGate: true, inject: restoredInMidCheck},
+
 	// What happens to the controller.
 	{name: "the controller is killed at random points", always: true, inject: killed},
 	{name: "the leader is killed in mid-pass", inject: leaderKilled},

@@ -145,6 +145,7 @@ var (
 	widgetPath    = regexp.MustCompile(`^/apis/[^/]+\.example\.com/[^?]*/widgets([/?]|$)`)
 	widgetsList   = regexp.MustCompile(`^/apis/[^/]+\.example\.com/v1/widgets\?`)
 	continued     = regexp.MustCompile(`/widgets\?.*continue=`)
+	theFirst      = regexp.MustCompile(`/widgets/object-0{5}`)
 	theSeventh    = regexp.MustCompile(`/widgets/object-00007`)
 	crdStatusPath = regexp.MustCompile(`/customresourcedefinitions/widgets[^/]*/status`)
 	gatePath      = regexp.MustCompile(`/versionremovals/`)

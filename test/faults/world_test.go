@@ -49,7 +49,8 @@ type world struct {
 	busy      faults.Busy
 	doomed    string // a namespace whose objects are deleted
 	hook      *webhooks.Conversion
-	late      bool // the gate is asked for when all is done
+	late      bool     // the gate is asked for when all is done
+	logs      []string // files that moult-controllers write to
 	began     time.Time
 	undo      []func()
 }
