@@ -46,7 +46,7 @@ func (c *Cluster) Examine(ctx context.Context, e Examination) (doctor.ClusterSta
 			break
 		}
 		examined := doctor.ExaminedCRD{CustomResourceDefinition: withoutSchemas(crd), Aggregated: c.aggregated(ctx, crd)}
-		examined.Terminating, examined.In = c.locations(ctx, crd)
+		c.lookAtObjects(ctx, &examined)
 		p.CRDs = append(p.CRDs, examined)
 	}
 	if incomplete != nil && len(p.CRDs) == 0 {
@@ -89,31 +89,6 @@ func (c *Cluster) aggregated(ctx context.Context, crd *apiextensionsv1.CustomRes
 		}
 	}
 	return known
-}
-
-// locations reads the metadata of all objects of a CRD: what is being deleted, and how many lie in each Namespace.
-func (c *Cluster) locations(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (terminating doctor.Known[[]doctor.Terminating], in doctor.Known[map[string]int]) {
-	versions := readable(crd)
-	if len(versions) == 0 {
-		terminating.Not = fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name)
-		in.Not = terminating.Not
-		return terminating, in
-	}
-	restart := func() { terminating.Value, in.Value = nil, map[string]int{} }
-	restart()
-	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: versions[0], Resource: crd.Spec.Names.Plural}
-	err := each(ctx, c, metav1.ListOptions{Limit: defaultPageSize}, restart, c.objects.Resource(resource).List, func(o *metav1.PartialObjectMetadata) error {
-		in.Value[o.Namespace]++
-		if o.DeletionTimestamp != nil {
-			terminating.Value = append(terminating.Value, doctor.Terminating{Name: nameOf(o), Since: o.DeletionTimestamp.Time, Finalizers: o.Finalizers})
-		}
-		return nil
-	})
-	if err != nil {
-		terminating.Not = unread(err, "the objects of "+crd.Name, fmt.Sprintf("list on %s in %s", resource.Resource, resource.Group))
-		in.Not = terminating.Not
-	}
-	return terminating, in
 }
 
 // namespaces adds those that there are to those that were seen before.

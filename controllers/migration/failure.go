@@ -12,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // maxFailureText bounds what one failed object adds to a message, in bytes:
@@ -24,7 +25,7 @@ func failureOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, 
 		return &held.failure
 	}
 	if stopped := (*rewrite.Stopped)(nil); errors.As(err, &stopped) {
-		return stoppedFailure(crd, stopped)
+		return stoppedFailure(crd, t, stopped)
 	}
 	if err != nil { // whatever it is, nothing has been proved
 		return failure(v1alpha1.ReasonUnavailable, "the objects could not be looked through; trying again with growing pauses", ": %v", err)
@@ -32,7 +33,7 @@ func failureOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, 
 	if len(t.FailedObjects) == 0 {
 		return nil
 	}
-	named := failedObjectsOf(t)
+	named := failedObjectsOf(t.FailedObjects)
 	more := ""
 	if rest := t.By[rewrite.Failed] - int64(len(named)); rest > 0 {
 		more = fmt.Sprintf("; and %d more", rest)
@@ -47,17 +48,26 @@ func failure(reason, public, more string, args ...any) *plan.Failure {
 	return &plan.Failure{Reason: reason, Public: public, Message: public + fmt.Sprintf(more, args...)}
 }
 
-func stoppedFailure(crd *apiextensionsv1.CustomResourceDefinition, stopped *rewrite.Stopped) *plan.Failure {
+func stoppedFailure(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, stopped *rewrite.Stopped) *plan.Failure {
 	switch stopped.Cause {
 	case rewrite.Forbidden:
 		return forbiddenFailure(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
 	case rewrite.ConversionUnavailable:
 		return &plan.Failure{Reason: v1alpha1.ReasonConversionUnavailable,
 			Message: fmt.Sprintf(conversionUnavailable+": %v", webhookName(crd), stopped.Err), Public: fmt.Sprintf(conversionUnavailable, "")}
+	case rewrite.Corrupt:
+		return corruptFailure(t)
 	case rewrite.Unavailable:
 		return failure(v1alpha1.ReasonUnavailable, "the API server could not serve the objects; trying again with growing pauses", ": %v", stopped.Err)
 	}
 	return &plan.Failure{Reason: v1alpha1.ReasonUnavailable, Message: stopped.Error()}
+}
+
+// corruptFailure names the objects because of which no list is answered.
+func corruptFailure(t rewrite.Result) *plan.Failure {
+	remedies := words.Distinct(words.Of(t.FailedObjects, func(f rewrite.FailedObject) string { return plan.Remedy(f.Message) }))
+	return failure(v1alpha1.ReasonObjectsFailed, fmt.Sprintf("the API server cannot read %s from etcd, so it lists none; %s; trying again with growing pauses",
+		words.Count(t.FailedBy[plan.Unreadable], "object"), strings.Join(remedies, "; or ")), ": %s", strings.Join(textsOf(failedObjectsOf(t.FailedObjects)), "; "))
 }
 
 const conversionUnavailable = "the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or mend spec.conversion.webhook.clientConfig"

@@ -34,7 +34,7 @@ func (f findings) after(outcome plan.Outcome, result rewrite.Result, moved rewri
 	}
 	return findings{
 		moved: moved, dropped: dropped,
-		failed: failedObjectsOf(result), failedBy: result.FailedBy,
+		failed: failedObjectsOf(result.FailedObjects), failedBy: result.FailedBy,
 		writers: f.writers.after(outcome, result), losses: lossesAfter(f.losses, lossesOf(result)),
 	}
 }

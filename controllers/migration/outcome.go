@@ -29,9 +29,9 @@ func countsOf(r rewrite.Result) plan.Counts {
 	}
 }
 
-func failedObjectsOf(r rewrite.Result) []plan.FailedObject {
-	named := make([]plan.FailedObject, len(r.FailedObjects))
-	for i, f := range r.FailedObjects {
+func failedObjectsOf(failed []rewrite.FailedObject) []plan.FailedObject {
+	named := make([]plan.FailedObject, len(failed))
+	for i, f := range failed {
 		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: shorten(f.String(), maxFailureText)}
 	}
 	return named

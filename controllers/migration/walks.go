@@ -180,9 +180,15 @@ func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Resu
 	})
 }
 
-// walk carries a walk out, once it is known that it can work at all. What it has
-// seen counts only if it was the API server itself that answered.
+// walk carries a walk out. Objects that the API server cannot read have failed, too.
 func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Result, error) {
+	result, err := r.pass(ctx, crd, walk)
+	return result.With(rewrite.Unreadable(err, resourceOf(crd))), err
+}
+
+// pass carries a walk out, once it is known that it can work at all. What it has
+// seen counts only if it was the API server itself that answered.
+func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Result, error) {
 	storageVersion := walk.Ownership.StorageVersion
 	routes, err := r.routes(ctx, crd, storageVersion)
 	if err != nil {

@@ -82,7 +82,7 @@ func (v *visitor) met(ctx context.Context, err error) error {
 		if v.flakes++; v.flakes <= maxFlakes {
 			return v.backoff.pause(ctx, err)
 		}
-	case rejected, conflict:
+	case rejected, conflict, unreadable:
 	}
 	v.fail(reason, err)
 	return nil

@@ -39,7 +39,7 @@ func (b *backoff) wait(ctx context.Context, err error) error {
 	}
 	switch c, _ := classify(err); c {
 	case busy, conflict, flaky:
-	case absent, rejected, unconverted, forbidden, noRoute:
+	case absent, rejected, unconverted, unreadable, forbidden, noRoute:
 		return stopFor(err)
 	}
 	return b.waitAnyhow(ctx, err)

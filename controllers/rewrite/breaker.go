@@ -113,7 +113,7 @@ func unusable(ctx context.Context, at []Objects, keys []types.NamespacedName) er
 			failed, last = failed+1, err
 		case rejected:
 			return nil
-		case conflict, busy, flaky, forbidden, noRoute:
+		case conflict, busy, flaky, forbidden, unreadable, noRoute:
 			return err
 		}
 	}

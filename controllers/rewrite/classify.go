@@ -22,6 +22,8 @@ const (
 	ConversionUnavailable Cause = "ConversionUnavailable"
 	// Unavailable: the API server does not answer, or only with errors.
 	Unavailable Cause = "Unavailable"
+	// Corrupt: the API server cannot read some objects from etcd, so it answers no list.
+	Corrupt Cause = "Corrupt"
 )
 
 // Stopped is the error of a walk that could not go on, because every further
@@ -45,6 +47,7 @@ const (
 	rejected                 // the API server understood and refused
 	unconverted              // the conversion webhook refused the object, or all objects
 	forbidden                // RBAC
+	unreadable               // the API server cannot read the object from etcd
 	noRoute                  // the resource itself is not there
 )
 
@@ -59,6 +62,7 @@ const (
 	reasonNamespace   = "NamespaceGone"
 	reasonUnavailable = "Unavailable"
 	reasonFieldsLost  = "FieldsWouldBeLost"
+	reasonUnreadable  = "Unreadable"
 	reasonOther       = "Rejected"
 )
 
@@ -74,6 +78,9 @@ func classify(err error) (class, string) {
 	}
 	if strings.Contains(text, "conversion webhook for") { // whether it is there cannot be told from its words
 		return unconverted, reasonConversion
+	}
+	if corrupt.MatchString(text) {
+		return unreadable, reasonUnreadable
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -177,6 +184,8 @@ func stopFor(err error) error {
 		return &Stopped{Forbidden, err}
 	case unconverted:
 		return &Stopped{ConversionUnavailable, err}
+	case unreadable:
+		return &Stopped{Corrupt, err}
 	case absent, conflict, busy, flaky, rejected, noRoute:
 	}
 	return &Stopped{Unavailable, err}

@@ -88,6 +88,22 @@ type Result struct {
 	ListedRV string
 }
 
+// With is the result with more objects that have failed.
+func (r Result) With(failed []FailedObject) Result {
+	if len(failed) == 0 {
+		return r
+	}
+	c := &collector{}
+	if c.begin(); r.By != nil {
+		c.result = r
+	}
+	c.result.Fields = r.Fields
+	for _, f := range failed {
+		c.fail(f)
+	}
+	return c.result
+}
+
 // Done is how many objects have an outcome.
 func (r Result) Done() (n int64) {
 	for _, k := range r.By {

@@ -8,19 +8,20 @@ type check struct {
 
 // The checks.
 const (
-	Kubernetes     ID = "kubernetes"
-	LabelInGit     ID = "label-in-git"
-	Migrating      ID = "migration"
-	Gates          ID = "gates"
-	StatusWrites   ID = "status-writes"
-	OtherMigrators ID = "other-migrators"
-	Aggregation    ID = "aggregation"
-	Namespaces     ID = "namespaces"
-	StuckObjects   ID = "stuck-objects"
-	ArgoCDHealth   ID = "argocd-health"
-	HelmKeep       ID = "helm-keep"
-	HelmCRDs       ID = "helm-crds"
-	HelmHistory    ID = "helm-history"
+	Kubernetes        ID = "kubernetes"
+	LabelInGit        ID = "label-in-git"
+	Migrating         ID = "migration"
+	Gates             ID = "gates"
+	StatusWrites      ID = "status-writes"
+	OtherMigrators    ID = "other-migrators"
+	Aggregation       ID = "aggregation"
+	Namespaces        ID = "namespaces"
+	UnreadableObjects ID = "unreadable"
+	StuckObjects      ID = "stuck-objects"
+	ArgoCDHealth      ID = "argocd-health"
+	HelmKeep          ID = "helm-keep"
+	HelmCRDs          ID = "helm-crds"
+	HelmHistory       ID = "helm-history"
 )
 
 // checks are in the order in which a migration and a removal meet what they look for.
@@ -33,6 +34,7 @@ var checks = []check{
 	{Gates, gates},
 	{ArgoCDHealth, argoCDHealth},
 	{Namespaces, namespaces},
+	{UnreadableObjects, unreadableObjects},
 	{StuckObjects, stuckObjects},
 	{HelmKeep, helmKeep},
 	{HelmCRDs, helmCRDs},

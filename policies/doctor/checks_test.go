@@ -109,6 +109,12 @@ func lyingIn(namespaces map[string]int) func(*ClusterState) {
 	}
 }
 
+func unreadables(of ...Unreadable) func(*ClusterState) {
+	return func(s *ClusterState) {
+		s.CRDs[0].Unreadable.Value, s.CRDs[0].In.Not, s.CRDs[0].Terminating.Not = of, "no list", "no list"
+	}
+}
+
 func releases(of ...Release) func(*ClusterState) {
 	return func(s *ClusterState) { s.Releases.Value = of }
 }
@@ -228,6 +234,15 @@ func TestEachCheckFinds(t *testing.T) {
 		"a Kubernetes without MutatingAdmissionPolicy": {serverIs("v1.35.4-gke.100"), Kubernetes, finding.Info,
 			"policies/admission/keep-label cannot be installed", "have the label in Git"},
 
+		"an object whose version has left": {unreadables(Unreadable{Name: "default/w-0", Why: "object not decodable: request to convert CR from an invalid group/version: example.com/v0"}), UnreadableObjects, finding.Error,
+			"the API server cannot read 1 object from etcd, so it lists none, and the migration cannot end: default/w-0 (object not decodable: ", "put v0 back into spec.versions with served: false"},
+		"objects that are garbage": {unreadables(Unreadable{Name: "default/w-0", Why: "invalid character"}, Unreadable{Name: "w-1", Why: "invalid character"}), UnreadableObjects, finding.Error,
+			"cannot read 2 objects from etcd, so it lists none, and the migration cannot end: default/w-0 (invalid character); w-1 (invalid character)", "restore the object in etcd from a backup, or delete it"},
+		"an object that an older server does not name": {unreadables(Unreadable{Behind: "default/w-0", Why: "invalid character"}), UnreadableObjects, finding.Error,
+			"the one that comes after default/w-0 in the order of namespaces and names, which Kubernetes names from 1.37 on (invalid character)", ""},
+		"the first object, which an older server does not name": {unreadables(Unreadable{Why: "conversion webhook for x failed"}), UnreadableObjects, finding.Error,
+			"the first one in the order of namespaces and names", "bring the conversion webhook up"},
+
 		"objects that cannot die": {terminating(time.Hour, 7), StuckObjects, finding.Warning,
 			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
 
@@ -330,11 +345,11 @@ func TestAMissingPermissionIsNoFailure(t *testing.T) {
 		"policies":                   {func(s *ClusterState) { s.Controller.Guards.Not = why }, nil, StatusWrites},
 		"what the controller may do": {func(s *ClusterState) { s.CRDs[0].Writable = Known[bool]{Not: why} }, nil, StatusWrites},
 		"argocd-cm":                  {func(s *ClusterState) { s.ArgoCD.Not = why }, []ID{ArgoCDHealth}, ""},
-		"objects":                    {func(s *ClusterState) { s.CRDs[0].Terminating.Not, s.CRDs[0].In.Not = why, why }, []ID{Namespaces, StuckObjects}, ""},
+		"objects":                    {func(s *ClusterState) { hideObjects(&s.CRDs[0], why) }, []ID{Namespaces, UnreadableObjects, StuckObjects}, ""},
 		"Namespaces":                 {func(s *ClusterState) { s.Namespaces.Not = why }, []ID{Namespaces}, ""},
 		"the objects of one CRD": {func(s *ClusterState) {
 			s.CRDs = append(s.CRDs, s.CRDs[0])
-			s.CRDs[1].Terminating.Not, s.CRDs[1].In.Not = why, why
+			hideObjects(&s.CRDs[1], why)
 		}, nil, StuckObjects},
 		"the server's version": {func(s *ClusterState) { s.Server = Known[string]{Not: why} }, []ID{Kubernetes}, ""},
 		"the APIServices":      {func(s *ClusterState) { s.CRDs[0].Aggregated.Not = why }, []ID{Aggregation}, ""},
@@ -397,4 +412,8 @@ func TestAVersionThatIsNoneIsNotJudged(t *testing.T) {
 		NewWithT(t).Expect(r.Outcome).To(Equal(NotRun))
 		NewWithT(t).Expect(r.Evidence).To(ContainSubstring("is not one of Kubernetes"))
 	}
+}
+
+func hideObjects(crd *ExaminedCRD, why string) {
+	crd.Terminating.Not, crd.In.Not, crd.Unreadable.Not = why, why, why
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -37,6 +38,37 @@ func (c ClusterState) stranded(crd ExaminedCRD, in map[string]int) []finding.Fin
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
 		Why:  fmt.Sprintf("%s in Namespaces that do not exist, so that nobody can write them: %s", words.Count(objects, "object"), words.FewClauses(gone, mostNamed)),
 		Mend: fmt.Sprintf("delete them (`kubectl delete %s --all -n NAMESPACE` works), or create the Namespaces again; the migration then goes on by itself", crd.Name)}}
+}
+
+// unreadableObjects: one object that the API server cannot read from etcd keeps it from listing all others, so no migration of them
+// can end. Often its version has left the CRD too early.
+func unreadableObjects(c ClusterState) Result {
+	return each(c, "the API server can read every object from etcd", func(crd ExaminedCRD) Known[[]Unreadable] { return crd.Unreadable }, unreadable)
+}
+
+func unreadable(crd ExaminedCRD, objects []Unreadable) []finding.Finding {
+	if len(objects) == 0 {
+		return nil
+	}
+	var named, remedies []string
+	for _, o := range objects {
+		named = append(named, fmt.Sprintf("%s (%s)", o.place(), o.Why))
+		remedies = append(remedies, plan.Remedy(o.Why))
+	}
+	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
+		Why:  fmt.Sprintf("the API server cannot read %s from etcd, so it lists none, and the migration cannot end: %s", words.Count(len(objects), "object"), words.FewClauses(named, mostNamed)),
+		Mend: strings.Join(words.Distinct(remedies), "; or ")}}
+}
+
+// place says which object it is.
+func (u Unreadable) place() string {
+	switch {
+	case u.Name != "":
+		return u.Name
+	case u.Behind != "":
+		return fmt.Sprintf("the one that comes after %s in the order of namespaces and names, which Kubernetes names from 1.37 on", u.Behind)
+	}
+	return "the first one in the order of namespaces and names, which Kubernetes names from 1.37 on"
 }
 
 // stuckAfter is how long a deletion may take without being remarkable.

@@ -47,6 +47,8 @@ type ClusterState struct {
 type ExaminedCRD struct {
 	*apiextensionsv1.CustomResourceDefinition
 	Terminating Known[[]Terminating]
+	// Unreadable are those that the API server cannot read from etcd. As long as there are some, it lists none.
+	Unreadable Known[[]Unreadable]
 	// Aggregated are the served versions for which another API server answers.
 	Aggregated Known[[]Aggregated]
 	// In tells how many objects lie in each Namespace.
@@ -60,6 +62,16 @@ type Terminating struct {
 	Name       string // with the namespace in front
 	Since      time.Time
 	Finalizers []string
+}
+
+// Unreadable is an object that the API server cannot read.
+type Unreadable struct {
+	// Name has the namespace in front. It is empty if the API server does not name the object.
+	Name string
+	// Behind is then the object in front of it, in the order of namespaces and names; empty if it is the first.
+	Behind string
+	// Why is what the API server says.
+	Why string
 }
 
 // Migration is an object by which another migrator is told to work.

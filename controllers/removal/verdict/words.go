@@ -84,8 +84,11 @@ func blocker(kind, message, action string) []v1alpha1.Blocker {
 
 func failures(named []plan.FailedObject) (blockers []v1alpha1.Blocker) {
 	for _, f := range named {
-		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f.Text,
-			Action: "make the object acceptable, or whatever refuses it; it is tried again by itself"})
+		action := "make the object acceptable, or whatever refuses it; it is tried again by itself"
+		if f.Reason == plan.Unreadable {
+			action = plan.Remedy(f.Text)
+		}
+		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f.Text, Action: action})
 	}
 	return blockers
 }

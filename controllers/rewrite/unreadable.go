@@ -1,0 +1,45 @@
+package rewrite
+
+import (
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// corrupt is how the API server words that it cannot read what etcd has under a key. It names the key from Kubernetes 1.37 on
+// (k8s.io/apiserver pkg/storage/etcd3/corrupt_obj_deleter.go); older ones say only what is wrong.
+var corrupt = regexp.MustCompile(`corrupt object, Code: \d+, Key: ([^ ,]+), .*?AdditionalErrorMsg: (?s:(.*))`)
+
+// Unreadable are the custom resources that an answer of the API server names because it cannot read them. A list names up to a
+// hundred.
+func Unreadable(err error, of schema.GroupResource) (objects []FailedObject) {
+	if err == nil {
+		return nil
+	}
+	texts := []string{err.Error()}
+	if apierrors.ReasonForError(err) == metav1.StatusReasonStoreReadError {
+		texts = nil
+		for _, cause := range details(err).Causes {
+			texts = append(texts, cause.Message)
+		}
+	}
+	for _, text := range texts {
+		if found := corrupt.FindStringSubmatch(text); found != nil {
+			objects = append(objects, FailedObject{NamespacedName: named(found[1], of), Reason: reasonUnreadable, Message: found[2]})
+		}
+	}
+	return objects
+}
+
+// named is the object of a key in etcd, <prefix>/<group>/<resource>/<namespace>/<name>.
+func named(key string, of schema.GroupResource) (object types.NamespacedName) {
+	_, object.Name, _ = strings.Cut("/"+key, "/"+of.Group+"/"+of.Resource+"/")
+	if namespace, name, namespaced := strings.Cut(object.Name, "/"); namespaced {
+		object.Namespace, object.Name = namespace, name
+	}
+	return object
+}
