@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/running"
 )
 
 var cp *controlplane.ControlPlane
@@ -62,7 +63,7 @@ func TestCRDLivesFromFlipToRemoval(t *testing.T) {
 	ctx := t.Context()
 	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").WithStatus().Build()
 	gvr := builders.Resource(crd, "v1")
-	g.Expect(builders.Install(ctx, cp.Config, crd)).To(Succeed())
+	running.Install(t, cp, crd)
 	g.Expect(builders.FlipStorage(ctx, cp.Config, crd.Name, "v1")).To(Succeed())
 
 	err := builders.RemoveVersion(ctx, cp.Config, crd.Name, "v1alpha1")
@@ -93,7 +94,7 @@ func TestCreatingTheSameObjectsTwiceFails(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	crd := builders.CRD(builders.UniqueGroup(t), "gadgets").Build()
-	g.Expect(builders.Install(t.Context(), cp.Config, crd)).To(Succeed())
+	running.Install(t, cp, crd)
 	gvr := builders.Resource(crd, "v1")
 	g.Expect(builders.CreateObjects(t.Context(), cp.Config, gvr, "default", 3)).To(Succeed())
 	g.Expect(builders.CreateObjects(t.Context(), cp.Config, gvr, "default", 3)).To(MatchError(ContainSubstring("already exists")))

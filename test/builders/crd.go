@@ -156,7 +156,15 @@ func UniqueGroup(t testing.TB) string {
 		return '-'
 	}, strings.ToLower(strings.TrimPrefix(t.Name(), "Test")))
 	readable = strings.Trim(readable[:min(len(readable), 34)], "-")
-	return fmt.Sprintf("%s-%d-%d.example.com", strings.TrimLeft("t-"+readable, "-"), os.Getpid(), uniqueGroups.Add(1))
+	return fmt.Sprintf("%s%s%d.example.com", strings.TrimLeft("t-"+readable, "-"), process, uniqueGroups.Add(1))
+}
+
+// process is the part of a group's name that says which process's tests have it.
+var process = fmt.Sprintf("-p%d-", os.Getpid())
+
+// OfThisProcess is whether UniqueGroup has handed out the group in this process.
+func OfThisProcess(group string) bool {
+	return strings.HasPrefix(group, "t-") && strings.Contains(group, process)
 }
 
 func setStorage(crd *apiextensionsv1.CustomResourceDefinition, version string) {

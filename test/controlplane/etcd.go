@@ -19,7 +19,7 @@ var ErrNotStored = errors.New("not stored in etcd")
 const pageSize = 500
 
 // Etcd reads custom resources as they are stored: JSON under /registry/<group>/<plural>/[<namespace>/]<name>, written
-// at the version that was the storage version at the last write. It never writes.
+// at the version that was the storage version at the last write.
 type Etcd struct {
 	// Endpoint is etcd's client URL, for programs such as etcdctl; it needs no credentials.
 	Endpoint string
@@ -83,6 +83,22 @@ func (e *Etcd) Object(ctx context.Context, gr schema.GroupResource, namespace, n
 func (e *Etcd) Put(ctx context.Context, gr schema.GroupResource, namespace, name string, raw []byte) error {
 	if _, err := e.client.Put(ctx, key(gr, namespace, name), string(raw)); err != nil {
 		return fmt.Errorf("write %s/%s to etcd: %w", namespace, name, err)
+	}
+	return nil
+}
+
+func (e *Etcd) count(ctx context.Context, gr schema.GroupResource) (int64, error) {
+	answer, err := e.client.Get(ctx, prefix(gr), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("count %s in etcd: %w", prefix(gr), err)
+	}
+	return answer.Count, nil
+}
+
+// Purge deletes every object of the resource, whether or not an API server could still read it.
+func (e *Etcd) Purge(ctx context.Context, gr schema.GroupResource) error {
+	if _, err := e.client.Delete(ctx, prefix(gr), clientv3.WithPrefix()); err != nil {
+		return fmt.Errorf("delete %s from etcd: %w", prefix(gr), err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -11,8 +12,8 @@ import (
 
 // Run is the body of a TestMain: it puts a control plane into *cp, runs the package's tests, lets go of the control plane
 // and exits with the tests' code. The control plane is the shared one that EnvShared names, and without one, or with Own or
-// Flag, it is started here and stopped at the end. Tests that pass but leave goroutines running fail the package and are
-// shown. Ctrl-C, SIGTERM, a panic or a timeout end the tests at once and, by the guard, a control plane started here a
+// Flag, it is started here and stopped at the end. Tests that pass but leave goroutines running, or CRDs on a shared control
+// plane, fail the package and are shown. Ctrl-C, SIGTERM, a panic or a timeout end the tests at once and, by the guard, a control plane started here a
 // moment later.
 func Run(m *testing.M, cp **ControlPlane, opts ...Option) {
 	os.Exit(run(m, cp, opts))
@@ -25,7 +26,11 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 	}
 	*cp = found
 	defer func() {
-		err := found.Stop()
+		var left error
+		if found.attached && code == 0 {
+			left = leftBehind(found)
+		}
+		err := errors.Join(left, found.Stop())
 		if err == nil && code == 0 {
 			err = leaked(found.attached)
 		}

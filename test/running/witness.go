@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
@@ -27,13 +28,21 @@ type Witness struct {
 	cp *controlplane.ControlPlane
 }
 
-// Install installs a CRD, which goes away when the test ends.
+// Install installs a CRD, which goes away when the test ends, with all objects.
 func Install(t testing.TB, cp *controlplane.ControlPlane, crd *apiextensionsv1.CustomResourceDefinition) *Witness {
 	t.Helper()
 	w := WitnessOf(t, cp, schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})
-	t.Cleanup(func() { _ = w.CRDs().Delete(context.Background(), crd.Name, metav1.DeleteOptions{}) })
+	t.Cleanup(w.uninstall)
 	w.g.Expect(builders.Install(t.Context(), cp.Config, crd)).To(Succeed())
 	return w
+}
+
+// uninstall deletes the objects in etcd first. The API server cannot delete what it cannot convert, since the test's
+// webhook has ended: the CRD would stay, and the server would list its objects again and again.
+func (w *Witness) uninstall() {
+	ctx := context.Background()
+	w.g.Expect(w.cp.Etcd().Purge(ctx, w.GR)).To(Succeed())
+	w.g.Expect(client.IgnoreNotFound(w.CRDs().Delete(ctx, w.GR.String(), metav1.DeleteOptions{}))).To(Succeed())
 }
 
 // InstallFlipped installs a CRD, creates n objects at v1alpha1, its storage version, and makes v1 the storage version:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/running"
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
@@ -30,7 +31,7 @@ func TestConversionCanBeBrokenInEachWayAndHealed(t *testing.T) {
 	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
 		ConversionWebhook(conversion.URL(), conversion.CABundle()).Build()
 	gvr := builders.Resource(crd, "v1")
-	g.Expect(builders.Install(ctx, cp.Config, crd)).To(Succeed())
+	running.Install(t, cp, crd)
 	g.Expect(builders.CreateObjects(ctx, cp.Config, gvr, "default", 3)).To(Succeed())
 	g.Expect(conversion.Calls()).To(BeNumerically(">", 0), "v1 is converted to be stored at v1alpha1")
 
@@ -72,7 +73,7 @@ func TestAdmissionRejectsAndCountsUpdates(t *testing.T) {
 
 	crd := builders.CRD(builders.UniqueGroup(t), "widgets").WithStatus().Build()
 	gvr := builders.Resource(crd, "v1")
-	g.Expect(builders.Install(ctx, cp.Config, crd)).To(Succeed())
+	running.Install(t, cp, crd)
 	g.Expect(builders.CreateObjects(ctx, cp.Config, gvr, "default", 2)).To(Succeed())
 	g.Expect(admission.Install(ctx, cp.Config, gvr)).To(Succeed())
 	g.Expect(admission.Calls()).To(BeZero(), "the probe does not count")

@@ -204,7 +204,7 @@ func keepLabel(t *testing.T, allow string) *kept {
 	installForGroup(t, keepingLabel, group)
 	k := &kept{WithT: NewWithT(t), t: t, crds: crdClient(t, cp.Config), bare: builders.CRD(group, "widgets").Build()}
 	probe := builders.CRD(group, "probes").OptedIn().Build()
-	k.Expect(builders.Install(t.Context(), cp.Config, probe)).To(Succeed())
+	running.Install(t, cp, probe)
 	k.Eventually(func() (map[string]string, error) {
 		answer, err := k.crds.Patch(t.Context(), probe.Name, types.MergePatchType, []byte(`{"metadata":{"labels":null}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
@@ -216,6 +216,6 @@ func keepLabel(t *testing.T, allow string) *kept {
 	if allow != "" {
 		annotate(allow, k.bare.Name)(k.bare)
 	}
-	k.Expect(builders.Install(t.Context(), cp.Config, k.bare)).To(Succeed())
+	running.Install(t, cp, k.bare)
 	return k
 }

@@ -64,7 +64,7 @@ func TestACRDsLifeUnderTheRules(t *testing.T) {
 func (l *life) firstInstall(user *rest.Config) {
 	l.t.Helper()
 	crd := builders.CRD(l.GR.Group, l.GR.Resource).Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().Build()
-	l.Expect(builders.Install(l.t.Context(), cp.Config, crd)).To(Succeed())
+	running.Install(l.t, cp, crd)
 	l.Create(20)
 	running.Moult(l.t, user, running.Quick(l.GR.Group), removal.Options{Namespaces: []string{l.Name.Namespace}})
 	l.Flip("v1")
