@@ -34,7 +34,7 @@ func words(a snapshot.Answer) string {
 }
 
 // bothSay waits until the gate says so, and until a snapshot does: nothing is decided twice in two ways. What a gate says
-// may be a moment older than what the snapshot shows, and for a moment older than what it has said, where its caches differ.
+// may be a moment older than what the snapshot shows.
 func (w *world) bothSay(want string) snapshot.Answer {
 	w.t.Helper()
 	w.Eventually(w.Verdict, soon, "50ms").Should(Equal(want), func() string { return w.Message() })
@@ -43,7 +43,7 @@ func (w *world) bothSay(want string) snapshot.Answer {
 		a = w.judge(w.take(cp.Config))
 		return words(a)
 	}, soon, "100ms").Should(Equal(want), func() string { return a.Message })
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal(want))
+	w.Expect(w.Verdict()).To(Equal(want))
 	w.Expect(a.Gate).To(HaveField("Ready", a.State == verdict.Ready))
 	return a
 }

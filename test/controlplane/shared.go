@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"go.uber.org/goleak"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -61,6 +63,7 @@ func (cp *ControlPlane) attach(dir string) (err error) {
 		return err
 	}
 	cp.Config.QPS = -1
+	sharedHost.Store(cp.Config.Host)
 	endpoint, err := os.ReadFile(filepath.Join(dir, sharedEtcd))
 	if err != nil {
 		return err
@@ -71,6 +74,12 @@ func (cp *ControlPlane) attach(dir string) (err error) {
 	cp.Minor, err = minorOf(cp.Config)
 	return err
 }
+
+// sharedHost is the URL of the shared API server, if this process has attached to one.
+var sharedHost atomic.Value
+
+// IsShared is whether the API server that config reaches is one that other processes use too.
+func IsShared(config *rest.Config) bool { return sharedHost.Load() == config.Host }
 
 // kept are the goroutines of connections that stay open for a while to a server that goes on running. A watch or a request
 // that does not end has other goroutines, and those count as leaked.

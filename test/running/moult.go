@@ -26,6 +26,7 @@ import (
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
+	"github.com/moult-dev/moult/test/controlplane"
 )
 
 // Quiet drops what the reconcilers log, unless MOULT_TEST_LOG is set. The logger is global: call it in TestMain.
@@ -55,6 +56,8 @@ func Migration(t testing.TB, config *rest.Config, opts migration.Options) (stop 
 // Moult runs both reconcilers as Migration does the one, connected by a state store; the CRD of VersionRemovals must be there.
 func Moult(t testing.TB, config *rest.Config, m migration.Options, r removal.Options) (stop func()) {
 	t.Helper()
+	NewWithT(t).Expect(len(r.Namespaces) > 0 || !controlplane.IsShared(config)).To(BeTrue(),
+		"on a shared control plane it would answer the VersionRemovals of other tests: name its namespaces")
 	if m.StateStore == nil {
 		m.StateStore = migration.NewStateStore()
 	}

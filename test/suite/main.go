@@ -82,18 +82,13 @@ func (s suite) run(ctx context.Context) error {
 	return err
 }
 
-// test runs the groups side by side: each waits for servers for much of its time. The second has one package under way at a
-// time, since more of them on two cores only wait for one another.
+// test runs the groups side by side: each waits for servers for much of its time.
 func (s suite) test(ctx context.Context, packages []pkg, env []string, to *results) error {
 	groups := s.groups(packages)
 	errs := make([]error, len(groups))
 	var running sync.WaitGroup
 	for i, g := range groups {
-		flags := s.goTest
-		if i > 0 {
-			flags = append([]string{"-p=1"}, flags...)
-		}
-		running.Go(func() { errs[i] = g.run(ctx, flags, env, to) })
+		running.Go(func() { errs[i] = g.run(ctx, s.goTest, env, to) })
 	}
 	running.Wait()
 	return errors.Join(errs...)

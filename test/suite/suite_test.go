@@ -42,15 +42,15 @@ func TestThePackagesOfARun(t *testing.T) {
 		suite suite
 		want  []group
 	}{
-		"the race detector watches those that start goroutines, and what needs a server comes first": {
-			suite{race: true}, []group{{true, long, []string{"controllers/migration"}}, {false, long, []string{"cmd/b", "policies/a", "test/simulation"}}},
+		"the race detector watches those that start goroutines, and what needs no server is apart": {
+			suite{race: true}, []group{{true, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"policies/a", "test/simulation"}}},
 		},
 		"without a C compiler nothing is watched": {
-			suite{}, []group{{false, long, []string{"controllers/migration"}}, {false, long, []string{"cmd/b", "policies/a", "test/simulation"}}},
+			suite{}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"policies/a", "test/simulation"}}},
 		},
-		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, long, []string{"policies/a"}}}},
+		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, false, long, []string{"policies/a"}}}},
 		"a full run watches all, and leaves no test out": {
-			suite{race: true, full: true}, []group{{true, nil, []string{"controllers/migration", "cmd/b", "policies/a", "test/simulation"}}},
+			suite{race: true, full: true}, []group{{true, true, nil, []string{"policies/a", "test/simulation", "cmd/b", "controllers/migration"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

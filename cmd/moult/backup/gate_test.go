@@ -45,7 +45,7 @@ func (g *gate) asked() {
 	g.gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Backup} })
 	m := running.Quick(g.CRD.Spec.Group)
 	m.LabelKey = g.Label
-	running.Moult(g.T, cp.Config, m, removal.Options{})
+	running.Moult(g.T, cp.Config, m, removal.Options{Namespaces: []string{g.gate.Name.Namespace}})
 }
 
 // backup takes a true one.

@@ -72,7 +72,7 @@ func TestThePlanLeadsFromTwoVersionsToOne(t *testing.T) {
 	w.Merges("kubectl", fmt.Sprintf(`{"metadata":{"labels":{%q:"true"}}}`, w.Label))
 	m := running.Quick(group)
 	m.LabelKey = w.Label
-	running.Moult(t, cp.Config, m, removal.Options{})
+	running.Moult(t, cp.Config, m, removal.Options{Namespaces: []string{gate.Name.Namespace}})
 	w.Expect(states(w)()).To(Equal("flip: rehearse advised, backUp advised, flip next, migrate later" + phase2))
 
 	w.Flip("v1")

@@ -57,17 +57,17 @@ func TestWhatAnnotationsHoldIsNotHeld(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	annotations := map[string]string{}
+	for n := range 24 {
+		name := fmt.Sprintf("old-%d", n)
+		large := object(name)
+		large.Object["data"] = map[string]any{"x": strings.Repeat("0", 4<<20-300)}
+		packed, err := pack(large)
+		g.Expect(err).NotTo(HaveOccurred())
+		annotations[annotationOf(name)] = packed
+	}
 	for i := range 3 {
 		holder := object(fmt.Sprintf("rose-%d", i))
-		annotations := map[string]string{}
-		for n := range 24 {
-			name := fmt.Sprintf("old-%d-%d", i, n)
-			large := object(name)
-			large.Object["data"] = map[string]any{"x": strings.Repeat("0", 4<<20-300)}
-			packed, err := pack(large)
-			g.Expect(err).NotTo(HaveOccurred())
-			annotations[annotationOf(name)] = packed
-		}
 		holder.SetAnnotations(annotations)
 		g.Expect(known.learn(at, holder, look.Object())).To(MatchError(ContainSubstring("larger than what is looked at")), "nor is all of it unpacked")
 	}
