@@ -47,13 +47,22 @@ func (k *Kubectl) Run(ctx context.Context, args ...string) (string, error) {
 
 // RunWith is Run with a standard input, for "-f -".
 func (k *Kubectl) RunWith(ctx context.Context, input string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, k.binary, args...)
-	command.Env = append(os.Environ(), "HOME="+k.home, "KUBECONFIG="+k.kubeconfig(), "KUBERC=off")
+	return k.run(exec.CommandContext(ctx, k.binary, args...), input)
+}
+
+// Line is Run for a line as it is typed into a shell, beginning with kubectl.
+func (k *Kubectl) Line(ctx context.Context, line string) (string, error) {
+	return k.run(exec.CommandContext(ctx, "sh", "-c", line), "")
+}
+
+func (k *Kubectl) run(command *exec.Cmd, input string) (string, error) {
+	path := filepath.Dir(k.binary) + string(os.PathListSeparator) + os.Getenv("PATH")
+	command.Env = append(os.Environ(), "PATH="+path, "HOME="+k.home, "KUBECONFIG="+k.kubeconfig(), "KUBERC=off")
 	command.Stdin = strings.NewReader(input)
 	var output, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &output, &complaint
 	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(complaint.String()))
 	}
 	return output.String(), nil
 }

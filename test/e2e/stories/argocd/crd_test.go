@@ -21,6 +21,7 @@ func theCRDAsGate(p *play) {
 	commit := p.push(storageFlip, nil)
 	waiting := p.waitsFor(commit, theCRD)
 	p.Await("blocked", stage.Patience, waiting)
+	p.Await("shown", stage.Patience, p.NewPage(p.t, "examples/argocd/README.md").Prints("kubectl get application", "apiextensions.k8s.io"))
 	next := p.push(removal, withoutGate)
 	before := stage.All(waiting, p.GardenHasSize(stage.SizeBefore))
 	p.Holds("blocked at the second commit, the garden as it was", 5*time.Second, stage.All(before, p.StoredAtOld()))

@@ -128,11 +128,14 @@ func (p *play) push(folder string, changes map[string]string) (commit string) {
 func (p *play) commit(folder string, changes map[string]string) string {
 	p.t.Helper()
 	commit := p.repo.CommitFolder(stage.Commit(p.t, stage.Path("examples/argocd/"+folder), changes), folder)
-	without := ""
-	for name := range changes {
-		without += " without " + name
+	changed := ""
+	for name, content := range changes {
+		if content == "" {
+			name = "no " + name
+		}
+		changed += " with " + name
 	}
-	p.Say("pushed %s%s as commit %.7s", folder, without, commit)
+	p.Say("pushed %s%s as commit %.7s", folder, changed, commit)
 	return commit
 }
 

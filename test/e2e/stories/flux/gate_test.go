@@ -11,7 +11,7 @@ import (
 
 // theRemovalWaits pushes each commit as soon as the one before it is applied, while a pass over many objects is slowed.
 func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string) stage.Widgets {
-	moult := p.StartMoult(p.t, flags...)
+	moult, page := p.StartMoult(p.t, flags...), p.NewPage(p.t, "examples/flux/README.md")
 	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
 	p.install(twoVersions, nil, everything...)
 	before := p.CreateWidgets(p.t, objects)
@@ -23,12 +23,14 @@ func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string
 	status, message := p.Migrated(p.t)
 	p.Say("meanwhile the CRD says StorageMigrated=%s: %s", status, message)
 	p.g.Expect(status).To(Equal("False"))
+	p.Await("shown", stage.Patience, page.Prints("kubectl get crd", "rewriting objects"))
 
 	p.Await("unserved", stage.Patience, p.flux.ReadyAt(crds, p.push(unserved, nil)))
 	revision := p.push(removal, nil)
 	waiting := p.waits(revision)
 	p.Await("blocked", stage.Patience, waiting)
-	p.Await("meanwhile kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonMigrating))
+	p.Await("shown", stage.Patience, page.Prints("kubectl get vr", v1alpha1.ReasonMigrating))
+	p.Await("shown", stage.Patience, page.Prints("kubectl get kustomizations", "is not ready"))
 	both := p.Versions(stage.OldVersion, stage.NewVersion)
 	p.Holds("blocked with old bytes in etcd and both versions in the CRD", 5*time.Second,
 		stage.All(waiting, p.StoredAtOld(), both))
@@ -40,12 +42,12 @@ func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string
 	p.Say("the next Kustomization was applied %.2fs after the trim", applied.Sub(trimmed).Seconds())
 	p.g.Expect(applied.Sub(trimmed)).To(BeNumerically("<", within))
 	p.Await("all are ready", stage.Patience, p.flux.ReadyAt(widgets, revision))
-	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonAlreadyRemoved))
+	p.Await("shown", stage.Patience, page.Prints("kubectl get vr", v1alpha1.ReasonAlreadyRemoved))
 	p.allAlive(before)
 	return before
 }
 
-// takenBack pushes what was there before the removal.
+// takenBack pushes what was there before the version stopped being served.
 func takenBack(p *play, before stage.Widgets) {
 	p.Await("rolled back", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
 	p.Await("both versions are there", stage.Patience, p.Versions(stage.OldVersion, stage.NewVersion))
@@ -73,13 +75,15 @@ func firstInstall(p *play) {
 // squashed leaves out the second commit and the third. Moult cannot do it by itself: objects are written at the version that is to go.
 func squashed(p *play) {
 	p.StartMoult(p.t)
+	page := p.NewPage(p.t, "examples/flux/README.md")
 	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
 	p.install(twoVersions, nil, gateAndCRDs...)
 	before := p.CreateWidgets(p.t, 20)
 
 	revision := p.push(removal, nil)
 	p.Await("refused", stage.Patience, p.fails(gate, revision, "status: 'Failed'"))
-	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonIntermediateRevisionRequired))
+	p.Await("shown", stage.Patience, page.Prints("kubectl get vr", v1alpha1.ReasonIntermediateRevisionRequired))
+	p.Await("shown", stage.Patience, page.Prints("kubectl get kustomization", "status: 'Failed'"))
 	p.Holds("nothing has changed", 3*time.Second, stage.All(p.StoredAtOld(), p.Versions(stage.OldVersion, stage.NewVersion)))
 	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
 
@@ -95,5 +99,6 @@ func withoutTheGate(p *play) {
 	before := p.CreateWidgets(p.t, 20)
 	p.Await("flipped", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
 	p.Await("rejected", stage.Patience, p.fails(crds, p.push(removal, withoutGate), "missing from spec.versions"))
+	p.Await("shown", stage.Patience, p.NewPage(p.t, "examples/flux/README.md").Prints("kubectl get kustomization", "missing from spec.versions"))
 	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
 }

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/runbook"
 	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/story"
@@ -64,6 +65,14 @@ func (p *Planner) Past(name runbook.Name) story.Check {
 	}
 }
 
+// asked is what the plan says of each commit, so that the folders of the examples are what it asks for.
+var asked = map[runbook.Name]string{
+	runbook.OptIn:   "metadata.labels: {" + v1alpha1.MigrateLabel,
+	runbook.Flip:    "storage: true at " + NewVersion,
+	runbook.Unserve: "served: false at " + OldVersion,
+	runbook.Ask:     "one commit, with spec.versions without " + OldVersion + ", and with this",
+}
+
 // Follow does what the plan says until nothing is left, and returns the steps that were committed. commit makes the commit of a
 // step, with the VersionRemoval that the plan prints, if it prints one, and waits until the tool has taken it.
 func (p *Planner) Follow(t *testing.T, s *story.Story, commit func(step runbook.Name, gate string)) (committed []runbook.Name) {
@@ -79,6 +88,7 @@ func (p *Planner) Follow(t *testing.T, s *story.Story, commit func(step runbook.
 		switch step.Name {
 		case runbook.OptIn, runbook.Flip, runbook.Unserve, runbook.Ask:
 			g.Expect(committed).NotTo(ContainElement(step.Name))
+			g.Expect(step.Commit).To(HavePrefix(asked[step.Name]))
 			commit(step.Name, gateIn(step.Commit))
 			committed = append(committed, step.Name)
 		case runbook.Serve, runbook.Rehearse, runbook.BackUp, runbook.Migrate, runbook.Look, runbook.BackUpAgain, runbook.Wait, runbook.Remove:
