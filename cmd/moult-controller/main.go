@@ -24,6 +24,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -183,6 +184,9 @@ func newManager(cfg *rest.Config, f *flags) (manager.Manager, error) {
 	cfg.QPS, cfg.Burst = -1, -1
 	cfg.UserAgent = "moult-controller"
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: one per object, and they are why we are here
+	if f.leader.Enable {
+		cfg.Wrap((&fence{lease: f.leader.LeaseDuration, clock: clock.RealClock{}}).around)
+	}
 	metrics := metricsserver.Options{BindAddress: f.metricsAddr}
 	if f.pprof {
 		metrics.ExtraHandlers = pprof.GetHandlers()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
+	"github.com/moult-dev/moult/test/faults"
 )
 
 // start runs both reconcilers behind the proxy, in this process, until the test ends.
@@ -68,7 +69,13 @@ var binary = sync.OnceValues(func() (string, error) {
 // run runs a moult-controller behind the proxy until it is killed or the test ends.
 func (w *world) run(flags ...string) *process {
 	w.t.Helper()
-	launch := w.launcher(flags)
+	return w.runAt(w.proxy, flags...)
+}
+
+// runAt runs it behind another proxy.
+func (w *world) runAt(proxy *faults.Proxy, flags ...string) *process {
+	w.t.Helper()
+	launch := w.launcher(proxy, flags)
 	p, err := launch()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(p.kill)
@@ -78,7 +85,7 @@ func (w *world) run(flags ...string) *process {
 // keep runs a moult-controller in the same way, and another one whenever it ends, as a Deployment does.
 func (w *world) keep(flags ...string) {
 	w.t.Helper()
-	launch := w.launcher(flags)
+	launch := w.launcher(w.proxy, flags)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -103,13 +110,13 @@ func (w *world) keep(flags ...string) {
 }
 
 // launcher prepares to run moult-controllers. What they say is shown if the test fails.
-func (w *world) launcher(flags []string) func() (*process, error) {
+func (w *world) launcher(proxy *faults.Proxy, flags []string) func() (*process, error) {
 	w.t.Helper()
 	path, err := binary()
 	w.Expect(err).NotTo(HaveOccurred())
 	folder := w.t.TempDir()
 	kubeconfig := filepath.Join(folder, "kubeconfig")
-	content, err := w.proxy.KubeConfig()
+	content, err := proxy.KubeConfig()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(os.WriteFile(kubeconfig, content, 0o600)).To(Succeed())
 	w.logs = append(w.logs, filepath.Join(folder, "log"))

@@ -108,6 +108,10 @@ var every = []fault{
 	{name: "the leader is killed in mid-pass", inject: leaderKilled},
 	{name: "the leader stands still in mid-pass, loses its lease and comes back", late: true, inject: leaderStopped},
 
+	{name: "the leader stands still in mid-pass, the storage version flips back meanwhile, and it wakes", late: true, aboutGate: true, inject: leaderWakes},
+	{name: "the leader stands still while it moves managedFields, the storage version flips back meanwhile, and it wakes", late: true, aboutGate: true, inject: leaderWakesInASurvey},
+	{name: "the leader stands still while it moves owner references, the storage version flips back meanwhile, and it wakes", late: true, aboutGate: true, crd: repairsOwners, inject: leaderWakesInARepair},
+
 	// What webhooks and validation do.
 	{name: "the conversion webhook goes down in mid-pass", crd: converted, inject: hookBreaks((*hook).Down), holds: says(v1alpha1.ReasonConversionUnavailable)},
 	{name: "the conversion webhook is slow", crd: converted, late: true, inject: hookIsSlow(150 * time.Millisecond)},

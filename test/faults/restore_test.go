@@ -33,7 +33,7 @@ func (w *world) restore(b controlplane.Backup) {
 	w.Expect(w.judge.Lie()).To(Succeed())
 	w.judge.Close()
 	w.Expect(w.cp.Restore(b)).To(Succeed())
-	judge, err := faults.NewJudge(w.ctx, w.cp.Etcd().Endpoint, w.group, w.proxy.Written)
+	judge, err := faults.NewJudge(w.ctx, w.cp.Etcd().Endpoint, w.group, w.written)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(judge.Close)
 	w.judge = judge

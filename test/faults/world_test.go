@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ type world struct {
 	cp        *controlplane.ControlPlane
 	client    client.Client // past the proxy
 	proxy     *faults.Proxy
+	proxies   []*faults.Proxy // with that one
+	proxiesMu sync.Mutex
 	judge     *faults.Judge
 	group     string
 	namespace string
@@ -79,10 +82,8 @@ func newWorld(t *testing.T, n int, f fault) *world {
 	w.namespace = ns.Name
 
 	var err error
-	w.proxy, err = faults.NewProxy(w.cp.Config, *seedFlag)
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(w.proxy.Close)
-	w.judge, err = faults.NewJudge(w.ctx, w.cp.Etcd().Endpoint, w.group, w.proxy.Written)
+	w.proxy = w.newProxy()
+	w.judge, err = faults.NewJudge(w.ctx, w.cp.Etcd().Endpoint, w.group, w.written)
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(w.judge.Close)
 
@@ -95,6 +96,30 @@ func newWorld(t *testing.T, n int, f fault) *world {
 	w.create("widgets", w.namespace, n)
 	w.create("gadgets", w.namespace, gadgets)
 	return w
+}
+
+// newProxy is one more way to the API server.
+func (w *world) newProxy() *faults.Proxy {
+	w.t.Helper()
+	proxy, err := faults.NewProxy(w.cp.Config, *seedFlag)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.t.Cleanup(proxy.Close)
+	w.proxiesMu.Lock()
+	defer w.proxiesMu.Unlock()
+	w.proxies = append(w.proxies, proxy)
+	return proxy
+}
+
+// written is when an object was last written, whatever the way.
+func (w *world) written(path string) (last time.Time) {
+	w.proxiesMu.Lock()
+	defer w.proxiesMu.Unlock()
+	for _, proxy := range w.proxies {
+		if at := proxy.Written(path); at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 func newClient(g *WithT, cfg *rest.Config) client.Client {
@@ -215,12 +240,16 @@ func (w *world) remember() {
 }
 
 // ask asks for the old version to go.
-func (w *world) ask() {
+func (w *world) ask(changes ...func(*v1alpha1.VersionRemoval)) {
 	w.t.Helper()
-	w.Expect(w.client.Create(w.ctx, &v1alpha1.VersionRemoval{
+	removal := &v1alpha1.VersionRemoval{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "no-" + w.from},
 		Spec:       v1alpha1.VersionRemovalSpec{CRDName: "widgets." + w.group, Versions: []string{w.from}},
-	})).To(Succeed())
+	}
+	for _, change := range changes {
+		change(removal)
+	}
+	w.Expect(w.client.Create(w.ctx, removal)).To(Succeed())
 }
 
 // unask takes the wish back.

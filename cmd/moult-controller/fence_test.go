@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const lease = "/apis/coordination.k8s.io/v1/namespaces/moult-system/leases/moult-controller"
+
+func TestNothingIsWrittenOnceTheLeaseMayBeAnothers(t *testing.T) {
+	type step struct {
+		pass   time.Duration
+		method string
+		path   string
+		code   int
+		want   bool // that it reaches the server
+	}
+	renews := step{0, http.MethodPut, lease, http.StatusOK, true}
+	write := func(after time.Duration, want bool) step {
+		return step{after, http.MethodPatch, "/apis/example.com/v1/widgets/a", http.StatusOK, want}
+	}
+	for name, steps := range map[string][]step{
+		"before the first lease, as without an election": {write(time.Hour, true)},
+		"while it holds":      {renews, write(8*time.Second, true)},
+		"when it is over":     {renews, write(9*time.Second, false)},
+		"when it was renewed": {renews, write(5*time.Second, true), renews, write(5*time.Second, true)},
+		"when somebody else has it": {renews, {9 * time.Second, http.MethodPut, lease, http.StatusConflict, true},
+			write(0, false)},
+		"reads pass": {renews, {time.Hour, http.MethodGet, "/apis/example.com/v1/widgets", http.StatusOK, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			f := &fence{lease: 9 * time.Second, clock: now}
+			for _, s := range steps {
+				now.SetTime(now.Now().Add(s.pass))
+				reached := false
+				transport := f.around(roundTripper(func(*http.Request) (*http.Response, error) {
+					reached = true
+					return &http.Response{StatusCode: s.code, Body: http.NoBody}, nil
+				}))
+				req, err := http.NewRequestWithContext(t.Context(), s.method, "https://127.0.0.1"+s.path, strings.NewReader("{}"))
+				g.Expect(err).NotTo(HaveOccurred())
+				answer, err := transport.RoundTrip(req)
+				g.Expect(reached).To(Equal(s.want))
+				if s.want {
+					g.Expect(answer.Body.Close()).To(Succeed())
+				} else {
+					g.Expect(err).To(MatchError(ContainSubstring("this process last renewed its lease 9s ago")))
+				}
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
