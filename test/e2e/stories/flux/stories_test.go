@@ -51,7 +51,10 @@ func TestFlux(t *testing.T) {
 		objects := theRemovalWaits(p, 500, polled)
 		takenBack(p, objects)
 	})
-	tell("with the nudge it goes at once", func(p *play) { theRemovalWaits(p, 50, nudged, "--nudge") })
+	tell("with the nudge it goes at once, because Moult has asked for it", func(p *play) {
+		theRemovalWaits(p, 50, polled, "--nudge")
+		p.Await("asked", stage.Patience, p.flux.KustomizationWhere(crds, func(k flux.Kustomization) bool { return k.LastHandledReconcileAt != "" }))
+	})
 	tell("what the plan prints gets through, commit by commit", thePlan)
 	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
 	tell("the first install on an empty cluster does not wait", firstInstall)
@@ -63,10 +66,7 @@ func TestFlux(t *testing.T) {
 
 // How long Flux may take to apply the CRD once nothing holds it back. It looks at the gate's health and at dependencies
 // every 5 s.
-const (
-	polled = 12 * time.Second
-	nudged = 5 * time.Second
-)
+const polled = 12 * time.Second
 
 // start runs one Flux for all stories, with Moult as the example has it: a Kustomization of its own. Here that holds
 // Moult's CRD alone, since a control plane without nodes runs no Deployment.
