@@ -23,7 +23,7 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("the real kube-controller-manager acts on all of the cluster"))
 }
 
 // world is a CRD with v1alpha1 and v1, and a namespace of its own.
