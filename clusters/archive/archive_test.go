@@ -203,6 +203,9 @@ func TestAFileThatSomebodyPackedAnewIsRefused(t *testing.T) {
 		"a name leads out of the archive": {
 			files: []string{"resources/widgets.example.com/v1/cluster/../../../../../etc/passwd", rose}, want: "no name of a file",
 		},
+		"an object takes very much when it is read": {
+			files: []string{at + "rose.json", strings.TrimSuffix(rose, "}") + `,"spec":[` + strings.Repeat("{},", 2<<20) + "1]}"}, want: "rose.json: unpacked, it is larger",
+		},
 		"a name begins at the root": {files: []string{"/etc/passwd", rose}, want: "no name of a file"},
 		"a name is no object's":     {files: []string{"resources/widgets.example.com/v1/rose.json", rose}, want: "no name of a file"},
 		"a file is a link": {

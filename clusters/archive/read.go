@@ -14,6 +14,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // mostBytes is more than any object in etcd has.
@@ -89,6 +91,9 @@ func (b *Backup) agrees(counted map[string]map[string]int64) error {
 
 // isOf tells whether an object is the one of its place.
 func isOf(p place, content []byte) error {
+	if err := unpacking.BoundedJSON(content); err != nil {
+		return fmt.Errorf("%s: %w", p.file(), err)
+	}
 	object := metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(content, &object); err != nil {
 		return fmt.Errorf("%s: %w", p.file(), err)

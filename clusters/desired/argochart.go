@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // argoCDChart adds a chart, as Argo CD renders it, or says why it cannot be seen. dir is its folder in this repository,
@@ -137,7 +136,7 @@ func (a *argoCDChart) ownValues() (map[string]any, error) {
 	}
 	text := a.source.Text("helm", "values")
 	var checked any
-	if err := yaml.Unmarshal([]byte(text), &checked); err != nil {
+	if err := unpacking.Unmarshal([]byte(text), &checked); err != nil {
 		return nil, fmt.Errorf("helm.values: %w", err)
 	}
 	return charts.ParseValues([]byte(text))

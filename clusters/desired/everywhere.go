@@ -14,12 +14,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Everywhere are all CRDs in the files of a tree, whoever applies them: a unit for each folder that has some. It is for a
@@ -225,7 +225,7 @@ func (e *everywhere) chart(file string) error {
 	var chart struct {
 		Dependencies []map[string]any `json:"dependencies"`
 	}
-	if yaml.Unmarshal(content, &chart) != nil {
+	if unpacking.Unmarshal(content, &chart) != nil {
 		return nil //nolint:nilerr // it is no chart
 	}
 	elsewhere := slices.DeleteFunc(chart.Dependencies, func(on map[string]any) bool {

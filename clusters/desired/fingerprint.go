@@ -14,11 +14,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // whenNotWhat are fields of spec that say when and how patiently something is brought, and nothing about what. What is not
@@ -247,7 +247,7 @@ func dependenciesIn(chart []byte) []string {
 			Repository string `json:"repository"`
 		} `json:"dependencies"`
 	}
-	if yaml.Unmarshal(chart, &read) != nil {
+	if unpacking.Unmarshal(chart, &read) != nil {
 		return nil
 	}
 	var folders []string

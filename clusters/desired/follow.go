@@ -13,12 +13,12 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Follow builds an entry point and everything that is applied because of it. The entry point is a folder of the tree,
@@ -264,7 +264,7 @@ func isSnapshot(content []byte) bool {
 		return false
 	}
 	var head metav1.TypeMeta
-	return yaml.Unmarshal(content, &head) == nil && head.Kind == snapshotKind && strings.HasPrefix(head.APIVersion, "preview.moult.dev/")
+	return unpacking.Unmarshal(content, &head) == nil && head.Kind == snapshotKind && strings.HasPrefix(head.APIVersion, "preview.moult.dev/")
 }
 
 const snapshotKind = "ClusterSnapshot"

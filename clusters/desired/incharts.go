@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // madeByChart are the CRDs that the templates of a chart make.
@@ -120,7 +119,7 @@ func (e *everywhere) nameOfChart(dir string) string {
 		Name string `json:"name"`
 	}
 	content, found := e.fileInRepository(e.tree.Relative(filepath.Join(dir, "Chart.yaml")))
-	if !found || yaml.Unmarshal(content, &chart) != nil {
+	if !found || unpacking.Unmarshal(content, &chart) != nil {
 		return ""
 	}
 	return chart.Name

@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // waits tells whether a Kustomization takes variables from a ConfigMap, or its manifests from an artifact, that no unit so far
@@ -121,7 +122,7 @@ func substituteIn(object *delivery.Object, values map[string]string, complete bo
 		return slices.Collect(maps.Keys(unknown)), nil
 	}
 	content := &unstructured.Unstructured{}
-	raw, err = yaml.YAMLToJSON([]byte(changed))
+	raw, err = unpacking.YAMLToJSON([]byte(changed))
 	if err == nil {
 		err = content.UnmarshalJSON(raw)
 	}

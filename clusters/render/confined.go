@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // confined is the disk, of which nothing outside of one folder can be read. Flux confines a build to the source's
@@ -94,4 +96,13 @@ func special(mode fs.FileMode) string {
 type regular struct{ filesys.FileSystem }
 
 // ReadFile is how Kustomize reads everything but remote files.
-func (regular) ReadFile(name string) ([]byte, error) { return ReadRegular(name) }
+func (regular) ReadFile(name string) ([]byte, error) {
+	content, err := ReadRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := unpacking.Bounded(content); err != nil { // Kustomize follows aliases
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return content, nil
+}

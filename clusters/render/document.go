@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // document is one object as it stands in a file.
@@ -30,6 +31,9 @@ var helmSource = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
 // parse returns all that a file of YAML or JSON holds, and the objects in it, those inside of Lists one by one. What has
 // neither a kind nor an apiVersion is no object.
 func parse(content []byte) (roots []*yaml.Node, documents []document, err error) {
+	if err := unpacking.Bounded(content); err != nil {
+		return nil, nil, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	for {
 		root := &yaml.Node{}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Local are the files and folders of a repository that the kustomization of a folder may be built of, by absolute paths:
@@ -39,7 +41,7 @@ func namedBy(dir, root string) []string {
 		return nil
 	}
 	var read any
-	if yaml.Unmarshal(content, &read) != nil {
+	if unpacking.Bounded(content) != nil || yaml.Unmarshal(content, &read) != nil {
 		return nil
 	}
 	var paths []string

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // overlay is the disk with another kustomization file at the root. It remembers what was read.
@@ -84,7 +86,7 @@ func KustomizationIn(dir string) string {
 func IsComponent(file string) bool {
 	var kind struct{ Kind string }
 	content, err := ReadRegular(file)
-	return err == nil && yaml.Unmarshal(content, &kind) == nil && kind.Kind == "Component"
+	return err == nil && unpacking.Unmarshal(content, &kind) == nil && kind.Kind == "Component"
 }
 
 // kustomization is the file to build a root by, and what it has to hold; nil if it is right as it lies there.
@@ -100,7 +102,7 @@ func (f *folder) kustomization(disk filesys.FileSystem, root string, origins boo
 		if err != nil {
 			return "", nil, err
 		}
-		if err := yaml.Unmarshal(content, &k); err != nil {
+		if err := unpacking.Unmarshal(content, &k); err != nil {
 			return "", nil, fmt.Errorf("%s: %w", file, err)
 		}
 	} else {

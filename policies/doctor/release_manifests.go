@@ -3,12 +3,12 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // head is the beginning of a manifest.
@@ -47,7 +47,11 @@ func heads(ctx context.Context, stream string, budget *int, most int) (found []h
 			return nil, errTooMany
 		}
 		h := head{}
-		if yaml.Unmarshal([]byte(document), &h) != nil || h.Kind == "" {
+		err := unpacking.Unmarshal([]byte(document), &h)
+		if errors.Is(err, unpacking.ErrTooLarge) {
+			return nil, fmt.Errorf("%w: %w", ErrTooMuch, err)
+		}
+		if err != nil || h.Kind == "" {
 			continue
 		}
 		objects := h.objects()

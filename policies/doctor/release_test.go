@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,20 @@ func TestAReleaseThatIsTooMuchIsNotRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A manifest of 100 KB whose aliases stand for 90 MB is no manifest that is left out: what it uses is not known.
+func TestAReleaseWhoseAliasesStandForMuchIsNotRead(t *testing.T) {
+	g := NewWithT(t)
+	document := "kind: Widget\na0: &a0 \"" + strings.Repeat("x", 100_000) + "\"\n"
+	document += "data: [" + strings.Repeat("*a0,", 900) + "end]\n"
+	var before, after runtime.MemStats
+	data := storing(t, document)
+	runtime.ReadMemStats(&before)
+	_, err := Decode(t.Context(), data)
+	runtime.ReadMemStats(&after)
+	g.Expect(err).To(MatchError(ErrTooMuch))
+	g.Expect((after.TotalAlloc - before.TotalAlloc) >> 20).To(BeNumerically("<", 20))
 }
 
 func TestReadingAReleaseIsQuickAndCanBeInterrupted(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // PolicyFile is where a repository says by what it wants to be judged.
@@ -103,6 +104,9 @@ func (w Windows) of(l level) Window {
 // ReadPolicy reads a file strictly. What it does not say is as in DefaultPolicy. An error names the line.
 func ReadPolicy(content []byte) (Policy, error) {
 	policy := DefaultPolicy()
+	if err := unpacking.Bounded(content); err != nil {
+		return policy, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	var root yaml.Node

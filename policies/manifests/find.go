@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // findAll looks at several files at once, since parsing them is what takes the time.
@@ -83,6 +85,9 @@ func decode(content []byte) (roots []*yaml.Node, err error) {
 			err = errors.New("the parser gave up")
 		}
 	}()
+	if err := unpacking.Bounded(content); err != nil {
+		return nil, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(content, mark)))
 	for {
 		root := &yaml.Node{}

@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 const crdIgnoreKey = "resource.customizations.ignoreDifferences.apiextensions.k8s.io_CustomResourceDefinition"
@@ -34,7 +34,7 @@ func differencesIgnored(c check) []Found {
 	for _, config := range c.ArgoCDConfig {
 		for _, key := range []string{crdIgnoreKey, "resource.customizations.ignoreDifferences.all"} {
 			settings := map[string]any{}
-			if text := config.Text("data", key); text != "" && yaml.Unmarshal([]byte(text), &settings) == nil {
+			if text := config.Text("data", key); text != "" && unpacking.Unmarshal([]byte(text), &settings) == nil {
 				findings = append(findings, c.ignores(config, ignoredFields(delivery.Wrap(settings), []string{"data", key}, all))...)
 			}
 		}

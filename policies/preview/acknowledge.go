@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // AcknowledgementsFile is where a repository says what of the unknown it accepts, at its root.
@@ -37,7 +36,7 @@ func ReadAcknowledgements(content []byte, now time.Time) (Acknowledgements, erro
 	var file struct {
 		Acknowledge Acknowledgements `json:"acknowledge"`
 	}
-	if err := yaml.UnmarshalStrict(content, &file); err != nil {
+	if err := unpacking.UnmarshalStrict(content, &file); err != nil {
 		return nil, fmt.Errorf("%s: %w", AcknowledgementsFile, err)
 	}
 	for i, a := range file.Acknowledge {

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -120,10 +120,10 @@ func Fixtures(files []File) (objects []Object, config Config, err error) {
 }
 
 func (c *Config) read(content []byte) error {
-	if err := yaml.UnmarshalStrict(content, c); err != nil {
+	if err := unpacking.UnmarshalStrict(content, c); err != nil {
 		return err
 	}
-	raw, err := yaml.YAMLToJSON(content)
+	raw, err := unpacking.YAMLToJSON(content)
 	if err == nil {
 		err = json.Unmarshal(raw, c) // with whole numbers as the API server has them
 	}
@@ -148,7 +148,7 @@ func fixture(f File) (map[string]any, error) {
 	if len(documents(f.Content)) > 1 {
 		return nil, errors.New("it holds several objects; a fixture is one")
 	}
-	raw, err := yaml.YAMLToJSONStrict(f.Content)
+	raw, err := unpacking.YAMLToJSONStrict(f.Content)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Read reads a snapshot from YAML or JSON. It is strict, since a file that is cut or misspelt would make a cluster look
@@ -25,7 +27,7 @@ func Read(content []byte) (*Snapshot, error) {
 		return nil, errors.New("the file holds more than one document; give one ClusterSnapshot a file of its own")
 	}
 	var head metav1.TypeMeta
-	if err := yaml.Unmarshal(content, &head); err != nil {
+	if err := unpacking.Unmarshal(content, &head); err != nil {
 		return nil, fmt.Errorf("the file is neither YAML nor JSON, or it was cut: %w", err)
 	}
 	group, version, _ := strings.Cut(head.APIVersion, "/")
@@ -54,7 +56,7 @@ func Read(content []byte) (*Snapshot, error) {
 
 // unmarshal refuses what is unknown, spelt with other capitals, or there twice.
 func unmarshal(content []byte, into *Snapshot) error {
-	content, err := yaml.YAMLToJSONStrict(content)
+	content, err := unpacking.YAMLToJSONStrict(content)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (s *Snapshot) JSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	compact, err := yaml.YAMLToJSON(content)
+	compact, err := unpacking.YAMLToJSON(content)
 	if err != nil {
 		return nil, err
 	}

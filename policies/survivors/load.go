@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"sigs.k8s.io/yaml"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 //go:embed places/*.yaml
@@ -72,7 +72,7 @@ func read(folder fs.FS, file string) (place Place, err error) {
 	if err != nil {
 		return place, err
 	}
-	if err := yaml.UnmarshalStrict(content, &place); err != nil {
+	if err := unpacking.UnmarshalStrict(content, &place); err != nil {
 		return place, err
 	}
 	if want := strings.TrimSuffix(path.Base(file), ".yaml"); place.Name != want {

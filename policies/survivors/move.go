@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"sigs.k8s.io/yaml"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 //go:embed moves/*.yaml
@@ -135,7 +135,7 @@ func readMove(file string) (m Move, err error) {
 	if err != nil {
 		return m, err
 	}
-	if err := yaml.UnmarshalStrict(content, &m); err != nil {
+	if err := unpacking.UnmarshalStrict(content, &m); err != nil {
 		return m, err
 	}
 	return m, m.check(strings.TrimSuffix(path.Base(file), ".yaml"), ByProject)

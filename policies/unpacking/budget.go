@@ -1,7 +1,8 @@
 // Package unpacking takes things out of their packing, base64, gzip, JSON and YAML, with a bound on the memory and the time that
 // this takes. Objects in a cluster are written by anybody: a few kilobytes can stand for gigabytes. So each unpacker draws from a
 // Budget before it allocates. Begin at Look: it is the budget of one look through a cluster, and each object gets one of its own.
-// Where a budget is used up, the error is ErrTooLarge: what is packed there is not known.
+// Where a budget is used up, the error is ErrTooLarge: what is packed there is not known. Files and manifests that others have
+// written have no budget and a bound: Unmarshal and the functions beside it read them.
 package unpacking
 
 import "errors"

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // cached is the chart from Helm's own cache, nil if it is not there. Charts of several repositories may have one name, so
@@ -58,7 +57,7 @@ func cachedDigest(r charts.Reference) string {
 		var read struct {
 			Entries map[string][]entry `json:"entries"`
 		}
-		if yaml.Unmarshal(content, &read) != nil {
+		if unpacking.Unmarshal(content, &read) != nil {
 			continue
 		}
 		for _, e := range read.Entries[r.Name] {

@@ -14,7 +14,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
-	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // configured is a file of Helm's configuration: where an environment variable says, or below its folder.
@@ -52,7 +53,7 @@ func repositories() ([]knownRepository, error) {
 		Repositories []knownRepository `json:"repositories"`
 	}
 	if err == nil {
-		err = yaml.Unmarshal(content, &file)
+		err = unpacking.Unmarshal(content, &file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the repositories of Helm: %w", err)

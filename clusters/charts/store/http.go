@@ -12,9 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Limits of what is fetched.
@@ -102,7 +101,7 @@ func (s *Store) indexOf(ctx context.Context, repository *url.URL) (map[string][]
 			Entries map[string][]entry `json:"entries"`
 		}
 		if err == nil {
-			err = yaml.Unmarshal(content, &read)
+			err = unpacking.Unmarshal(content, &read)
 		}
 		one.entries, one.err = read.Entries, err
 	})

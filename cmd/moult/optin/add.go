@@ -10,7 +10,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
 
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
 	"github.com/moult-dev/moult/clusters/desired"
@@ -18,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // change is what one file is to hold.
@@ -131,7 +131,7 @@ func (o *command) plan(file string) (plan, error) {
 
 func patchesOf(component []byte) ([]types.Patch, error) {
 	var listed types.Kustomization
-	err := yaml.Unmarshal(component, &listed)
+	err := unpacking.Unmarshal(component, &listed)
 	return listed.Patches, err
 }
 

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"os"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Accepted are the losses that somebody means, in the file of --accept; empty is none.
@@ -16,7 +15,7 @@ func Accepted(file string) (accepted []conversion.Accepted, err error) {
 	}
 	content, err := os.ReadFile(file)
 	if err == nil {
-		err = yaml.UnmarshalStrict(content, &accepted)
+		err = unpacking.UnmarshalStrict(content, &accepted)
 	}
 	for i, a := range accepted {
 		if err == nil && (a.CRD == "" || a.Path == "" || a.Reason == "") {

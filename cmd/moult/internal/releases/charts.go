@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // charts are those of a release that install CRDs of it, and the image of a tag.
@@ -58,14 +57,14 @@ func imageOf(files fs.FS, chart string) (place finding.Place, version string) {
 		} `json:"image"`
 	}
 	place.File = path.Join(chart, "values.yaml")
-	if yaml.Unmarshal(contentOf(files, place.File), &values) == nil && values.Image.Tag != "" {
+	if unpacking.Unmarshal(contentOf(files, place.File), &values) == nil && values.Image.Tag != "" {
 		return place, values.Image.Tag
 	}
 	var about struct {
 		AppVersion string `json:"appVersion"`
 	}
 	place.File = path.Join(chart, "Chart.yaml")
-	if yaml.Unmarshal(contentOf(files, place.File), &about) != nil {
+	if unpacking.Unmarshal(contentOf(files, place.File), &about) != nil {
 		return place, ""
 	}
 	return place, about.AppVersion

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // mostOfSample is how large a file is that is looked at for samples.
@@ -137,7 +137,7 @@ func objectOf(text string) (object map[string]any) {
 	if strings.Contains(text, "{{") {
 		return nil
 	}
-	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	raw, err := unpacking.YAMLToJSONStrict([]byte(text))
 	if err != nil || utiljson.Unmarshal(raw, &object) != nil {
 		return nil
 	}
