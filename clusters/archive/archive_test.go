@@ -15,6 +15,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -42,7 +43,7 @@ func written(g Gomega, n int) (content []byte, digest string) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, now, "cluster")
 	g.Expect(err).NotTo(HaveOccurred())
-	all, err := w.CRD(widgets(), []string{"v1", "v1alpha1"})
+	all, err := w.CRD(widgets(), []string{"v1", "v1alpha1"}, []string{"v1alpha1", "v1"})
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range n {
 		namespace, name := []string{"", "a", "cluster"}[i%3], fmt.Sprintf("rose-%d", i)
@@ -79,6 +80,41 @@ func TestABackupIsReadAsItWasWritten(t *testing.T) {
 		return nil
 	})).To(Succeed())
 	g.Expect(at).To(Equal(n))
+}
+
+// A list that somebody has trimmed does not say that no object is stored at a version; the managedFields of the objects may.
+func TestVersionsThatWereNotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		served bool
+		stored []string // as the status says
+		at     string   // in managedFields
+		want   []string
+	}{
+		"the list names it":                               {stored: []string{"v1alpha1", "v1"}, at: "v1", want: []string{"v1alpha1"}},
+		"the list does not name it, and it is served":     {served: true, stored: []string{"v1"}, at: "v1", want: []string{"v1alpha1"}},
+		"the list does not name it, and an object does":   {stored: []string{"v1"}, at: "v1alpha1", want: []string{"v1alpha1"}},
+		"the list does not name it, and no object does":   {stored: []string{"v1"}, at: "v1"},
+		"an object names a version that has left the CRD": {stored: []string{"v1"}, at: "v0", want: []string{"v1alpha1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w, err := NewWriter(io.Discard, now, "cluster")
+			g.Expect(err).NotTo(HaveOccurred())
+			crd := widgets()
+			crd.Status.StoredVersions = c.stored
+			for i := range crd.Spec.Versions {
+				crd.Spec.Versions[i].Served = crd.Spec.Versions[i].Storage || c.served
+			}
+			all, err := w.CRD(crd, []string{"v1"}, []string{"v1alpha1", "v1"})
+			g.Expect(err).NotTo(HaveOccurred())
+			for i, at := range []string{"v1", c.at} {
+				o := object("v1", "default", fmt.Sprintf("rose-%d", i))
+				o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", APIVersion: "example.com/" + at}})
+				g.Expect(all.Add([]*unstructured.Unstructured{o})).To(Succeed())
+			}
+			g.Expect(all.NotRead).To(Equal(c.want))
+		})
+	}
 }
 
 func marshalled(g Gomega, v any) []byte {

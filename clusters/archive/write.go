@@ -45,8 +45,9 @@ func NewWriter(out io.Writer, now time.Time, cluster types.UID) (*Writer, error)
 	return w, w.add(versionFile, []byte(veleroFormat))
 }
 
-// CRD adds a CRD, and begins with its objects, which are added at these versions.
-func (w *Writer) CRD(crd *apiextensionsv1.CustomResourceDefinition, versions []string) (*Objects, error) {
+// CRD adds a CRD, and begins with its objects, which are added at these versions. They may be stored at others, too
+// (crds.MayBeStoredAt).
+func (w *Writer) CRD(crd *apiextensionsv1.CustomResourceDefinition, versions, stored []string) (*Objects, error) {
 	crd = crd.DeepCopy()
 	crd.TypeMeta = crdKind
 	content, err := json.Marshal(crd)
@@ -59,10 +60,14 @@ func (w *Writer) CRD(crd *apiextensionsv1.CustomResourceDefinition, versions []s
 	o := &Objects{OfCRD: OfCRD{
 		Name: crd.Name, UID: crd.UID, Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd), StoredVersions: crd.Status.StoredVersions,
 		Versions: versions,
-	}, writer: w}
-	for _, stored := range append(slices.Clone(crd.Status.StoredVersions), o.StorageVersion) {
-		if !slices.Contains(versions, stored) && !slices.Contains(o.NotRead, stored) {
-			o.NotRead = append(o.NotRead, stored)
+	}, writer: w, crd: crd}
+	for _, version := range stored {
+		switch {
+		case slices.Contains(versions, version):
+		case len(versions) > 0 && crds.IsHidden(crd, version):
+			o.hidden = append(o.hidden, version)
+		default:
+			o.NotRead = append(o.NotRead, version)
 		}
 	}
 	if len(versions) > 0 {
@@ -76,12 +81,21 @@ type Objects struct {
 	OfCRD
 
 	writer    *Writer
+	crd       *apiextensionsv1.CustomResourceDefinition
 	preferred string
+	hidden    []string // versions that objects may be stored at by their managedFields only
 }
 
 // Add adds an object at all versions.
 func (o *Objects) Add(copies []*unstructured.Unstructured) error {
 	o.Objects++
+	o.hidden = slices.DeleteFunc(o.hidden, func(version string) bool {
+		may := len(copies) == 0 || crds.WrittenAt(o.crd, copies[0].GetManagedFields(), version)
+		if may {
+			o.NotRead = append(o.NotRead, version)
+		}
+		return may
+	})
 	for _, object := range copies {
 		content, err := object.MarshalJSON()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -46,4 +47,43 @@ func TestFieldsAreCountedAtEachVersionThatHasMore(t *testing.T) {
 	w.Expect(known).To(BeTrue())
 	w.Expect(objects).To(BeEquivalentTo(1))
 	w.Expect(named).To(Equal([]string{"default/one"}))
+}
+
+// A list that somebody has trimmed does not say that no object is stored at a version that nobody can read.
+func TestFieldsAtAHiddenVersionAreCountedAsFarAsManagedFieldsShow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		field string // that an object was written with, at v1alpha1
+		known bool
+	}{
+		"an object was written with the field": {"old", false},
+		"no object was":                        {"size", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			crd := w.widgets().
+				Schema("v1alpha1", "{type: object, properties: {spec: {type: object, properties: {size: {type: string}, old: {type: string}}}}}").
+				Schema("v1", "{type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}")
+			witness := running.Install(t, cp, crd.Build())
+			_, err := witness.Objects("v1alpha1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": "rose"}, "spec": map[string]any{c.field: "x"},
+			}}, metav1.CreateOptions{})
+			w.Expect(err).NotTo(HaveOccurred())
+			witness.Flip("v1")
+			witness.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+			trimmed := witness.Live()
+			trimmed.Status.StoredVersions = []string{"v1"}
+			_, err = witness.CRDs().UpdateStatus(t.Context(), trimmed, metav1.UpdateOptions{FieldManager: "somebody"})
+			w.Expect(err).NotTo(HaveOccurred())
+
+			taken := w.take(cp.Config, func(o *Options) { o.Fields = true })
+			if c.known {
+				w.Expect(taken.NotRead).To(BeEmpty())
+				return
+			}
+			w.Expect(taken.CRDs[0].Fields).To(BeEmpty())
+			w.Expect(taken.NotRead).To(ContainElement(HaveField("Why", ContainSubstring("1 of them may be stored at v1alpha1, which is not served, with spec.old"))))
+		})
+	}
 }

@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +29,7 @@ func (t *taker) takeFields(ctx context.Context, crd seen) (fields []snapshot.Fie
 	}
 	storage := crds.StorageVersion(crd.whole)
 	for _, v := range crd.Versions {
-		stored := v.Name == storage || slices.Contains(crd.StoredVersions, v.Name)
+		stored := slices.Contains(crds.MayBeStoredAt(crd.whole, t.LabelKey), v.Name)
 		switch {
 		case v.Name != storage && len(finder.Lacking(v.Name)) == 0:
 		case v.Served:
@@ -37,12 +39,42 @@ func (t *taker) takeFields(ctx context.Context, crd seen) (fields []snapshot.Fie
 				return nil
 			}
 			fields = append(fields, snapshot.FieldsAt{Version: v.Name, Used: used})
+		case stored && crds.IsHidden(crd.whole, v.Name):
+			if why := t.mayHave(ctx, crd.whole, finder, v.Name); why != "" {
+				t.leaveOut(snapshot.FieldsOfCRD, crd.Name, why)
+				return nil
+			}
 		case stored:
 			t.leaveOut(snapshot.FieldsOfCRD, crd.Name, fmt.Sprintf("which fields the objects of %s have that are stored at %s is not known: the version is not served", crd.Name, v.Name))
 			return nil
 		}
 	}
 	return fields
+}
+
+// mayHave says that objects may have fields at a version at which they cannot be read, as their managedFields show; empty if none has.
+func (t *taker) mayHave(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, finder *fieldloss.Finder, version string) string {
+	var fields []string
+	var unclear error
+	objects := 0
+	restart := func() { fields, objects = nil, 0 }
+	err := t.EachPage(ctx, crd, crds.StorageVersion(crd), restart, t.opts.Tell, func(page []map[string]any) {
+		for _, object := range page {
+			named, err := finder.Named((&unstructured.Unstructured{Object: object}).GetManagedFields(), version)
+			unclear = errors.Join(unclear, err)
+			if len(named) > 0 {
+				objects++
+				fields = slices.Compact(slices.Sorted(slices.Values(append(fields, named...))))
+			}
+		}
+	})
+	switch err = errors.Join(err, unclear); {
+	case err != nil:
+		return err.Error()
+	case objects > 0:
+		return fmt.Sprintf("which fields the objects of %s have is not known: %d of them may be stored at %s, which is not served, with %s", crd.Name, objects, version, strings.Join(fields[:min(len(fields), maxExamples)], ", "))
+	}
+	return ""
 }
 
 // used are the fields of all objects, read at a version.

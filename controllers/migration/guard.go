@@ -142,10 +142,10 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 		case len(lacking) == 0:
 		case version.Served:
 			f.sights = append(f.sights, sight{pruned{finder}, 1, version.Name, version.Name})
-		case slices.Contains(crd.Status.StoredVersions, version.Name):
-			f.unseen = append(f.unseen, unseen{version.Name, lacking})
-		default:
+		case crds.IsHidden(crd, version.Name):
 			f.sights = append(f.sights, sight{named{finder, version.Name}, 1, f.storage, version.Name})
+		default:
+			f.unseen = append(f.unseen, unseen{version.Name, lacking})
 		}
 	}
 	return f, nil
@@ -175,10 +175,10 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 		case version.Name == f.storage:
 		case version.Served: // also if storedVersions does not have it: somebody else may have trimmed that
 			f.sights = append(f.sights, sight{asked{webhook}, rehearsed, version.Name, version.Name})
-		case slices.Contains(crd.Status.StoredVersions, version.Name):
-			f.unseen = append(f.unseen, unseen{version: version.Name})
-		default:
+		case crds.IsHidden(crd, version.Name):
 			f.sights = append(f.sights, sight{written{crd, version.Name}, 1, f.storage, version.Name})
+		default:
+			f.unseen = append(f.unseen, unseen{version: version.Name})
 		}
 	}
 	return f, nil

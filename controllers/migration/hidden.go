@@ -3,7 +3,6 @@ package migration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -49,18 +48,11 @@ type written struct {
 func (w written) Lost(_ context.Context, objects []map[string]any) ([][]string, error) {
 	all := make([][]string, len(objects))
 	for i, object := range objects {
-		entries := entriesOf(object)
-		if len(entries) == 0 || slices.ContainsFunc(entries, w.isHidden) {
+		if crds.WrittenAt(w.crd, entriesOf(object), w.version) {
 			all[i] = []string{""}
 		}
 	}
 	return all, nil
-}
-
-// isHidden tells whether an entry is of the hidden version, or of one that has left the CRD.
-func (w written) isHidden(entry metav1.ManagedFieldsEntry) bool {
-	_, version, _ := strings.Cut(entry.APIVersion, "/")
-	return version == w.version || !crds.Has(w.crd, version)
 }
 
 func entriesOf(object map[string]any) []metav1.ManagedFieldsEntry {

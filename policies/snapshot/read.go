@@ -139,7 +139,7 @@ func (s *Snapshot) validate() error {
 		}
 	}
 	for _, n := range s.NotRead {
-		if n.Why == "" || !slices.Contains([]What{CRDs, OneCRD, ObjectsOfCRD, Removals, APIServerMetrics}, n.What) {
+		if n.Why == "" || !slices.Contains([]What{CRDs, OneCRD, ObjectsOfCRD, FieldsOfCRD, Removals, References, APIServerMetrics}, n.What) {
 			return fmt.Errorf("notRead has %q, which does not say what could not be read, or why", n.What)
 		}
 	}

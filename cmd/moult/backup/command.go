@@ -173,7 +173,7 @@ func (b *command) write(ctx context.Context, names []string, out io.Writer) (dig
 		}
 		all = append(all, crd)
 	}
-	return write(ctx, cluster, all, out, b.versions, progress.NewObjects(b.ErrOut).Tell)
+	return write(ctx, cluster, all, out, b.versions, b.LabelKey, progress.NewObjects(b.ErrOut).Tell)
 }
 
 // notAll is the verdict on a backup that may lack something.

@@ -25,7 +25,7 @@ func Thrifty() (end func()) {
 }
 
 // write writes a backup of CRDs, with their objects at some versions; without any, at all that are served.
-func write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1.CustomResourceDefinition, out io.Writer, only []string, tell func(inspect.Progress)) (digest string, err error) {
+func write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1.CustomResourceDefinition, out io.Writer, only []string, labelKey string, tell func(inspect.Progress)) (digest string, err error) {
 	defer Thrifty()()
 	w, err := archive.NewWriter(out, time.Now(), cluster.UID(ctx))
 	if err != nil {
@@ -41,7 +41,7 @@ func write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1
 				return "", fmt.Errorf("%s does not serve %s; leave --version out, or name one that it serves", crd.Name, version)
 			}
 		}
-		objects, err := w.CRD(crd, versions)
+		objects, err := w.CRD(crd, versions, crds.MayBeStoredAt(crd, labelKey))
 		if err != nil {
 			return "", err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -54,7 +55,10 @@ func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Su
 			return false, err
 		}
 		found = true
-		for _, version := range storedAt(b.Definitions[named.CRD], e) {
+		for _, version := range storedAt(b.Definitions[named.CRD], e, r.LabelKey) {
+			if crds.IsHidden(b.Definitions[named.CRD], version) && !slices.Contains(b.CRDs[of].NotRead, version) {
+				continue // no object's managedFields name it
+			}
 			if err := ofBackup(ctx, b, &b.CRDs[of], version, e, tally); err != nil {
 				return false, err
 			}
