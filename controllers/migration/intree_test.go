@@ -92,3 +92,19 @@ func TestWithoutTheRightAnInTreeMigrationIsWaitedForAnHour(t *testing.T) {
 	})
 	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has changed nothing that Moult may see for an hour"))
 }
+
+// The hour is one in which nothing happens, not one by which somebody sets the clock of the machine.
+func TestAClockThatIsSetDoesNotEndTheWaitForAnInTreeMigration(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t), 10)
+	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)
+	w.controllerAt(running.User(t, cp.Config, "set-clock-"+w.GR.Group, running.MigrationRules(running.Rule(w.GR.Group, "*", "*"))...), w.quick())
+	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))
+	for _, by := range []time.Duration{2 * time.Hour, -4 * time.Hour, 2 * time.Hour} {
+		w.clock.Set(by)
+		w.looksAgain()
+		w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonStandingBack))
+	}
+	w.triesAgain()
+	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has changed nothing that Moult may see for an hour"))
+}

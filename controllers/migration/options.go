@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/steady"
 )
 
 // Options adjust the reconciler. The zero value is a good one.
@@ -118,6 +119,7 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	o.Clock = steady.Of(o.Clock)
 	return o
 }
 

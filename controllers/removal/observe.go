@@ -19,6 +19,7 @@ import (
 func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemoval, read readsCRD) (*apiextensionsv1.CustomResourceDefinition, verdict.Situation, error) {
 	s := verdict.Situation{
 		Now:      r.opts.Clock.Now(),
+		Machine:  r.opts.machine.Now(),
 		Removal:  removal.Spec,
 		Paused:   crds.Paused(removal),
 		LabelKey: r.opts.LabelKey,

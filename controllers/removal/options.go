@@ -10,6 +10,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/controllers/steady"
 )
 
 // Migration is the side of the migration reconciler that removals see.
@@ -67,7 +68,9 @@ type Options struct {
 	Recorder Recorder
 
 	// Clock is replaced in tests. Default: the real one.
-	Clock clock.Clock
+	Clock clock.WithTicker
+
+	machine clock.PassiveClock // what the clock shows, whoever has set it
 }
 
 const defaultSurveyInterval = 10 * time.Minute
@@ -82,5 +85,9 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.machine == nil {
+		o.machine = o.Clock
+	}
+	o.Clock = steady.Of(o.Clock)
 	return o
 }

@@ -37,7 +37,7 @@ func (w *world) start(change ...func(*migration.Options)) {
 	w.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Expect(migration.SetupWithManager(mgr, opts)).To(Succeed())
-	w.Expect(removal.SetupWithManager(ctx, mgr, removal.Options{Migration: store, Groups: opts.Groups, Namespaces: []string{w.namespace}})).To(Succeed())
+	w.Expect(removal.SetupWithManager(ctx, mgr, removal.Options{Migration: store, Groups: opts.Groups, Namespaces: []string{w.namespace}, Clock: opts.Clock})).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	w.t.Cleanup(func() {

@@ -112,6 +112,8 @@ var every = []fault{
 	{name: "the leader stands still while it moves managedFields, the storage version flips back meanwhile, and it wakes", late: true, aboutGate: true, inject: leaderWakesInASurvey},
 	{name: "the leader stands still while it moves owner references, the storage version flips back meanwhile, and it wakes", late: true, aboutGate: true, crd: repairsOwners, inject: leaderWakesInARepair},
 
+	{name: "the clock of the controller's machine is set an hour ahead and back", late: true, aboutGate: true, inject: clockIsSet},
+
 	// What webhooks and validation do.
 	{name: "the conversion webhook goes down in mid-pass", crd: converted, inject: hookBreaks((*hook).Down), holds: says(v1alpha1.ReasonConversionUnavailable)},
 	{name: "the conversion webhook is slow", crd: converted, late: true, inject: hookIsSlow(150 * time.Millisecond)},

@@ -15,6 +15,8 @@ import (
 // Situation is everything a verdict depends on.
 type Situation struct {
 	Now time.Time
+	// Machine is what the clock shows where Now is earlier, because somebody has set it. Zero: the same.
+	Machine time.Time
 	// Removal is what is asked for.
 	Removal v1alpha1.VersionRemovalSpec
 	// Paused tells whether a person has closed the gate by hand.
