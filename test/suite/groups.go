@@ -56,6 +56,7 @@ var slow = []string{
 // long are tests that take minutes by themselves; `make test-full` runs them.
 var long = []string{
 	"TestTheShippedMemoryIsEnough",
+	"TestTheShippedMemoryIsEnoughForWhatAnybodyPacks",
 }
 
 // pkg is a package that has tests.
