@@ -41,9 +41,9 @@ func (r *Reconciler) inTree(ctx context.Context, crd *apiextensionsv1.CustomReso
 	seen := fmt.Sprint(condition.LastTransitionTime.UTC(), condition.Message)
 	t := plan.InTree{Running: true, Migrations: r.inTreeMigrations(ctx, resourceOf(crd))}
 	for _, m := range t.Migrations {
-		seen += fmt.Sprint("/", m.Name, m.ResourceVersion)
+		seen += fmt.Sprint("/", m.Name, m.Progress)
 	}
-	t.Since = r.states.inTreeChanged(crd.Name, seen, now)
+	t.Since, t.Begun = r.states.inTreeChanged(crd.Name, seen, now)
 	return t
 }
 
@@ -77,14 +77,18 @@ type migrations interface {
 	Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface
 }
 
-// inTreeChanged notes what is seen of the in-tree migrator, nothing while it is not at work, and returns since when it is the same.
-func (s *StateStore) inTreeChanged(crd, seen string, now time.Time) (since time.Time) {
-	since = now
+// inTreeChanged notes what is seen of the in-tree migrator, nothing while it is not at work. It returns since when it is the
+// same, and since when it has been something.
+func (s *StateStore) inTreeChanged(crd, seen string, now time.Time) (since, begun time.Time) {
+	since, begun = now, now
 	s.with(crd, func(known *state) {
+		if known.inTree == "" {
+			known.inTreeBegun = now
+		}
 		if known.inTree != seen {
 			known.inTree, known.inTreeAt = seen, now
 		}
-		since = known.inTreeAt
+		since, begun = known.inTreeAt, known.inTreeBegun
 	})
-	return since
+	return since, begun
 }

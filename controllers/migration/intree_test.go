@@ -90,7 +90,7 @@ func TestWithoutTheRightAnInTreeMigrationIsWaitedForAnHour(t *testing.T) {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{"example.com/touched": "true"}
 	})
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has changed nothing that Moult may see for an hour"))
+	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has not ended in an hour, and Moult may not see how far it is"))
 }
 
 // The hour is one in which nothing happens, not one by which somebody sets the clock of the machine.

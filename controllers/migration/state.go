@@ -35,8 +35,9 @@ type state struct {
 	reason      string              // the last reason that was written
 	reasonAt    time.Time           // when it was written last
 
-	inTree   string    // what was last seen of the in-tree migrator, empty while it is not at work
-	inTreeAt time.Time // since when
+	inTree      string    // what was last seen of the in-tree migrator, empty while it is not at work
+	inTreeAt    time.Time // since when
+	inTreeBegun time.Time // since when it has been anything
 
 	wroteRV string // the CRD's resourceVersion after the last write of this process
 

@@ -20,8 +20,9 @@ type InTree struct {
 	Running bool
 	// Migrations are the StorageVersionMigrations of the CRD; nil if they could not be read.
 	Migrations []StorageVersionMigration
-	// Since is when one of these or the condition last changed, by our own clock.
-	Since time.Time
+	// Since is when the condition, or what the migrator writes into one of these, last changed, and Begun is when it was first
+	// seen at work. Both are by our own clock.
+	Since, Begun time.Time
 }
 
 const (
@@ -29,14 +30,18 @@ const (
 	inTreePatience = 10 * time.Minute
 	// inTreeLimit is how long it may take where its progress cannot be seen.
 	inTreeLimit = time.Hour
+	// inTreeMost is how long it may take whatever it shows: others than the migrator can write what looks like progress.
+	inTreeMost = 6 * time.Hour
 	// inTreeLook is how often it is looked at.
 	inTreeLook = 30 * time.Second
 )
 
 // StorageVersionMigration is a request to the in-tree migrator, or to kube-storage-version-migrator, whose API is the same.
 type StorageVersionMigration struct {
-	Name, ResourceVersion string
-	Resource              schema.GroupResource
+	Name     string
+	Resource schema.GroupResource
+	// Progress is all that the migrator writes into it. Annotations and the like are anybody's.
+	Progress string
 	// Ended is Succeeded or Failed, empty while it has not ended, and Message is what was said about it last.
 	Ended, Message string
 	// Changed is when its last condition changed, by the clock of its controller.
@@ -50,7 +55,7 @@ const Failed = "Failed"
 func MigrationOf(object *unstructured.Unstructured) StorageVersionMigration {
 	resource, _, _ := unstructured.NestedStringMap(object.Object, "spec", "resource")
 	m := StorageVersionMigration{
-		Name: object.GetName(), ResourceVersion: object.GetResourceVersion(),
+		Name: object.GetName(), Progress: progress(object),
 		Resource: schema.GroupResource{Group: resource["group"], Resource: resource["resource"]},
 		Changed:  object.GetCreationTimestamp().UTC(),
 	}
@@ -69,6 +74,12 @@ func MigrationOf(object *unstructured.Unstructured) StorageVersionMigration {
 	return m
 }
 
+// progress is the status, and where kube-storage-version-migrator keeps the place that it has come to.
+func progress(object *unstructured.Unstructured) string {
+	token, _, _ := unstructured.NestedString(object.Object, "spec", "continueToken")
+	return fmt.Sprint(token, object.Object["status"])
+}
+
 // over says in half a sentence why the in-tree migrator is no longer waited for; empty if it is.
 func (t InTree) over(now time.Time) string {
 	idle := now.Sub(t.Since)
@@ -76,10 +87,10 @@ func (t InTree) over(now time.Time) string {
 	switch {
 	case !t.Running:
 		return ""
-	case t.Migrations == nil && idle < inTreeLimit:
+	case t.Migrations == nil && now.Sub(t.Begun) < inTreeLimit:
 		return ""
 	case t.Migrations == nil:
-		return "has changed nothing that Moult may see for an hour"
+		return "has not ended in an hour, and Moult may not see how far it is"
 	case len(t.Migrations) == 0:
 		return "has no StorageVersionMigration for this CRD"
 	case underWay < 0:
@@ -87,6 +98,8 @@ func (t InTree) over(now time.Time) string {
 			return cmp.Or(a.Changed.Compare(b.Changed), cmp.Compare(a.Name, b.Name))
 		})
 		return fmt.Sprintf("has ended (StorageVersionMigration %s: %s)", last.Name, cmp.Or(strings.TrimSpace(last.Ended+" "+last.Message), last.Ended))
+	case now.Sub(t.Begun) >= inTreeMost:
+		return fmt.Sprintf("has not ended in six hours (StorageVersionMigration %s)", t.Migrations[underWay].Name)
 	case idle >= inTreePatience:
 		return fmt.Sprintf("has made no progress for ten minutes (StorageVersionMigration %s)", t.Migrations[underWay].Name)
 	default:

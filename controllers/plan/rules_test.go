@@ -59,7 +59,7 @@ func TestEachRule(t *testing.T) {
 			o: with(func(o *Observation) { o.Paused = true }), rule: "Paused", step: Hold,
 			reason: v1alpha1.ReasonPaused, sentence: "remove the annotation moult.dev/paused"},
 		"the in-tree migrator goes first": {
-			o: with(func(o *Observation) { o.InTree = InTree{Running: true, Since: now} }), rule: "InTreeMigratorAtWork", step: Hold,
+			o: with(func(o *Observation) { o.InTree = InTree{Running: true, Begun: now} }), rule: "InTreeMigratorAtWork", step: Hold,
 			reason: v1alpha1.ReasonStandingBack, sentence: "StorageMigrating is True", until: now.Add(30 * time.Second)},
 		"a CRD that is not established waits": {
 			o: with(func(o *Observation) { o.Established = false }), rule: "NotEstablished", step: Hold,
@@ -191,7 +191,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 
 func TestRulesFurtherUpWin(t *testing.T) {
 	everything := Observation{
-		Now: now, Subject: v1, Paused: true, InTree: InTree{Running: true, Since: now}, StoredVersions: []string{"v1alpha1"},
+		Now: now, Subject: v1, Paused: true, InTree: InTree{Running: true, Begun: now}, StoredVersions: []string{"v1alpha1"},
 		Removal:  Removal{Versions: []string{"v1alpha1"}},
 		Evidence: Evidence{Subject: v1, Proved: true, Failure: &Failure{}, RetryAt: now.Add(1), WindowEnd: now.Add(1)},
 		Walking:  &Walking{Subject: v1},

@@ -29,7 +29,7 @@ func (s *Snapshot) migration(crd *CRD, asked []string, gate *Removal) *plan.Migr
 		InScope:     true, // else there would be no condition
 		Paused:      crd.Paused,
 		Established: crd.isTrue(string(apiextensionsv1.Established)),
-		InTree:      plan.InTree{Running: crd.isTrue(v1alpha1.StorageMigrating), Since: s.TakenAt},
+		InTree:      plan.InTree{Running: crd.isTrue(v1alpha1.StorageMigrating), Since: s.TakenAt, Begun: s.TakenAt},
 		Served:      crd.storage().Served,
 		Subject:     crd.subject(), StoredVersions: crd.StoredVersions,
 	}
