@@ -101,3 +101,21 @@ func TestAPlainWriteMeetsNoEntryAtAVersionThatHasLeft(t *testing.T) {
 	g.Expect(seen.Load()).To(BeNumerically(">=", n))
 	g.Expect(wiped.Load()).To(BeZero(), "objects seen without any owner")
 }
+
+// Somebody has trimmed the list and removed the version while objects were stored at it: the gate does not call that done.
+func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	_, crd := widgets(t)
+	w := running.InstallFlipped(t, cp, crd.Build(), 3)
+	trimmedBy(t, w, "v1")
+	g.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
+	gate := running.GateFor(w)
+	gate.Name.Namespace = "default" // where the objects are: elsewhere the gate names none
+	gate.Ask()
+	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{"default"}})
+	g.Eventually(gate.Verdict, running.Soon, "50ms").Should(Equal("False ObjectsFailed Reconciling"))
+	g.Expect(gate.Removal().Status.Blockers).To(ContainElement(And(
+		HaveField("Message", ContainSubstring("default/object-0000")), HaveField("Action", ContainSubstring("put v1alpha1 back into spec.versions")))))
+	g.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 3}))
+}

@@ -18,7 +18,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 		names[i] = r.name
 	}
 	g.Expect(names).To(Equal([]string{
-		"Paused", "NothingStored", "CRDIsGoing", "AlreadyRemoved", "StillTheStorageVersion",
+		"Paused", "NothingStored", "CRDIsGoing", "LeftUnreadable", "AlreadyRemoved", "StillTheStorageVersion",
 		"NotOptedIn", "OutOfScope", "NotSeenYet", "NotProved", "NotTrimmed", "OwnershipNotRepaired",
 		"StillServed", "StillWritten", "StillReferenced", "StillStashed", "ReferencesUnknown", "NotBackedUp",
 		"NotSeenQuiet", "StillLanding", "LookedTooEarly", "NotLookedForReferences", "SafeToRemove",
@@ -31,6 +31,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 	everything := with(require(time.Hour, v1alpha1.Unserved, v1alpha1.Quiet, v1alpha1.NoReferences, v1alpha1.NoStashes, v1alpha1.Backup), func(s *Situation) {
 		s.Paused, s.CRD = true, nil
 		s.Migration.Subject.Generation = 2
+		s.Migration.FailedBy = map[string]int64{plan.Unreadable: 1}
 		s.Migration.Evidence.Proved = false
 		s.Migration.Evidence.Survey.Failure = &plan.Failure{Reason: v1alpha1.ReasonObjectsFailed, Message: "1 of 10 objects failed"}
 		s.LastWrite = now
@@ -45,6 +46,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"Paused", func(s *Situation) { s.Paused = false }},
 		{"NothingStored", func(s *Situation) { s.CRD = &gone }},
 		{"CRDIsGoing", func(s *Situation) { s.CRD.Deleting = false }},
+		{"LeftUnreadable", func(s *Situation) { s.Migration.FailedBy = nil }},
 		{"AlreadyRemoved", func(s *Situation) { s.CRD = &present }},
 		{"StillTheStorageVersion", func(s *Situation) { s.CRD.Subject = v1 }},
 		{"NotOptedIn", func(s *Situation) { s.CRD.OptedIn = true }},

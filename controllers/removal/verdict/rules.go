@@ -29,6 +29,7 @@ var rules = []rule{
 	{"Paused", paused, true},
 	{"NothingStored", nothingStored, false},
 	{"CRDIsGoing", crdIsGoing, true},
+	{"LeftUnreadable", leftUnreadable, true},
 	{"AlreadyRemoved", alreadyRemoved, false},
 	{"StillTheStorageVersion", stillTheStorageVersion, true},
 	{"NotOptedIn", notOptedIn, true},
@@ -91,6 +92,14 @@ func nothingStored(s Situation) (Verdict, bool) {
 // crdIsGoing: all objects go with it.
 func crdIsGoing(s Situation) (Verdict, bool) {
 	return progressing(v1alpha1.ReasonNotEstablished, fmt.Sprintf("the CRD %s is being deleted", s.Removal.CRDName), ""), s.CRD.Deleting
+}
+
+// leftUnreadable: the versions went too early, and what is stored at them can be read again only when they are back.
+func leftUnreadable(s Situation) (Verdict, bool) {
+	if len(s.present()) > 0 || s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
+		return Verdict{}, false
+	}
+	return s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence), true
 }
 
 // alreadyRemoved: after the commit has been applied.

@@ -50,6 +50,15 @@ func TestEachRule(t *testing.T) {
 		"a version that has gone is done with": {
 			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"has no v1alpha1 (it has v1), so nothing is held back"}}},
+		"a version that has gone while objects were stored at it is not done with": {
+			with(func(s *Situation) {
+				s.CRD.Versions = s.CRD.Versions[1:]
+				s.Migration.Decision = plan.Decision{Reason: v1alpha1.ReasonObjectsFailed, Sentence: "the API server cannot read 1 object from etcd"}
+				s.Migration.FailedBy = map[string]int64{plan.Unreadable: 1}
+				s.Migration.FailedObjects = []plan.FailedObject{{Reason: plan.Unreadable, Text: "default/rose: Unreadable: invalid group/version: example.com/v1alpha1"}}
+			}),
+			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"cannot read 1 object"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "default/rose", "put v1alpha1 back into spec.versions")}}},
 		"a version that has gone from the spec and is still stored is not done with": {
 			with(func(s *Situation) {
 				s.CRD.Versions, s.CRD.StoredVersions = s.CRD.Versions[1:], []string{"v1alpha1", "v1"}
