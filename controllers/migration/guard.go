@@ -298,7 +298,7 @@ func (f *fields) failure() *plan.Failure {
 	return failure(v1alpha1.ReasonFieldsWouldBeLost, public, ". For example, %s", words.Few(examples, maxFieldsTold))
 }
 
-// lostBy are the fields that one object would lose that it may not.
+// lostBy are fields that one object would lose that it may not: as many as a sentence names.
 func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
 	for _, s := range f.sights {
 		raw, err := f.client.Whole(ctx, f.resource.WithVersion(s.at), key)
@@ -317,7 +317,8 @@ func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []s
 	}
 	lost = slices.DeleteFunc(lost, f.may)
 	slices.Sort(lost)
-	return slices.Compact(lost), nil
+	lost = slices.Compact(lost)
+	return lost[:min(len(lost), maxFieldsTold)], nil
 }
 
 // tellOfFields says which fields objects lose because they may.

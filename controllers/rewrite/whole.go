@@ -56,6 +56,9 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 	}
 	pages.size.came(int64(len(page.Items)), int64(len(raw)))
 	for i := range page.Items {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		take(page.Items[i].Object)
 	}
 	pages.token = page.GetContinue()

@@ -1,6 +1,7 @@
 package fieldloss
 
 import (
+	"maps"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -55,20 +56,20 @@ func (f *Finder) Lacking(version string) []string {
 
 // Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
 // version's schema does not name, where it keeps such, is told as it is. An object that the API server refuses to convert loses
-// nothing. The error is of an object that cannot be read so.
+// nothing. The error is of an object that cannot be read so. It takes as long as the object is large: anybody may have written it.
 func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
 	v := f.versions[version]
 	if v == nil || f.to == nil || v == f.to {
 		return nil, nil
 	}
 	known, paths, err := v.changed(object, f.to, false)
+	lost := map[string]bool{}
 	for _, path := range paths {
-		if !v.IsAbsent(known, path) && !v.IsDefault(object, path) {
-			patterns = append(patterns, v.pattern(path))
+		if pattern := v.pattern(path); !lost[pattern] && !v.IsAbsent(known, path) && !v.IsDefault(object, path) {
+			lost[pattern] = true
 		}
 	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns), err
+	return slices.Sorted(maps.Keys(lost)), err
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.

@@ -6,8 +6,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Path leads to a value: names and indices. It is told as the API server tells unknown fields, such as spec.items[0].name; a name
@@ -40,6 +38,7 @@ func ChangeOf(before, after map[string]any) (d Change) {
 	return d
 }
 
+// compare writes over what is behind the path that it is given: a copy for each value would cost as much as they lie deep.
 func (d *Change) compare(here Path, before, after any) {
 	switch was := before.(type) {
 	case map[string]any:
@@ -54,14 +53,14 @@ func (d *Change) compare(here Path, before, after any) {
 		}
 	}
 	if !same(before, after) {
-		d.Changed = append(d.Changed, here)
+		d.Changed = append(d.Changed, slices.Clone(here))
 	}
 }
 
 func (d *Change) fields(here Path, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if is, there := after[name]; there {
-			d.compare(here.to(name), before[name], is)
+			d.compare(append(here, name), before[name], is)
 		} else {
 			d.Lost = append(d.Lost, here.to(name))
 		}
@@ -76,7 +75,7 @@ func (d *Change) fields(here Path, before, after map[string]any) {
 func (d *Change) items(here Path, before, after []any) {
 	for i := range before {
 		if i < len(after) {
-			d.compare(here.to(i), before[i], after[i])
+			d.compare(append(here, i), before[i], after[i])
 		} else {
 			d.Lost = append(d.Lost, here.to(i))
 		}
@@ -106,19 +105,17 @@ func equal(whole int64, float float64) bool {
 	return float >= -(1<<63) && float < 1<<63 && math.Trunc(float) == float && int64(float) == whole
 }
 
-// without is a copy that lacks what lies at a path; there is false if it is not there. Items of lists cannot be taken out.
-func without(object map[string]any, p Path) (copied map[string]any, there bool) {
-	copied = runtime.DeepCopyJSON(object)
-	last := len(p) - 1
-	parent := At(copied, p[:last])
-	if _, there = inner(parent, p[last]); !there {
-		return copied, false
+// only is an object that has nothing but a value at a path.
+func only(p Path, value any) map[string]any {
+	for _, step := range slices.Backward(p) {
+		if name, ok := step.(string); ok {
+			value = map[string]any{name: value}
+		} else {
+			value = []any{value}
+		}
 	}
-	if fields, ok := parent.(map[string]any); ok {
-		name, _ := p[last].(string)
-		delete(fields, name)
-	}
-	return copied, true
+	object, _ := value.(map[string]any)
+	return object
 }
 
 // At is what lies at a path; nil if nothing does.

@@ -49,3 +49,25 @@ func SchemaAt(s *structural.Structural, p Path) *structural.Structural {
 	}
 	return s
 }
+
+// along is a schema without what it says of fields beside a path.
+func along(s *structural.Structural, p Path) *structural.Structural {
+	if s == nil || len(p) == 0 {
+		return s
+	}
+	alone := *s
+	alone.Properties = nil
+	name, isName := p[0].(string)
+	field, named := child(s, name)
+	switch {
+	case !isName:
+		alone.Items = along(s.Items, p[1:])
+	case named:
+		alone.Properties = map[string]structural.Structural{name: *along(field, p[1:])}
+	case s.AdditionalProperties != nil:
+		others := *s.AdditionalProperties
+		others.Structural = along(others.Structural, p[1:])
+		alone.AdditionalProperties = &others
+	}
+	return &alone
+}

@@ -116,19 +116,22 @@ func (v *Version) IsAbsent(object map[string]any, p Path) bool {
 	return around == nil || around.AdditionalProperties == nil
 }
 
-// IsDefault tells whether what lies at a path is there again when the object is read without it. An item of a list never is.
+// IsDefault tells whether what lies at a path is there again when the object is read without it. An item of a list never is. The
+// API server fills in each field for itself, so the object is read without what lies beside the path: a large object may be asked
+// about at each of its paths.
 func (v *Version) IsDefault(object map[string]any, p Path) bool {
-	lacking, there := without(object, p)
-	if !there {
+	last := len(p) - 1
+	if _, there := inner(At(object, p[:last]), p[last]); !there {
 		return true
 	}
-	if _, item := p[len(p)-1].(int); item {
+	if _, item := p[last].(int); item {
 		return false
 	}
-	was, err := v.Read(object)
+	one := &Version{Schema: along(v.Schema, p), keeps: v.keeps}
+	was, err := one.Read(only(p, At(object, p)))
 	if err != nil {
 		return false
 	}
-	is, err := v.Read(lacking)
+	is, err := one.Read(only(p[:last], map[string]any{}))
 	return err == nil && reflect.DeepEqual(was, is)
 }
