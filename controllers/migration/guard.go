@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,7 +70,7 @@ type pruned struct{ *fieldloss.Finder }
 func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
 	for _, object := range objects {
 		_, version, _ := strings.Cut((&unstructured.Unstructured{Object: object}).GetAPIVersion(), "/")
-		lost, err := p.Finder.Lost(object, version)
+		lost, err := p.LostFrom(object, version)
 		if err != nil {
 			return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
 		}
@@ -192,30 +193,20 @@ func (f *fields) may(field string) bool {
 // look reads all objects. It returns the resourceVersion up to which this look and those before have seen all.
 func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string) (lookedAt string, err error) {
 	var found []rewrite.FieldLoss
-	var batch []map[string]any
-	var unread error
-	ask := func() {
-		if len(batch) == 0 || unread != nil {
-			return
-		}
-		lost, err := s.Lost(ctx, batch)
-		unread = err
-		for i := range lost {
-			for _, field := range lost[i] {
-				found = f.count(found, s.of, field, batch[i])
+	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(s.at), r.opts.Clock, func() { found = nil }, func(page []map[string]any) error {
+		for batch := range slices.Chunk(page, s.batch) {
+			lost, err := s.Lost(ctx, batch)
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return err
+			}
+			for i := range lost {
+				for _, field := range lost[i] {
+					found = f.count(found, s.of, field, batch[i])
+				}
 			}
 		}
-		batch = nil
-	}
-	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(s.at), r.opts.Clock, func() { found, batch = nil, nil }, func(object map[string]any) {
-		if batch = append(batch, object); len(batch) >= s.batch {
-			ask()
-		}
+		return nil
 	})
-	if err == nil {
-		ask()
-		err = unread
-	}
 	if err != nil {
 		return "", err
 	}
@@ -301,19 +292,18 @@ func (f *fields) failure() *plan.Failure {
 // lostBy are fields that one object would lose that it may not: as many as a sentence names.
 func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
 	for _, s := range f.sights {
-		raw, err := f.client.Whole(ctx, f.resource.WithVersion(s.at), key)
+		err := f.client.TakeWhole(ctx, f.resource.WithVersion(s.at), key, func(raw []byte) error {
+			object := map[string]any{}
+			if err := utiljson.Unmarshal(raw, &object); err != nil {
+				return err
+			}
+			more, err := s.Lost(ctx, []map[string]any{object})
+			lost = append(lost, slices.Concat(more...)...)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		object := map[string]any{}
-		if err := utiljson.Unmarshal(raw, &object); err != nil {
-			return nil, err
-		}
-		more, err := s.Lost(ctx, []map[string]any{object})
-		if err != nil {
-			return nil, err
-		}
-		lost = append(lost, slices.Concat(more...)...)
 	}
 	lost = slices.DeleteFunc(lost, f.may)
 	slices.Sort(lost)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,7 +50,7 @@ const (
 type Client struct {
 	rest   rest.Interface
 	dryRun bool
-	whole  *semaphore.Weighted // who holds a page of whole objects
+	whole  *wholes
 }
 
 // NewClient makes a Client from the configuration of any other client.
@@ -64,7 +63,7 @@ func NewClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, whole: semaphore.NewWeighted(1)}, nil
+	return &Client{rest: r, whole: newWholes()}, nil
 }
 
 // DryRun is the same client, writing nothing: the API server runs admission and
@@ -91,9 +90,6 @@ func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key
 	return c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx).Raw()
 }
 
-// mostDecoded is what a page of several whole objects takes when it is decoded, in bytes.
-const mostDecoded = 64 << 20
-
 // WholePage is one page of objects with all that they hold. It is ErrPageTooLarge
 // above so many bytes, unless it has a limit of 1: objects can be of any size, and
 // decoded they take several times as much, or a hundred times if that is what somebody
@@ -102,9 +98,6 @@ func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource,
 	raw, err := c.wholeJSON(ctx, gvr, opts, most)
 	if err != nil {
 		return nil, err
-	}
-	if cost, _ := unpacking.CostOfJSON(raw); opts.Limit != 1 && cost > mostDecoded {
-		return nil, ErrPageTooLarge
 	}
 	list := &unstructured.UnstructuredList{}
 	return list, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, list)
@@ -118,7 +111,11 @@ func (c *Client) wholeJSON(ctx context.Context, gvr schema.GroupVersionResource,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	return readBounded(body, opts.Limit, most)
+	raw, err := readBounded(body, opts.Limit, most)
+	if cost, _ := unpacking.CostOfJSON(raw); opts.Limit != 1 && cost > mostDecoded {
+		return nil, ErrPageTooLarge
+	}
+	return raw, err
 }
 
 type resource struct {

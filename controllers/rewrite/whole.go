@@ -6,24 +6,73 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 const (
-	// wholeBytes is what a page of whole objects should take, in bytes as JSON, and maxWholeBytes when reading it is given up:
-	// decoded it is ten times as much.
+	// wholeBytes is what a page of whole objects should take, in bytes as JSON, and maxWholeBytes when reading it is given up.
 	wholeBytes    = 1 << 20
 	maxWholeBytes = 2 * wholeBytes
+	// mostDecoded is what a page of several whole objects takes when it is decoded, in bytes.
+	mostDecoded = wholeRoom / 2
+	// wholeRoom is what all whole objects take that are held decoded, in bytes, unless one alone takes more. Looking at one takes as
+	// much again, in a container of 256 MiB.
+	wholeRoom = 64 << 20
+	// wholeReaders is how many answers are held whose decoded size is not known yet.
+	wholeReaders = 4
 )
+
+// wholes is the room for the whole objects of a Client, however many workers and CRDs ask for some: the tenant who writes an object
+// decides how large it is, and decoded it may take a hundred times as much.
+type wholes struct {
+	readers *semaphore.Weighted
+	room    *semaphore.Weighted // in bytes
+}
+
+func newWholes() *wholes {
+	return &wholes{readers: semaphore.NewWeighted(wholeReaders), room: semaphore.NewWeighted(wholeRoom)}
+}
+
+// hold returns what is read once there is room to decode it. The room is kept until done is called; who has some asks for no more.
+func (w *wholes) hold(ctx context.Context, read func() ([]byte, error)) (raw []byte, done func(), err error) {
+	if err := w.readers.Acquire(ctx, 1); err != nil {
+		return nil, nil, err
+	}
+	defer w.readers.Release(1)
+	if raw, err = read(); err != nil {
+		return nil, nil, err
+	}
+	cost, _ := unpacking.CostOfJSON(raw)
+	cost = min(cost, wholeRoom)
+	if err := w.room.Acquire(ctx, cost); err != nil {
+		return nil, nil, err
+	}
+	return raw, func() { w.room.Release(cost) }, nil
+}
+
+// TakeWhole hands over one object with all that it holds, as JSON, when there is room to decode it. Nothing of it may be kept.
+func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, take func(raw []byte) error) error {
+	raw, done, err := c.whole.hold(ctx, func() ([]byte, error) { return c.Whole(ctx, gvr, key) })
+	if err != nil {
+		return err
+	}
+	defer done()
+	return take(raw)
+}
 
 // EachWhole hands over all objects of a resource with all that they hold, a page at a time, and returns the resourceVersion of
 // the first: whatever was written before it has been seen. If the list has to start anew, again is called, and they all come
-// once more. A Client holds one such page at a time, however many ask. The error is the context's or a *Stopped.
-func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(object map[string]any)) (listedRV string, err error) {
+// once more. A page comes when there is room for it, and nothing of it may be kept. The error is the context's, that of take or a
+// *Stopped.
+func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any) error) (listedRV string, err error) {
 	pages := newReader(newPageSize(DefaultPageSize, wholeBytes), func() *backoff { return &backoff{clock: clk, jitter: rand.N[time.Duration]} }) //nolint:forbidigo // spreads requests
 	pages.again = func() { listedRV = ""; again() }
 	for more := true; more; more = pages.token != "" {
@@ -36,31 +85,27 @@ func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource,
 	return listedRV, nil
 }
 
-// wholePage hands over the objects of the next page when its turn has come.
-func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource, pages *reader, take func(object map[string]any)) (rv string, err error) {
-	if err := c.whole.Acquire(ctx, 1); err != nil {
-		return "", err
-	}
-	defer c.whole.Release(1)
+// wholePage hands over the objects of the next page.
+func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource, pages *reader, take func(page []map[string]any) error) (rv string, err error) {
 	var raw []byte
+	var done func()
 	err = pages.next(ctx, func(opts metav1.ListOptions) (err error) {
-		raw, err = c.wholeJSON(ctx, gvr, opts, maxWholeBytes)
+		raw, done, err = c.whole.hold(ctx, func() ([]byte, error) { return c.wholeJSON(ctx, gvr, opts, maxWholeBytes) })
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
+	defer done()
 	page := &unstructured.UnstructuredList{}
 	if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page); err != nil {
 		return "", &Stopped{Unavailable, err}
 	}
 	pages.size.came(int64(len(page.Items)), int64(len(raw)))
+	objects := make([]map[string]any, len(page.Items))
 	for i := range page.Items {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		take(page.Items[i].Object)
+		objects[i] = page.Items[i].Object
 	}
 	pages.token = page.GetContinue()
-	return page.GetResourceVersion(), nil
+	return page.GetResourceVersion(), take(objects)
 }

@@ -6,6 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	crds "github.com/moult-dev/moult/api/crd"
 )
@@ -43,9 +44,11 @@ func (f *Finder) Lacking(version string) []string {
 	}
 	var patterns []string
 	for _, witness := range witnesses(from, f.to.Schema) {
-		known, paths, _ := v.changed(witness, f.to, true)
-		for _, path := range paths {
-			if !v.IsAbsent(known, path) {
+		if v.coerce(witness, true) != nil {
+			continue
+		}
+		for _, path := range f.to.changed(witness, true) {
+			if !v.IsAbsent(witness, path) {
 				patterns = append(patterns, v.pattern(path))
 			}
 		}
@@ -58,18 +61,25 @@ func (f *Finder) Lacking(version string) []string {
 // version's schema does not name, where it keeps such, is told as it is. An object that the API server refuses to convert loses
 // nothing. The error is of an object that cannot be read so. It takes as long as the object is large: anybody may have written it.
 func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
+	return f.LostFrom(runtime.DeepCopyJSON(object), version)
+}
+
+// LostFrom is Lost of an object that is not needed any more, but for its own metadata. It takes less memory.
+func (f *Finder) LostFrom(object map[string]any, version string) (patterns []string, err error) {
 	v := f.versions[version]
 	if v == nil || f.to == nil || v == f.to {
 		return nil, nil
 	}
-	known, paths, err := v.changed(object, f.to, false)
+	if err := v.coerce(object, true); err != nil {
+		return nil, err
+	}
 	lost := map[string]bool{}
-	for _, path := range paths {
-		if pattern := v.pattern(path); !lost[pattern] && !v.IsAbsent(known, path) && !v.IsDefault(object, path) {
+	for _, path := range f.to.changed(object, false) {
+		if pattern := v.pattern(path); !lost[pattern] && !v.IsAbsent(object, path) && !v.IsDefault(object, path) {
 			lost[pattern] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(lost)), err
+	return slices.Sorted(maps.Keys(lost)), nil
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.

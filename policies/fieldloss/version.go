@@ -58,17 +58,24 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 // objects that are none are an error, unless they are to be dropped, as they are when an object is read from the storage.
 func (v *Version) Coerced(object map[string]any, drop bool) (map[string]any, error) {
 	as := runtime.DeepCopyJSON(object)
-	if v.Schema == nil {
-		return as, nil
-	}
-	if !v.keeps {
-		pruning.Prune(as, v.Schema, true)
-		defaulting.PruneNonNullableNullsWithoutDefaults(as, v.Schema)
-	}
-	if err, _ := objectmeta.CoerceWithOptions(nil, as, v.Schema, false, objectmeta.CoerceOptions{DropInvalidFields: drop}); err != nil {
+	if err := v.coerce(as, drop); err != nil {
 		return nil, err
 	}
 	return as, nil
+}
+
+func (v *Version) coerce(object map[string]any, drop bool) error {
+	if v.Schema == nil {
+		return nil
+	}
+	if !v.keeps {
+		pruning.Prune(object, v.Schema, true)
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, v.Schema)
+	}
+	if err, _ := objectmeta.CoerceWithOptions(nil, object, v.Schema, false, objectmeta.CoerceOptions{DropInvalidFields: drop}); err != nil {
+		return err
+	}
+	return nil
 }
 
 // Read is an object as the API server has it when it has read it from the storage at the version: with defaults filled in.
@@ -87,19 +94,16 @@ func (v *Version) Fill(object map[string]any) {
 	}
 }
 
-// changed are the paths that are not the same when an object, as it is known at the version, is stored at another one. Metadata of
-// embedded objects that are none there are dropped, or the API server refuses to convert the object: then nothing changes.
-func (v *Version) changed(object map[string]any, at *Version, drop bool) (known map[string]any, paths []Path, err error) {
-	if known, err = v.Coerced(object, true); err != nil {
-		return nil, nil, err
-	}
-	stored, err := at.Coerced(known, drop)
+// changed are the paths that are not the same when an object, as it is known at a version, is stored at this one. Metadata of
+// embedded objects that are none here are dropped, or the API server refuses to convert the object: then nothing changes.
+func (v *Version) changed(known map[string]any, drop bool) []Path {
+	stored, err := v.Coerced(known, drop)
 	if err != nil {
-		return known, nil, nil //nolint:nilerr // the API server refuses the object
+		return nil
 	}
-	at.Fill(stored)
+	v.Fill(stored)
 	change := ChangeOf(known, stored)
-	return known, slices.Concat(change.Lost, change.Changed), nil
+	return slices.Concat(change.Lost, change.Changed)
 }
 
 // IsAbsent tells whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
