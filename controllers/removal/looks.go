@@ -42,6 +42,7 @@ type looks struct {
 type wanted struct {
 	target survivors.Target
 	since  time.Time // when it may begin
+	counts bool      // what it wants to leave does not stay for others
 }
 
 // look is one that has ended.
@@ -67,11 +68,11 @@ func newLooks(references References, every time.Duration, clock clock.Clock) *lo
 }
 
 // want asks for a look that begins at a time or later. It may be asked for again and
-// again.
-func (l *looks) want(name types.NamespacedName, crd *apiextensionsv1.CustomResourceDefinition, versions []string, since time.Time) {
+// again. Counts is whether who asks has a say in what the CRD calls removable.
+func (l *looks) want(name types.NamespacedName, crd *apiextensionsv1.CustomResourceDefinition, versions []string, since time.Time, counts bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wanted[name] = wanted{survivors.TargetOf(crd, versions, nil), since}
+	l.wanted[name] = wanted{survivors.TargetOf(crd, versions, nil), since, counts}
 	select {
 	case l.asked <- struct{}{}:
 	default:
@@ -86,22 +87,32 @@ func (l *looks) withdraw(name types.NamespacedName) {
 }
 
 // found is what the last look has found of versions of a CRD as it is now; nil if it was
-// not about them.
+// not about them. Those that others want to leave, too, are taken for versions that leave
+// if these others count: then one commit may remove them all. Anybody may ask for a version
+// that stays, so of those who do not count each is answered for itself alone.
 func (l *looks) found(crd *apiextensionsv1.CustomResourceDefinition, versions []string) *verdict.References {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == nil || !l.last.covers(survivors.TargetOf(crd, versions, nil)) {
+	leaving := slices.Clone(versions)
+	for _, w := range l.wanted {
+		if w.counts && w.target.CRD == crd.Name {
+			leaving = append(leaving, w.target.Leaving...)
+		}
+	}
+	if l.last == nil || !l.last.covers(versions, survivors.TargetOf(crd, leaving, nil)) {
 		return nil
 	}
-	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd.Name, crd.Spec.Group, versions), Failure: l.last.failure}
+	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd.Name, crd.Spec.Group, versions, leaving...), Failure: l.last.failure}
 }
 
 // covers tells whether the look was about all of these versions, and took none for one
-// that stays, or is served, so that a rule goes on matching, that no longer does.
-func (k *look) covers(target survivors.Target) bool {
+// that stays, or is served, so that a rule goes on matching, that no longer does. The
+// look may have been about more versions: those that do not leave in the target stay.
+func (k *look) covers(versions []string, target survivors.Target) bool {
 	return slices.ContainsFunc(k.targets, func(t survivors.Target) bool {
+		then := t.Own(target.Leaving)
 		return t.CRD == target.CRD && slices.Equal(t.Kinds, target.Kinds) && t.Plural == target.Plural &&
-			within(target.Leaving, t.Leaving) && within(t.Staying, target.Staying) && within(t.Served, target.Served)
+			within(versions, t.Leaving) && within(then.Staying, target.Staying) && within(then.Served, target.Served)
 	})
 }
 
@@ -137,7 +148,7 @@ func (l *looks) due() (due time.Time, some bool) {
 	defer l.mu.Unlock()
 	for _, w := range l.wanted {
 		at := w.since
-		if l.last != nil && l.last.covers(w.target) && !l.last.began.Before(w.since) {
+		if l.last != nil && l.last.covers(w.target.Leaving, w.target) && !l.last.began.Before(w.since) {
 			at = l.last.began.Add(l.every)
 		}
 		if !some || at.Before(due) {
@@ -177,7 +188,8 @@ func (l *looks) look(ctx context.Context) {
 	}
 }
 
-// targets are what all who ask want to know, each CRD once.
+// targets are what all who ask want to know, each CRD once. What that is for each of them
+// is decided by found.
 func (l *looks) targets() (targets []survivors.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

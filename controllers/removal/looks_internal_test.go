@@ -68,7 +68,7 @@ var gadgetsCRD = builders.CRD("example.com", "gadgets").Versions("v1alpha1", "v1
 func TestALookDoesNotHoldForACRDThatHasChanged(t *testing.T) {
 	g, s := NewWithT(t), &seeing{}
 	l, clock := looking(t, s)
-	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now(), true)
 	g.Eventually(func() any { return l.found(widgetsCRD, []string{"v1alpha1"}) }, "5s").ShouldNot(BeNil())
 	crd := func(kind string, versions ...string) any {
 		changed := builders.CRD("example.com", "widgets").Versions(versions...).Build()
@@ -82,7 +82,7 @@ func TestALookDoesNotHoldForACRDThatHasChanged(t *testing.T) {
 	g.Expect(l.found(unserved, []string{"v1alpha1"})).To(BeNil(), "a rule that matches exactly may have gone on matching by v1beta1 alone")
 
 	without := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Build()
-	l.want(named(1), without, []string{"v1alpha1"}, clock.Now())
+	l.want(named(1), without, []string{"v1alpha1"}, clock.Now(), true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	clock.Step(leastRest)
 	g.Eventually(s.count, "5s").Should(Equal(2))
@@ -98,9 +98,9 @@ func TestOneLookAnswersAllWhoAsk(t *testing.T) {
 	l, clock := looking(t, s)
 	later := clock.Now().Add(time.Second)
 	for i := range 50 {
-		l.want(named(i), widgetsCRD, []string{"v1alpha1"}, later)
+		l.want(named(i), widgetsCRD, []string{"v1alpha1"}, later, true)
 	}
-	l.want(named(50), widgetsCRD, []string{"v1beta1"}, later)
+	l.want(named(50), widgetsCRD, []string{"v1beta1"}, later, true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	g.Expect(l.found(widgetsCRD, []string{"v1alpha1"})).To(BeNil(), "nobody has looked")
 	clock.Step(time.Second)
@@ -119,7 +119,7 @@ func TestOneLookAnswersAllWhoAsk(t *testing.T) {
 	}
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	clock.Step(time.Hour)
-	l.want(named(51), gadgetsCRD, []string{"v1alpha1"}, clock.Now().Add(time.Second))
+	l.want(named(51), gadgetsCRD, []string{"v1alpha1"}, clock.Now().Add(time.Second), true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue(), "it waits for who asks now")
 	g.Expect(s.count()).To(Equal(2))
 }
@@ -127,14 +127,14 @@ func TestOneLookAnswersAllWhoAsk(t *testing.T) {
 func TestALookIsMadeAnewForWhoAsksLater(t *testing.T) {
 	g, s := NewWithT(t), &seeing{err: errors.New("the API server does not answer")}
 	l, clock := looking(t, s)
-	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now(), true)
 	g.Eventually(func() any { return l.found(widgetsCRD, []string{"v1alpha1"}) }, "5s").Should(HaveField("Failure", "the API server does not answer"))
-	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now().Add(time.Millisecond))
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now().Add(time.Millisecond), true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	g.Expect(s.count()).To(Equal(1), "not before it has rested")
 	clock.Step(leastRest)
 	g.Eventually(s.count, "5s").Should(Equal(2))
-	l.want(named(2), widgetsCRD, []string{"v1beta1"}, clock.Now().Add(-time.Hour))
+	l.want(named(2), widgetsCRD, []string{"v1beta1"}, clock.Now().Add(-time.Hour), true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	clock.Step(leastRest)
 	g.Eventually(s.count, "5s").Should(Equal(3), "the earlier looks were not about that version")
@@ -144,11 +144,11 @@ func TestNobodyLooksForFiveTimesAsLongAsALookTook(t *testing.T) {
 	g, s := NewWithT(t), &seeing{}
 	l, clock := looking(t, s)
 	s.takes = func() { clock.Step(20 * time.Second) }
-	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now(), true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	g.Expect(s.count()).To(Equal(1))
 	for i := range 9 { // whoever asks meanwhile, and for whatever
-		l.want(named(i), widgetsCRD, []string{"v1beta1"}, clock.Now())
+		l.want(named(i), widgetsCRD, []string{"v1beta1"}, clock.Now(), true)
 		clock.Step(11 * time.Second)
 		g.Consistently(s.count, "50ms").Should(Equal(1))
 	}
@@ -162,7 +162,7 @@ func TestALookThatIsCutOffIsNotBegunAgain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	l := newLooks(cutOff{stop}, time.Minute, clock)
-	l.want(named(0), widgetsCRD, []string{"v1alpha1"}, clock.Now())
+	l.want(named(0), widgetsCRD, []string{"v1alpha1"}, clock.Now(), true)
 	go func() { defer close(ended); _ = l.Start(ctx) }()
 	g.Eventually(ended, "5s").Should(BeClosed())
 }

@@ -24,6 +24,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		Paused:   crds.Paused(removal),
 		LabelKey: r.opts.LabelKey,
 		Every:    r.opts.SurveyInterval,
+		Looks:    r.looks != nil,
 	}
 	if open(removal) {
 		s.Remembered = removal.Status.Proof // for the versions that are asked for now
@@ -52,8 +53,8 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 		status = verdict.Disclose(status, removal.Namespace)
 		s.Migration = &status
 	}
-	if s.Looks = r.looks != nil; s.Looks {
-		if s.References = r.looks.found(crd, removal.Spec.Versions); s.References != nil {
+	if versions := s.Removable(); r.looks != nil && len(versions) > 0 {
+		if s.References = r.looks.found(crd, versions); s.References != nil {
 			s.References = s.References.Disclose(removal.Namespace)
 		}
 	}
@@ -65,8 +66,13 @@ type readsCRD func(ctx context.Context, name string) (*apiextensionsv1.CustomRes
 
 // ask wants the managedFields of the objects to let go of the versions, and a look for
 // what else names them. It asks for nothing the label does not allow: the migration
-// reconciler does not look after a CRD without it.
+// reconciler does not look after a CRD without it. One that names the storage version
+// asks for nothing: what it wants cannot be, and others wait for the same objects.
 func (r *Reconciler) ask(crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
+	if slices.Contains(removal.Spec.Versions, s.CRD.StorageVersion) {
+		r.withdraw(removal.Spec.CRDName, client.ObjectKeyFromObject(removal))
+		return
+	}
 	since := s.Asked
 	if v.SurveyFrom.After(since) {
 		since = v.SurveyFrom
@@ -77,16 +83,18 @@ func (r *Reconciler) ask(crd *apiextensionsv1.CustomResourceDefinition, removal 
 	r.askForLook(crd, removal, s, v)
 }
 
-// askForLook wants the cluster looked through, unless all is over.
+// askForLook wants the cluster looked through for the versions that can go, if any can.
 func (r *Reconciler) askForLook(crd *apiextensionsv1.CustomResourceDefinition, removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdict) {
-	name := client.ObjectKeyFromObject(removal)
+	name, versions := client.ObjectKeyFromObject(removal), s.Removable()
 	switch {
 	case r.looks == nil:
-	case crd.DeletionTimestamp != nil, v.Reason == v1alpha1.ReasonAlreadyRemoved:
+	case len(versions) == 0:
 		r.looks.withdraw(name)
-	case v.LookFrom.After(s.Asked):
-		r.looks.want(name, crd, removal.Spec.Versions, v.LookFrom)
 	default:
-		r.looks.want(name, crd, removal.Spec.Versions, s.Asked)
+		since := s.Asked
+		if v.LookFrom.After(since) {
+			since = v.LookFrom
+		}
+		r.looks.want(name, crd, versions, since, r.counts(removal, crd))
 	}
 }

@@ -124,9 +124,13 @@ func (r *Reconciler) result(s verdict.Situation, v verdict.Verdict) ctrl.Result 
 
 // forget drops what a deleted VersionRemoval asked for.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	if crd, known := r.states.forget(name); known {
-		r.opts.Migration.Withdraw(crd, name)
-	}
+	crd, _ := r.states.forget(name)
+	r.withdraw(crd, name)
+}
+
+// withdraw takes back what a VersionRemoval asked for.
+func (r *Reconciler) withdraw(crd string, name types.NamespacedName) {
+	r.opts.Migration.Withdraw(crd, name)
 	if r.looks != nil {
 		r.looks.withdraw(name)
 	}

@@ -15,9 +15,9 @@ const (
 // has tells whether a place belongs to the part, by whether it is a stash.
 func (p Part) has(stash bool) bool { return stash == (p == Stashes) }
 
-// Of is the part of a report that is about some versions of a CRD. What is not known is about all versions of all CRDs that
-// the place may be about.
-func (r *Report) Of(crd, group string, versions []string) Report {
+// Of is the part of a report that is about some versions of a CRD. More versions may leave with them; all others stay, whatever
+// else the look was about. What is not known is about all versions of all CRDs that the place may be about.
+func (r *Report) Of(crd, group string, versions []string, more ...string) Report {
 	of := Report{NotLooked: r.NotLooked, Notes: r.Notes, Targets: []Target{}, Found: []Group{}, Unknown: []Group{}, Possible: []Group{}, Places: []Looked{}}
 	for _, t := range r.Targets {
 		if t.CRD == crd {
@@ -28,7 +28,8 @@ func (r *Report) Of(crd, group string, versions []string) Report {
 	elsewhere := func(g Group) bool {
 		return g.CRD != "" && (g.CRD != crd || !slices.Contains(versions, g.Version)) || !isAbout(g.groups, group)
 	}
-	of.Found, of.Unknown, of.Possible = leaveOut(elsewhere, r.Found), leaveOut(elsewhere, r.Unknown), leaveOut(elsewhere, r.Possible)
+	of.Found = judgedBy(slices.Concat(versions, more), leaveOut(elsewhere, r.Found), r.most)
+	of.Unknown, of.Possible = leaveOut(elsewhere, r.Unknown), leaveOut(elsewhere, r.Possible)
 	of.Places = leaveOut(func(l Looked) bool { return !isAbout(l.groups, group) }, r.Places)
 	of.Verdict = of.verdict()
 	return of

@@ -17,6 +17,17 @@ type Reference struct {
 	Names string `json:"names,omitempty"`
 	// Why says why it is not known, or is possible only.
 	Why string `json:"why,omitempty"`
+
+	// beside are the versions that are named beside it and leave, too, with commas: where one of them stays, nothing stops.
+	beside string
+}
+
+// covered is a reference beside which a version that stays is named.
+func (f Reference) covered() Reference {
+	if f.Effect != Cosmetic {
+		f.Effect, f.Why = Cosmetic, "a version that stays is named beside it"
+	}
+	return f
 }
 
 // State is how sure a reference is. The set is closed.

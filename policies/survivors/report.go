@@ -1,7 +1,6 @@
 package survivors
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -34,6 +33,8 @@ type Report struct {
 	Places []Looked `json:"places"`
 	// Notes are what else a person should know.
 	Notes []string `json:"notes,omitempty"`
+
+	most int // references that are kept of a group; 0: all
 }
 
 // Group are the references of one effect at one place.
@@ -57,6 +58,8 @@ type Group struct {
 	References []Reference `json:"references"`
 
 	groups []string // API groups that the place is about; empty: any
+	beside string   // as of a Reference
+	parts  []Group  // by what is named beside; empty: it is one
 }
 
 // Looked is whether a place was looked at.
@@ -93,7 +96,7 @@ const (
 
 // Report ends the survey.
 func (s *Survey) Report() Report {
-	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}}
+	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}, most: s.most}
 	r.Found, r.Unknown, r.Possible = s.groups(Found), s.groups(Unknown), s.groups(Possible)
 	for i := range s.walker.places {
 		r.Places = append(r.Places, s.lookedAt(&s.walker.places[i]))
@@ -126,23 +129,16 @@ func (s *Survey) groups(state State) []Group {
 		if key.state != state {
 			continue
 		}
-		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, References: s.all.kept[key]}
+		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, References: s.all.kept[key], beside: key.beside}
 		for i := range s.walker.places {
 			if p := &s.walker.places[i]; p.Name == key.place {
 				g.Title, g.Consequence, g.Clears, g.Mend, g.Evidence = p.Title, p.Consequence, p.Clears, p.Mend, p.Evidence
 				g.Stash, g.Movable, g.groups = p.Stash(), MoveOf(p) != nil, p.Groups
 			}
 		}
-		slices.SortFunc(g.References, func(a, b Reference) int {
-			return cmp.Or(cmp.Compare(a.Object.Resource, b.Object.Resource), cmp.Compare(a.Object.Namespace, b.Object.Namespace),
-				cmp.Compare(a.Object.Name, b.Object.Name), cmp.Compare(a.Path, b.Path))
-		})
 		groups = append(groups, g)
 	}
-	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Effect.weight(), b.Effect.weight()), cmp.Compare(a.Place, b.Place), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Version, b.Version))
-	})
-	return groups
+	return joined(groups, s.most)
 }
 
 // weight orders effects, the worst first and what is none last.

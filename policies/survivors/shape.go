@@ -153,26 +153,31 @@ func textsOf(value any) (all []string) {
 }
 
 // names are the leaving versions of a target that are named. They are covered if a version that stays is named beside
-// them, so that nothing stops.
-func (n *naming) names(t *Target) (versions []string, covered bool) {
+// them, so that nothing stops. If not, beside are the versions of the CRD that would cover them if they stayed.
+func (n *naming) names(t *Target) (versions, beside []string, covered bool) {
 	if !slices.Contains(n.groups, anything) && !n.has(n.groups, t.Group) || !n.isKind(t) || !t.isResource(n.resources) || n.crd != "" && n.crd != t.CRD {
-		return nil, false
+		return nil, nil, false
 	}
 	if slices.Contains(n.groups, anything) && n.kind == "" && len(n.resources) == 0 {
-		return nil, false // a rule about everything is not about this CRD
+		return nil, nil, false // a rule about everything is not about this CRD
 	}
 	for _, version := range t.Leaving {
 		if n.has(n.versions, version) {
 			versions = append(versions, version)
 		}
 	}
-	stays := func(version string) bool { return n.has(n.versions, version) || slices.Contains(n.beside, version) }
-	staying := t.Staying
-	if n.exact {
-		staying = t.Served
+	if !n.list && !n.patterns {
+		return versions, nil, false
 	}
-	several := n.list || n.patterns
-	return versions, several && (slices.Contains(slices.Concat(n.versions, n.beside), anything) || slices.ContainsFunc(staying, stays))
+	other := func(version string) bool { return !n.has(n.versions, version) && !slices.Contains(n.beside, version) }
+	staying, all := t.Staying, t.listed
+	if n.exact {
+		staying, all = t.Served, t.served
+	}
+	if slices.Contains(slices.Concat(n.versions, n.beside), anything) || len(leaveOut(other, staying)) > 0 {
+		return versions, nil, true
+	}
+	return versions, leaveOut(other, all), false
 }
 
 // has tells whether a text is one of some, or matches one of them if they may be patterns.

@@ -46,6 +46,7 @@ type about struct {
 	place, crd, version string
 	state               State
 	effect              Effect
+	beside              string
 }
 
 func newBatch() Batch { return Batch{counts: map[about]int64{}, kept: map[about][]Reference{}} }
@@ -56,7 +57,7 @@ func (s *Survey) NewBatch() Batch { return newBatch() }
 // Add keeps references, or counts them.
 func (s *Survey) Add(b Batch, references []Reference) {
 	for _, f := range references {
-		key := about{f.Place, f.CRD, f.Version, f.State, f.Effect}
+		key := about{f.Place, f.CRD, f.Version, f.State, f.Effect, f.beside}
 		b.counts[key]++
 		if s.most == 0 || len(b.kept[key]) < s.most {
 			b.kept[key] = append(b.kept[key], f)

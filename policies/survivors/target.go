@@ -26,6 +26,9 @@ type Target struct {
 	Served []string `json:"-"`
 	// From says who says that they leave.
 	From From `json:"from"`
+
+	// listed and served are all versions that the CRD lists and serves: what leaves for one who asks stays for another.
+	listed, served []string
 }
 
 // From is who says that versions leave. The set is closed.
@@ -44,16 +47,25 @@ const (
 // all but the storage version. A version that is asked for need not be in the CRD: it may have left already.
 func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, removals []v1alpha1.VersionRemoval) Target {
 	names := crd.Spec.Names
-	t := Target{CRD: crd.Name, Group: crd.Spec.Group, Plural: names.Plural, Kinds: []string{names.Kind, names.ListKind}, Staying: []string{}}
+	t := Target{CRD: crd.Name, Group: crd.Spec.Group, Plural: names.Plural, Kinds: []string{names.Kind, names.ListKind}}
 	t.Leaving, t.From = leavingOf(crd, asked, removals)
 	for _, v := range crd.Spec.Versions {
-		if t.leaves(v.Name) {
-			continue
-		}
-		if t.Staying = append(t.Staying, v.Name); v.Served {
-			t.Served = append(t.Served, v.Name)
+		if t.listed = append(t.listed, v.Name); v.Served {
+			t.served = append(t.served, v.Name)
 		}
 	}
+	return t.staysAt(t.listed, t.served)
+}
+
+// Own is the same CRD for one who asks for these versions alone: all others that it lists stay.
+func (t Target) Own(leaving []string) Target {
+	t.Leaving = words.Distinct(leaving)
+	return t.staysAt(t.listed, t.served)
+}
+
+// staysAt keeps, of the versions that a CRD lists and serves, those that do not leave.
+func (t Target) staysAt(listed, served []string) Target {
+	t.Staying, t.Served = leaveOut(t.leaves, listed), leaveOut(t.leaves, served)
 	return t
 }
 
@@ -82,8 +94,7 @@ func leavingOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, re
 // With is the same CRD with more versions that leave.
 func (t Target) With(leaving []string) Target {
 	t.Leaving = words.Distinct(slices.Concat(t.Leaving, leaving))
-	t.Staying, t.Served = slices.DeleteFunc(slices.Clone(t.Staying), t.leaves), slices.DeleteFunc(slices.Clone(t.Served), t.leaves)
-	return t
+	return t.staysAt(t.Staying, t.Served)
 }
 
 // isKind tells whether objects of a kind belong to the CRD. A kind that is not known may. Clients that map kinds to resources,

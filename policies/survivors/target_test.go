@@ -31,7 +31,8 @@ func TestWhichVersionsAreToLeave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := TargetOf(crd, c.asked, c.removals)
 			NewWithT(t).Expect(got).To(Equal(Target{CRD: crd.Name, Group: "example.com", Plural: "widgets", Kinds: []string{"Widget", "WidgetList"},
-				Leaving: c.leaving, Staying: c.staying, Served: c.served, From: c.from}))
+				Leaving: c.leaving, Staying: c.staying, Served: c.served, From: c.from,
+				listed: []string{"v1alpha1", "v1beta1", "v1"}, served: []string{"v1beta1", "v1"}}))
 		})
 	}
 }

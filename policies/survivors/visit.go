@@ -195,7 +195,7 @@ func (v *visit) items(p *Place, f *Field, at string, items []any) {
 // isNamed tells whether a leaving version is named.
 func (v *visit) isNamed(r *naming) bool {
 	return slices.ContainsFunc(v.targets, func(t Target) bool {
-		versions, _ := r.names(&t)
+		versions, _, _ := r.names(&t)
 		return len(versions) > 0
 	})
 }
@@ -216,13 +216,13 @@ func (v *visit) byLabels(p *Place, f *Field, at string) bool {
 func (v *visit) refers(p *Place, f *Field, at string, r *naming) {
 	for i := range v.targets {
 		t := &v.targets[i]
-		versions, covered := r.names(t)
-		effect, why := p.effectOf(f), ""
-		if covered && effect != Cosmetic {
-			effect, why = Cosmetic, "a version that stays is named beside it"
-		}
+		versions, beside, covered := r.names(t)
 		for _, version := range versions {
-			v.found(Reference{Place: p.Name, State: Found, Effect: effect, Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), Why: why})
+			f := Reference{Place: p.Name, State: Found, Effect: p.effectOf(f), Object: v.object, Path: at, CRD: t.CRD, Version: version, Names: r.what(), beside: strings.Join(beside, ",")}
+			if covered {
+				f = f.covered()
+			}
+			v.found(f)
 		}
 	}
 }

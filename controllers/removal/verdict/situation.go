@@ -145,6 +145,15 @@ func (s Situation) present() (versions []string) {
 	return versions
 }
 
+// Removable are the asked versions that can go by a commit: none if the CRD goes itself, or
+// if the storage version is among those that are asked for.
+func (s Situation) Removable() []string {
+	if s.CRD.Deleting || slices.Contains(s.Removal.Versions, s.CRD.StorageVersion) {
+		return nil
+	}
+	return s.present()
+}
+
 func (s Situation) lists(version string) bool {
 	return slices.ContainsFunc(s.CRD.Versions, func(v Version) bool { return v.Name == version })
 }

@@ -1,0 +1,71 @@
+package survivors
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// One look answers several who ask, and for each of them other versions stay.
+func TestEachWhoAsksIsAnsweredByTheVersionsThatStayForItself(t *testing.T) {
+	crd := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1beta1", "v1").Unserved("v1beta1").Build()
+	for name, c := range map[string]struct {
+		versions, policy string
+		asked            []string // what the others ask for beside v1alpha1
+		more             []string // what leaves with it
+		matters          bool
+	}{
+		"the version that stays is in the rule, and another asks for it": {versions: "[v1alpha1, v1]", asked: []string{"v1"}},
+		"that of another who asks stays for this one":                    {versions: "[v1alpha1, v1beta1]", asked: []string{"v1beta1"}},
+		"it leaves with this one's":                                      {versions: "[v1alpha1, v1beta1]", asked: []string{"v1beta1"}, more: []string{"v1beta1"}, matters: true},
+		"one of two leaves with this one's":                              {versions: "[v1alpha1, v1beta1, v1]", asked: []string{"v1beta1", "v1"}, more: []string{"v1beta1"}},
+		"all three leave":                                                {versions: "[v1alpha1, v1beta1, v1]", asked: []string{"v1beta1", "v1"}, more: []string{"v1beta1", "v1"}, matters: true},
+		"the rule is exact, and what stays beside it is not served":      {versions: "[v1alpha1, v1beta1]", policy: "Exact", asked: []string{"v1beta1"}, matters: true},
+		"the rule is exact, and what stays beside it is served":          {versions: "[v1alpha1, v1]", policy: "Exact", asked: []string{"v1"}},
+		"another asks for a version that the CRD does not have":          {versions: "[v1alpha1, v0]", asked: []string{"v0"}, matters: true},
+		"the rule names this one's version alone":                        {versions: "[v1alpha1]", asked: []string{"v1", "v1beta1"}, matters: true},
+		"nobody else asks, and it stays":                                 {versions: "[v1alpha1, v1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := NewWalker(Embedded(), []Target{TargetOf(crd, []string{"v1alpha1"}, nil).With(c.asked)})
+			s, hooks := NewSurvey(w, 0), resource("validatingwebhookconfigurations.admissionregistration.k8s.io")
+			rule := func(versions string) string {
+				return `{matchPolicy: "` + c.policy + `", rules: [{apiGroups: [example.com], apiVersions: ` + versions + `, resources: [widgets]}]}`
+			}
+			content := Content{}
+			g.Expect(yaml.Unmarshal([]byte(`{webhooks: [`+rule(c.versions)+`, `+rule("[v1alpha1, v1beta1, v1]")+`]}`), &content)).To(Succeed())
+			b := s.NewBatch()
+			s.Add(b, w.Walk(hooks, content, Whole))
+			s.Looked(hooks, 1, b)
+			report := s.Report()
+
+			of := report.Of(crd.Name, "example.com", []string{"v1alpha1"}, c.more...)
+			g.Expect(of.Verdict).To(Equal(map[bool]Verdict{true: StillNamed, false: NoneFound}[c.matters]))
+			var fields int64
+			for _, group := range of.Found {
+				g.Expect(group.Version).To(Equal("v1alpha1"))
+				g.Expect(group.References).To(And(HaveLen(int(group.Count)), HaveEach(HaveField("Effect", group.Effect))))
+				fields += group.Count
+			}
+			g.Expect(fields).To(BeEquivalentTo(2), "each rule once, whether it matters or not")
+		})
+	}
+}
+
+// What is named beside is for those who ask: a report has each place, effect and version once.
+func TestAReportHasOneGroupWhateverIsNamedBeside(t *testing.T) {
+	g := NewWithT(t)
+	ours := func(beside string) Reference {
+		f := found(StopsSilently, Found)
+		f.beside = beside
+		return f
+	}
+	for most, kept := range map[int]int{0: 3, 2: 2} {
+		report := surveyed(most, []string{"pods"}, ours(""), ours("v1"), ours("v1beta1")).Report()
+		g.Expect(report.Found).To(HaveExactElements(And(HaveField("Count", BeEquivalentTo(3)), HaveField("References", HaveLen(kept)))))
+	}
+}
