@@ -129,7 +129,7 @@ var cgo = map[bool]string{true: "1", false: "0"}
 func (g group) run(ctx context.Context, flags, env []string, to *results) error {
 	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-timeout=15m"}
 	if g.needsServer {
-		args = append(args, "-parallel=6") // they wait for a server for most of their time
+		args = append(args, "-parallel=4") // they wait for a server for half of their time
 	}
 	if g.race {
 		args = append(args, "-race")
