@@ -106,5 +106,5 @@ func TestAClockThatIsSetDoesNotEndTheWaitForAnInTreeMigration(t *testing.T) {
 		w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonStandingBack))
 	}
 	w.triesAgain()
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has changed nothing that Moult may see for an hour"))
+	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has not ended in an hour, and Moult may not see how far it is"))
 }

@@ -100,7 +100,9 @@ func TestATenantThatAsksForAVersionThatStaysDoesNotCloseThePlatformsOpenGate(t *
 				return r.Status.ObservedGeneration
 			}, soon, "20ms").Should(BeNumerically(">", 0))
 			g.Eventually(g.proof, soon, "50ms").Should(HaveField("ReferencesAt.Time", BeTemporally(">", asked.Add(time.Second))),
-				func() string { return "a look that began after the tenant had asked finds nothing of the platform's: " + g.Message() })
+				func() string {
+					return "a look that began after the tenant had asked finds nothing of the platform's: " + g.Message()
+				})
 			g.Consistently(g.Verdict, "3s", "50ms").Should(Equal("True SafeToRemove"), func() string { return g.Message() })
 			g.Expect(g.says()).To(HaveSuffix(": v1alpha1"), "an admission policy lets the removal pass")
 			g.Expect(store.Asked(g.GR.String())).To(Equal(c.migrates), "the storage version can never go, so its managedFields are left alone")
