@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -28,9 +29,11 @@ func (w *world) start(number int, p Process) {
 	store := migration.NewStateStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	host := newHost(wire)
-	if err := migration.SetupWithManager(host, w.migrator.options(store, offClock{ready: ready, offset: p.Skew})); err != nil {
+	isSetUp := &atomic.Bool{}
+	if err := migration.SetupWithManager(host, w.migrator.options(store, offClock{isSetUp: isSetUp, ready: ready, offset: p.Skew})); err != nil {
 		panic(err)
 	}
+	isSetUp.Store(true)
 	host.start(ctx)
 	host.running.Go(func() { w.watchGate(ctx, number, store) })
 	if w.alive.Add(1) > 1 {
@@ -113,12 +116,15 @@ const startTime = time.Second
 // (controllers/rewrite/backoff.go) by rounding them up, so that a schedule always plays the same.
 type offClock struct {
 	clock.RealClock
-	ready  time.Time
-	offset time.Duration
+	isSetUp *atomic.Bool // before, nothing of the process runs that could wait
+	ready   time.Time
+	offset  time.Duration
 }
 
 func (c offClock) Now() time.Time {
-	time.Sleep(time.Until(c.ready))
+	if c.isSetUp.Load() {
+		time.Sleep(time.Until(c.ready))
+	}
 	return c.RealClock.Now().Add(c.offset)
 }
 
