@@ -84,7 +84,7 @@ func (c *Cluster) unnamed(ctx context.Context, resource schema.GroupVersionResou
 	return []doctor.Unreadable{{Behind: last, Why: plain(err)}}
 }
 
-// isBroken tells whether an answer is that of an API server that cannot read an object, or has some other trouble that it has no
+// isBroken is whether an answer is that of an API server that cannot read an object, or has some other trouble that it has no
 // reason for.
 func isBroken(err error) bool {
 	status := apierrors.APIStatus(nil)

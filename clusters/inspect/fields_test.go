@@ -49,7 +49,7 @@ func TestFieldsAreCountedAtEachVersionThatHasMore(t *testing.T) {
 	w.Expect(named).To(Equal([]string{"default/one"}))
 }
 
-// A list that somebody has trimmed does not say that no object is stored at a version that nobody can read.
+// A list that somebody has trimmed does not say that no object is stored at a version that cannot be read.
 func TestFieldsAtAHiddenVersionAreCountedAsFarAsManagedFieldsShow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

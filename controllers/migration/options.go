@@ -68,7 +68,7 @@ type Options struct {
 	// nobody asks.
 	StateStore *StateStore
 
-	// Timeline is asked right before something is claimed of a CRD. Default: nobody. Then a manager has to be restarted when etcd
+	// Timeline is asked right before something is claimed of a CRD. Default: none. Then a manager has to be restarted when etcd
 	// is restored.
 	Timeline Timeline
 
@@ -82,9 +82,9 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Timeline tells whether etcd still has what this process has seen.
+// Timeline knows whether etcd still has what this process has seen.
 type Timeline interface {
-	// Check is an error if etcd was restored to an older state, or if nobody knows.
+	// Check is an error if etcd was restored to an older state, or if that is not known.
 	Check(ctx context.Context) error
 }
 

@@ -16,7 +16,7 @@ func Remedy(why string) string {
 		return fmt.Sprintf("it is stored at %s, which the CRD does not have any more: put %[1]s back into spec.versions with served: false, and keep it there until all objects are migrated", version)
 	}
 	if strings.Contains(why, "conversion webhook for") {
-		return "bring the conversion webhook up, or mend what it says about the object"
+		return "bring the conversion webhook up, or correct what it answers for the object"
 	}
 	return "restore the object in etcd from a backup, or delete it: https://github.com/moult-dev/moult/blob/main/docs/doctor.md#objects-that-cannot-be-read"
 }

@@ -25,9 +25,9 @@ type Migration interface {
 	Changes() <-chan string
 }
 
-// Timeline tells whether etcd still has what this process has seen.
+// Timeline knows whether etcd still has what this process has seen.
 type Timeline interface {
-	// Check is an error if etcd was restored to an older state, or if nobody knows.
+	// Check is an error if etcd was restored to an older state, or if that is not known.
 	Check(ctx context.Context) error
 }
 
@@ -60,7 +60,7 @@ type Options struct {
 	// VersionRemoval that requires it stays closed.
 	References References
 
-	// Timeline is asked right before a gate opens. Default: nobody. Then a manager has to be restarted when etcd is restored.
+	// Timeline is asked right before a gate opens. Default: none. Then a manager has to be restarted when etcd is restored.
 	Timeline Timeline
 
 	// Recorder receives Events. Default: the manager's. One of
@@ -70,7 +70,7 @@ type Options struct {
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.WithTicker
 
-	machine clock.PassiveClock // what the clock shows, whoever has set it
+	machine clock.PassiveClock // what the clock shows, also after it was set
 }
 
 const defaultSurveyInterval = 10 * time.Minute

@@ -1,8 +1,8 @@
 // Package steady is a clock that is not put ahead when somebody sets the machine's.
 //
 // Moments of one process are compared by its monotonic clock, whatever the machine's clock shows. But a quiet period is counted
-// from a time that managedFields tell, which comes from another clock: if the machine's is put ahead by an hour, that hour would
-// count as one in which nobody wrote.
+// from a time in managedFields, which comes from another clock: if the machine's is put ahead by an hour, that hour would
+// count as one without a write.
 package steady
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Clock shows the earlier of two times: that of the machine's clock, and the one that it would show if nobody had set it since
+// Clock shows the earlier of two times: that of the machine's clock, and the one that it would show if it had not been set since
 // the process began. So what waits may wait longer when the machine's clock is set, and never shorter.
 type Clock struct {
 	clock.WithTicker

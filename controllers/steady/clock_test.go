@@ -13,9 +13,9 @@ import (
 func TestAMachinesClockThatIsSetPutsNothingAhead(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  []time.Duration // one after the other
-		want time.Duration   // by how much it shows another time than a clock that nobody sets
+		want time.Duration   // by how much it shows another time than a clock that is not set
 	}{
-		"nobody sets it":            {nil, 0},
+		"it is not set":             {nil, 0},
 		"put ahead":                 {[]time.Duration{time.Hour}, 0},
 		"put ahead and back":        {[]time.Duration{time.Hour, -time.Hour}, 0},
 		"put back":                  {[]time.Duration{-time.Hour}, -time.Hour},

@@ -52,7 +52,7 @@ func New(cfg *rest.Config, httpClient *http.Client) (*Timeline, error) {
 	}
 	crds := all.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	return &Timeline{clock: clock.RealClock{}, ask: func(ctx context.Context) (string, error) {
-		// Without a resourceVersion of its own the list is of this moment. Nobody needs what is in it.
+		// Without a resourceVersion of its own the list is of this moment. Its content is not needed.
 		list, err := crds.List(ctx, metav1.ListOptions{Limit: 1, FieldSelector: "metadata.name=versionremovals.moult.dev"})
 		if err != nil {
 			return "", err

@@ -35,6 +35,7 @@ func TestARestoreShowsByTheResourceVersionOfAList(t *testing.T) {
 		"time goes on":          {[]string{"100", "100", "250"}, []error{nil, nil, nil}},
 		"an older state":        {[]string{"100", "99"}, []error{nil, ErrRestored}},
 		"more digits are later": {[]string{"99", "100"}, []error{nil, nil}},
+
 		"an older state, after the server was away":   {[]string{"100", "", "99"}, []error{nil, errAway, ErrRestored}},
 		"what was before stays gone":                  {[]string{"100", "99"}, []error{nil, ErrRestored, ErrRestored}},
 		"the revisions were raised":                   {[]string{"100", "1000000090"}, []error{nil, ErrRestored}},

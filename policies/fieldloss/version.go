@@ -120,7 +120,7 @@ func (v *Version) IsAbsent(object map[string]any, p Path) bool {
 	return around == nil || around.AdditionalProperties == nil
 }
 
-// IsDefault tells whether what lies at a path is there again when the object is read without it. An item of a list never is. The
+// IsDefault is whether what lies at a path is there again when the object is read without it. An item of a list never is. The
 // API server fills in each field for itself, so the object is read without what lies beside the path: a large object may be asked
 // about at each of its paths.
 func (v *Version) IsDefault(object map[string]any, p Path) bool {

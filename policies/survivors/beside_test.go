@@ -27,7 +27,7 @@ func TestEachWhoAsksIsAnsweredByTheVersionsThatStayForItself(t *testing.T) {
 		"the rule is exact, and what stays beside it is served":          {versions: "[v1alpha1, v1]", policy: "Exact", asked: []string{"v1"}},
 		"another asks for a version that the CRD does not have":          {versions: "[v1alpha1, v0]", asked: []string{"v0"}, matters: true},
 		"the rule names this one's version alone":                        {versions: "[v1alpha1]", asked: []string{"v1", "v1beta1"}, matters: true},
-		"nobody else asks, and it stays":                                 {versions: "[v1alpha1, v1]"},
+		"it is the only one that asks":                                   {versions: "[v1alpha1, v1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

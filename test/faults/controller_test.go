@@ -144,7 +144,7 @@ func (w *world) launcher(proxy *faults.Proxy, flags []string) func() (*process, 
 	}
 }
 
-// logged tells whether a moult-controller has said this.
+// logged is whether a moult-controller has said this.
 func (w *world) logged(words string) bool {
 	return slices.ContainsFunc(w.logs, func(file string) bool {
 		content, _ := os.ReadFile(file)

@@ -41,7 +41,7 @@ type window struct {
 }
 
 // NewJudge watches the CRDs of one API group, their objects, and the VersionRemovals that name them, from what is there
-// now. Written tells when the last accepted write to an object came, as Proxy.Written does. The caller must Close it.
+// now. Written is when the last accepted write to an object came, as Proxy.Written does. The caller must Close it.
 func NewJudge(ctx context.Context, etcd, group string, written func(path string) time.Time) (*Judge, error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}, Logger: zap.NewNop()})
 	if err != nil {

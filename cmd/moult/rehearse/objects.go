@@ -186,7 +186,7 @@ func (r *command) ofCRD(ctx context.Context, cluster *inspect.Cluster, crd *apie
 	}
 }
 
-// ofHidden looks at the managedFields of objects for those that may be stored at a version at which nobody can read them.
+// ofHidden looks at the managedFields of objects for those that may be stored at a version at which they cannot be read.
 func (r *command) ofHidden(ctx context.Context, cluster *inspect.Cluster, crd *apiextensionsv1.CustomResourceDefinition, version string, e *conversion.Engine, called string, tally *conversion.Tally) {
 	readable, may := inspect.Readable(crd), 0
 	if len(readable) == 0 {
