@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite/pace"
 	"github.com/moult-dev/moult/controllers/steady"
+	"github.com/moult-dev/moult/controllers/timeline"
 )
 
 // Options adjust the reconciler. The zero value is a good one.
@@ -70,7 +70,7 @@ type Options struct {
 
 	// Timeline is asked right before something is claimed of a CRD. Default: none. Then a manager has to be restarted when etcd
 	// is restored.
-	Timeline Timeline
+	Timeline timeline.Checker
 
 	// Recorder receives Events. Default: the manager's.
 	Recorder events.EventRecorder
@@ -80,12 +80,6 @@ type Options struct {
 
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.WithTicker
-}
-
-// Timeline knows whether etcd still has what this process has seen.
-type Timeline interface {
-	// Check is an error if etcd was restored to an older state, or if that is not known.
-	Check(ctx context.Context) error
 }
 
 // DefaultSettle covers the longest request and leaves 30 s for an API server

@@ -1,7 +1,6 @@
 package removal
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/steady"
+	"github.com/moult-dev/moult/controllers/timeline"
 )
 
 // Migration is the side of the migration reconciler that removals see.
@@ -23,12 +23,6 @@ type Migration interface {
 	Status(crd string) (plan.MigrationStatus, bool)
 	// Changes names CRDs whose status has changed.
 	Changes() <-chan string
-}
-
-// Timeline knows whether etcd still has what this process has seen.
-type Timeline interface {
-	// Check is an error if etcd was restored to an older state, or if that is not known.
-	Check(ctx context.Context) error
 }
 
 // Recorder records Events.
@@ -61,7 +55,7 @@ type Options struct {
 	References References
 
 	// Timeline is asked right before a gate opens. Default: none. Then a manager has to be restarted when etcd is restored.
-	Timeline Timeline
+	Timeline timeline.Checker
 
 	// Recorder receives Events. Default: the manager's. One of
 	// fluxcd/pkg/runtime/events sends them to Flux's notification-controller too.

@@ -17,6 +17,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// Checker knows whether etcd still has what this process has seen.
+type Checker interface {
+	// Check is an error if etcd was restored to an older state, or if that is not known.
+	Check(ctx context.Context) error
+}
+
 // ErrRestored is the error of a process that remembers what etcd has never held.
 var ErrRestored = errors.New("etcd was restored to an older state")
 
