@@ -75,7 +75,7 @@ bench: control-plane $(if $(filter table lag,$(SCENARIO)),kube-controller-manage
 	@$(if $(BENCH_$(SCENARIO)),$(BENCH_$(SCENARIO)) $(ARGS),$(GO) -C test/bench build -o $(CURDIR)/bin/bench . && exec ./bin/bench $(SCENARIO) $(ARGS))
 
 WORKERS = 1
-mutate: gremlins ## count how many small changes of PACKAGE=controllers/plan its own tests notice (WORKERS=2)
+mutate: gremlins ## count how many small changes of PACKAGE=policies/plan its own tests notice (WORKERS=2)
 	@test/tools/mutate/mutate.sh $(GREMLINS) "$(PACKAGE)" $(WORKERS)
 
 FUZZ_TIME = 60s

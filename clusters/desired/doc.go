@@ -15,5 +15,5 @@
 // SurveyOf in survey.go goes through everything in a repository by the same code.
 //
 // Start with Follow in follow.go; flux.go, helmrelease.go, argocd.go and argochart.go read the tools' settings, source.go decides what is in this
-// repository, unseen.go and fingerprint.go are about what is not, and entries.go finds the entry points that nobody has named.
+// repository, unresolved.go and fingerprint.go are about what is not, and entries.go finds the entry points that nobody has named.
 package desired

@@ -14,9 +14,9 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // Examination says what the doctor looks at.

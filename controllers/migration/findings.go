@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // maxWriters is how many field managers of a CRD are remembered.

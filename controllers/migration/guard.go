@@ -15,9 +15,9 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/words"
 )
 

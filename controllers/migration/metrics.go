@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // recorder holds the metrics, all but the pace labelled by CRD.

@@ -15,8 +15,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // observe looks at a CRD and at what is known about it. The CRD is nil if it

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // What a walk has found, in the words of the plan: it names field managers and objects

@@ -16,9 +16,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // Reconciler brings one CRD at a time a step closer to being migrated.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // requests are all that is asked for of one CRD. What they cost does not depend on

@@ -9,8 +9,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // walkFailure is the error of a walk that must not begin, or whose outcome does not

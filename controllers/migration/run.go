@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // Update is what Run tells about one CRD whenever it has taken a step.

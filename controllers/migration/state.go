@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/moult-dev/moult/controllers/labelorigin"
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // StateStore holds what this process knows about each CRD, and who wants versions of

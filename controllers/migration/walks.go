@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // walks are the walks under way, at most one per CRD, in the background.

@@ -19,7 +19,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // aboutCRD is a request about what a CRD says is safe to remove. Those about

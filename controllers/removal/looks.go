@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/verdict"
 	"github.com/moult-dev/moult/policies/words"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // observe looks at the CRD that a VersionRemoval names and at how far its

@@ -8,9 +8,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/steady"
 	"github.com/moult-dev/moult/controllers/timeline"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // Migration is the side of the migration reconciler that removals see.

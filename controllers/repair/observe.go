@@ -9,8 +9,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // subject is a CRD, and what is to leave its versions.

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/pace"
 	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/survivors"
 )
 

@@ -5,6 +5,6 @@
 // the check that needs it says that it did not run. Examine asks the checks in checks.go, in their order, and returns a
 // Report. All of it is pure; reading the cluster is the caller's business, and `moult doctor` is one.
 //
-// Nothing is decided here that is decided elsewhere: who owns the opt-in label is controllers/labelorigin, how a migration
-// fares is controllers/removal/verdict, and what a gate says stands in its status.
+// Nothing is decided here that is decided elsewhere: who owns the opt-in label is policies/labelorigin, how a migration
+// fares is policies/verdict, and what a gate says stands in its status.
 package doctor

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/verdict"
 	"github.com/moult-dev/moult/policies/words"
 )
 

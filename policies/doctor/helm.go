@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/words"
 )
 

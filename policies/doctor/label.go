@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PATH` does it for a kustomization"

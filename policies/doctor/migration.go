@@ -10,9 +10,9 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/verdict"
 	"github.com/moult-dev/moult/policies/words"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/words"
 )
 

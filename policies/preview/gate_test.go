@@ -6,10 +6,10 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // owned is a cluster in which managedFields are all that is left of v1alpha1.

@@ -9,9 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // Reasons of an InCluster beside those of VersionRemoval's Ready condition.

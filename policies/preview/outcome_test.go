@@ -6,9 +6,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // Nothing that may become of a CRD is left without a verdict and a word.

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // Verdict answers: may this be merged? The set is closed.

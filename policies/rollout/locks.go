@@ -85,7 +85,7 @@ func (s *situation) applied(name string, n *node) *delivery.Object {
 }
 
 // waitsFor is the change of the CRD that a gate waits for. What Moult or people do in the cluster is held back by no tool. The order
-// is that of the rules in controllers/removal/verdict.
+// is that of the rules in policies/verdict.
 func (s *situation) waitsFor(g gate, crd *delivery.Object) (l lock, waits bool) {
 	l = lock{gate: g, field: []string{"spec", "versions"}}
 	var served []string

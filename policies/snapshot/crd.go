@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -90,7 +90,7 @@ type Condition struct {
 	Ours bool `json:"ours,omitempty"`
 }
 
-// Label is what controllers/labelorigin needs to tell who owns the opt-in label.
+// Label is what policies/labelorigin needs to tell who owns the opt-in label.
 type Label struct {
 	// Labels and Annotations are those that delivery tools leave.
 	Labels      map[string]string `json:"labels,omitempty"`

@@ -12,7 +12,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 const (

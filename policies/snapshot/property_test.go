@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // A snapshot drawn here is a safe one with a few deviations: if every part were drawn by itself, hardly any answer would

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 // How a person labels a CRD past the tool.

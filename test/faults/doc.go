@@ -16,6 +16,6 @@
 //
 //	go test ./test/faults -faults.each -run 'Fault/(nothing|one_of_two)' -faults.settle=1ns
 //
-// and for the proof: in controllers/plan/evidence.go, let After set e.Proved where it sets e.Rewritten after a rewriting
+// and for the proof: in policies/plan/evidence.go, let After set e.Proved where it sets e.Rewritten after a rewriting
 // walk, and run the same without the flag.
 package faults

@@ -8,8 +8,8 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/plan"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
+	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // asker is the VersionRemoval that wants the leaving versions to go.

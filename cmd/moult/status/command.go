@@ -13,7 +13,7 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/words"
 )
 

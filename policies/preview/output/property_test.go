@@ -14,10 +14,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // texts are what text is drawn from: ordinary, hostile, long.

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // samples are the reports of testdata, each by the name of its folder.

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/verdict"
 	"github.com/moult-dev/moult/policies/words"
 )
 

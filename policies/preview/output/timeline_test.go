@@ -6,11 +6,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/removal/verdict"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/rollout"
+	"github.com/moult-dev/moult/policies/verdict"
 )
 
 // A gate that stands in the right place need not hold: what the roll-out says has to agree with what is found about it.

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/e2e/survival"
 	"github.com/moult-dev/moult/test/e2e/tools"

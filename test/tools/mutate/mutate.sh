@@ -7,7 +7,7 @@
 # gremlins finds packages only from the module's root, and copies the module for each worker.
 set -eu
 gremlins=$1 package=${2#./} workers=$3
-[ -n "$package" ] && [ -d "$package" ] || { echo "PACKAGE=$package names no folder; try: make mutate PACKAGE=controllers/plan" >&2; exit 1; }
+[ -n "$package" ] && [ -d "$package" ] || { echo "PACKAGE=$package names no folder; try: make mutate PACKAGE=policies/plan" >&2; exit 1; }
 
 # A change runs out of time when its tests take ten times as long as all of them did, the build included. -count=1 because
 # tests whose result is cached take no time, and then every change would run out of it. -vet=off because what vet refuses

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 func TestWhatANamespaceIsTold(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/moult-dev/moult/controllers/plan"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // Trial tells what Run would meet, and writes nothing: every object is sent its

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // What a verdict compares is when things happened. All times are of this

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // wouldLose is the verdict while managedFields cannot be moved without a field

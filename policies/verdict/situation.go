@@ -8,8 +8,8 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // Situation is everything a verdict depends on.

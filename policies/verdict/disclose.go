@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // maxDisclosed is how many failures a status has room for.

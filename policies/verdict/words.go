@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // held is the verdict while the migration, or the survey after it, is at work or

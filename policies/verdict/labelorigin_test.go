@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/labelorigin"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 func TestALabelThatIsNotInGitIsWarnedOf(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/plan"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // A message names what there is, and is silent about what there is not.
