@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// inspect reads a repository and returns a sentence for everything in it that breaks the map.
-func (h house) inspect(repository fs.FS) ([]string, error) {
+// inspect reads a repository and returns a sentence for everything in it that is not where it belongs.
+func inspect(repository fs.FS) ([]string, error) {
 	broken, err := inspectTop(repository)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (h house) inspect(repository fs.FS) ([]string, error) {
 		case entry.IsDir() && slices.Contains(nameless, entry.Name()):
 			broken = append(broken, fmt.Sprintf("%s: a folder is named after what lies in it", name))
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
-			found, err := h.inspectFile(repository, name)
+			found, err := inspectFile(repository, name)
 			broken = append(broken, found...)
 			return err
 		}
@@ -49,7 +49,7 @@ func inspectTop(repository fs.FS) ([]string, error) {
 	return broken, err
 }
 
-func (h house) inspectFile(repository fs.FS, name string) ([]string, error) {
+func inspectFile(repository fs.FS, name string) ([]string, error) {
 	content, err := fs.ReadFile(repository, name)
 	if err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func (h house) inspectFile(repository fs.FS, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, ok := h.roomOf(path.Dir(name))
+	f, ok := floorOf(path.Dir(name))
 	if !ok {
-		return []string{fmt.Sprintf("%s: lies in no room of the map in CONTRIBUTING.md", name)}, nil
+		return []string{fmt.Sprintf("%s: lies on no floor of test/rooms/rooms.go", name)}, nil
 	}
 	var broken []string
 	for _, spec := range file.Imports {
@@ -70,14 +70,14 @@ func (h house) inspectFile(repository fs.FS, name string) ([]string, error) {
 		}
 		ours, isOurs := strings.CutPrefix(imported, modulePath+"/")
 		switch {
-		case isOurs && !h.doorTo(r, ours):
-			broken = append(broken, fmt.Sprintf("%s: %s may not import %s", name, r.folder, ours))
-		case r.forbids(imported):
-			broken = append(broken, fmt.Sprintf("%s: %s is pure and may not import %s", name, r.folder, imported))
+		case isOurs && !f.mayImport(ours):
+			broken = append(broken, fmt.Sprintf("%s: may not import %s: %s", name, ours, f.sentence))
+		case f.forbids(imported):
+			broken = append(broken, fmt.Sprintf("%s: is pure and may not import %s", name, imported))
 		}
 	}
-	if r.pure && asksTheTime(file) {
-		broken = append(broken, fmt.Sprintf("%s: %s is pure and may not ask for the time; take it as an argument", name, r.folder))
+	if f.pure && asksTheTime(file) {
+		broken = append(broken, fmt.Sprintf("%s: is pure and may not ask for the time; take it as an argument", name))
 	}
 	return broken, nil
 }

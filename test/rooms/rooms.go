@@ -1,58 +1,69 @@
-// Package rooms holds the shape of the repository: which folders there are, and which of them may import which. The
-// map is the table in CONTRIBUTING.md, and nothing else: to give the project a new room, or a room a new door, change it
-// there and say why in docs/decisions.
+// Package rooms holds the shape of the repository: which floors there are, and which of them may import which. The floors
+// are below, each with the sentence that CONTRIBUTING.md has about it; to change one, change both and say why in
+// docs/decisions.
 //
 // The test reads every Go file of the repository, in whichever module and behind whichever build tag, except for tests:
 // those may import what they like, but those of pure packages start no server.
 package rooms
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 const modulePath = "github.com/moult-dev/moult"
 
-// room is a folder with everything below it, down to a room of its own inside.
-type room struct {
-	folder string
-	// mayImport lists the rooms it may import besides itself; "health/..." means health and the rooms inside it.
-	mayImport []string
-	// pure rooms decide: the same input gives the same answer, on any machine and at any time.
+// floor is some folders with everything below them, less the folders that another floor has.
+type floor struct {
+	folders []string
+	// sentence is what CONTRIBUTING.md says of it.
+	sentence string
+	// imports lists the folders that it may import besides itself, with everything below them.
+	imports []string
+	// pure floors decide: the same input gives the same answer, on any machine and at any time.
 	pure bool
 }
 
-// house is the rooms of the map.
-type house []room
+var ground = []string{"api", "health", "lua"}
 
-var (
-	roomRow = regexp.MustCompile("(?m)^\\| `([a-z0-9/-]+)` \\| (.*) \\| (.*) \\|$")
-	code    = regexp.MustCompile("`([^`]+)`")
-)
-
-// readMap reads the rooms from the table under "## The map". A row is a folder, what lives there, which begins with
-// **pure** in a room that is, and the rooms that it may import, each as code, or the word nothing.
-func readMap(contributing string) (house, error) {
-	_, table, found := strings.Cut(contributing, "\n## The map\n")
-	if !found {
-		return nil, errors.New(`CONTRIBUTING.md has no section "## The map"`)
-	}
-	table, _, _ = strings.Cut(table, "\n## ")
-	var rooms house
-	for _, row := range roomRow.FindAllStringSubmatch(table, -1) {
-		r := room{folder: row[1], pure: strings.HasPrefix(row[2], "**pure**")}
-		for _, open := range code.FindAllStringSubmatch(row[3], -1) {
-			r.mayImport = append(r.mayImport, open[1])
-		}
-		if len(r.mayImport) == 0 && row[3] != "nothing" {
-			return nil, fmt.Errorf("CONTRIBUTING.md: %s may import %q, which names no room; write nothing if it is none", r.folder, row[3])
-		}
-		rooms = append(rooms, r)
-	}
-	return rooms, nil
+// house is the floors from the top to the ground.
+var house = []floor{
+	{
+		folders:  []string{"test", "examples", "cmd/moult/internal/clitest"},
+		sentence: "`test`, `examples` and `cmd/moult/internal/clitest` import everything, and no other floor imports them.",
+		imports:  slices.Concat([]string{"cmd", "clusters", "controllers", "policies", "health/argocd"}, ground),
+	},
+	{
+		folders:  []string{"cmd"},
+		sentence: "`cmd`, the programs, imports everything below.",
+		imports:  slices.Concat([]string{"clusters", "controllers", "policies", "health/argocd"}, ground),
+	},
+	{
+		folders:  []string{"clusters"},
+		sentence: "`clusters`, the outside (Git, charts, live clusters, archives), imports `controllers/rewrite`, `policies` and the ground.",
+		imports:  slices.Concat([]string{"controllers/rewrite", "policies"}, ground),
+	},
+	{
+		folders:  []string{"controllers"},
+		sentence: "`controllers`, which act, import `policies` and the ground, and are given what they need of `clusters`.",
+		imports:  slices.Concat([]string{"policies"}, ground),
+	},
+	{
+		folders:  []string{"policies"},
+		sentence: "`policies`, which judge and are pure, import the ground.",
+		imports:  ground,
+		pure:     true,
+	},
+	{
+		folders:  ground,
+		sentence: "`api`, `health` and `lua` are the ground and pure; they import nothing of ours but one another.",
+		pure:     true,
+	},
+	{
+		folders:  []string{"health/argocd", "lua/generate"},
+		sentence: "`health/argocd` and `lua/generate` stand on the ground, for Argo CD's code and for files.",
+		imports:  ground,
+	},
 }
 
 // forbiddenWhenPure are packages that reach outside of the process, each with everything below it unless it ends in $.
@@ -75,32 +86,34 @@ func ignored(name string) bool {
 // nameless are folder names that say nothing about what lies inside.
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "pkg", "misc"}
 
-// roomOf finds the innermost room of a folder, relative to the repository's root.
-func (h house) roomOf(folder string) (room, bool) {
-	var found room
-	for _, r := range h {
-		if within(folder, r.folder) && len(r.folder) > len(found.folder) {
-			found = r
+// floorOf finds the floor that has the innermost folder around this one, relative to the repository's root.
+func floorOf(folder string) (found floor, ok bool) {
+	innermost := ""
+	for _, f := range house {
+		for _, around := range f.folders {
+			if within(folder, around) && len(around) > len(innermost) {
+				innermost, found = around, f
+			}
 		}
 	}
-	return found, found.folder != ""
+	return found, innermost != ""
 }
 
-// doorTo tells whether a folder of ours may be imported from the room.
-func (h house) doorTo(r room, folder string) bool {
-	other, ok := h.roomOf(folder)
+// mayImport is whether a folder of ours may be imported from the floor.
+func (f floor) mayImport(folder string) bool {
+	other, ok := floorOf(folder)
 	if !ok {
 		return false
 	}
-	return other.folder == r.folder || slices.ContainsFunc(r.mayImport, func(open string) bool {
-		around, all := strings.CutSuffix(open, "/...")
-		return other.folder == open || all && within(other.folder, around)
+	return other.sentence == f.sentence || slices.ContainsFunc(f.imports, func(open string) bool {
+		at, _ := floorOf(open) // what is open does not open what another floor has inside of it
+		return within(folder, open) && other.sentence == at.sentence
 	})
 }
 
-// forbids tells whether a package of somebody else's has no place in the room.
-func (r room) forbids(path string) bool {
-	return r.pure && slices.ContainsFunc(forbiddenWhenPure, func(forbidden string) bool {
+// forbids is whether a package of somebody else's has no place on the floor.
+func (f floor) forbids(path string) bool {
+	return f.pure && slices.ContainsFunc(forbiddenWhenPure, func(forbidden string) bool {
 		exact, only := strings.CutSuffix(forbidden, "$")
 		return path == exact || !only && within(path, forbidden)
 	})
