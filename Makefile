@@ -12,6 +12,8 @@ CGO = $(filter 1,$(shell $(GO) env CGO_ENABLED))
 RACE = $(if $(CGO),-race)
 WITH_CGO = $(if $(CGO),CGO_ENABLED=1)
 export CGO_ENABLED = 0
+# Without the paths of this clone in them, compiled packages serve every clone on the machine.
+export GOFLAGS := -trimpath $(GOFLAGS)
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+
+	"github.com/moult-dev/moult/test/controlplane/assets"
 )
 
 // Row is a row of a table: its cells, without the first one.
@@ -46,7 +47,10 @@ func Table(heading string) (map[string]Row, error) {
 
 // Text is docs/reference.md.
 func Text() (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "..", "..", "docs", "reference.md"))
+	root, err := assets.Root()
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reference.md"))
 	return string(text), err
 }

@@ -8,7 +8,7 @@ MOULT_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult
 
 # kube-apiserver and etcd. MOULT_KUBERNETES=1.34 asks for an older kube-apiserver (test/tools/kubernetes), and
 # KUBEBUILDER_ASSETS, when set, is used as it is.
-CONTROL_PLANE = GOFLAGS=-mod=readonly GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build
+CONTROL_PLANE = GOFLAGS="-mod=readonly -trimpath" GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build
 control-plane:
 	@$(CONTROL_PLANE)
 

@@ -12,7 +12,7 @@ gremlins=$1 package=${2#./} workers=$3
 # A change runs out of time when its tests take ten times as long as all of them did, the build included. -count=1 because
 # tests whose result is cached take no time, and then every change would run out of it. -vet=off because what vet refuses
 # is not what a test notices.
-export GOFLAGS="-count=1 -vet=off"
+export GOFLAGS="-trimpath -count=1 -vet=off"
 MUTATE_GO=$(command -v go) && export MUTATE_GO PATH="$PWD/test/tools/mutate:$PATH"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
