@@ -1,5 +1,5 @@
 // Package rooms holds the shape of the repository: which floors there are, and which of them may import which. The floors
-// are below, each with the sentence that CONTRIBUTING.md has about it; to change one, change both and say why in
+// are below, each with the sentence that docs/architecture.md has about it; to change one, change both and say why in
 // docs/decisions.
 //
 // The test reads every Go file of the repository, in whichever module and behind whichever build tag, except for tests:
@@ -16,7 +16,7 @@ const modulePath = "github.com/moult-dev/moult"
 // floor is some folders with everything below them, less the folders that another floor has.
 type floor struct {
 	folders []string
-	// sentence is what CONTRIBUTING.md says of it.
+	// sentence is what docs/architecture.md says about it.
 	sentence string
 	// imports lists the folders that it may import besides itself, with everything below them.
 	imports []string

@@ -21,12 +21,12 @@ func TestEveryFileKeepsToItsFloor(t *testing.T) {
 	g.Expect(broken).To(BeEmpty(), strings.Join(broken, "\n"))
 }
 
-func TestContributingHasTheSentences(t *testing.T) {
+func TestTheArchitectureHasTheSentences(t *testing.T) {
 	g := NewWithT(t)
-	contributing, err := os.ReadFile(root + "/CONTRIBUTING.md")
+	page, err := os.ReadFile(root + "/docs/architecture.md")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, f := range house {
-		g.Expect(string(contributing)).To(ContainSubstring("\n- " + f.sentence + "\n"))
+		g.Expect(string(page)).To(ContainSubstring("\n- " + f.sentence + "\n"))
 	}
 }
 
@@ -141,4 +141,12 @@ func dependencies(t *testing.T, packages string) []string {
 	out, err := list.Output()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return strings.Fields(string(out))
+}
+
+// Somebody who wants to help reads all of it first.
+func TestContributingIsShort(t *testing.T) {
+	g := NewWithT(t)
+	page, err := os.ReadFile(root + "/CONTRIBUTING.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(strings.Fields(string(page)))).To(BeNumerically("<=", 900))
 }
