@@ -20,9 +20,9 @@ type Entry struct {
 	Key    string `json:"key"`
 	State  State  `json:"state"`
 	Needed bool   `json:"needed"`
-	// Meaning and Mend are words for people.
-	Meaning string `json:"meaning"`
-	Mend    string `json:"mend,omitempty"`
+	// Meaning and Remediation are words for people.
+	Meaning     string `json:"meaning"`
+	Remediation string `json:"remediation,omitempty"`
 }
 
 // Good tells whether the entry is as it should be, or not needed.
@@ -32,9 +32,9 @@ func (e Entry) Good() bool { return e.State == Installed || !e.Needed }
 func Compare(data map[string]string) []Entry {
 	const component = "list clusters/components/argocd-health under components of the kustomization that installs Argo CD"
 	entries := []Entry{
-		{Key: GateHealthKey, Needed: true, Meaning: "makes a VersionRemoval a gate; without it, a VersionRemoval holds nothing back", Mend: component},
-		{Key: GateActionsKey, Meaning: "lets people retry, pause and resume a gate from Argo CD", Mend: component},
-		{Key: CRDHealthKey, Meaning: "makes opted-in CRDs gates themselves; replaces Argo CD's own check of CRDs", Mend: "list clusters/components/argocd-crd-health instead, if you want that"},
+		{Key: GateHealthKey, Needed: true, Meaning: "makes a VersionRemoval a gate; without it, a VersionRemoval holds nothing back", Remediation: component},
+		{Key: GateActionsKey, Meaning: "lets people retry, pause and resume a gate from Argo CD", Remediation: component},
+		{Key: CRDHealthKey, Meaning: "makes opted-in CRDs gates themselves; replaces Argo CD's own check of CRDs", Remediation: "list clusters/components/argocd-crd-health instead, if you want that"},
 	}
 	wanted := ArgoCDConfig()
 	for i := range entries {
@@ -42,7 +42,7 @@ func Compare(data map[string]string) []Entry {
 		want, have := wanted[e.Key], data[e.Key]
 		switch {
 		case strings.TrimSpace(have) == strings.TrimSpace(want):
-			e.State, e.Mend = Installed, ""
+			e.State, e.Remediation = Installed, ""
 		case have == "":
 			e.State = Missing
 		default:

@@ -66,7 +66,7 @@ func TestABackupIsReadAsItWasWritten(t *testing.T) {
 	b, err := opened(content)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(b.Digest).To(Equal(digest))
-	g.Expect(b.Manifest).To(Equal(Manifest{Format: 1, Time: now.Truncate(time.Second), Cluster: "cluster", Files: 3 + 3*n, CRDs: []OfCRD{{
+	g.Expect(b.Manifest).To(Equal(Manifest{Format: 1, Time: now.Truncate(time.Second), Cluster: "cluster", Files: 3 + 3*n, CRDs: []CRDReport{{
 		Name: "widgets.example.com", UID: "7", StorageVersion: "v1", StoredVersions: []string{"v1alpha1", "v1"}, Objects: n,
 		Versions: []string{"v1", "v1alpha1"}, ResourceVersion: "12",
 	}}}))

@@ -17,14 +17,14 @@ type Manifest struct {
 	// Time is when the backup was begun: what was written later need not be in it.
 	Time time.Time `json:"time"`
 	// Cluster is the UID of the namespace kube-system; empty if that may not be read.
-	Cluster types.UID `json:"cluster,omitempty"`
-	CRDs    []OfCRD   `json:"crds"`
+	Cluster types.UID   `json:"cluster,omitempty"`
+	CRDs    []CRDReport `json:"crds"`
 	// Files is how many lie before the manifest, but for those with SHA-256.
 	Files int64 `json:"files"`
 }
 
-// OfCRD is what a backup has of one CRD.
-type OfCRD struct {
+// CRDReport is what a backup has of one CRD.
+type CRDReport struct {
 	Name           string    `json:"name"`
 	UID            types.UID `json:"uid"`
 	Generation     int64     `json:"generation"`

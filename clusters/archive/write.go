@@ -39,7 +39,7 @@ type Writer struct {
 
 // NewWriter begins a backup of a cluster, which may have no known UID.
 func NewWriter(out io.Writer, now time.Time, cluster types.UID) (*Writer, error) {
-	w := &Writer{manifest: Manifest{Format: format, Time: now.UTC().Truncate(time.Second), Cluster: cluster, CRDs: []OfCRD{}}, out: out, sum: sha256.New()}
+	w := &Writer{manifest: Manifest{Format: format, Time: now.UTC().Truncate(time.Second), Cluster: cluster, CRDs: []CRDReport{}}, out: out, sum: sha256.New()}
 	w.zip = gzip.NewWriter(io.MultiWriter(out, w.sum))
 	w.tar = tar.NewWriter(w.zip)
 	return w, w.add(versionFile, []byte(veleroFormat))
@@ -57,7 +57,7 @@ func (w *Writer) CRD(crd *apiextensionsv1.CustomResourceDefinition, versions, st
 	if err := w.copies(place{resource: crdResource, version: apiextensionsv1.SchemeGroupVersion.Version, preferred: true, name: crd.Name}, content); err != nil {
 		return nil, err
 	}
-	o := &Objects{OfCRD: OfCRD{
+	o := &Objects{CRDReport: CRDReport{
 		Name: crd.Name, UID: crd.UID, Generation: crd.Generation, StorageVersion: crds.StorageVersion(crd), StoredVersions: crd.Status.StoredVersions,
 		Versions: versions,
 	}, writer: w, crd: crd}
@@ -78,7 +78,7 @@ func (w *Writer) CRD(crd *apiextensionsv1.CustomResourceDefinition, versions, st
 
 // Objects are those of one CRD.
 type Objects struct {
-	OfCRD
+	CRDReport
 
 	writer    *Writer
 	crd       *apiextensionsv1.CustomResourceDefinition
@@ -113,7 +113,7 @@ func (o *Objects) Add(copies []*unstructured.Unstructured) error {
 // End ends the objects, which were read at one resourceVersion; empty for several.
 func (o *Objects) End(resourceVersion string) {
 	o.ResourceVersion = resourceVersion
-	o.writer.manifest.CRDs = append(o.writer.manifest.CRDs, o.OfCRD)
+	o.writer.manifest.CRDs = append(o.writer.manifest.CRDs, o.CRDReport)
 }
 
 // copies writes an object where its version has it, and once more if that is the preferred one.

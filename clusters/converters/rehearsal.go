@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/policies/conversion"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // Rehearsal asks the webhook of one CRD what it loses. It is a migration.Rehearser.
@@ -40,7 +40,7 @@ func (r *Rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 		}
 		var lost []string
 		for _, path := range slices.Concat(o.Lost, o.Changed) {
-			lost = append(lost, fieldloss.AnyItem(path))
+			lost = append(lost, crdschema.AnyItem(path))
 		}
 		slices.Sort(lost)
 		all = append(all, slices.Compact(lost))

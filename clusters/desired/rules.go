@@ -23,9 +23,9 @@ const (
 )
 
 // find adds a finding about an object of this cluster.
-func (f *follower) find(rule string, severity finding.Severity, by *delivery.Object, field []string, why, mend string) {
+func (f *follower) find(rule string, severity finding.Severity, by *delivery.Object, field []string, why, fix string) {
 	f.cluster.Findings = append(f.cluster.Findings, finding.Finding{
-		Rule: rule, Severity: severity, Cluster: f.cluster.Name, Place: by.Place(field...), Why: why, Mend: mend,
+		Rule: rule, Severity: severity, Cluster: f.cluster.Name, Place: by.Place(field...), Why: why, Remediation: fix,
 	})
 }
 
@@ -44,8 +44,8 @@ func (f *follower) reportSnapshots(files []string) {
 	for _, file := range files {
 		f.cluster.Findings = append(f.cluster.Findings, finding.Finding{
 			Rule: SnapshotAmongManifests, Severity: finding.Warning, Cluster: f.cluster.Name, Place: finding.Place{File: f.tree.Relative(file)},
-			Why:  "it is a snapshot of Moult, and Flux and Argo CD take every file of this folder for a manifest, so their next sync fails",
-			Mend: "move it out of the entry point, for example to snapshots/",
+			Why:         "it is a snapshot of Moult, and Flux and Argo CD take every file of this folder for a manifest, so their next sync fails",
+			Remediation: "move it out of the entry point, for example to snapshots/",
 		})
 	}
 }
@@ -75,15 +75,15 @@ func (f *follower) findTwice() {
 		}
 		twice := finding.Finding{
 			Rule: AppliedTwice, Severity: finding.Warning, Cluster: f.cluster.Name, CRD: other.GetName(), Place: other.At(),
-			Why:  fmt.Sprintf("both %s and %s apply it, so each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
-			Mend: "leave it in one of them",
+			Why:         fmt.Sprintf("both %s and %s apply it, so each undoes what the other has applied", one.Unit.Name, other.Unit.Name),
+			Remediation: "leave it in one of them",
 		}
 		if !reflect.DeepEqual(one.Object.Object["spec"], other.Object.Object["spec"]) {
 			twice.Severity = finding.Error // which of them counts, nobody knows, and a version may be in one of them only
 			twice.Why = fmt.Sprintf("%s and %s apply it, and they differ, so it changes with every reconciliation", one.Unit.Name, other.Unit.Name)
 		}
 		if one.Unit == other.Unit {
-			twice.Why, twice.Mend = fmt.Sprintf("%s holds it twice, and the later one counts", one.Unit.Name), "leave one of them"
+			twice.Why, twice.Remediation = fmt.Sprintf("%s holds it twice, and the later one counts", one.Unit.Name), "leave one of them"
 		}
 		f.cluster.Findings = append(f.cluster.Findings, twice)
 	}

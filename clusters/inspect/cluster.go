@@ -88,7 +88,7 @@ func (c *Cluster) pages(ctx context.Context, query metav1.ListOptions, restart f
 	opts := query
 	for renewals, restarts, small := 0, 0, 0; ; {
 		var next string
-		err := c.patiently(ctx, func(ctx context.Context) (err error) {
+		err := c.retry(ctx, func(ctx context.Context) (err error) {
 			next, err = list(ctx, opts)
 			return err
 		})

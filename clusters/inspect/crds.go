@@ -73,7 +73,7 @@ func (c *Cluster) GetCRDs(ctx context.Context, names []string) iter.Seq2[*apiext
 
 // GetCRD reads one CRD.
 func (c *Cluster) GetCRD(ctx context.Context, name string) (crd *apiextensionsv1.CustomResourceDefinition, err error) {
-	err = c.patiently(ctx, func(ctx context.Context) (err error) {
+	err = c.retry(ctx, func(ctx context.Context) (err error) {
 		crd, err = c.crds.Get(ctx, name, metav1.GetOptions{})
 		return err
 	})

@@ -154,7 +154,7 @@ func migrationOf(group string, object *unstructured.Unstructured) doctor.Migrati
 // ArgoCDConfig is the data of the ConfigMap argocd-cm.
 func (c *Cluster) ArgoCDConfig(ctx context.Context, namespace string) (map[string]string, error) {
 	var found *corev1.ConfigMap
-	err := c.patiently(ctx, func(ctx context.Context) (err error) {
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		found, err = c.core.CoreV1().ConfigMaps(namespace).Get(ctx, lua.ConfigMap, metav1.GetOptions{})
 		return err
 	})

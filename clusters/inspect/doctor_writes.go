@@ -70,7 +70,7 @@ func lastSeen(event *corev1.Event) time.Time {
 // ServiceAccount is there.
 func (c *Cluster) lacksController(ctx context.Context) string {
 	namespace, name, _ := serviceAccountOf(ControllerUser)
-	err := c.patiently(ctx, func(ctx context.Context) error {
+	err := c.retry(ctx, func(ctx context.Context) error {
 		_, err := c.core.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
@@ -125,7 +125,7 @@ func (c *Cluster) mayWriteStatus(ctx context.Context, user, crd string) (known d
 		}},
 	}
 	var answer *authorizationv1.SubjectAccessReview
-	err := c.patiently(ctx, func(ctx context.Context) (err error) {
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		answer, err = c.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -32,16 +32,16 @@ func TestFieldsAreCountedAtEachVersionThatHasMore(t *testing.T) {
 
 	taken = w.take(cp.Config, func(o *Options) { o.Fields = true })
 	w.Expect(taken.NotRead).To(BeEmpty())
-	at := map[string][]fieldloss.Used{}
+	at := map[string][]crdschema.Used{}
 	for _, f := range taken.CRDs[0].Fields {
 		at[f.Version] = f.Used
 	}
 	w.Expect(at).To(HaveLen(2), "v1beta1 has no more than v1alpha1")
 	w.Expect(at["v1alpha1"]).To(ConsistOf(
-		fieldloss.Used{Field: "spec", Objects: 3, Examples: []string{"default/one", "default/three", "default/two"}},
-		fieldloss.Used{Field: "spec.size", Objects: 1, Examples: []string{"default/one"}},
-		fieldloss.Used{Field: "spec.color", Objects: 1, Examples: []string{"default/two"}},
-		fieldloss.Used{Field: "spec.old", Objects: 1, Examples: []string{"default/three"}},
+		crdschema.Used{Field: "spec", Objects: 3, Examples: []string{"default/one", "default/three", "default/two"}},
+		crdschema.Used{Field: "spec.size", Objects: 1, Examples: []string{"default/one"}},
+		crdschema.Used{Field: "spec.color", Objects: 1, Examples: []string{"default/two"}},
+		crdschema.Used{Field: "spec.old", Objects: 1, Examples: []string{"default/three"}},
 	))
 	objects, named, known := taken.Uses(w.GR.String(), "v1beta1", "spec.size")
 	w.Expect(known).To(BeTrue())

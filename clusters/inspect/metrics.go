@@ -31,7 +31,7 @@ const (
 // takeMetrics reads the metrics of the API server that answers. Where there are several, the others are not heard.
 func (t *taker) takeMetrics(ctx context.Context) {
 	const path = "/metrics"
-	err := t.patiently(ctx, func(ctx context.Context) error {
+	err := t.retry(ctx, func(ctx context.Context) error {
 		stream, err := t.discovery.RESTClient().Get().AbsPath(path).Stream(ctx)
 		if err != nil {
 			return err

@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // Types are those that the staying versions of some CRDs have.
-func (c *Cluster) Types(ctx context.Context, targets []survivors.Target) (map[stashes.CRDVersion]*survivors.Types, error) {
-	types := map[stashes.CRDVersion]*survivors.Types{}
+func (c *Cluster) Types(ctx context.Context, targets []survivors.Target) (map[embeddedcopies.CRDVersion]*survivors.Types, error) {
+	types := map[embeddedcopies.CRDVersion]*survivors.Types{}
 	for _, t := range targets {
 		for crd, err := range c.GetCRDs(ctx, []string{t.CRD}) {
 			if err != nil {
@@ -28,7 +28,7 @@ func (c *Cluster) Types(ctx context.Context, targets []survivors.Target) (map[st
 				if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil || !slices.Contains(t.Staying, v.Name) {
 					continue
 				}
-				if types[stashes.CRDVersion{CRD: crd.Name, Version: v.Name}], err = survivors.TypesOf(v.Schema.OpenAPIV3Schema); err != nil {
+				if types[embeddedcopies.CRDVersion{CRD: crd.Name, Version: v.Name}], err = survivors.TypesOf(v.Schema.OpenAPIV3Schema); err != nil {
 					return nil, fmt.Errorf("the schema of %s at %s: %w", crd.Name, v.Name, err)
 				}
 			}
@@ -42,7 +42,7 @@ func (c *Cluster) Mapper() meta.RESTMapper {
 	return restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.discovery))
 }
 
-// EachObject is a stashes.Lister.
+// EachObject is a embeddedcopies.Lister.
 func (p Pages) EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error) {
 	if p.Size == 0 {
 		p.Size = wholePerPage

@@ -138,7 +138,7 @@ func (s *scan) look(ctx context.Context, r listed) {
 		if gone(err) && try < refinds {
 			now, there, failure := s.find(r.GroupResource)
 			if failure == nil && !there {
-				s.survey.Looked(r.Resource, o.n, o.batch)
+				s.survey.Covered(r.Resource, o.n, o.batch)
 				return
 			}
 			if failure == nil && s.pause(ctx, try) {
@@ -152,7 +152,7 @@ func (s *scan) look(ctx context.Context, r listed) {
 		case o.failure != nil:
 			s.survey.NotLooked(r.Resource, unread(o.failure, fmt.Sprintf("%d of the objects of %s", o.failures, r), r.permission("get")), o.batch)
 		default:
-			s.survey.Looked(r.Resource, o.n, o.batch)
+			s.survey.Covered(r.Resource, o.n, o.batch)
 		}
 		return
 	}

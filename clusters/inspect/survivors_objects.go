@@ -50,7 +50,7 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 		return
 	}
 	var whole *unstructured.Unstructured
-	err := o.patiently(ctx, func(ctx context.Context) (err error) {
+	err := o.retry(ctx, func(ctx context.Context) (err error) {
 		whole, err = o.dynamic.Resource(o.at).Namespace(item.Namespace).Get(ctx, item.Name, metav1.GetOptions{})
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -22,7 +22,7 @@ func (t *taker) takeFields(ctx context.Context, crd seen) (fields []snapshot.Fie
 	if !t.opts.Fields || crd.whole == nil || crd.Conversion == string(apiextensionsv1.WebhookConverter) || ctx.Err() != nil {
 		return nil
 	}
-	finder, err := fieldloss.Of(crd.whole)
+	finder, err := crdschema.Of(crd.whole)
 	if err != nil {
 		t.leaveOut(snapshot.FieldsOfCRD, crd.Name, fmt.Sprintf("which fields the objects of %s have is not known: %v", crd.Name, err))
 		return nil
@@ -53,7 +53,7 @@ func (t *taker) takeFields(ctx context.Context, crd seen) (fields []snapshot.Fie
 }
 
 // mayHave says that objects may have fields at a version at which they cannot be read, as their managedFields show; empty if none has.
-func (t *taker) mayHave(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, finder *fieldloss.Finder, version string) string {
+func (t *taker) mayHave(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, finder *crdschema.Finder, version string) string {
 	var fields []string
 	var unclear error
 	objects := 0
@@ -78,13 +78,13 @@ func (t *taker) mayHave(ctx context.Context, crd *apiextensionsv1.CustomResource
 }
 
 // used are the fields of all objects, read at a version.
-func (t *taker) used(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string) ([]fieldloss.Used, error) {
-	v, err := fieldloss.VersionOf(crd, version)
+func (t *taker) used(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string) ([]crdschema.Used, error) {
+	v, err := crdschema.VersionOf(crd, version)
 	if err != nil {
 		return nil, err
 	}
-	usage := fieldloss.NewUsage(v)
-	err = t.EachPage(ctx, crd, version, func() { usage = fieldloss.NewUsage(v) }, t.opts.Tell, func(page []map[string]any) {
+	usage := crdschema.NewUsage(v)
+	err = t.EachPage(ctx, crd, version, func() { usage = crdschema.NewUsage(v) }, t.opts.Tell, func(page []map[string]any) {
 		for _, object := range page {
 			name := ""
 			if !t.opts.NoNames {

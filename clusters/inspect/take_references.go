@@ -28,7 +28,7 @@ func (t *taker) takeReferences(ctx context.Context) {
 		}
 		of := report.Of(target.CRD, target.Group, target.Leaving)
 		of.Targets, of.Possible = []survivors.Target{}, []survivors.Group{}
-		of.Places = slices.DeleteFunc(of.Places, func(l survivors.Looked) bool { return len(l.Not) == 0 })
+		of.Places = slices.DeleteFunc(of.Places, func(l survivors.Coverage) bool { return len(l.Not) == 0 })
 		if t.opts.NoNames {
 			of.Found, of.Unknown = nameless(of.Found), nameless(of.Unknown)
 		}

@@ -330,7 +330,7 @@ func TestASnapshotCountsWhatElseNamesAVersion(t *testing.T) {
 	w := newWorld(t)
 	w.referring(7)
 	own, err := survivors.Load(fstest.MapFS{"ours.yaml": {Data: []byte(`{name: ours, title: our owners, resources: [widgets.` + w.GR.Group + `],
-  fields: [{path: "metadata.ownerReferences[*]", shape: apiVersion}], effect: losesData, consequence: it is gone, clears: commit, mend: write it anew,
+  fields: [{path: "metadata.ownerReferences[*]", shape: apiVersion}], effect: losesData, consequence: it is gone, clears: commit, remediation: write it anew,
   evidence: ["https://example.org/ours"], tried: not tried}`)}})
 	w.Expect(err).NotTo(HaveOccurred())
 	for name, c := range map[string]struct {

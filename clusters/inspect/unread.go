@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
@@ -69,27 +70,13 @@ const (
 	firstPause  = 250 * time.Millisecond
 )
 
-// patiently asks again as long as the API server is busy.
-func (c *Cluster) patiently(ctx context.Context, ask func(context.Context) error) error {
-	for try := 0; ; try++ {
-		err := func() error {
-			ctx, cancel := context.WithTimeout(ctx, c.timeout)
-			defer cancel()
-			return ask(ctx)
-		}()
-		if err == nil || try == tries-1 || !busy(err) {
-			return err
-		}
-		pause := firstPause << try
-		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			pause = max(pause, time.Duration(seconds)*time.Second)
-		}
-		select {
-		case <-c.clock.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// retry asks again as long as the API server is busy.
+func (c *Cluster) retry(ctx context.Context, ask func(context.Context) error) error {
+	return rewrite.Retry{Clock: c.clock, Tries: tries, Passes: busy}.Do(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+		return ask(ctx)
+	})
 }
 
 func busy(err error) bool {

@@ -8,7 +8,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -59,7 +59,7 @@ func decoded(raw []byte) (*unstructured.Unstructured, error) {
 
 // lacking are the paths that an object has, and another lacks, but for defaults and metadata.
 func (t *target) lacking(has, lacks *chosen) (paths []string) {
-	for _, path := range fieldloss.ChangeOf(has.object.Object, lacks.object.Object).Lost {
+	for _, path := range crdschema.ChangeOf(has.object.Object, lacks.object.Object).Lost {
 		if path[0] != "metadata" && !t.isDefault(has.version, has.object.Object, path) {
 			paths = append(paths, path.String())
 		}
@@ -67,7 +67,7 @@ func (t *target) lacking(has, lacks *chosen) (paths []string) {
 	return paths
 }
 
-func (t *target) isDefault(version string, object map[string]any, path fieldloss.Path) bool {
+func (t *target) isDefault(version string, object map[string]any, path crdschema.Path) bool {
 	v := t.then[version]
 	return v != nil && v.IsDefault(object, path)
 }

@@ -17,7 +17,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -170,9 +170,9 @@ func (w *write) different(live *unstructured.Unstructured) (paths []string, inSt
 	v := w.target.now[w.chosen.version]
 	v.Fill(wanted.Object)
 	v.Fill(is.Object)
-	change := fieldloss.ChangeOf(wanted.Object, is.Object)
+	change := crdschema.ChangeOf(wanted.Object, is.Object)
 	inStatus = true
-	for _, some := range [][]fieldloss.Path{change.Lost, change.Changed, change.Added} {
+	for _, some := range [][]crdschema.Path{change.Lost, change.Changed, change.Added} {
 		for _, path := range some {
 			paths = append(paths, path.String())
 			inStatus = inStatus && path[0] == "status"
@@ -262,7 +262,7 @@ func (w *write) statusDiffers(made *unstructured.Unstructured) bool {
 	if !w.target.hasStatus(w.chosen.version) {
 		return false
 	}
-	change := fieldloss.ChangeOf(map[string]any{"status": w.wanted.Object["status"]}, map[string]any{"status": made.Object["status"]})
+	change := crdschema.ChangeOf(map[string]any{"status": w.wanted.Object["status"]}, map[string]any{"status": made.Object["status"]})
 	return len(change.Lost)+len(change.Changed)+len(change.Added) > 0
 }
 
@@ -271,7 +271,7 @@ func (w *write) compare(made *unstructured.Unstructured) {
 	w.notKept = append([]string(nil), w.chosen.left...)
 	is := made.DeepCopy()
 	strip(is)
-	change := fieldloss.ChangeOf(w.wanted.Object, is.Object)
+	change := crdschema.ChangeOf(w.wanted.Object, is.Object)
 	for _, path := range append(change.Lost, change.Changed...) {
 		if path[0] == "status" && w.DryRun || w.target.isDefault(w.chosen.version, w.wanted.Object, path) {
 			continue // a status is not written in the first request, and a dry run has no second

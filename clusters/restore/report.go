@@ -27,12 +27,12 @@ var outcomes = []Outcome{Created, Overwritten, Unchanged, OtherStatus, Differs, 
 
 // Report is what a restore has done, or would do.
 type Report struct {
-	DryRun bool    `json:"dryRun"`
-	CRDs   []OfCRD `json:"crds"`
+	DryRun bool        `json:"dryRun"`
+	CRDs   []CRDReport `json:"crds"`
 }
 
-// OfCRD is what became of the objects of one CRD.
-type OfCRD struct {
+// CRDReport is what became of the objects of one CRD.
+type CRDReport struct {
 	Name string `json:"name"`
 	// Needed says what has to be done first; nothing of the CRD was restored.
 	Needed  string            `json:"needed,omitempty"`
@@ -66,7 +66,7 @@ func (r *Report) NotDone() bool {
 }
 
 // InOrder are the outcomes that occur.
-func (of *OfCRD) InOrder() (all []Outcome) {
+func (of *CRDReport) InOrder() (all []Outcome) {
 	for _, outcome := range outcomes {
 		if of.Counts[outcome] > 0 {
 			all = append(all, outcome)
@@ -82,7 +82,7 @@ const mostTold = 100
 type tally struct {
 	mu     sync.Mutex
 	report Report
-	byName map[string]*OfCRD
+	byName map[string]*CRDReport
 }
 
 func (t *tally) add(crd string, told Told, notKept, lessManagers bool) {

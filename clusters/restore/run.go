@@ -59,7 +59,7 @@ func Run(ctx context.Context, cfg *rest.Config, b *archive.Backup, o Options) (*
 			return nil, err
 		}
 		r.targets[of.Name] = t
-		r.tally.report.CRDs = append(r.tally.report.CRDs, OfCRD{Name: of.Name, Needed: t.needed, Objects: of.Objects, Counts: map[Outcome]int64{}})
+		r.tally.report.CRDs = append(r.tally.report.CRDs, CRDReport{Name: of.Name, Needed: t.needed, Objects: of.Objects, Counts: map[Outcome]int64{}})
 		if t.needed == "" {
 			total += of.Objects
 		}
@@ -85,7 +85,7 @@ type restorer struct {
 }
 
 func newRestorer(cfg *rest.Config, b *archive.Backup, o Options) (*restorer, error) {
-	r := &restorer{Options: o, backup: b, targets: map[string]*target{}, tally: tally{report: Report{DryRun: o.DryRun, CRDs: []OfCRD{}}, byName: map[string]*OfCRD{}}}
+	r := &restorer{Options: o, backup: b, targets: map[string]*target{}, tally: tally{report: Report{DryRun: o.DryRun, CRDs: []CRDReport{}}, byName: map[string]*CRDReport{}}}
 	var err error
 	if r.objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, err

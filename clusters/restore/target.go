@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // target is a CRD of the cluster, beside the one of the backup.
@@ -28,7 +28,7 @@ type target struct {
 	// convertTo is a version that the backup's CRD has and its objects were not read at.
 	convertTo string
 	// then and now are the schemas of both, by version.
-	then, now map[string]*fieldloss.Version
+	then, now map[string]*crdschema.Version
 }
 
 // target looks at the CRD in the cluster.
@@ -70,10 +70,10 @@ func (r *restorer) versionsOf(crd string) []string {
 	return nil
 }
 
-func schemasOf(crd *apiextensionsv1.CustomResourceDefinition) (map[string]*fieldloss.Version, error) {
-	all := map[string]*fieldloss.Version{}
+func schemasOf(crd *apiextensionsv1.CustomResourceDefinition) (map[string]*crdschema.Version, error) {
+	all := map[string]*crdschema.Version{}
 	for _, name := range crds.Versions(crd) {
-		v, err := fieldloss.VersionOf(crd, name)
+		v, err := crdschema.VersionOf(crd, name)
 		if err != nil {
 			return nil, fmt.Errorf("the schema of %s at %s cannot be used: %w", crd.Name, name, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 type flags struct {
@@ -95,7 +95,7 @@ func bindMigration(fs *pflag.FlagSet, f *flags) {
 	fs.StringSliceVar(&o.Groups, "crd-groups", nil, "API groups to look after, on top of the label. Default: all.")
 	fs.DurationVar(&o.Settle, "settle", migration.DefaultSettle, "How long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still. Objects are checked, and storedVersions is trimmed, only after that.")
 	fs.IntVar(&o.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "Most writes under way at any moment, over all CRDs. Below that their number adapts to what the API server can take.")
-	fs.Float64Var(&o.MaxQueued, "max-queued", pace.DefaultMaxQueued, "Most writes that wait inside the API server, on average. Fewer keep it quick for others, more make the most of it.")
+	fs.Float64Var(&o.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "Most writes that wait inside the API server, on average. Fewer keep it quick for others, more make the most of it.")
 	fs.Float64Var(&o.MaxRate, "max-rate", 0, "Most writes per second, over all CRDs. 0 is no bound.")
 	fs.BoolVar(&f.rehearse, "rehearse", false, "Ask the conversion webhooks, before the first write, what they would lose, and rewrite nothing (FieldsWouldBeLost) if they would lose something. The controller has to reach them.")
 }

@@ -36,7 +36,7 @@ import (
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/timeline"
 )
 
@@ -144,7 +144,7 @@ func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) err
 	}
 	return repair.SetupWithManager(mgr, repair.Options{
 		Migration: store, Cluster: inspect.Pages{Cluster: cluster}, Places: f.references.all,
-		NewConverter: func() stashes.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
+		NewConverter: func() embeddedcopies.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
 		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace,
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // act carries out a decision. It returns a failure for what a person has to
-// mend and an error for what another try may mend.
+// fix and an error for what another try may fix.
 func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, d plan.Decision) (*plan.Failure, error) {
 	if d.Step != plan.Follow {
 		r.walks.stop(name)

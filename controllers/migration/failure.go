@@ -70,7 +70,7 @@ func corruptFailure(t rewrite.Result) *plan.Failure {
 		words.Count(t.FailedBy[plan.Unreadable], "object"), strings.Join(remedies, "; or ")), ": %s", strings.Join(textsOf(failedObjectsOf(t.FailedObjects)), "; "))
 }
 
-const conversionUnavailable = "the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or mend spec.conversion.webhook.clientConfig"
+const conversionUnavailable = "the conversion webhook%s cannot be used, so objects stored at another version cannot be read; bring it up or fix spec.conversion.webhook.clientConfig"
 
 // forbiddenFailure names the exact RBAC rule that is missing.
 func forbiddenFailure(err error, group, resource string, verbs ...string) *plan.Failure {

@@ -16,7 +16,7 @@ import (
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
-// What a person has to mend, and what is said about it.
+// What a person has to fix, and what is said about it.
 
 func TestStandsBackWhileTheInTreeMigratorIsAtWork(t *testing.T) {
 	t.Parallel()

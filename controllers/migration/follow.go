@@ -12,7 +12,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/follow"
+	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
 )
 
 // follower finds what owned fields are at a CRD's storage version. It is nil where
@@ -23,13 +23,13 @@ func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, 
 	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return nil, fmt.Errorf("reading the conversion of %s: %w", name, err)
 	}
-	var webhook follow.Converter
+	var webhook fieldownership.Converter
 	if crds.HasWebhook(crd) {
-		webhook = follow.NewWebhook(crd)
+		webhook = fieldownership.NewWebhook(crd)
 	} else if !regrouped(crd, storageVersion, from) {
 		return nil, nil
 	}
-	return follow.New(follow.NewTypes(crd), webhook, func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
+	return fieldownership.New(fieldownership.NewTypes(crd), webhook, func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
 		gv, err := schema.ParseGroupVersion(apiVersion)
 		if err != nil || !apihelpers.HasServedCRDVersion(crd, gv.Version) {
 			return nil, err

@@ -16,7 +16,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -64,7 +64,7 @@ type unseen struct {
 }
 
 // pruned is what the API server drops without a webhook.
-type pruned struct{ *fieldloss.Finder }
+type pruned struct{ *crdschema.Finder }
 
 // Lost is a Rehearser's.
 func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
@@ -132,7 +132,7 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 	if crds.HasWebhook(crd) {
 		return r.convertedFields(crd)
 	}
-	finder, err := fieldloss.Of(crd)
+	finder, err := crdschema.Of(crd)
 	if err != nil {
 		return nil, &walkFailure{*failure(v1alpha1.ReasonFieldsWouldBeLost, "it is not known which fields objects would lose, since a schema of the CRD cannot be read", ": %v", err)}
 	}
@@ -187,7 +187,7 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 
 // may tells whether a field may be lost.
 func (f *fields) may(field string) bool {
-	return fieldloss.InStatus(field) || fieldloss.Allows(f.mayDrop, field)
+	return crdschema.InStatus(field) || crdschema.Allows(f.mayDrop, field)
 }
 
 // look reads all objects. It returns the resourceVersion up to which this look and those before have seen all.

@@ -11,7 +11,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -21,7 +21,7 @@ import (
 
 // named looks for the fields that objects may have at a hidden version, where no webhook converts them.
 type named struct {
-	*fieldloss.Finder
+	*crdschema.Finder
 	version string
 }
 

@@ -15,7 +15,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -28,7 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	}
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
-		o.Evidence = r.states.observe(name, o, plan.Recall(o, r.said(crd)), r.opts.Settle)
+		o.Evidence = r.states.observe(name, o, plan.FromCondition(o, r.said(crd)), r.opts.Settle)
 		o.Removal = r.states.removal(name, o, crds.Versions(crd))
 		o.Walking = r.walks.state(name)
 		o.InTree = r.inTree(ctx, crd, o.Now)
@@ -103,7 +103,7 @@ func mayLose(annotations map[string]string) []string {
 
 // mayDrop are the fields that objects may lose, as their CRD says.
 func mayDrop(crd *apiextensionsv1.CustomResourceDefinition) []string {
-	return fieldloss.Patterns(crd.Annotations[v1alpha1.AllowFieldLossAnnotation])
+	return crdschema.Patterns(crd.Annotations[v1alpha1.AllowFieldLossAnnotation])
 }
 
 // said is our condition on a CRD; nil if there is none, or if somebody else

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/controllers/steady"
 	"github.com/moult-dev/moult/controllers/timeline"
 )
@@ -42,7 +42,7 @@ type Options struct {
 	MaxInFlight int
 
 	// MaxQueued bounds the writes that wait inside the API server, on average.
-	// Default: pace.DefaultMaxQueued.
+	// Default: throttle.DefaultMaxQueued.
 	MaxQueued float64
 
 	// MaxRate bounds the writes per second, over all CRDs. 0 means no bound.
@@ -50,7 +50,7 @@ type Options struct {
 
 	// Pace is shared by several reconcilers of one process that are to keep to
 	// MaxInFlight, MaxQueued and MaxRate together. Default: one of its own.
-	Pace *pace.Pace
+	Pace *throttle.Pace
 
 	// MaxWalks bounds the CRDs listed at a time; each holds about three pages of
 	// metadata. Walks over more CRDs take turns, a page each. Default: 8.
@@ -118,8 +118,8 @@ func (o Options) withDefaults() Options {
 }
 
 // NewPace is a pace for several reconcilers to share.
-func (o Options) NewPace() *pace.Pace {
-	return pace.New(pace.Options{MaxInFlight: o.MaxInFlight, MaxQueued: o.MaxQueued, MaxRate: o.MaxRate})
+func (o Options) NewPace() *throttle.Pace {
+	return throttle.New(throttle.Options{MaxInFlight: o.MaxInFlight, MaxQueued: o.MaxQueued, MaxRate: o.MaxRate})
 }
 
 func orDefault[T comparable](value *T, fallback T) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -29,7 +29,7 @@ type Reconciler struct {
 	objects  *rewrite.Client
 	webhooks webhookReader
 	dynamic  migrations
-	pace     *pace.Pace
+	pace     *throttle.Pace
 	states   *StateStore
 	walks    *walks
 	metrics  *recorder

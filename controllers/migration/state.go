@@ -72,7 +72,7 @@ func (s *StateStore) observe(crd string, o plan.Observation, recorded plan.Recor
 		known = &state{evidence: plan.Begin(o.Subject, recorded, o.Now, settle), began: o.Now}
 		s.states[crd] = known
 	}
-	before, now := known.evidence, known.evidence.Beside(o, recorded, settle)
+	before, now := known.evidence, known.evidence.ValidFor(o, recorded, settle)
 	if now.Subject != before.Subject && !now.Proved {
 		known.began = o.Now
 	}

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 // Validate says which option cannot work, beginning with its name as flags
@@ -30,7 +30,7 @@ func (o Options) Validate() error {
 		return fmt.Errorf("max-in-flight is %d; at least 1 write must be allowed, for example %d", o.MaxInFlight, DefaultMaxInFlight)
 	}
 	if o.MaxQueued < 0 {
-		return fmt.Errorf("max-queued is %v; it must be above 0, for example %v", o.MaxQueued, pace.DefaultMaxQueued)
+		return fmt.Errorf("max-queued is %v; it must be above 0, for example %v", o.MaxQueued, throttle.DefaultMaxQueued)
 	}
 	if o.MaxRate < 0 {
 		return fmt.Errorf("max-rate is %v; it must be above 0 writes per second, or 0 for no bound", o.MaxRate)

@@ -94,9 +94,9 @@ func (w *walks) run(ctx context.Context, run *walking) {
 	}
 }
 
-// turn lets the walks that wait for a slot have this one's first. It ends with a
+// yieldSlot lets the walks that wait for a slot have this one's first. It ends with a
 // slot whatever happens, since the walk gives one back at its end.
-func (w *walks) turn(ctx context.Context) error {
+func (w *walks) yieldSlot(ctx context.Context) error {
 	w.slots.Release(1)
 	return w.slots.Acquire(context.WithoutCancel(ctx), 1)
 }
@@ -153,7 +153,7 @@ func (w *walks) state(crd string) *plan.Walking {
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
-	walk.Turn, walk.WrittenAfter = r.walks.turn, r.states.lookedThrough(crd.Name, crd.UID)
+	walk.YieldSlot, walk.WrittenAfter = r.walks.yieldSlot, r.states.lookedThrough(crd.Name, crd.UID)
 	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
 }

@@ -172,7 +172,7 @@ func (g *gate) settled(clock *running.Clock, verdict string) {
 	}, soon, "500ms").Should(Equal(verdict), func() string { return g.Message() })
 }
 
-// While the version is served nobody can promise that. What is written between the look and the removal is mended after
+// While the version is served nobody can promise that. What is written between the look and the removal is fixed after
 // it, unless somebody else writes first.
 func TestWithoutUnservedWhatIsWrittenUntilTheRemovalIsMendedAfterIt(t *testing.T) {
 	t.Parallel()

@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
 )
 
 // repairMetrics are those of one kind, all labelled by CRD.
@@ -46,7 +46,7 @@ func newStashMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
 			Help: "Stashed copies that the last look has found and has not moved, by reason; docs/survivors.md has these."}, []string{"crd", "reason"}),
 		known: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_stashes_known",
 			Help: "1 if the last look at stashed copies has seen all that may hold or name one, else 0."}, []string{"crd"}),
-		reasons: texts(stashes.Reasons),
+		reasons: texts(embeddedcopies.Reasons),
 	})
 }
 

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 )
 
 func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
@@ -19,7 +19,7 @@ func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
 	g.Expect(again.moved).To(BeIdenticalTo(m.moved))
 
 	const crd = "widgets.example.com"
-	busy := string(stashes.Busy)
+	busy := string(embeddedcopies.Busy)
 	value := func(name, reason string) float64 {
 		families, err := reg.Gather()
 		g.Expect(err).NotTo(HaveOccurred())
@@ -36,7 +36,7 @@ func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
 	left := func(reason string) float64 { return value("moult_stashes_left", reason) }
 	known := func() float64 { return value("moult_stashes_known", "") }
 	m.looked(crd, counted{moved: 2, left: map[string]int64{busy: 3}, known: true})
-	g.Expect([]float64{left(busy), left(string(stashes.Refused)), known()}).To(Equal([]float64{3, 0, 1}))
+	g.Expect([]float64{left(busy), left(string(embeddedcopies.Refused)), known()}).To(Equal([]float64{3, 0, 1}))
 	m.looked(crd, counted{moved: 1, failed: true, stopped: true})
 	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{3, 1}), "a look that was stopped says nothing")
 	m.looked(crd, counted{moved: 1, failed: true})

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/survivors"
 )
@@ -33,11 +33,11 @@ type Migration interface {
 // Cluster is where references and stashed copies are looked for.
 type Cluster interface {
 	owners.Lister
-	stashes.Lister
+	embeddedcopies.Lister
 	// Mapper finds the resource of a kind.
 	Mapper() meta.RESTMapper
 	// Types are those that the staying versions of some CRDs have.
-	Types(ctx context.Context, targets []survivors.Target) (map[stashes.CRDVersion]*survivors.Types, error)
+	Types(ctx context.Context, targets []survivors.Target) (map[embeddedcopies.CRDVersion]*survivors.Types, error)
 	// Resources are all of which objects are stored, each at a version that is served, and why those of some groups are not
 	// known.
 	Resources() (all []schema.GroupVersionResource, unseen map[string]string, err error)
@@ -52,7 +52,7 @@ type Options struct {
 	// Places are where stashed copies are looked for. Default: those that Moult knows.
 	Places []survivors.Place
 	// NewConverter makes, for each look, who converts copies as their CRD does, at places that say so. Default: they are left.
-	NewConverter func() stashes.Converter
+	NewConverter func() embeddedcopies.Converter
 
 	// LabelKey and Groups are those of the migration reconciler.
 	LabelKey string
@@ -63,7 +63,7 @@ type Options struct {
 	Interval time.Duration
 
 	// Pace is shared with the passes. Default: one of its own.
-	Pace *pace.Pace
+	Pace *throttle.Pace
 
 	// Recorder receives Events. Default: the manager's.
 	Recorder events.EventRecorder
@@ -89,13 +89,13 @@ func (o Options) withDefaults() Options {
 		o.Places = survivors.Embedded()
 	}
 	if o.NewConverter == nil {
-		o.NewConverter = func() stashes.Converter { return nil }
+		o.NewConverter = func() embeddedcopies.Converter { return nil }
 	}
 	if o.Interval == 0 {
 		o.Interval = defaultInterval
 	}
 	if o.Pace == nil {
-		o.Pace = pace.New(pace.Options{MaxInFlight: defaultInFlight})
+		o.Pace = throttle.New(throttle.Options{MaxInFlight: defaultInFlight})
 	}
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry

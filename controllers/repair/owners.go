@@ -13,7 +13,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 // ownerReferences are the kind that is moved by controllers/rewrite/owners. A look goes through all objects of the cluster, once
@@ -21,7 +21,7 @@ import (
 type ownerReferences struct {
 	cluster Cluster
 	objects *rewrite.Client
-	lane    *pace.Lane
+	lane    *throttle.Lane
 	clock   clock.Clock
 	memory  owners.Memory
 	metrics *repairMetrics

@@ -71,7 +71,7 @@ func whatToDo(g *owners.Group) string {
 	case owners.Forbidden:
 		return "may not be written (grant " + strings.Join(g.Needs, ", ") + ")"
 	case owners.Refused:
-		return "were refused (mend the object, or what refuses it)"
+		return "were refused (fix the object, or what refuses it)"
 	case owners.OwnerGone:
 		return "have an owner that does not exist (`moult repair owners --orphans` moves them; the garbage collector may then delete the objects)"
 	case owners.OwnerUnknown:

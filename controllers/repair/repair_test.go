@@ -113,7 +113,7 @@ func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
 	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
 	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
 		HavePrefix("Warning OwnerReferencesLeft: 2 owner references could not be moved"),
-		ContainSubstring("1 were refused (mend the object, or what refuses it): configmaps default/"+w.name("stone")),
+		ContainSubstring("1 were refused (fix the object, or what refuses it): configmaps default/"+w.name("stone")),
 		ContainSubstring("set in stone"),
 		ContainSubstring("1 have an owner that does not exist"), ContainSubstring("configmaps default/"+w.name("leaves")))))
 	w.Expect(w.refersAt("stone")()).To(Equal([]string{"v1alpha1"}))

@@ -13,19 +13,19 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
-// stashedCopies are the kind that is moved by controllers/rewrite/stashes, at the places that declare how. Each CRD has a look of
+// stashedCopies are the kind that is moved by controllers/rewrite/embeddedcopies, at the places that declare how. Each CRD has a look of
 // its own, one after the other, at the few resources that its places name.
 type stashedCopies struct {
 	cluster      Cluster
 	places       []survivors.Place
-	newConverter func() stashes.Converter
+	newConverter func() embeddedcopies.Converter
 	client       dynamic.Interface
-	lane         *pace.Lane
+	lane         *throttle.Lane
 	clock        clock.Clock
 	recorder     events.EventRecorder
 	metrics      *repairMetrics
@@ -57,19 +57,19 @@ func (k *stashedCopies) copiesOf(s subject) survivors.Target {
 }
 
 // move moves what is to be moved of one CRD.
-func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (stashes.Report, error) {
+func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (embeddedcopies.Report, error) {
 	if len(target.Leaving) == 0 || ctx.Err() != nil {
-		return stashes.Report{}, ctx.Err()
+		return embeddedcopies.Report{}, ctx.Err()
 	}
 	resources, unseen, err := k.cluster.Resources()
 	if err != nil {
-		return stashes.Report{}, fmt.Errorf(noResources, err)
+		return embeddedcopies.Report{}, fmt.Errorf(noResources, err)
 	}
 	types, err := k.cluster.Types(ctx, []survivors.Target{target})
 	if err != nil {
-		return stashes.Report{}, err
+		return embeddedcopies.Report{}, err
 	}
-	job := &stashes.Migration{
+	job := &embeddedcopies.Migration{
 		Targets: []survivors.Target{target}, Places: k.places, Converter: k.newConverter(), Resources: resources, Unseen: unseen, Lister: k.cluster,
 		Client: k.client, Types: types, Mapper: k.cluster.Mapper(), Tell: k.tell, Most: mostTold, Lane: k.lane, Clock: k.clock,
 	}
@@ -78,7 +78,7 @@ func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (stas
 
 // tell records what was deleted, or made again, on the object that has its place now, as it happens: a process that is killed has
 // told of it.
-func (k *stashedCopies) tell(r stashes.Replacement) {
+func (k *stashedCopies) tell(r embeddedcopies.Replacement) {
 	said := saying{reason: v1alpha1.EventStashReplaced, normal: true, text: fmt.Sprintf(
 		"it has taken the place of %s, which was deleted: %s at %s, now at %s. Its annotations with %s keep that object as it was",
 		r.Object, r.Copy, r.From, r.To, v1alpha1.ReplacedAnnotationPrefix)}
@@ -91,7 +91,7 @@ func (k *stashedCopies) tell(r stashes.Replacement) {
 
 // foundStashes is what a repair has found for one CRD.
 type foundStashes struct {
-	stashes.Report
+	embeddedcopies.Report
 
 	// err: not all was looked at.
 	err     error

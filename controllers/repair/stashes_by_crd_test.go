@@ -13,7 +13,7 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
@@ -31,7 +31,7 @@ fields: [{path: data, shape: object}]
 effect: losesData
 consequence: the copy cannot be read any more
 clears: moult
-mend: let Moult move the copies
+remediation: let Moult move the copies
 convert: crd
 moveBy:
   successor: "{owner}-{name}-{version}-{uid}-{generation}"
@@ -61,7 +61,7 @@ func newWorldOfOurs(t *testing.T, change ...string) (w *stashWorld, hook *webhoo
 	return w, hook, func() {
 		running.Repairing(t, cp.Config, running.Quick(stashGroup),
 			removal.Options{SurveyInterval: interval, References: looking{cluster, places}},
-			repair.Options{Interval: interval, Cluster: inspect.Pages{Cluster: cluster}, Places: places, NewConverter: func() stashes.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }})
+			repair.Options{Interval: interval, Cluster: inspect.Pages{Cluster: cluster}, Places: places, NewConverter: func() embeddedcopies.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }})
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -54,39 +54,39 @@ func (f foundStashes) leftSaying() saying {
 }
 
 // whatHolds is a reason, and what to do.
-func whatHolds(g *stashes.Group) string {
+func whatHolds(g *embeddedcopies.Group) string {
 	switch g.Reason {
-	case stashes.Undecodable:
+	case embeddedcopies.Undecodable:
 		return "cannot be decoded (delete them if nothing needs them)"
-	case stashes.NoRule:
+	case embeddedcopies.NoRule:
 		return "cannot be converted to a version that stays"
-	case stashes.Conflict:
+	case embeddedcopies.Conflict:
 		return "for whose successors the names are taken (look at the objects that have them)"
-	case stashes.StillNamed:
+	case embeddedcopies.StillNamed:
 		return "are named by something that cannot be changed (they are moved when that has gone)"
-	case stashes.Declared:
+	case embeddedcopies.Declared:
 		return "are named by an object that somebody applies (take the name out of what is applied)"
-	case stashes.ComesBack:
+	case embeddedcopies.ComesBack:
 		return "are named again each time (the writer has to stop first)"
-	case stashes.Forbidden:
+	case embeddedcopies.Forbidden:
 		return "may not be moved (grant " + words.Few(g.Needs, 5) + ")"
-	case stashes.Refused:
-		return "were refused (mend the object, or what refuses it)"
-	case stashes.OwnerUnknown:
+	case embeddedcopies.Refused:
+		return "were refused (fix the object, or what refuses it)"
+	case embeddedcopies.OwnerUnknown:
 		return "have an owner that cannot be read"
-	case stashes.NotKnown:
+	case embeddedcopies.NotKnown:
 		return "may be named by what could not be looked at, so they are not deleted"
-	case stashes.Busy:
+	case embeddedcopies.Busy:
 		return "lie in a namespace where the project takes or restores copies (they are moved when that is done)"
-	case stashes.ByController:
+	case embeddedcopies.ByController:
 		return "are moved by the project's own controller, which Moult waits for"
-	case stashes.Terminating:
+	case embeddedcopies.Terminating:
 		return "go with their owner"
 	}
 	return string(g.Reason)
 }
 
-func stashed(g *stashes.Group) string {
+func stashed(g *embeddedcopies.Group) string {
 	named := make([]string, 0, maxNamed)
 	for i := range g.Stashes[:min(len(g.Stashes), maxNamed)] {
 		named = append(named, g.Stashes[i].Object.String())
@@ -95,7 +95,7 @@ func stashed(g *stashes.Group) string {
 	if more := g.Count - int64(len(named)); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	if len(g.Stashes) > 0 && g.Stashes[0].Why != "" && g.Reason != stashes.Forbidden {
+	if len(g.Stashes) > 0 && g.Stashes[0].Why != "" && g.Reason != embeddedcopies.Forbidden {
 		text += " (" + g.Stashes[0].Why + ")"
 	}
 	return text

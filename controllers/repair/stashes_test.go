@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -52,7 +52,7 @@ func TestTheGateIsHeldUntilTheCopiesAreMoved(t *testing.T) {
 		ContainSubstring(v1alpha1.ReplacedAnnotationPrefix))))
 	made, err := w.client.Resource(revisions).Namespace(w.namespace).Get(t.Context(), successorOf("rose"), metav1.GetOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	kept := stashes.Replaced(made)
+	kept := embeddedcopies.Replaced(made)
 	w.Expect(kept).To(HaveLen(1))
 	w.Expect(kept[0].GetName()).To(Equal("rose-old"))
 	w.Expect(kept[0].Object["data"]).To(HaveKeyWithValue("apiVersion", stashGroup+"/v1alpha2"))
@@ -197,7 +197,7 @@ func TestWhatIsTooLargeToBeKeptIsNotDeleted(t *testing.T) {
 	config, looks := w.counting()
 	w.runs(config, 0)
 	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
-		HavePrefix("Warning StashesLeft: 1 stashed copy is left, and tried again: 1 were refused (mend the object, or what refuses it): controllerrevisions.apps "+w.namespace+"/rose-old"),
+		HavePrefix("Warning StashesLeft: 1 stashed copy is left, and tried again: 1 were refused (fix the object, or what refuses it): controllerrevisions.apps "+w.namespace+"/rose-old"),
 		ContainSubstring("it cannot be kept in "+successorOf("rose")+": annotations size"), ContainSubstring("`moult survivors migrate` keeps it in a file"))))
 	w.Eventually(w.revisions, soon, "50ms").Should(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
 	w.eventuallyLooked(looks)

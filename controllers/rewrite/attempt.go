@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 const (
@@ -196,12 +196,12 @@ func (v *visitor) patch(ctx context.Context, objects Objects, w *write) (*metav1
 }
 
 // signalOf is what the answer to a write tells about the API server's load.
-func signalOf(ctx context.Context, err error) pace.Signal {
+func signalOf(ctx context.Context, err error) throttle.Signal {
 	if err == nil {
-		return pace.Served
+		return throttle.Served
 	}
 	if c, _ := classify(err); ctx.Err() == nil && (c == busy || c == flaky) {
-		return pace.Overloaded
+		return throttle.Overloaded
 	}
-	return pace.Nothing
+	return throttle.Nothing
 }

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/moult-dev/moult/controllers/rewrite/follow"
+	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
 )
 
 // Follower finds what sets of fields of one object, owned at one apiVersion, are
 // at another; see package follow.
 type Follower interface {
-	Follow(ctx context.Context, key types.NamespacedName, from, to string, owned []*fieldpath.Set) ([]follow.Followed, error)
+	Follow(ctx context.Context, key types.NamespacedName, from, to string, owned []*fieldpath.Set) ([]fieldownership.Followed, error)
 }
 
 // fate is what becomes of one entry of managedFields.
@@ -116,7 +116,7 @@ func (v *visitor) toFollow(o Ownership, entry metav1.ManagedFieldsEntry) (*field
 }
 
 // follow asks the follower, again and again if need be. What cannot be read is lost, or waits.
-func (v *visitor) follow(ctx context.Context, f Follower, from, to string, owned []*fieldpath.Set) ([]follow.Followed, error) {
+func (v *visitor) follow(ctx context.Context, f Follower, from, to string, owned []*fieldpath.Set) ([]fieldownership.Followed, error) {
 	for {
 		followed, err := f.Follow(ctx, v.key(), from, to, owned)
 		if err == nil || ctx.Err() != nil {
@@ -132,7 +132,7 @@ func (v *visitor) follow(ctx context.Context, f Follower, from, to string, owned
 			}
 			continue
 		}
-		return follow.None(owned, fmt.Errorf("reading the object: %w", err)), nil
+		return fieldownership.None(owned, fmt.Errorf("reading the object: %w", err)), nil
 	}
 }
 

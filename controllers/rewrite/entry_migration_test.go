@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/moult-dev/moult/controllers/rewrite/follow"
+	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
 )
 
 // guide follows fields as a test wants it: size is capacity, color is lost.
@@ -23,16 +23,16 @@ type guide struct {
 
 const ownsCapacity = `{"f:spec":{"f:capacity":{}}}`
 
-func (f *guide) Follow(_ context.Context, _ types.NamespacedName, _, _ string, owned []*fieldpath.Set) ([]follow.Followed, error) {
+func (f *guide) Follow(_ context.Context, _ types.NamespacedName, _, _ string, owned []*fieldpath.Set) ([]fieldownership.Followed, error) {
 	asked := f.asked.Add(1)
 	if f.fail != nil {
 		if err := f.fail(asked); err != nil {
 			return nil, err
 		}
 	}
-	followed := make([]follow.Followed, len(owned))
+	followed := make([]fieldownership.Followed, len(owned))
 	for i, fields := range owned {
-		followed[i] = follow.Followed{Fields: fieldpath.NewSet(), Lost: fieldpath.NewSet()}
+		followed[i] = fieldownership.Followed{Fields: fieldpath.NewSet(), Lost: fieldpath.NewSet()}
 		if fields.Has(fieldpath.MakePathOrDie("spec", "size")) {
 			followed[i].Fields.Insert(fieldpath.MakePathOrDie("spec", "capacity"))
 		}

@@ -30,8 +30,8 @@ func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMeta
 		if l.pages.token = next; next == "" {
 			return nil
 		}
-		if w.Turn != nil {
-			if err := w.Turn(ctx); err != nil {
+		if w.YieldSlot != nil {
+			if err := w.YieldSlot(ctx); err != nil {
 				return err
 			}
 		}

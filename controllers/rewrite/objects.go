@@ -184,7 +184,7 @@ func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, cancel := outliving(ctx, requestTimeout)
+	ctx, cancel := withGracePeriod(ctx, requestTimeout)
 	defer cancel()
 	opts := metav1.PatchOptions{}
 	if r.client.dryRun {
@@ -198,9 +198,9 @@ func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types
 	return object, err
 }
 
-// outliving is a context that ends when its parent has been over for the grace
+// withGracePeriod is a context that ends when its parent has been over for the grace
 // time, or after timeout.
-func outliving(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func withGracePeriod(parent context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), timeout)
 	stop := context.AfterFunc(parent, func() { time.AfterFunc(grace, cancel) }) //nolint:forbidigo // the time of a request on the wire, as its timeout
 	return ctx, func() { stop(); cancel() }

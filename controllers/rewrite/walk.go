@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 const (
@@ -79,10 +79,10 @@ type Walk struct {
 	PageSize int64
 	// Lane paces the writes, together with those of other walks; nil for a pace of
 	// its own.
-	Lane *pace.Lane
-	// Turn, unless nil, is called between two pages, and may wait so that other
+	Lane *throttle.Lane
+	// YieldSlot, unless nil, is called between two pages, and may wait so that other
 	// walks have their turn.
-	Turn func(context.Context) error
+	YieldSlot func(context.Context) error
 	// Clock defaults to the real one.
 	Clock clock.Clock
 	// Jitter is a random part of a pause; it defaults to a real one.
@@ -143,7 +143,7 @@ func (w *Walk) setDefaults() {
 		w.PageSize = DefaultPageSize
 	}
 	if w.Lane == nil {
-		w.Lane = pace.New(pace.Options{MaxInFlight: w.Workers}).Lane()
+		w.Lane = throttle.New(throttle.Options{MaxInFlight: w.Workers}).Lane()
 	}
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}

@@ -11,7 +11,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -39,7 +39,7 @@ func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey stri
 	storage := crds.StorageVersion(head)
 	switch {
 	case storage == "":
-		return nil, fmt.Errorf("%s has no storage version in the new state; mend it first", head.Name)
+		return nil, fmt.Errorf("%s has no storage version in the new state; fix it first", head.Name)
 	case base.Spec.Scope != head.Spec.Scope:
 		return nil, fmt.Errorf("%s would change its scope from %s to %s, which no API server allows; it has to be another CRD", head.Name, base.Spec.Scope, head.Spec.Scope)
 	}
@@ -122,12 +122,12 @@ const maxFields = 10
 
 // lacking: without a webhook the storage version keeps what it knows.
 func (b *Bridge) lacking() (notes []string) {
-	finder, err := fieldloss.Of(b.CRD)
+	finder, err := crdschema.Of(b.CRD)
 	if err != nil {
 		return []string{fmt.Sprintf("conversion is None, and it cannot be told which fields %s lacks: %v", b.Storage, err)}
 	}
 	for _, v := range b.CRD.Spec.Versions {
-		fields := slices.DeleteFunc(finder.Lacking(v.Name), fieldloss.InStatus)
+		fields := slices.DeleteFunc(finder.Lacking(v.Name), crdschema.InStatus)
 		if len(fields) == 0 {
 			continue
 		}

@@ -163,7 +163,7 @@ func TestABridgeIsRefusedThatWouldNotHold(t *testing.T) {
 			"widgets.example.com has objects stored at v1alpha1, whose schema neither state knows; take the CRD of the release that had it as the old state (--base)"},
 		"the scope changes": {widgets().Versions("v1alpha1").Build(), widgets().Versions("v1").ClusterScoped().Build(),
 			"widgets.example.com would change its scope from Namespaced to Cluster, which no API server allows; it has to be another CRD"},
-		"no version is stored": {widgets().Versions("v1alpha1").Build(), none, "widgets.example.com has no storage version in the new state; mend it first"},
+		"no version is stored": {widgets().Versions("v1alpha1").Build(), none, "widgets.example.com has no storage version in the new state; fix it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // Engine does what the API server does with objects of one CRD. It may be asked from several goroutines.
@@ -66,7 +66,7 @@ func (e *Engine) StoredAt(version string) *Engine {
 func (e *Engine) Served() []string { return slices.Clone(e.served) }
 
 // Version is how objects are read at a version; nil if the CRD does not have it.
-func (e *Engine) Version(name string) *fieldloss.Version {
+func (e *Engine) Version(name string) *crdschema.Version {
 	if v := e.versions[name]; v != nil {
 		return v.Version
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // Outcome is what becomes of one object when it is stored at the storage version, and read at its own again.
@@ -158,7 +158,7 @@ func (j *journey) fail(f Failure) {
 	j.outcome.Failed = append(j.outcome.Failed, f)
 }
 
-func (j *journey) lose(paths ...fieldloss.Path) {
+func (j *journey) lose(paths ...crdschema.Path) {
 	for _, p := range paths {
 		j.outcome.Lost = append(j.outcome.Lost, p.String())
 	}
@@ -187,8 +187,8 @@ func (e *Engine) start(object map[string]any) *journey {
 		return j
 	}
 	j.before, j.at = before, before
-	for _, p := range fieldloss.ChangeOf(object, before).Lost {
-		if fieldloss.At(object, p) != nil { // what is null is as good as not there
+	for _, p := range crdschema.ChangeOf(object, before).Lost {
+		if crdschema.At(object, p) != nil { // what is null is as good as not there
 			j.lose(p)
 		}
 	}
@@ -212,7 +212,7 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 // compare tells what a client of the object's own version reads otherwise than before.
 func (e *Engine) compare(j *journey, back map[string]any) {
 	j.back = back
-	d, own, o := fieldloss.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
+	d, own, o := crdschema.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
 	for _, p := range d.Lost {
 		if own.IsAbsent(j.before, p) {
 			continue
@@ -224,7 +224,7 @@ func (e *Engine) compare(j *journey, back map[string]any) {
 		}
 	}
 	for _, p := range d.Changed {
-		if own.Respelled(p, fieldloss.At(j.before, p), fieldloss.At(back, p)) {
+		if own.Respelled(p, crdschema.At(j.before, p), crdschema.At(back, p)) {
 			o.Respelled = append(o.Respelled, p.String())
 		} else {
 			o.Changed = append(o.Changed, p.String())

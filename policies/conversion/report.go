@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // Verdict is the answer in a word. The set is closed.
@@ -23,14 +23,14 @@ const (
 
 // Report sums up the outcomes of many objects.
 type Report struct {
-	Verdict Verdict `json:"verdict"`
-	CRDs    []OfCRD `json:"crds"`
+	Verdict Verdict     `json:"verdict"`
+	CRDs    []CRDReport `json:"crds"`
 	// Unused are accepted losses that do not occur.
 	Unused []Accepted `json:"unused,omitempty"`
 }
 
-// OfCRD is what becomes of the objects of one CRD.
-type OfCRD struct {
+// CRDReport is what becomes of the objects of one CRD.
+type CRDReport struct {
 	CRD     string `json:"crd"`
 	Storage string `json:"storage"`
 	// ReadAt is the version that a cluster's objects were read at; empty for manifests, which say it themselves.
@@ -92,7 +92,7 @@ type Tally struct {
 
 // Counts are those of the objects of one CRD. They are for one goroutine at a time.
 type Counts struct {
-	of OfCRD
+	of CRDReport
 	at map[place]int
 }
 
@@ -114,7 +114,7 @@ func (t *Tally) Begin(e *Engine, readAt, cluster string) *Counts {
 			return c
 		}
 	}
-	c := &Counts{of: OfCRD{CRD: e.CRD, Storage: e.Storage, ReadAt: readAt, Cluster: cluster}}
+	c := &Counts{of: CRDReport{CRD: e.CRD, Storage: e.Storage, ReadAt: readAt, Cluster: cluster}}
 	c.Restart()
 	t.crds = append(t.crds, c)
 	return c
@@ -147,7 +147,7 @@ func (c *Counts) Add(outcomes ...Outcome) {
 
 // Restart forgets the objects of the CRD: its list begins anew.
 func (c *Counts) Restart() {
-	c.of = OfCRD{CRD: c.of.CRD, Storage: c.of.Storage, ReadAt: c.of.ReadAt, Cluster: c.of.Cluster}
+	c.of = CRDReport{CRD: c.of.CRD, Storage: c.of.Storage, ReadAt: c.of.ReadAt, Cluster: c.of.Cluster}
 	c.at = map[place]int{}
 }
 
@@ -158,7 +158,7 @@ func (c *Counts) NotRead(why string) { c.count(&c.of.Unknown, "", why) }
 func (c *Counts) count(groups *[]Group, object string, what ...string) (g *Group) {
 	var counted []string
 	for _, w := range what {
-		w = fieldloss.AnyItem(w)
+		w = crdschema.AnyItem(w)
 		if _, known := c.at[place{groups, w}]; !known && len(*groups) >= most {
 			w = others
 		}
@@ -182,12 +182,12 @@ func (c *Counts) count(groups *[]Group, object string, what ...string) (g *Group
 
 // Report sums up. Losses that are accepted do not count.
 func (t *Tally) Report(accepted []Accepted) Report {
-	r := Report{Verdict: Kept, CRDs: []OfCRD{}}
+	r := Report{Verdict: Kept, CRDs: []CRDReport{}}
 	used := map[Accepted]bool{}
 	for _, c := range t.crds {
 		r.CRDs = append(r.CRDs, c.of.accepting(accepted, used))
 	}
-	slices.SortFunc(r.CRDs, func(a, b OfCRD) int {
+	slices.SortFunc(r.CRDs, func(a, b CRDReport) int {
 		return cmp.Or(cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.ReadAt, b.ReadAt))
 	})
 	for _, a := range accepted {
@@ -196,16 +196,16 @@ func (t *Tally) Report(accepted []Accepted) Report {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(r.CRDs, OfCRD.NotKept):
+	case slices.ContainsFunc(r.CRDs, CRDReport.NotKept):
 		r.Verdict = NotKept
-	case slices.ContainsFunc(r.CRDs, func(of OfCRD) bool { return len(of.Unknown) > 0 }):
+	case slices.ContainsFunc(r.CRDs, func(of CRDReport) bool { return len(of.Unknown) > 0 }):
 		r.Verdict = NotKnown
 	}
 	return r
 }
 
 // accepting is a sorted copy that says which losses are meant.
-func (of OfCRD) accepting(accepted []Accepted, used map[Accepted]bool) OfCRD {
+func (of CRDReport) accepting(accepted []Accepted, used map[Accepted]bool) CRDReport {
 	for _, groups := range []*[]Group{&of.Lost, &of.Changed, &of.Respelled, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown} {
 		*groups = slices.Clone(*groups)
 		slices.SortStableFunc(*groups, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.What, b.What)) })
@@ -223,7 +223,7 @@ func (of OfCRD) accepting(accepted []Accepted, used map[Accepted]bool) OfCRD {
 }
 
 // NotKept tells whether something is lost or changed that nobody has accepted, outside of status, or an object is refused.
-func (of OfCRD) NotKept() bool {
+func (of CRDReport) NotKept() bool {
 	return len(of.Refused) > 0 || len(of.Failed) > 0 || slices.ContainsFunc(of.Lost, Group.Matters) || slices.ContainsFunc(of.Changed, Group.Matters)
 }
 

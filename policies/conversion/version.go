@@ -14,18 +14,18 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // version is one of spec.versions, with what the API server asks of objects in a write.
 type version struct {
-	*fieldloss.Version
+	*crdschema.Version
 	validator validation.SchemaValidator
 	cel       *cel.Validator // nil without rules
 }
 
 func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*version, error) {
-	reads, err := fieldloss.VersionOf(crd, name)
+	reads, err := crdschema.VersionOf(crd, name)
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func TestEachCheckFinds(t *testing.T) {
 		id       ID
 		severity finding.Severity
 		evidence string
-		mend     string
+		fix      string
 	}{
 		"no CRD at all": {func(s *ClusterState) { s.CRDs = nil }, LabelInGit, finding.Error, "no CRD carries the label moult.dev/migrate", "moult opt-in"},
 		"a CRD without the label": {func(s *ClusterState) { s.CRDs[0].Labels = nil }, LabelInGit, finding.Error,
@@ -204,8 +204,8 @@ func TestEachCheckFinds(t *testing.T) {
 			Gates, finding.Error, "NotOptedIn: it lacks the label", "add it"},
 		"a gate that waits for a person": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "False", "ObjectsFailed")},
-			Blockers:   []v1alpha1.Blocker{{Kind: "ObjectsFailed", Message: "default/x", Action: "mend it"}}})),
-			Gates, finding.Warning, "ObjectsFailed: default/x", "mend it"},
+			Blockers:   []v1alpha1.Blocker{{Kind: "ObjectsFailed", Message: "default/x", Action: "fix it"}}})),
+			Gates, finding.Warning, "ObjectsFailed: default/x", "fix it"},
 		"a gate beside a policy that will stop": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")},
 			Warnings:   []v1alpha1.Blocker{{Kind: "admission-policies", Message: "stops silently: 1 field", Action: "move it"}}})),
@@ -218,7 +218,7 @@ func TestEachCheckFinds(t *testing.T) {
 			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, finding.Info, "because", "spelt"},
 
 		"Argo CD has not been told, and there is no gate yet": {func(s *ClusterState) {
-			s.ArgoCD.Value = []lua.Entry{{Key: "k", State: lua.Missing, Needed: true, Meaning: "makes a gate", Mend: "list it"}}
+			s.ArgoCD.Value = []lua.Entry{{Key: "k", State: lua.Missing, Needed: true, Meaning: "makes a gate", Remediation: "list it"}}
 		},
 			ArgoCDHealth, finding.Warning, "k is missing: it makes a gate", "list it"},
 		"Argo CD has not been told, and a gate holds nothing": {func(s *ClusterState) {
@@ -290,7 +290,7 @@ func TestEachCheckFinds(t *testing.T) {
 				f := r.Findings[0]
 				g.Expect(f.Severity).To(Equal(c.severity))
 				g.Expect(f.Why).To(ContainSubstring(c.evidence))
-				g.Expect(f.Mend).To(ContainSubstring(c.mend))
+				g.Expect(f.Remediation).To(ContainSubstring(c.fix))
 				g.Expect(r.Outcome == Passed).To(Equal(c.severity == finding.Info))
 			}
 			g.Expect(report.OK).To(Equal(c.severity != finding.Error))

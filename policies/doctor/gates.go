@@ -37,9 +37,9 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 	switch {
 	case ready == nil || gate.Status.ObservedGeneration != gate.Generation:
 		return []finding.Finding{{Severity: finding.Warning, Object: name, Why: "nobody has answered it",
-			Mend: "see whether moult-controller runs, and whether its --gate-namespaces leaves out " + gate.Namespace + "; right after a commit, ask again"}}
+			Remediation: "see whether moult-controller runs, and whether its --gate-namespaces leaves out " + gate.Namespace + "; right after a commit, ask again"}}
 	case ready.Reason == v1alpha1.ReasonNothingStored:
-		return []finding.Finding{{Severity: finding.Info, Object: name, Why: ready.Message, Mend: "nothing if the CRD is still to come; else look at how spec.crdName is spelt"}}
+		return []finding.Finding{{Severity: finding.Info, Object: name, Why: ready.Message, Remediation: "nothing if the CRD is still to come; else look at how spec.crdName is spelt"}}
 	}
 	severity := finding.Warning
 	if meta.IsStatusConditionTrue(gate.Status.Conditions, "Stalled") {
@@ -48,13 +48,13 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 	var findings []finding.Finding
 	for _, b := range gate.Status.Blockers {
 		if b.Action != "" {
-			findings = append(findings, finding.Finding{Severity: severity, Object: name, Why: b.Kind + ": " + b.Message, Mend: b.Action})
+			findings = append(findings, finding.Finding{Severity: severity, Object: name, Why: b.Kind + ": " + b.Message, Remediation: b.Action})
 		}
 	}
 	for _, w := range verdict.Noted(gate.Status.Warnings) {
-		f := finding.Finding{Severity: finding.Warning, Object: name, Why: w.Kind + ": " + w.Message, Mend: w.Action}
+		f := finding.Finding{Severity: finding.Warning, Object: name, Why: w.Kind + ": " + w.Message, Remediation: w.Action}
 		if w.Action == "" {
-			f.Severity, f.Mend = finding.Info, "`moult survivors "+gate.Spec.CRDName+"` looks with a person's rights"
+			f.Severity, f.Remediation = finding.Info, "`moult survivors "+gate.Spec.CRDName+"` looks with a person's rights"
 		}
 		findings = append(findings, f)
 	}
@@ -74,7 +74,7 @@ func argoCDHealth(c ClusterState) Result {
 	for _, entry := range c.ArgoCD.Value {
 		if !entry.Good() {
 			findings = append(findings, finding.Finding{Severity: severity, Object: "ConfigMap " + lua.ConfigMap,
-				Why: fmt.Sprintf("%s is %s: it %s", entry.Key, entry.State, entry.Meaning), Mend: entry.Mend})
+				Why: fmt.Sprintf("%s is %s: it %s", entry.Key, entry.State, entry.Meaning), Remediation: entry.Remediation})
 		}
 	}
 	return Result{Findings: findings, Evidence: "Argo CD knows when a VersionRemoval is healthy"}

@@ -70,8 +70,8 @@ func helmKeep(c ClusterState) Result {
 			return nil
 		}
 		f := finding.Finding{Severity: finding.Warning, Object: crd.Name,
-			Why:  fmt.Sprintf("`helm uninstall` of release %s would delete the CRD and all its objects: its manifest does not say %s: keep", h.name(), keep),
-			Mend: fmt.Sprintf("put the annotation %s: keep into the chart's template and upgrade the release once", keep)}
+			Why:         fmt.Sprintf("`helm uninstall` of release %s would delete the CRD and all its objects: its manifest does not say %s: keep", h.name(), keep),
+			Remediation: fmt.Sprintf("put the annotation %s: keep into the chart's template and upgrade the release once", keep)}
 		if keeps(crd.Annotations) {
 			f.Severity = finding.Error
 			f.Why = fmt.Sprintf("%s: keep is on the live CRD only; `helm uninstall` of release %s reads its stored manifest (revision %d) and would delete the CRD and all its objects",
@@ -91,8 +91,8 @@ func helmCRDs(c ClusterState) Result {
 			return nil // or another tool brings the changes
 		}
 		return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
-			Why:  fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: neither the label nor another version comes with an upgrade", h.name()),
-			Mend: "apply the CRD from Git beside the chart, or move it to the chart's templates with " + keep + ": keep"}}
+			Why:         fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: neither the label nor another version comes with an upgrade", h.name()),
+			Remediation: "apply the CRD from Git beside the chart, or move it to the chart's templates with " + keep + ": keep"}}
 	})
 }
 
@@ -125,7 +125,7 @@ func brokenUpgrade(crd ExaminedCRD, h history, going []string, asked bool) []fin
 	return []finding.Finding{{Severity: severity, Object: crd.Name,
 		Why: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; without that version, `helm upgrade` and `helm uninstall` fail",
 			h.name(), words.Count(n, crd.Spec.Names.Kind), strings.Join(used, ", "), now.Revision),
-		Mend: "move the chart to " + crds.StorageVersion(crd.CustomResourceDefinition) + " and upgrade the release once, before the version goes"}}
+		Remediation: "move the chart to " + crds.StorageVersion(crd.CustomResourceDefinition) + " and upgrade the release once, before the version goes"}}
 }
 
 // brokenRollback names the older revisions in one line: ten of them are usual.
@@ -143,7 +143,7 @@ func brokenRollback(crd ExaminedCRD, h history, going []string) []finding.Findin
 	return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
 		Why: fmt.Sprintf("`helm rollback` of release %s to revision %s fails without %s, which they use",
 			h.name(), strings.Join(revisions, ", "), strings.Join(slices.Compact(versions), ", ")),
-		Mend: "do not roll back beyond the removal; roll forward instead"}}
+		Remediation: "do not roll back beyond the removal; roll forward instead"}}
 }
 
 // uses are the versions of a CRD that a revision's manifest needs and that go, or are gone, sorted.

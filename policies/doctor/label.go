@@ -16,13 +16,13 @@ const intoGit = "put the label into the CRD's manifest in Git; `moult opt-in PAT
 // labelInGit: what is only on the live object goes with the next sync, or the next cluster.
 func labelInGit(c ClusterState) Result {
 	if len(c.CRDs) == 0 {
-		return Result{Findings: []finding.Finding{{Severity: finding.Error, Object: "all CRDs", Mend: intoGit,
+		return Result{Findings: []finding.Finding{{Severity: finding.Error, Object: "all CRDs", Remediation: intoGit,
 			Why: fmt.Sprintf("no CRD carries the label %s: %q, so nothing is migrated", c.LabelKey, v1alpha1.MigrateLabelValue)}}}
 	}
 	from := map[string]bool{}
 	r := Result{Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
 		v := labelorigin.Of(crd, c.LabelKey)
-		f := finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("the label %s is %s", c.LabelKey, v), Mend: intoGit}
+		f := finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("the label %s is %s", c.LabelKey, v), Remediation: intoGit}
 		switch v.Origin {
 		case labelorigin.Git:
 			from[where(v)] = true
@@ -35,7 +35,7 @@ func labelInGit(c ClusterState) Result {
 				f.Severity = finding.Error
 			}
 		case labelorigin.Unknown:
-			f.Severity, f.Mend = finding.Info, "if it is not in Git, "+intoGit
+			f.Severity, f.Remediation = finding.Info, "if it is not in Git, "+intoGit
 			f.Why = fmt.Sprintf("of the label %s: %s", c.LabelKey, v)
 		}
 		return []finding.Finding{f}

@@ -28,7 +28,7 @@ func migrating(c ClusterState) Result {
 		switch {
 		case v.Rule == verdict.NotSeenYet:
 			return []finding.Finding{{Severity: finding.Warning, Object: crd.Name, Why: fmt.Sprintf("moult-controller has not looked at generation %d of the CRD", crd.Generation),
-				Mend: "see whether moult-controller runs, with this label key and with the CRD's group in --crd-groups; right after a commit, ask again"}}
+				Remediation: "see whether moult-controller runs, with this label key and with the CRD's group in --crd-groups; right after a commit, ask again"}}
 		case len(v.Blockers) == 0:
 			counts[settled(v)]++
 			return nil
@@ -53,7 +53,7 @@ func toMend(object string, v verdict.Verdict) (findings []finding.Finding) {
 		severity = finding.Warning
 	}
 	for _, b := range v.Blockers {
-		findings = append(findings, finding.Finding{Severity: severity, Object: object, Why: b.Kind + ": " + b.Message, Mend: cmp.Or(b.Action, "wait; it passes by itself")})
+		findings = append(findings, finding.Finding{Severity: severity, Object: object, Why: b.Kind + ": " + b.Message, Remediation: cmp.Or(b.Action, "wait; it passes by itself")})
 	}
 	return findings
 }

@@ -28,12 +28,12 @@ func otherMigrators(c ClusterState) Result {
 		findings := append(c.otherMoults(crd), c.migrations(crd)...)
 		if apihelpers.IsCRDConditionTrue(crd.CustomResourceDefinition, v1alpha1.StorageMigrating) {
 			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
-				Why:  "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
-				Mend: "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
+				Why:         "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
+				Remediation: "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
 		}
 		if _, found := crd.Annotations[clusterAPI]; found {
 			findings = append(findings, finding.Finding{Severity: finding.Info, Object: crd.Name, Why: "Cluster API's migrator looks after the CRD, too (annotation " + clusterAPI + ")",
-				Mend: "nothing, or take the CRD out of one of the two; Moult proves for itself in any case"})
+				Remediation: "nothing, or take the CRD out of one of the two; Moult proves for itself in any case"})
 		}
 		return findings
 	})}
@@ -54,8 +54,8 @@ func (c ClusterState) otherMoults(crd ExaminedCRD) (findings []finding.Finding) 
 		}
 		label = cmp.Or(label, v1alpha1.MigrateLabel)
 		findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
-			Why:  fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
-			Mend: fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, c.LabelKey)})
+			Why:         fmt.Sprintf("another Moult, whose label is %s, writes the condition %s, too (field manager %q)", label, v1alpha1.StorageMigrated, entry.Manager),
+			Remediation: fmt.Sprintf("leave one of the labels %s and %s on the CRD", label, c.LabelKey)})
 	}
 	return findings
 }
@@ -64,14 +64,14 @@ func (c ClusterState) migrations(crd ExaminedCRD) (findings []finding.Finding) {
 	for _, known := range c.Migrations {
 		for _, m := range known.Value {
 			if f, found := c.migration(crd, m); found && m.Resource == crd.resource() {
-				findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: f.why, Mend: f.mend})
+				findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name, Why: f.why, Remediation: f.fix})
 			}
 		}
 	}
 	return findings
 }
 
-type advice struct{ why, mend string }
+type advice struct{ why, fix string }
 
 // stuck is how long a StorageVersionMigration may go without a change.
 const stuck = 10 * time.Minute

@@ -36,8 +36,8 @@ func (c ClusterState) stranded(crd ExaminedCRD, in map[string]int) []finding.Fin
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
-		Why:  fmt.Sprintf("%s in Namespaces that do not exist, so that nobody can write them: %s", words.Count(objects, "object"), words.FewClauses(gone, mostNamed)),
-		Mend: fmt.Sprintf("delete them (`kubectl delete %s --all -n NAMESPACE` works), or create the Namespaces again; the migration then goes on by itself", crd.Name)}}
+		Why:         fmt.Sprintf("%s in Namespaces that do not exist, so that nobody can write them: %s", words.Count(objects, "object"), words.FewClauses(gone, mostNamed)),
+		Remediation: fmt.Sprintf("delete them (`kubectl delete %s --all -n NAMESPACE` works), or create the Namespaces again; the migration then goes on by itself", crd.Name)}}
 }
 
 // unreadableObjects: one object that the API server cannot read from etcd keeps it from listing all others, so no migration of them
@@ -56,8 +56,8 @@ func unreadable(crd ExaminedCRD, objects []Unreadable) []finding.Finding {
 		remedies = append(remedies, plan.Remedy(o.Why))
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
-		Why:  fmt.Sprintf("the API server cannot read %s from etcd, so it lists none, and the migration cannot end: %s", words.Count(len(objects), "object"), words.FewClauses(named, mostNamed)),
-		Mend: strings.Join(words.Distinct(remedies), "; or ")}}
+		Why:         fmt.Sprintf("the API server cannot read %s from etcd, so it lists none, and the migration cannot end: %s", words.Count(len(objects), "object"), words.FewClauses(named, mostNamed)),
+		Remediation: strings.Join(words.Distinct(remedies), "; or ")}}
 }
 
 // place says which object it is.
@@ -90,6 +90,6 @@ func (c ClusterState) stuck(crd ExaminedCRD, terminating []Terminating) []findin
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
-		Why:  fmt.Sprintf("%s stuck in deletion: %s", words.Count(len(stuck), "object"), words.FewClauses(stuck, mostNamed)),
-		Mend: "bring up whatever is to remove the finalizers, and see that it works at " + crds.StorageVersion(crd.CustomResourceDefinition) + ", before an older version goes"}}
+		Why:         fmt.Sprintf("%s stuck in deletion: %s", words.Count(len(stuck), "object"), words.FewClauses(stuck, mostNamed)),
+		Remediation: "bring up whatever is to remove the finalizers, and see that it works at " + crds.StorageVersion(crd.CustomResourceDefinition) + ", before an older version goes"}}
 }

@@ -23,7 +23,7 @@ const (
 type Result struct {
 	ID      ID      `json:"id"`
 	Outcome Outcome `json:"outcome"`
-	// Evidence is what was seen when nothing is to mend, or why the check did not run.
+	// Evidence is what was seen when nothing is to fix, or why the check did not run.
 	Evidence string            `json:"evidence,omitempty"`
 	Findings []finding.Finding `json:"findings"`
 	// NotSeen is what a check that did run could not look at, and why.

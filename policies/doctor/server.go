@@ -16,8 +16,8 @@ const (
 
 // lacking is what API servers before a minor version do not have, as far as a user of Moult may miss it.
 var lacking = []struct {
-	before         int
-	evidence, mend string
+	before        int
+	evidence, fix string
 }{
 	{36, "it has no MutatingAdmissionPolicy, so policies/admission/keep-label cannot be installed, which puts an opt-in label back that a sync takes off",
 		"have the label in Git, where `moult check opt-in` guards it"},
@@ -34,8 +34,8 @@ func kubernetes(c ClusterState) Result {
 	}
 	minor := int(found.Minor())
 	r := Result{Evidence: fmt.Sprintf("the API server is %s; Moult is tested with Kubernetes 1.%d to 1.%d", c.Server.Value, oldestTested, newestTested)}
-	tell := func(severity finding.Severity, evidence, mend string) {
-		r.Findings = append(r.Findings, finding.Finding{Severity: severity, Object: "Kubernetes " + c.Server.Value, Why: evidence, Mend: mend})
+	tell := func(severity finding.Severity, evidence, fix string) {
+		r.Findings = append(r.Findings, finding.Finding{Severity: severity, Object: "Kubernetes " + c.Server.Value, Why: evidence, Remediation: fix})
 	}
 	if minor < oldestTested {
 		tell(finding.Warning, fmt.Sprintf("Moult is not tested with it: the oldest is 1.%d", oldestTested), "upgrade Kubernetes before old versions are removed")
@@ -46,7 +46,7 @@ func kubernetes(c ClusterState) Result {
 	}
 	for _, l := range lacking {
 		if minor < l.before {
-			tell(finding.Info, l.evidence, l.mend)
+			tell(finding.Info, l.evidence, l.fix)
 		}
 	}
 	return r

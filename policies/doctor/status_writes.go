@@ -74,8 +74,8 @@ func (c ClusterState) refused(crd ExaminedCRD) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
-		Why:  fmt.Sprintf("the controller's last write to the CRD's status was refused at %s: %s", last.Last.UTC().Format(time.RFC3339), last.Note),
-		Mend: "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " tells nothing new, and nothing is trimmed"}}
+		Why:         fmt.Sprintf("the controller's last write to the CRD's status was refused at %s: %s", last.Last.UTC().Format(time.RFC3339), last.Note),
+		Remediation: "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " tells nothing new, and nothing is trimmed"}}
 }
 
 // lastWritten is when Moult last changed the CRD's status.
@@ -94,7 +94,7 @@ func (c ClusterState) lacksPermission(crd ExaminedCRD) []finding.Finding {
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
 		Why: c.Controller.User + " may not patch the status of the CRD",
-		Mend: `bind this rule to it: {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions/status"], verbs: ["patch"]}; ` +
+		Remediation: `bind this rule to it: {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions/status"], verbs: ["patch"]}; ` +
 			"if the controller runs as another user, name it with --controller"}}
 }
 
@@ -102,8 +102,8 @@ func (c ClusterState) keptOut(crd ExaminedCRD) (findings []finding.Finding) {
 	for _, guard := range c.Controller.Guards.Value {
 		if guard.User != c.Controller.User {
 			findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
-				Why:  fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, c.Controller.User),
-				Mend: "name the controller's user in the first variable of the policy; if the controller runs as another user, name it with --controller"})
+				Why:         fmt.Sprintf("ValidatingAdmissionPolicy %s lets %s write Moult's part of the status, and the controller is %s", guard.Policy, guard.User, c.Controller.User),
+				Remediation: "name the controller's user in the first variable of the policy; if the controller runs as another user, name it with --controller"})
 		}
 	}
 	return findings

@@ -33,8 +33,8 @@ func both(changes ...func(*ClusterState)) func(*ClusterState) {
 
 func TestWritesThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		ill            func(*ClusterState)
-		evidence, mend string // empty if nothing is found
+		ill           func(*ClusterState)
+		evidence, fix string // empty if nothing is found
 	}{
 		"a write was": {both(refusedBefore(time.Hour, widgets), refusedBefore(time.Minute, widgets)),
 			"refused at 2026-01-02T03:03:05Z: a policy refuses it", "do what the message says"},
@@ -66,7 +66,7 @@ func TestWritesThatAreRefused(t *testing.T) {
 				g.Expect(f.Severity).To(Equal(finding.Error))
 				g.Expect(f.Object).To(Equal(widgets))
 				g.Expect(f.Why).To(ContainSubstring(c.evidence))
-				g.Expect(f.Mend).To(ContainSubstring(c.mend))
+				g.Expect(f.Remediation).To(ContainSubstring(c.fix))
 			}
 		})
 	}

@@ -65,9 +65,9 @@ type Finding struct {
 	// Cluster is the entry point concerned, empty if it is the same for all.
 	Cluster string `json:"cluster,omitempty"`
 	Place   Place  `json:"place,omitzero"`
-	// Why says what would happen, or what was seen, Mend what to do, each in a sentence without a full stop. Mend may be empty.
-	Why  string `json:"why"`
-	Mend string `json:"mend,omitempty"`
+	// Why says what would happen, or what was seen, Remediation what to do, each in a sentence without a full stop. Remediation may be empty.
+	Why         string `json:"why"`
+	Remediation string `json:"remediation,omitempty"`
 	// Acknowledged is why a person has said that it does not matter, and until when; empty if nobody has.
 	Acknowledged string `json:"acknowledged,omitempty"`
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // locate is the path to the deepest value that a field of an error leads to.
-func locate(value any, field string) fieldloss.Path {
+func locate(value any, field string) crdschema.Path {
 	field = strings.TrimPrefix(field, ".")
 	switch value := value.(type) {
 	case map[string]any:
@@ -22,13 +22,13 @@ func locate(value any, field string) fieldloss.Path {
 				rest, found = strings.CutPrefix(field, "["+name+"]")
 			}
 			if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-				return append(fieldloss.Path{name}, locate(value[name], rest)...)
+				return append(crdschema.Path{name}, locate(value[name], rest)...)
 			}
 		}
 	case []any:
 		for i := range value {
 			if rest, found := strings.CutPrefix(field, fmt.Sprintf("[%d]", i)); found {
-				return append(fieldloss.Path{i}, locate(value[i], rest)...)
+				return append(crdschema.Path{i}, locate(value[i], rest)...)
 			}
 		}
 	}
@@ -36,9 +36,9 @@ func locate(value any, field string) fieldloss.Path {
 }
 
 // set puts a value where something is.
-func set(object map[string]any, at fieldloss.Path, value any) {
+func set(object map[string]any, at crdschema.Path, value any) {
 	last := len(at) - 1
-	switch parent := fieldloss.At(object, at[:last]).(type) {
+	switch parent := crdschema.At(object, at[:last]).(type) {
 	case map[string]any:
 		if name, is := at[last].(string); is {
 			parent[name] = value
@@ -51,9 +51,9 @@ func set(object map[string]any, at fieldloss.Path, value any) {
 }
 
 // remove takes out what lies at a path. What a root has to have stays.
-func remove(object map[string]any, at fieldloss.Path) {
+func remove(object map[string]any, at crdschema.Path) {
 	last := len(at) - 1
-	switch parent := fieldloss.At(object, at[:last]).(type) {
+	switch parent := crdschema.At(object, at[:last]).(type) {
 	case map[string]any:
 		if name, is := at[last].(string); is && (last > 0 || !slices.Contains([]string{"apiVersion", "kind", "metadata"}, name)) {
 			delete(parent, name)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/policies/conversion"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // Random is where chance comes from; *rand.Rand of math/rand/v2 is one.
@@ -37,7 +37,7 @@ type Generator struct {
 	namespaced bool
 	random     Random
 
-	reads    *fieldloss.Version
+	reads    *crdschema.Version
 	paths    []focus
 	patterns map[string]*pattern
 	given    map[string][]any
@@ -219,8 +219,8 @@ func (g *Generator) repaired(ctx context.Context, object map[string]any) (map[st
 }
 
 // repair makes anew what lies at a path, or takes it out: at first the former, and later more and more around it.
-func (g *Generator) repair(object map[string]any, at fieldloss.Path, round int) {
-	n := node{schema: fieldloss.SchemaAt(g.reads.Schema, at)}
+func (g *Generator) repair(object map[string]any, at crdschema.Path, round int) {
+	n := node{schema: crdschema.SchemaAt(g.reads.Schema, at)}
 	if n.schema != nil && round < repairs/2 && len(at) > 0 {
 		g.left = values / 4
 		if made, ok := g.value(n, nil, at.String(), len(at)); ok {

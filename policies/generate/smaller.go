@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // index is that of a list's item.
@@ -32,7 +32,7 @@ func (g *Generator) Smaller(ctx context.Context, object map[string]any, path str
 			}
 		}
 		for _, at := range all {
-			for _, value := range plainer(fieldloss.At(object, at)) {
+			for _, value := range plainer(crdschema.At(object, at)) {
 				smaller := runtime.DeepCopyJSON(object)
 				set(smaller, at, value)
 				if valid, _ := g.Valid(ctx, smaller); valid && !yield(smaller) {
@@ -44,7 +44,7 @@ func (g *Generator) Smaller(ctx context.Context, object map[string]any, path str
 }
 
 // only lacks what is not on the way to a path, for as far as it is valid without.
-func (g *Generator) only(ctx context.Context, object map[string]any, all []fieldloss.Path, path string) map[string]any {
+func (g *Generator) only(ctx context.Context, object map[string]any, all []crdschema.Path, path string) map[string]any {
 	is := runtime.DeepCopyJSON(object)
 	path = index.ReplaceAllString(path, "[]")
 	for _, at := range all {
@@ -62,9 +62,9 @@ func (g *Generator) only(ctx context.Context, object map[string]any, all []field
 }
 
 // pathsIn are those of all that may be taken out of an object, the most at once first.
-func pathsIn(object map[string]any) (all []fieldloss.Path) {
-	var walk func(value any, at fieldloss.Path)
-	walk = func(value any, at fieldloss.Path) {
+func pathsIn(object map[string]any) (all []crdschema.Path) {
+	var walk func(value any, at crdschema.Path)
+	walk = func(value any, at crdschema.Path) {
 		if len(at) > 0 && !fixed(at) {
 			all = append(all, at)
 		}
@@ -80,14 +80,14 @@ func pathsIn(object map[string]any) (all []fieldloss.Path) {
 		}
 	}
 	walk(object, nil)
-	slices.SortStableFunc(all, func(a, b fieldloss.Path) int {
-		return cmp.Compare(Size(fieldloss.At(object, b)), Size(fieldloss.At(object, a)))
+	slices.SortStableFunc(all, func(a, b crdschema.Path) int {
+		return cmp.Compare(Size(crdschema.At(object, b)), Size(crdschema.At(object, a)))
 	})
 	return all
 }
 
 // fixed is what an object is told by.
-func fixed(at fieldloss.Path) bool {
+func fixed(at crdschema.Path) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"}, at.String())
 }
 

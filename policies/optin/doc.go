@@ -2,7 +2,7 @@
 // when it leaves Git, and whether the tool that applies it would drop the label, hold the CRD back, or delete it with all
 // its objects.
 //
-// Check holds a delivery.Unit against the list in rules.go and returns what is Found for each thing to mend; Markers does
+// Check holds a delivery.Unit against the list in rules.go and returns what is Found for each thing to fix; Markers does
 // for Go types what Check does for manifests. Nothing here builds or reads a file: that is the caller's, and
 // `moult check opt-in` is one.
 package optin

@@ -30,27 +30,27 @@ const (
 	NoMarker = "NoMarker"
 )
 
-// Found is a finding, and what has to be mended.
+// Found is a finding, and what has to be fixed.
 type Found struct {
 	finding.Finding
 
-	// Resource is the kind and name of the object to be mended, empty if it is a file.
+	// Resource is the kind and name of the object to be fixed, empty if it is a file.
 	Resource string `json:"resource,omitempty"`
 	// CRDs are the names of those concerned, as far as they are known.
 	CRDs []string `json:"crds,omitempty"`
 }
 
 // about is a finding about a field of an object, or if it lacks that, about where the field would be.
-func about(object *delivery.Object, field, crds []string, why, mend string) Found {
-	f := Found{Resource: object.GetKind() + " " + object.GetName(), CRDs: crds, Finding: finding.Finding{Place: object.Place(field...), Why: why, Mend: mend}}
+func about(object *delivery.Object, field, crds []string, why, fix string) Found {
+	f := Found{Resource: object.GetKind() + " " + object.GetName(), CRDs: crds, Finding: finding.Finding{Place: object.Place(field...), Why: why, Remediation: fix}}
 	if len(crds) == 1 {
 		f.CRD = crds[0]
 	}
 	return f
 }
 
-func aboutCRD(crd delivery.CRD, field []string, why, mend string) []Found {
-	return []Found{about(crd.Object, field, []string{crd.GetName()}, why, mend)}
+func aboutCRD(crd delivery.CRD, field []string, why, fix string) []Found {
+	return []Found{about(crd.Object, field, []string{crd.GetName()}, why, fix)}
 }
 
 func (f Found) warning() Found {

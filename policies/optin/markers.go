@@ -42,7 +42,7 @@ func Markers(file string, source []byte, labelKey string, single func(name strin
 			findings = append(findings, finding.Finding{
 				Rule: NoMarker, Severity: finding.Error, Place: finding.Place{File: file, Line: files.Position(t.name.Pos()).Line},
 				Why: fmt.Sprintf("%s is the storage version's type, and %s", name, why),
-				Mend: fmt.Sprintf("write // %slabels=\"%s=%s\" above the type, or the same with %s to leave the CRD out",
+				Remediation: fmt.Sprintf("write // %slabels=\"%s=%s\" above the type, or the same with %s to leave the CRD out",
 					metadataMarker, labelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded),
 			})
 		}

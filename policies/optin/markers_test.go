@@ -46,7 +46,7 @@ func TestMarkersAreAskedOfTheStorageVersionsType(t *testing.T) {
 			g.Expect(findings).To(HaveLen(1))
 			g.Expect(findings[0].Why).To(ContainSubstring(c.want))
 			g.Expect(findings[0].Rule).To(Equal(NoMarker))
-			g.Expect(findings[0].Mend).To(ContainSubstring(`// +kubebuilder:metadata:labels="moult.dev/migrate=true" above the type`))
+			g.Expect(findings[0].Remediation).To(ContainSubstring(`// +kubebuilder:metadata:labels="moult.dev/migrate=true" above the type`))
 		})
 	}
 }

@@ -51,7 +51,7 @@ func (r *Report) Add(f Found) {
 	r.OK = r.OK && f.Severity != finding.Error
 }
 
-// Errors counts the findings that have to be mended.
+// Errors counts the findings that have to be fixed.
 func (r Report) Errors() (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == finding.Error {

@@ -9,7 +9,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// rule finds one kind of thing to mend.
+// rule finds one kind of thing to fix.
 type rule struct {
 	name string
 	find func(check) []Found
@@ -26,7 +26,7 @@ func ofCRDs(find func(check, delivery.CRD) []Found) func(check) []Found {
 }
 
 // rules is the specification: what has to be the case for a CRD from Git to be migrated. The order is that of the way
-// from Git to the cluster, so that the first finding about a CRD is the one to mend first.
+// from Git to the cluster, so that the first finding about a CRD is the one to fix first.
 var rules = []rule{
 	{NotLabelled, ofCRDs(notLabelled)},
 	{ReachesNothing, reachesNothing},
@@ -45,13 +45,13 @@ func notLabelled(c check, crd delivery.CRD) []Found {
 	if crd.OptedIn(c.LabelKey) {
 		return nil
 	}
-	why, mend := c.missing(crd)
+	why, fix := c.missing(crd)
 	return aboutCRD(crd, []string{"metadata", "labels", c.LabelKey}, why,
-		mend+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, v1alpha1.MigrateLabelExcluded))
+		fix+fmt.Sprintf("; or leave the CRD out with the label %s: %q", c.LabelKey, v1alpha1.MigrateLabelExcluded))
 }
 
 // missing says how the label is missing.
-func (c check) missing(crd delivery.CRD) (why, mend string) {
+func (c check) missing(crd delivery.CRD) (why, fix string) {
 	says := fmt.Sprintf("%s: %q", c.LabelKey, v1alpha1.MigrateLabelValue)
 	switch value := crd.Label(c.LabelKey).(type) {
 	case nil:
@@ -92,14 +92,14 @@ func reachesNothing(c check) []Found {
 			continue
 		}
 		why := fmt.Sprintf("a patch for the label %s matches no CRD in the build of %s", c.LabelKey, c.unit.Build())
-		mend := "correct its target, list it where the CRDs are built, or remove it"
+		fix := "correct its target, list it where the CRDs are built, or remove it"
 		if patch.Reached > 0 {
 			why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())
-			mend = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded)
+			fix = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded)
 		}
-		f := Found{Finding: finding.Finding{Place: finding.Place{File: patch.File, Line: patch.Line}, Why: why, Mend: mend}}
+		f := Found{Finding: finding.Finding{Place: finding.Place{File: patch.File, Line: patch.Line}, Why: why, Remediation: fix}}
 		if patch.File == "" {
-			f = about(c.unit.By, patch.Field, nil, why, mend)
+			f = about(c.unit.By, patch.Field, nil, why, fix)
 		}
 		findings = append(findings, f)
 	}

@@ -127,7 +127,7 @@ func TestRules(t *testing.T) {
 			for _, f := range Check(&u, q) {
 				got = append(got, fmt.Sprintf("%s %s %s %s", f.Rule, f.Severity, strings.Fields(f.Resource)[0], f.Place.File))
 				whys = append(whys, f.Why)
-				g.Expect(f.Mend).NotTo(BeEmpty())
+				g.Expect(f.Remediation).NotTo(BeEmpty())
 			}
 			g.Expect(got).To(Equal(c.want))
 			g.Expect(strings.Join(whys, "\n")).To(ContainSubstring(c.why))
@@ -172,7 +172,7 @@ func TestAPatchThatTakesTheLabelOffSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	off, missed := delivery.Patch{File: "a.yaml", TakesOff: true, Reached: 1}, delivery.Patch{File: "b.yaml", TakesOff: true}
 	g.Expect(Check(&delivery.Unit{Patches: []delivery.Patch{off, missed}}, Question{LabelKey: key})).To(ConsistOf(
-		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Mend", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
+		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Remediation", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
 		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "b.yaml"), HaveField("Why", ContainSubstring("matches no CRD"))),
 	))
 }

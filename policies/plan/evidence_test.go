@@ -76,7 +76,7 @@ func TestWhatIsObservedBesideTheEvidence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			e := c.evidence.Beside(c.observation, c.recorded, settle)
+			e := c.evidence.ValidFor(c.observation, c.recorded, settle)
 			g.Expect(e.Subject).To(Equal(c.observation.Subject))
 			g.Expect(e.Proved).To(Equal(c.proved))
 			g.Expect(e.Trimmed).To(Equal(c.trimmed))

@@ -99,7 +99,7 @@ func (in Input) acknowledge(found []finding.Finding) []finding.Finding {
 			continue
 		}
 		if a := in.Acknowledgements.of(in.Now, f.Object); a != nil {
-			found[i].Acknowledged, found[i].Severity, found[i].Mend = a.says(), finding.Info, ""
+			found[i].Acknowledged, found[i].Severity, found[i].Remediation = a.says(), finding.Info, ""
 			found[i].Why += "; acknowledged: " + a.says()
 		} else if old := in.ranOut(f.Object); old != "" {
 			found[i].Why += "; " + old

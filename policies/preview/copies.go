@@ -37,7 +37,7 @@ func (s *spread) left(gone []*delivery.CRD, stay []delivery.CRD) (pairs []change
 			Rule: CRDLeavesFolder, Severity: finding.Warning, Object: copied.GetName(), CRD: copied.GetName(),
 			Why: fmt.Sprintf("%s no longer has the CRD, and %s: in a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
 				folder, staysAt(stay)),
-			Mend: "have these clusters get it from the other copy first",
+			Remediation: "have these clusters get it from the other copy first",
 		})
 		all := func(crd delivery.CRD) bool { return !lacks(crd, *copied) }
 		if last := stay[len(stay)-1]; !slices.ContainsFunc(stay, all) && !sameButForRelease(folder, last.Unit.Name) {
@@ -104,12 +104,12 @@ func (s *spread) leaveCharts() {
 		}
 		f := finding.Finding{
 			Rule: CRDLeavesChart, Severity: finding.Warning, Object: name, CRD: name,
-			Why:  fmt.Sprintf("the templates of the chart %s make the CRD no longer, so Helm deletes it with all its objects when a release is upgraded; %s", was.Dir, staysAt(stay)),
-			Mend: "first annotate the CRD with " + rollout.HelmPolicy + ": keep and have that installed everywhere, then take it out",
+			Why:         fmt.Sprintf("the templates of the chart %s make the CRD no longer, so Helm deletes it with all its objects when a release is upgraded; %s", was.Dir, staysAt(stay)),
+			Remediation: "first annotate the CRD with " + rollout.HelmPolicy + ": keep and have that installed everywhere, then take it out",
 		}
 		switch kept := was.CRD.Annotation(rollout.HelmPolicy) == "keep"; {
 		case kept || was.How == delivery.AtInstall:
-			f.Rule, f.Mend = CRDLeavesFolder, "have the clusters that get it from the chart get it from the other copy first"
+			f.Rule, f.Remediation = CRDLeavesFolder, "have the clusters that get it from the chart get it from the other copy first"
 			f.Why = fmt.Sprintf("the chart %s no longer has the CRD, and %s: in a cluster that gets it from the chart it stays, and nothing updates it any more", was.Dir, staysAt(stay))
 		case now == delivery.IfAsked:
 			f.Why = fmt.Sprintf("the chart %s no longer makes the CRD of its own values, so that Helm deletes it with all its objects when a release is upgraded whose values do not ask for it", was.Dir)

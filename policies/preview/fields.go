@@ -8,7 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -25,9 +25,9 @@ func (d Delivered) weigh(crd string, c crddiff.Change) (v Verdict, why string, c
 	switch objects, named, known := d.uses(crd, c.Version, field); {
 	case known && objects == 0:
 		return Safe, fmt.Sprintf("%s: %s has no such field, and no object has it", at, c.Against), true
-	case fieldloss.InStatus(field):
+	case crdschema.InStatus(field):
 		return Warned, fmt.Sprintf("%s: %s has no such field, so objects lose it when they are rewritten; the migration does not wait for status", at, c.Against), true
-	case fieldloss.Allows(fieldloss.Patterns(annotation(d.Head.crd(crd))), field):
+	case crdschema.Allows(crdschema.Patterns(annotation(d.Head.crd(crd))), field):
 		return Warned, fmt.Sprintf("%s: %s has no such field, and the CRD lets it go (%s)%s", at, c.Against, v1alpha1.AllowFieldLossAnnotation, inUse(objects, named, known)), true
 	case known:
 		return Blocked, fmt.Sprintf("%s: %s has no such field and nothing converts%s; Moult rewrites nothing before that has changed", at, c.Against, inUse(objects, named, known)), true

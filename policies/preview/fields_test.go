@@ -8,7 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
@@ -25,7 +25,7 @@ func flip(annotation string) (base, head *apiextensionsv1.CustomResourceDefiniti
 
 func TestAFieldThatGoesMattersAsFarAsObjectsHaveIt(t *testing.T) {
 	const field = "spec.size"
-	counted := func(version string, used ...fieldloss.Used) *snapshot.Snapshot {
+	counted := func(version string, used ...crdschema.Used) *snapshot.Snapshot {
 		s := stored([]string{"v1alpha1"}, "v1", "v1alpha1")
 		s.CRDs[0].Fields = []snapshot.FieldsAt{{Version: version, Used: used}}
 		return s
@@ -41,9 +41,9 @@ func TestAFieldThatGoesMattersAsFarAsObjectsHaveIt(t *testing.T) {
 		sentence string
 	}{
 		"nobody has counted":                    {snapshot: stored([]string{"v1alpha1"}, "v1", "v1alpha1"), want: preview.Blocked, sentence: "nothing converts, so every object that is rewritten at v1 loses it"},
-		"no object has it":                      {snapshot: counted("v1alpha1", fieldloss.Used{Field: "spec.other", Objects: 3}), want: preview.Safe},
-		"some have it":                          {snapshot: counted("v1alpha1", fieldloss.Used{Field: field, Objects: 12, Examples: []string{"a/b", "c/d"}}), want: preview.Blocked, sentence: "12 objects have it, for example a/b, c/d"},
-		"some have it, and it may go":           {allowed: field, snapshot: counted("v1alpha1", fieldloss.Used{Field: field, Objects: 1}), want: preview.Warned, sentence: "the CRD lets it go (moult.dev/allow-field-loss); 1 object has it"},
+		"no object has it":                      {snapshot: counted("v1alpha1", crdschema.Used{Field: "spec.other", Objects: 3}), want: preview.Safe},
+		"some have it":                          {snapshot: counted("v1alpha1", crdschema.Used{Field: field, Objects: 12, Examples: []string{"a/b", "c/d"}}), want: preview.Blocked, sentence: "12 objects have it, for example a/b, c/d"},
+		"some have it, and it may go":           {allowed: field, snapshot: counted("v1alpha1", crdschema.Used{Field: field, Objects: 1}), want: preview.Warned, sentence: "the CRD lets it go (moult.dev/allow-field-loss); 1 object has it"},
 		"not all objects could be read":         {snapshot: notAll, want: preview.Blocked, sentence: "loses it"},
 		"the cluster does not have the version": {snapshot: another, want: preview.Blocked},
 	} {

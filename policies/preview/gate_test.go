@@ -76,7 +76,7 @@ func TestManagedFieldsAreMovedOnlyWhereAVersionRemovalAsks(t *testing.T) {
 	const (
 		merge = "merge: the VersionRemoval has the entries moved first, then the version goes"
 		add   = "add a VersionRemoval for v1alpha1 of widgets.example.com: Moult moves the entries when one asks"
-		mend  = "make the CRD wait for the VersionRemoval of this pull request; Moult then moves the entries, and the version may go afterwards"
+		fix   = "make the CRD wait for the VersionRemoval of this pull request; Moult then moves the entries, and the version may go afterwards"
 		none  = "Moult moves such entries when a VersionRemoval asks for it, and none is seen in the cluster"
 	)
 	for name, c := range map[string]struct {
@@ -91,8 +91,8 @@ func TestManagedFieldsAreMovedOnlyWhereAVersionRemovalAsks(t *testing.T) {
 			"every object is stored at v1, but managedFields still name v1alpha1; " + none, merge},
 		"no gate": {owned(), crds(crd("v1")), preview.Blocked, preview.ReasonOwnershipNotRepaired,
 			"every object is stored at v1, but managedFields still name v1alpha1; " + none, add},
-		"a gate that nobody waits for": {owned(), behind(false, false, "v1alpha1"), preview.Blocked, preview.ReasonOwnershipNotRepaired, none, mend},
-		"a gate that may be passed by": {owned(), behind(true, true, "v1alpha1"), preview.Warned, preview.ReasonOwnershipNotRepaired, none, mend},
+		"a gate that nobody waits for": {owned(), behind(false, false, "v1alpha1"), preview.Blocked, preview.ReasonOwnershipNotRepaired, none, fix},
+		"a gate that may be passed by": {owned(), behind(true, true, "v1alpha1"), preview.Warned, preview.ReasonOwnershipNotRepaired, none, fix},
 		"a gate that does not name all that the cluster loses": {ahead, behind(true, false, "v1alpha1"), preview.Blocked, preview.ReasonOwnershipNotRepaired, none,
 			"add a VersionRemoval for v1alpha1, v1alpha0 of widgets.example.com: Moult moves the entries when one asks"},
 		"nobody has looked": {unread, crds(crd("v1")), preview.Blocked, preview.ReasonOwnershipNotRepaired,

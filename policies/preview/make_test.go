@@ -259,7 +259,7 @@ func TestACRDIsCalledByItsPluralAndGroup(t *testing.T) {
 	misspelt.Name = "widgetz.example.com"
 	r := preview.Make(input(preview.Delivered{Name: "one", Base: crds(crd("v1")), Head: crds(misspelt)}))
 	g.Expect(r.Verdict).To(Equal(preview.Blocked))
-	g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.NameRefused), HaveField("Mend", "call it widgets.example.com"))))
+	g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.NameRefused), HaveField("Remediation", "call it widgets.example.com"))))
 }
 
 func TestEveryVerdictHasAnOrder(t *testing.T) {

@@ -39,7 +39,7 @@ func leftBehind(d Delivered, changes []crddiff.Diff) []finding.Finding {
 			if gvk.Group != c.Head.Group || gvk.Kind != c.Kind {
 				continue
 			}
-			f := finding.Finding{Rule: AppliedAtRemovedVersion, Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Mend: mendManifest(c.Head.Conversion)}
+			f := finding.Finding{Rule: AppliedAtRemovedVersion, Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Remediation: mendManifest(c.Head.Conversion)}
 			why := "which the API server will not know any more"
 			switch {
 			case slices.Contains(c.Removed, gvk.Version):
@@ -71,7 +71,7 @@ func shutOut(d Delivered, changes []crddiff.Diff) []finding.Finding {
 		for _, client := range d.Snapshot.Clients(snapshot.Ask{CRD: c.Name, Versions: unserved, Storage: c.Head.Storage}) {
 			found = append(found, finding.Finding{
 				Rule: UsedAtUnservedVersion, Severity: finding.Warning, CRD: c.Name, Cluster: d.Name, Place: d.place(c.Name),
-				Why: client.Message + "; that fails once the version is not served", Mend: client.Action,
+				Why: client.Message + "; that fails once the version is not served", Remediation: client.Action,
 			})
 		}
 	}
@@ -97,8 +97,8 @@ func (r *Report) addManifests(references []manifests.Reference, mayBeApplied fun
 		}
 		f := finding.Finding{
 			Rule: WrittenAtRemovedVersion, Severity: finding.Warning, CRD: crd, Place: reference.Place,
-			Why:  fmt.Sprintf("%s is still written at %s, which %s; applying it later fails", reference.Object(), reference.Version, r.fateOf(crd, reference.Version)),
-			Mend: "`moult rewrite` writes it at the storage version",
+			Why:         fmt.Sprintf("%s is still written at %s, which %s; applying it later fails", reference.Object(), reference.Version, r.fateOf(crd, reference.Version)),
+			Remediation: "`moult rewrite` writes it at the storage version",
 		}
 		if mayBeApplied != nil && reference.Role == manifests.Object && mayBeApplied(reference.Place.File) {
 			f.Severity = finding.Error
@@ -108,7 +108,7 @@ func (r *Report) addManifests(references []manifests.Reference, mayBeApplied fun
 			f.Why = fmt.Sprintf("Flux waits for %s at %s, which %s, so that it never gets ready", reference.Object(), reference.Version, r.fateOf(crd, reference.Version))
 		}
 		if reference.Why != "" {
-			f.Mend = "a person has to change it: " + reference.Why
+			f.Remediation = "a person has to change it: " + reference.Why
 		}
 		r.Findings = append(r.Findings, f)
 	}

@@ -32,7 +32,7 @@ func stopsServing(converts bool) preview.Delivered {
 func TestAManifestThatAClusterGetsIsNamedForWhatBecomesOfItsVersion(t *testing.T) {
 	for name, c := range map[string]struct {
 		converts bool
-		mend     string
+		fix      string
 	}{
 		"nothing converts":   {false, "`moult rewrite` writes it"},
 		"a webhook converts": {true, "write it at the storage version by hand"},
@@ -53,7 +53,7 @@ func TestAManifestThatAClusterGetsIsNamedForWhatBecomesOfItsVersion(t *testing.T
 			for _, f := range r.Findings {
 				if f.Place.File == "apps/widget.yaml" {
 					found = append(found, f.Rule+" "+f.Place.String())
-					g.Expect(f.Mend).To(HavePrefix(c.mend))
+					g.Expect(f.Remediation).To(HavePrefix(c.fix))
 				}
 			}
 			g.Expect(found).To(ConsistOf("AppliedAtRemovedVersion apps/widget.yaml:1", "AppliedAtUnservedVersion apps/widget.yaml:2"))
@@ -77,15 +77,15 @@ func TestAFileAtAVersionThatLeavesWeighsWhatWillBecomeOfIt(t *testing.T) {
 		applied   func(string) bool
 		severity  finding.Severity
 		crd       string
-		why, mend string
+		why, fix  string
 	}{
-		"nobody applies it":           {reference: reference("docs/a.yaml", 1, "v1alpha1"), severity: finding.Warning, why: "Widget garden/rose is still written at v1alpha1, which leaves", mend: "`moult rewrite` writes it"},
-		"it is no longer served":      {reference: reference("docs/a.yaml", 1, "v1beta1"), severity: finding.Warning, why: "at v1beta1, which is no longer served", mend: "`moult rewrite` writes it"},
+		"nobody applies it":           {reference: reference("docs/a.yaml", 1, "v1alpha1"), severity: finding.Warning, why: "Widget garden/rose is still written at v1alpha1, which leaves", fix: "`moult rewrite` writes it"},
+		"it is no longer served":      {reference: reference("docs/a.yaml", 1, "v1beta1"), severity: finding.Warning, why: "at v1beta1, which is no longer served", fix: "`moult rewrite` writes it"},
 		"somebody may apply it":       {reference: reference("docs/a.yaml", 1, "v1alpha1"), applied: func(file string) bool { return file == "docs/a.yaml" }, severity: finding.Error, why: "which leaves"},
 		"somebody applies others":     {reference: reference("docs/a.yaml", 1, "v1alpha1"), applied: func(file string) bool { return file == "docs/b.yaml" }, severity: finding.Warning, why: "which leaves"},
 		"it names one, in a patch":    {reference: reference("docs/a.yaml", 1, "v1alpha1"), role: "other", applied: func(string) bool { return true }, severity: finding.Warning, why: "which leaves"},
 		"Flux waits for it":           {reference: reference("docs/a.yaml", 1, "v1alpha1"), role: manifests.HealthCheck, severity: finding.Error, why: "Flux waits for Widget garden/rose at v1alpha1, which leaves, so that it never gets ready"},
-		"a person has to do it":       {reference: reference("docs/a.yaml", 1, "v1alpha1"), hand: "it is a template", severity: finding.Warning, mend: "a person has to change it: it is a template"},
+		"a person has to do it":       {reference: reference("docs/a.yaml", 1, "v1alpha1"), hand: "it is a template", severity: finding.Warning, fix: "a person has to change it: it is a template"},
 		"it is of a CRD of no change": {reference: manifests.Reference{GroupKind: manifests.GroupKind{Group: "example.org", Kind: "Widget"}, Version: "v1alpha1"}, severity: finding.Warning, crd: "none", why: "which leaves"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAFileAtAVersionThatLeavesWeighsWhatWillBecomeOfIt(t *testing.T) {
 				c.crd = ""
 			}
 			g.Expect(r.Findings).To(ContainElement(And(HaveField("Rule", preview.WrittenAtRemovedVersion), HaveField("Severity", c.severity), HaveField("CRD", c.crd),
-				HaveField("Why", ContainSubstring(c.why)), HaveField("Mend", ContainSubstring(c.mend)))))
+				HaveField("Why", ContainSubstring(c.why)), HaveField("Remediation", ContainSubstring(c.fix)))))
 			g.Expect(r.Manifests).To(HaveExactElements(And(HaveField("Rewritable", c.hand == ""), HaveField("CRD", c.crd))))
 		})
 	}

@@ -22,7 +22,7 @@ const (
 	CRDRefusedBefore = "CRDRefusedBefore"
 )
 
-// mostRefusals are as many as a person mends before looking again; an error near the root of a schema repeats below it.
+// mostRefusals are as many as a person fixes before looking again; an error near the root of a schema repeats below it.
 const mostRefusals = 10
 
 // validated remembers what was asked about: clusters that get the same CRD are the rule, and the rules in CEL take time.
@@ -97,13 +97,13 @@ func (d Delivered) refusals(crd *apiextensionsv1.CustomResourceDefinition, refus
 func (d Delivered) refusal(crd string, r refusal.Refusal) finding.Finding {
 	f := finding.Finding{
 		Rule: CRDRefused, Severity: finding.Error, CRD: crd, Cluster: d.Name, Place: d.place(crd),
-		Why:  fmt.Sprintf("the API server refuses the CRD: %s: %s", where(r), r.Said),
-		Mend: "mend the CRD; `kubectl apply --dry-run=server` asks an API server itself",
+		Why:         fmt.Sprintf("the API server refuses the CRD: %s: %s", where(r), r.Said),
+		Remediation: "fix the CRD; `kubectl apply --dry-run=server` asks an API server itself",
 	}
 	if r.Known {
 		f.Rule, f.Severity = CRDRefusedBefore, finding.Warning
 		f.Why = fmt.Sprintf("the CRD had this fault before the pull request, and a current API server refuses it: %s: %s", where(r), r.Said)
-		f.Mend = "see with `kubectl apply --dry-run=server` whether the cluster's API server accepts it"
+		f.Remediation = "see with `kubectl apply --dry-run=server` whether the cluster's API server accepts it"
 	}
 	return f
 }
@@ -124,7 +124,7 @@ func namesRefused(d Delivered) []finding.Finding {
 		if right := crd.Spec.Names.Plural + "." + crd.Spec.Group; crd.Name != right {
 			found = append(found, finding.Finding{
 				Rule: NameRefused, Severity: finding.Error, CRD: crd.Name, Cluster: d.Name, Place: d.place(crd.Name),
-				Why: fmt.Sprintf("the API server refuses it: a CRD is called by its plural and its group, %s", right), Mend: "call it " + right,
+				Why: fmt.Sprintf("the API server refuses it: a CRD is called by its plural and its group, %s", right), Remediation: "call it " + right,
 			})
 		}
 	}

@@ -43,14 +43,14 @@ func (d Delivered) losses(c crddiff.Diff) []finding.Finding {
 			continue // of the latter, rollout says more
 		}
 		found = append(found, finding.Finding{
-			Rule: string(one.Rule), Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Place: d.place(c.Name), Why: why, Mend: mends[one.Rule],
+			Rule: string(one.Rule), Severity: finding.Error, CRD: c.Name, Cluster: d.Name, Place: d.place(c.Name), Why: why, Remediation: fixes[one.Rule],
 		})
 	}
 	return found
 }
 
-// mends are what to do about changes that lose something.
-var mends = map[crddiff.Rule]string{
+// fixes are what to do about changes that lose something.
+var fixes = map[crddiff.Rule]string{
 	crddiff.FieldRemoved:             "keep the field in this version, or leave it out of a new one that a webhook converts to",
 	crddiff.FieldLost:                "give the field a place in the storage version, convert with a webhook, or let it go with the annotation " + v1alpha1.AllowFieldLossAnnotation + "; a snapshot with --fields tells whether objects have it",
 	crddiff.UnknownFieldsPruned:      "name the fields that are in use in the schema first",

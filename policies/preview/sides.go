@@ -72,13 +72,13 @@ func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 		}
 		f := finding.Finding{
 			Rule: BaseNotBuilt, Severity: finding.Warning, Object: unit.Name, Cluster: d.Name,
-			Why:  fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
-			Mend: "check its content yourself, or repair it first in a pull request of its own",
+			Why:         fmt.Sprintf("%s cannot be built before this change, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err)),
+			Remediation: "check its content yourself, or repair it first in a pull request of its own",
 		}
 		if still := failsAlike(unit, d.Head.Cluster); still != nil {
 			f.Rule = NeitherBuilt
 			f.Why = fmt.Sprintf("%s cannot be built here, before this change or after it, so what changes in its CRDs is not known: %s", unit.Name, inOneLine(unit.Err))
-			f.Mend = "render it where it can be built, and pass the result to the preview on standard input"
+			f.Remediation = "render it where it can be built, and pass the result to the preview on standard input"
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool {
 				return f.Rule == delivery.BuildFailed && f.Why == still.WhyNotBuilt()
 			})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -22,7 +22,7 @@ func migration(crd crddiff.Diff, base, head, labelKey string) []Step {
 func fields(crd crddiff.Diff, head string) []Step {
 	var lost []string
 	for _, c := range crd.Changes {
-		if c.Rule == crddiff.FieldLost && c.Severity == finding.Error && !fieldloss.InStatus(c.Field) {
+		if c.Rule == crddiff.FieldLost && c.Severity == finding.Error && !crdschema.InStatus(c.Field) {
 			lost = append(lost, c.Field)
 		}
 	}

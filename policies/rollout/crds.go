@@ -22,8 +22,8 @@ func flipWithRemoval(_ *situation, crd changedCRD) *finding.Finding {
 	was, is := crd.Base.Storage, crd.Head.Storage
 	return &finding.Finding{
 		Severity: finding.Error, CRD: crd.Name, Place: crd.object.Place("spec", "versions"),
-		Why:  fmt.Sprintf("every object is stored at %s until this commit is applied, and this commit removes %s: the API server refuses it", was, was),
-		Mend: fmt.Sprintf("first store at %s and keep %s, then remove it with a later commit; `moult bridge` prints the CRD in between", is, was),
+		Why:         fmt.Sprintf("every object is stored at %s until this commit is applied, and this commit removes %s: the API server refuses it", was, was),
+		Remediation: fmt.Sprintf("first store at %s and keep %s, then remove it with a later commit; `moult bridge` prints the CRD in between", is, was),
 	}
 }
 
@@ -38,8 +38,8 @@ func flipNotServed(s *situation, crd changedCRD) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: crd.object.Place("spec", "versions"),
-		Why:  fmt.Sprintf("the storage moves to %s, which was not served until now, so API servers and clients may not know it yet", to),
-		Mend: fmt.Sprintf("first serve %s, and move the storage with a later commit", to),
+		Why:         fmt.Sprintf("the storage moves to %s, which was not served until now, so API servers and clients may not know it yet", to),
+		Remediation: fmt.Sprintf("first serve %s, and move the storage with a later commit", to),
 	}
 }
 
@@ -60,8 +60,8 @@ func labelDropped(s *situation, crd changedCRD) *finding.Finding {
 	}
 	f := &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: crd.object.Place("metadata", "labels", s.labelKey),
-		Why:  fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", crd.node.unit.Name, s.labelKey),
-		Mend: fmt.Sprintf("put it back, or say that it is meant with %s: %q", s.labelKey, v1alpha1.MigrateLabelExcluded),
+		Why:         fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", crd.node.unit.Name, s.labelKey),
+		Remediation: fmt.Sprintf("put it back, or say that it is meant with %s: %q", s.labelKey, v1alpha1.MigrateLabelExcluded),
 	}
 	if len(crd.Removed) > 0 || crd.Flips() {
 		f.Severity = finding.Error
@@ -135,15 +135,15 @@ func crdPruned(s *situation, g gone) *finding.Finding {
 	}
 	f := &finding.Finding{
 		Severity: finding.Error, CRD: g.object.GetName(), Place: s.placeOfGone(g),
-		Why:  fmt.Sprintf("%s does not hold the CRD any more and has prune: true, so Flux deletes the CRD with all its objects", g.unit.Name),
-		Mend: "first annotate the CRD with kustomize.toolkit.fluxcd.io/prune: disabled and let that be applied, then take it out",
+		Why:         fmt.Sprintf("%s does not hold the CRD any more and has prune: true, so Flux deletes the CRD with all its objects", g.unit.Name),
+		Remediation: "first annotate the CRD with kustomize.toolkit.fluxcd.io/prune: disabled and let that be applied, then take it out",
 	}
 	if g.unit.Tool == delivery.Helm {
 		f.Why = fmt.Sprintf("%s does not hold the CRD any more, so Helm deletes the CRD with all its objects", g.unit.Name)
-		f.Mend = "first annotate the CRD with " + HelmPolicy + ": keep and let that be applied, then take it out"
+		f.Remediation = "first annotate the CRD with " + HelmPolicy + ": keep and let that be applied, then take it out"
 		if g.replaced {
 			f.Why = fmt.Sprintf("%s becomes another release by its name, namespace or chart, so Flux uninstalls the one before, and Helm deletes the CRD with all its objects", g.unit.Name)
-			f.Mend = "first annotate the CRD with " + HelmPolicy + ": keep and let that be applied, then change the release"
+			f.Remediation = "first annotate the CRD with " + HelmPolicy + ": keep and let that be applied, then change the release"
 		}
 		return f
 	}

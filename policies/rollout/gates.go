@@ -68,8 +68,8 @@ func removalWithoutGate(s *situation, crd changedCRD) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: crd.object.Place("spec", "versions"),
-		Why:  fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(crd.Removed)),
-		Mend: "add a VersionRemoval for it, in an earlier sync wave or in a Kustomization that this one depends on",
+		Why:         fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(crd.Removed)),
+		Remediation: "add a VersionRemoval for it, in an earlier sync wave or in a Kustomization that this one depends on",
 	}
 }
 
@@ -85,8 +85,8 @@ func gateLacksVersion(s *situation, crd changedCRD) *finding.Finding {
 	last := gates[len(gates)-1]
 	return &finding.Finding{
 		Severity: finding.Error, CRD: crd.Name, Place: last.object.Place("spec", "versions"),
-		Why:  fmt.Sprintf("%s leaves, but VersionRemoval %s is for %s, so nothing waits for it", list(lacking), last.name(), list(last.versions())),
-		Mend: "name " + list(lacking) + " in spec.versions, too",
+		Why:         fmt.Sprintf("%s leaves, but VersionRemoval %s is for %s, so nothing waits for it", list(lacking), last.name(), list(last.versions())),
+		Remediation: "name " + list(lacking) + " in spec.versions, too",
 	}
 }
 
@@ -96,11 +96,11 @@ func gateCannotOpen(s *situation, g guard) *finding.Finding {
 	switch storage := g.crd.Head.Storage; {
 	case slices.Contains(g.gate.versions(), storage):
 		f.Why = fmt.Sprintf("VersionRemoval %s names %s, at which the CRD stores its objects", g.gate.name(), storage)
-		f.Mend = "take " + storage + " out of spec.versions"
+		f.Remediation = "take " + storage + " out of spec.versions"
 		return f
 	case !g.crd.Base.OptedIn():
 		f.Why = fmt.Sprintf("until this commit is applied the CRD is not opted in (%s), so nothing migrates its objects, and VersionRemoval %s holds this commit back", s.labelKey, g.gate.name())
-		f.Mend = "opt the CRD in with a commit of its own, before this one"
+		f.Remediation = "opt the CRD in with a commit of its own, before this one"
 		return f
 	}
 	return nil
@@ -116,14 +116,14 @@ func gateForNothing(s *situation, g gate) *finding.Finding {
 	case crd == nil && s.seesAll() && s.base.CRD(g.crd()) == nil:
 		return &finding.Finding{
 			Severity: finding.Warning, CRD: g.crd(), Place: g.object.Place("spec", "crdName"),
-			Why:  fmt.Sprintf("VersionRemoval %s is for the CRD %s, which this cluster does not get", g.name(), g.crd()),
-			Mend: "correct spec.crdName",
+			Why:         fmt.Sprintf("VersionRemoval %s is for the CRD %s, which this cluster does not get", g.name(), g.crd()),
+			Remediation: "correct spec.crdName",
 		}
 	case crd != nil && len(staying(crd, g)) > 0:
 		return &finding.Finding{
 			Severity: finding.Warning, CRD: g.crd(), Place: g.object.Place("spec", "versions"),
-			Why:  fmt.Sprintf("VersionRemoval %s names %s, which the CRD still has: it may open long before the version leaves, and Argo CD need not look at it again then", g.name(), list(staying(crd, g))),
-			Mend: "add it, or change it, in the commit that removes the version",
+			Why:         fmt.Sprintf("VersionRemoval %s names %s, which the CRD still has: it may open long before the version leaves, and Argo CD need not look at it again then", g.name(), list(staying(crd, g))),
+			Remediation: "add it, or change it, in the commit that removes the version",
 		}
 	}
 	return nil

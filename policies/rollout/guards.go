@@ -62,7 +62,7 @@ var NotEnforced = []string{
 // gateNotEarlier: in one wave CRDs come before their objects, and in one Kustomization nothing is waited for.
 func gateNotEarlier(_ *situation, g guard) *finding.Finding {
 	f := &finding.Finding{Severity: finding.Error, CRD: g.crd.Name, Place: g.gate.object.Place()}
-	f.Why, f.Mend = g.placing()
+	f.Why, f.Remediation = g.placing()
 	if g.gate.unit.Tool == "" && !inWaves(g.gate.unit) {
 		f.Severity = finding.Warning // these manifests do not say who applies them
 	}
@@ -70,7 +70,7 @@ func gateNotEarlier(_ *situation, g guard) *finding.Finding {
 }
 
 // placing says where a gate stands, and where it belongs.
-func (g guard) placing() (why, mend string) {
+func (g guard) placing() (why, fix string) {
 	from, to := g.gate.unit, g.crd.node.unit
 	name := "VersionRemoval " + g.gate.name()
 	switch {
@@ -97,8 +97,8 @@ func gateNotWaitedFor(_ *situation, g guard) *finding.Finding {
 	from := g.gate.unit
 	return &finding.Finding{
 		Severity: finding.Error, CRD: g.crd.Name, Place: from.By.Place("spec"),
-		Why:  fmt.Sprintf("%s is ready as soon as VersionRemoval %s is applied, whether it is Ready or not", from.Name, g.gate.name()),
-		Mend: "set wait: true in " + from.Name,
+		Why:         fmt.Sprintf("%s is ready as soon as VersionRemoval %s is applied, whether it is Ready or not", from.Name, g.gate.name()),
+		Remediation: "set wait: true in " + from.Name,
 	}
 }
 
@@ -110,10 +110,10 @@ func gateNotHeldByParent(_ *situation, g guard) *finding.Finding {
 		Severity: finding.Error, CRD: g.crd.Name, Place: to.By.Place("metadata", "name"),
 		Why: fmt.Sprintf("%s takes the commit by itself, and only its parent %s waits for VersionRemoval %s, in %s: a parent holds what it applies only until that is created",
 			to.Name, to.Parent.Name, g.gate.name(), g.gate.unit.Name),
-		Mend: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
+		Remediation: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
 	}
 	if to.Tool == delivery.Flux {
-		f.Mend = "list " + g.gate.unit.Name + " under dependsOn of " + to.Name
+		f.Remediation = "list " + g.gate.unit.Name + " under dependsOn of " + to.Name
 	}
 	return f
 }
@@ -124,7 +124,7 @@ func gateMayBeMissed(_ *situation, g guard) *finding.Finding {
 	to := g.crd.node.unit
 	f := &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("metadata", "name"),
-		Mend: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
+		Remediation: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
 	}
 	if g.why != "" {
 		f.Why = fmt.Sprintf("%s may not wait for VersionRemoval %s: %s", to.Name, g.gate.name(), g.why)
@@ -140,8 +140,8 @@ func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
 	to := g.crd.node.unit
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: to.By.Place("spec", "dependsOn"),
-		Why:  fmt.Sprintf("%s may apply this commit while %s is still Ready at the one before, without VersionRemoval %s: %s", to.Name, g.gate.unit.Name, g.gate.name(), g.why),
-		Mend: "give both the same source, and remove readyExpr",
+		Why:         fmt.Sprintf("%s may apply this commit while %s is still Ready at the one before, without VersionRemoval %s: %s", to.Name, g.gate.unit.Name, g.gate.name(), g.why),
+		Remediation: "give both the same source, and remove readyExpr",
 	}
 }
 
@@ -150,8 +150,8 @@ func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
 func applicationHealthUnknown(_ *situation, g guard) *finding.Finding {
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.unit.By.Place("metadata", "annotations", waveAnnotation),
-		Why:  fmt.Sprintf("%s is applied after %s, with VersionRemoval %s, but Argo CD waits for an Application only if argocd-cm has a health check for it, and none is in this repository", g.crd.node.unit.Name, g.gate.unit.Name, g.gate.name()),
-		Mend: "add resource.customizations.health.argoproj.io_Application to argocd-cm, or put both into one Application",
+		Why:         fmt.Sprintf("%s is applied after %s, with VersionRemoval %s, but Argo CD waits for an Application only if argocd-cm has a health check for it, and none is in this repository", g.crd.node.unit.Name, g.gate.unit.Name, g.gate.name()),
+		Remediation: "add resource.customizations.health.argoproj.io_Application to argocd-cm, or put both into one Application",
 	}
 }
 
@@ -163,8 +163,8 @@ func gateUnchanged(s *situation, g guard) *finding.Finding {
 	}
 	f := &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.object.Place("spec"),
-		Why:  fmt.Sprintf("this commit does not change VersionRemoval %s, and a sync that applies only differences does not wait for it", g.gate.name()),
-		Mend: "change its spec in the commit that removes the version, or make another one under a new name",
+		Why:         fmt.Sprintf("this commit does not change VersionRemoval %s, and a sync that applies only differences does not wait for it", g.gate.name()),
+		Remediation: "change its spec in the commit that removes the version, or make another one under a new name",
 	}
 	if syncOption(g.gate.unit, "ApplyOutOfSyncOnly=true") {
 		f.Severity = finding.Error
@@ -180,8 +180,8 @@ func gateHealthUnseen(s *situation, g guard) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Info, CRD: g.crd.Name, Place: g.gate.object.Place(),
-		Why:  "Argo CD waits for a VersionRemoval only if argocd-cm has Moult's health check, which is not among these manifests",
-		Mend: "see to it with `moult check argocd`; clusters/components/argocd-health installs it",
+		Why:         "Argo CD waits for a VersionRemoval only if argocd-cm has Moult's health check, which is not among these manifests",
+		Remediation: "see to it with `moult check argocd`; clusters/components/argocd-health installs it",
 	}
 }
 

@@ -127,6 +127,6 @@ func gateLocksItself(s *situation, l lock) *finding.Finding {
 		Severity: finding.Error, CRD: l.gate.crd(), Place: l.gate.object.Place(l.field...),
 		Why: fmt.Sprintf("VersionRemoval %s waits until %s, which only %s can bring, and that waits for the VersionRemoval: neither ever ends",
 			l.gate.name(), l.until, l.unit.Name),
-		Mend: fmt.Sprintf("%s with a commit that has no VersionRemoval, and add it in the commit that removes the version, once the first is applied", l.commit),
+		Remediation: fmt.Sprintf("%s with a commit that has no VersionRemoval, and add it in the commit that removes the version, once the first is applied", l.commit),
 	}
 }

@@ -41,8 +41,8 @@ func projectForbids(s *situation, m member) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Error, CRD: m.crd, Place: project.Place("spec", field),
-		Why:  fmt.Sprintf("%s belongs to the AppProject %s, which does not permit a %s (spec.%s), so its sync fails", m.unit.Name, project.GetName(), m.object.GetKind(), field),
-		Mend: fmt.Sprintf("permit group %s, kind %s there", m.object.GroupVersionKind().Group, m.object.GetKind()),
+		Why:         fmt.Sprintf("%s belongs to the AppProject %s, which does not permit a %s (spec.%s), so its sync fails", m.unit.Name, project.GetName(), m.object.GetKind(), field),
+		Remediation: fmt.Sprintf("permit group %s, kind %s there", m.object.GroupVersionKind().Group, m.object.GetKind()),
 	}
 }
 

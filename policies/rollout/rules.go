@@ -69,7 +69,7 @@ const (
 	NotFollowed = "NotFollowed"
 )
 
-// rule finds one kind of thing to mend.
+// rule finds one kind of thing to fix.
 type rule struct {
 	name string
 	find func(*situation) []finding.Finding

@@ -24,7 +24,7 @@ type ruleCase struct {
 	want       []string // beginnings of rule, severity and place, sorted
 	why        string   // is in the first one's Why
 	notWhy     string   // is not
-	mend       string   // is in the first one's Mend
+	fix        string   // is in the first one's Remediation
 }
 
 // newInApps has the CRD in another unit, of another folder, so that the one of the head comes with the commit.
@@ -74,17 +74,17 @@ var ruleCases = map[string]ruleCase{
 	"Flux, through a third, not":       {world: "Flux", head: with([]string{"dependsOn: [{name: gates}]", "dependsOn: [{name: between}]"}, between, []string{"dependsOn: [{name: gates}] # between", "dependsOn: []"}), want: []string{"GateNotEarlier error"}},
 	"Flux, beside the Kustomization":   {world: "Flux", head: []string{"=== flux-system/gates" + theGate, "---" + strings.ReplaceAll(theGate, "argocd.argoproj.io/sync-wave", "none") + "=== flux-system/gates\n", "dependsOn: [{name: gates}]", "dependsOn: []"}, want: []string{"GateNotEarlier warning entry/gone"}, why: "flux-system/crds does not depend on that"},
 	"Flux in Argo CD, all is well":     {world: "Flux in Argo CD", base: newInFlux},
-	"Flux in Argo CD, on its own":      {world: "Flux in Argo CD", want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}, why: "flux-system/crds takes the commit by itself, and only its parent argocd/all waits for VersionRemoval widgets/gone, in flux-system/gates", mend: "list flux-system/gates under dependsOn of flux-system/crds"},
+	"Flux in Argo CD, on its own":      {world: "Flux in Argo CD", want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}, why: "flux-system/crds takes the commit by itself, and only its parent argocd/all waits for VersionRemoval widgets/gone, in flux-system/gates", fix: "list flux-system/gates under dependsOn of flux-system/crds"},
 	"Flux in Argo CD, of two sources":  {world: "Flux in Argo CD", base: twoSources, head: with(twoSources, gateInFront), want: []string{"GateAtOtherCommit warning argocd/all/crds/spec.dependsOn", "GateHealthUnseen info", "SyncWaitsForever info"}, why: "it is of another source"},
 	"Flux in Argo CD, one wave":        {world: "Flux in Argo CD", head: []string{`sync-wave: "2"`, `sync-wave: "1"`}, want: []string{"GateNotEarlier error flux-system/gates/gone"}},
 	"Flux in Argo CD, not waited for":  {world: "Flux in Argo CD", head: []string{"wait: true", "wait: false"}, want: []string{"GateNotWaitedFor error argocd/all/gates/spec"}},
-	"Argo CD, the wave of the CRD":     {world: "Argo CD", head: []string{`sync-wave: "-1"`, `sync-wave: "0"`}, want: []string{"GateNotEarlier error argocd/widgets/gone"}, why: "not in a lower sync wave than the CRD, which is in wave 0", mend: `sync-wave: "-1"`},
+	"Argo CD, the wave of the CRD":     {world: "Argo CD", head: []string{`sync-wave: "-1"`, `sync-wave: "0"`}, want: []string{"GateNotEarlier error argocd/widgets/gone"}, why: "not in a lower sync wave than the CRD, which is in wave 0", fix: `sync-wave: "-1"`},
 	"Argo CD, a gate of no namespace":  {world: "Argo CD", head: []string{`sync-wave: "-1"`, `sync-wave: "0"`, "name: gone, namespace: widgets", "name: gone"}, want: []string{"GateNotEarlier error argocd/widgets/gone"}, why: "VersionRemoval widgets/gone is not"},
 	"Argo CD, no wave at all":          {world: "Argo CD", head: []string{`sync-wave: "-1"`, `x: "0"`}, want: []string{"GateNotEarlier error"}},
 	"Argo CD, before the sync":         {world: "Argo CD", head: []string{`sync-wave: "-1"`, `hook: PreSync`}},
 	"Argo CD, after the sync":          {world: "Argo CD", head: []string{`sync-wave: "-1"`, `hook: PostSync`}, want: []string{"GateNotEarlier error"}},
 	"in apps, not before":              {world: "app of apps", head: []string{`sync-wave: "2"`, `sync-wave: "1"`}, want: []string{"GateNotEarlier error argocd/gates/gone"}, why: "independently of one another"},
-	"in apps, on its own":              {world: "app of apps", want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}, why: "argocd/crds takes the commit by itself", mend: "into one Application"},
+	"in apps, on its own":              {world: "app of apps", want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}, why: "argocd/crds takes the commit by itself", fix: "into one Application"},
 	"in apps, renamed":                 {world: "app of apps", base: renamed, want: []string{"GateNotHeldByParent error argocd/all/crds/metadata.name"}},
 	"in apps, both follow a tag":       {world: "app of apps", base: atRevision("one"), head: atRevision("two"), want: []string{"GateMayBeMissed warning argocd/all/crds/metadata.name", "SourceMoved warning", "SourceMoved warning"}},
 	"in apps, both stay at a tag":      {world: "app of apps", base: atRevision("one"), head: atRevision("one"), want: []string{"GateNotHeldByParent error"}},
@@ -128,11 +128,11 @@ var ruleCases = map[string]ruleCase{
 	"its unit is not seen any more":   {world: "Flux", head: with(noGate, []string{crdAfter, "\n", "=== flux-system/crds", "=== flux-system/crds (unseen)", "prune: false # crds", "prune: true"}), want: []string{"UnseenChanged warning entry/crds/spec"}, why: "could be seen before this change and cannot any more"},
 	"the CRD goes from Argo CD":       {world: "Argo CD", head: []string{theGate + "---" + crdAfter, "\n"}, want: []string{"CRDLeft info entry/widgets/spec"}},
 	"a chart's CRD stays":             {world: "release"},
-	"a chart's CRD goes":              {world: "release", head: []string{crdBefore, "\n"}, want: []string{"CRDPruned error entry/chart/spec"}, why: "HelmRelease widgets/chart does not hold the CRD any more, so Helm deletes the CRD with all its objects", mend: "helm.sh/resource-policy: keep and let that be applied, then take it out"},
+	"a chart's CRD goes":              {world: "release", head: []string{crdBefore, "\n"}, want: []string{"CRDPruned error entry/chart/spec"}, why: "HelmRelease widgets/chart does not hold the CRD any more, so Helm deletes the CRD with all its objects", fix: "helm.sh/resource-policy: keep and let that be applied, then take it out"},
 	"it goes, and Helm keeps it":      {world: "release", base: []string{"crd: here", "helm.sh/resource-policy: keep"}, head: []string{crdBefore, "\n"}, want: []string{"CRDLeft info entry/chart/spec"}},
 	"it goes from a chart's crds/":    {world: "release", base: []string{"=== HelmRelease widgets/chart", "=== HelmRelease widgets/chart (crds/)"}, head: []string{crdBefore, "\n"}, want: []string{"CRDLeft info entry/chart/spec"}},
 	"its release has its own name":    {world: "release", head: releaseSpec("releaseName: chart")},
-	"its release is renamed":          {world: "release", head: releaseSpec("releaseName: other"), want: []string{"CRDPruned error entry/chart/spec"}, why: "HelmRelease widgets/chart becomes another release", mend: "then change the release"},
+	"its release is renamed":          {world: "release", head: releaseSpec("releaseName: other"), want: []string{"CRDPruned error entry/chart/spec"}, why: "HelmRelease widgets/chart becomes another release", fix: "then change the release"},
 	"its release goes elsewhere":      {world: "release", head: releaseSpec("targetNamespace: other, releaseName: chart"), want: []string{"CRDPruned error"}, why: "becomes another release"},
 	"the namespace is in its name":    {world: "release", base: releaseSpec("targetNamespace: widgets"), head: releaseSpec("targetNamespace: widgets, releaseName: widgets-chart")},
 	"its release is stored elsewhere": {world: "release", head: releaseSpec("storageNamespace: other"), want: []string{"CRDPruned error"}, why: "becomes another release"},
@@ -180,7 +180,7 @@ func TestWhatIsFound(t *testing.T) {
 			}
 			if len(r.Findings) > 0 {
 				g.Expect(r.Findings[0].Why).To(ContainSubstring(c.why))
-				g.Expect(r.Findings[0].Mend).To(ContainSubstring(c.mend))
+				g.Expect(r.Findings[0].Remediation).To(ContainSubstring(c.fix))
 			}
 			if c.notWhy != "" {
 				g.Expect(r.Findings[0].Why).NotTo(ContainSubstring(c.notWhy))

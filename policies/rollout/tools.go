@@ -20,14 +20,14 @@ func serverSideDiffStops(s *situation, crd changedCRD) *finding.Finding {
 	if !crd.Base.OptedIn() {
 		return &finding.Finding{
 			Severity: finding.Error, CRD: crd.Name, Place: place,
-			Why:  fmt.Sprintf("with ServerSideDiff=true (%s) nothing of this commit is applied while %s is a stored version. The opt-in label is not applied either, so this never ends", by, list(crd.Removed)),
-			Mend: "opt the CRD in with a commit of its own, before this one",
+			Why:         fmt.Sprintf("with ServerSideDiff=true (%s) nothing of this commit is applied while %s is a stored version. The opt-in label is not applied either, so this never ends", by, list(crd.Removed)),
+			Remediation: "opt the CRD in with a commit of its own, before this one",
 		}
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: place,
-		Why:  fmt.Sprintf("with ServerSideDiff=true (%s) the whole Application shows a ComparisonError, and nothing of this commit is applied, until %s is no longer a stored version", by, list(crd.Removed)),
-		Mend: "let the migration end before this is merged, or expect the error until then",
+		Why:         fmt.Sprintf("with ServerSideDiff=true (%s) the whole Application shows a ComparisonError, and nothing of this commit is applied, until %s is no longer a stored version", by, list(crd.Removed)),
+		Remediation: "let the migration end before this is merged, or expect the error until then",
 	}
 }
 
@@ -72,8 +72,8 @@ func syncWaitsForever(s *situation, g guard) *finding.Finding {
 	const key = "controller.sync.timeout.seconds"
 	f := &finding.Finding{
 		Severity: finding.Info, CRD: g.crd.Name, Place: g.gate.unit.By.Place("spec", "syncPolicy"),
-		Why:  fmt.Sprintf("a sync of %s that waits for VersionRemoval %s ends only if %s is set in argocd-cmd-params-cm, which is not among these manifests; newer commits wait with it", g.gate.unit.Name, g.gate.name(), key),
-		Mend: fmt.Sprintf(`set %s, for example to "3600"`, key),
+		Why:         fmt.Sprintf("a sync of %s that waits for VersionRemoval %s ends only if %s is set in argocd-cmd-params-cm, which is not among these manifests; newer commits wait with it", g.gate.unit.Name, g.gate.name(), key),
+		Remediation: fmt.Sprintf(`set %s, for example to "3600"`, key),
 	}
 	for _, config := range s.configMaps("argocd-cmd-params-cm") {
 		if seconds := config.Text("data", key); seconds != "" && seconds != "0" {
@@ -93,8 +93,8 @@ func retriesOldCommit(_ *situation, g guard) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Info, CRD: g.crd.Name, Place: by.Place("spec", "syncPolicy", "retry"),
-		Why:  fmt.Sprintf("if the sync of %s fails, Argo CD retries this commit; a commit that repairs it is applied only after the last retry", g.gate.unit.Name),
-		Mend: "set spec.syncPolicy.retry.refresh: true",
+		Why:         fmt.Sprintf("if the sync of %s fails, Argo CD retries this commit; a commit that repairs it is applied only after the last retry", g.gate.unit.Name),
+		Remediation: "set spec.syncPolicy.retry.refresh: true",
 	}
 }
 
@@ -110,8 +110,8 @@ func timeoutTooShort(_ *situation, g guard) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: g.crd.Name, Place: u.By.Place("spec", field),
-		Why:  fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s). The VersionRemoval takes 90 seconds after the change of the storage version, plus the time for the objects; until then %s fails repeatedly", u.Name, length, g.gate.name(), field, u.Name),
-		Mend: "set spec.timeout to 10m or more, and spec.retryInterval to what you would wait after that",
+		Why:         fmt.Sprintf("%s waits %s for VersionRemoval %s (spec.%s). The VersionRemoval takes 90 seconds after the change of the storage version, plus the time for the objects; until then %s fails repeatedly", u.Name, length, g.gate.name(), field, u.Name),
+		Remediation: "set spec.timeout to 10m or more, and spec.retryInterval to what you would wait after that",
 	}
 }
 
@@ -124,8 +124,8 @@ func suspendedUnit(_ *situation, u *delivery.Unit) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, Place: u.By.Place(field...),
-		Why:  fmt.Sprintf("%s is suspended (%s), so this change does not reach the cluster until it is resumed, and then together with all that came after it", u.Name, why),
-		Mend: "resume it before the merge, one commit at a time",
+		Why:         fmt.Sprintf("%s is suspended (%s), so this change does not reach the cluster until it is resumed, and then together with all that came after it", u.Name, why),
+		Remediation: "resume it before the merge, one commit at a time",
 	}
 }
 
@@ -152,8 +152,8 @@ func dependencyCycle(s *situation, cycle []string) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Error, Place: s.head.Unit(cycle[0]).By.Place("spec", "dependsOn"),
-		Why:  "these wait for one another, so none of them is applied: " + strings.Join(cycle, ", "),
-		Mend: "take one out of dependsOn; a Kustomization with wait: true waits for those it applies, too",
+		Why:         "these wait for one another, so none of them is applied: " + strings.Join(cycle, ", "),
+		Remediation: "take one out of dependsOn; a Kustomization with wait: true waits for those it applies, too",
 	}
 }
 
@@ -166,8 +166,8 @@ func dependencyMissing(s *situation, m missing) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, Place: m.unit.By.Place("spec", "dependsOn"),
-		Why:  fmt.Sprintf("%s waits for %s, which is not among these manifests; if it is not in the cluster either, nothing is applied", m.unit.Name, m.name),
-		Mend: "correct the name or the namespace, if it is wrong",
+		Why:         fmt.Sprintf("%s waits for %s, which is not among these manifests; if it is not in the cluster either, nothing is applied", m.unit.Name, m.name),
+		Remediation: "correct the name or the namespace, if it is wrong",
 	}
 }
 

@@ -28,7 +28,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	var findings []finding.Finding
 	add := func(u delivery.Unseen, by *delivery.Object, why string) {
 		findings = append(findings, finding.Finding{
-			Severity: finding.Warning, Object: u.Name, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Mend: seeing(u.By),
+			Severity: finding.Warning, Object: u.Name, Place: by.Place("spec"), Why: fmt.Sprintf("%s %s: %s", u.Name, why, u.Why), Remediation: seeing(u.By),
 		})
 	}
 	for _, u := range s.head.Unseen {
@@ -94,7 +94,7 @@ func notFollowed(s *situation) []finding.Finding {
 	if s.leaves() {
 		f.Severity = finding.Warning
 		f.Why = "what these apply is not seen; it is the same before and after this change, and fails if it is written at a version that leaves: " + strings.Join(names, ", ")
-		f.Mend = "see to it that what they apply is not written at a version that leaves"
+		f.Remediation = "see to it that what they apply is not written at a version that leaves"
 	}
 	return []finding.Finding{f}
 }
@@ -183,7 +183,7 @@ func moved(u *delivery.Unit, by *delivery.Object, fields []string) finding.Findi
 		Severity: finding.Warning, Object: u.By.GetKind() + " " + u.Name, Place: by.Place(fields...),
 		Why: fmt.Sprintf("%s takes what it applies from another place or revision, or applies it to another cluster, than before (%s of %s %s), and this preview looks at this repository only",
 			u.Name, strings.Join(fields, "."), by.GetKind(), by.GetName()),
-		Mend: "check that the new place has the same content, or make this change in a pull request of its own",
+		Remediation: "check that the new place has the same content, or make this change in a pull request of its own",
 	}
 }
 
@@ -228,8 +228,8 @@ func inputsChanged(s *situation) []finding.Finding {
 		first := units[name][0]
 		findings = append(findings, finding.Finding{
 			Severity: finding.Warning, Object: name, Place: first.By.Place("spec"),
-			Why:  fmt.Sprintf("%s changes; it decides which manifests of %s are applied, and this preview cannot see that", name, words.Few(words.Of(units[name], func(u *delivery.Unit) string { return u.Name }), 3)),
-			Mend: "check that the same manifests are still applied, or make this change in a pull request of its own",
+			Why:         fmt.Sprintf("%s changes; it decides which manifests of %s are applied, and this preview cannot see that", name, words.Few(words.Of(units[name], func(u *delivery.Unit) string { return u.Name }), 3)),
+			Remediation: "check that the same manifests are still applied, or make this change in a pull request of its own",
 		})
 	}
 	return findings

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/moult-dev/moult/policies/conversion"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // The clients of an object: one applies it, and another one changes a label of its own.
@@ -60,8 +60,8 @@ func (c *Checker) ownership(ctx context.Context, o Object, via string, known []P
 	}
 	var all []Problem
 	for _, d := range between(moved, live.Object) {
-		if was := fieldloss.At(moved, d.path); d.way != added && !isEmpty(was) && d.path[0] != "metadata" {
-			all = append(all, Problem{Kind: Ownership, What: d.path.String(), Was: was, Is: fieldloss.At(live.Object, d.path)})
+		if was := crdschema.At(moved, d.path); d.way != added && !isEmpty(was) && d.path[0] != "metadata" {
+			all = append(all, Problem{Kind: Ownership, What: d.path.String(), Was: was, Is: crdschema.At(live.Object, d.path)})
 		}
 	}
 	if live.GetLabels()[otherLabel] == "" {
@@ -80,11 +80,11 @@ type applying struct {
 }
 
 // less applies an object without each of the fields of its spec, but for those that have to be there.
-func (a *applying) less(live *unstructured.Unstructured, applied map[string]any, at *fieldloss.Version) (all []Problem) {
+func (a *applying) less(live *unstructured.Unstructured, applied map[string]any, at *crdschema.Version) (all []Problem) {
 	spec, _ := applied["spec"].(map[string]any)
-	schema := fieldloss.SchemaAt(at.Schema, fieldloss.Path{"spec"})
+	schema := crdschema.SchemaAt(at.Schema, crdschema.Path{"spec"})
 	for name, value := range spec {
-		path := fieldloss.Path{"spec", name}
+		path := crdschema.Path{"spec", name}
 		if schema != nil && schema.ValueValidation != nil && slices.Contains(schema.ValueValidation.Required, name) {
 			continue
 		}
@@ -95,7 +95,7 @@ func (a *applying) less(live *unstructured.Unstructured, applied map[string]any,
 			a.err = nil // it cannot be left out
 			continue
 		}
-		if is := fieldloss.At(left.Object, path); is != nil && !isEmpty(value) && !at.IsDefault(left.Object, path) {
+		if is := crdschema.At(left.Object, path); is != nil && !isEmpty(value) && !at.IsDefault(left.Object, path) {
 			all = append(all, Problem{Kind: Ownership, What: path.String() + " stays although its owner does not apply it any more", Was: value, Is: is})
 		}
 	}

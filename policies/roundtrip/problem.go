@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/policies/conversion"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -60,7 +60,7 @@ const (
 
 type difference struct {
 	way  way
-	path fieldloss.Path
+	path crdschema.Path
 }
 
 // differences are those between an object and what it is after a trip. With a file that says what it is to be then, those that are
@@ -77,8 +77,8 @@ func (c *Checker) differences(o Object, trip *conversion.Trip) (all []difference
 }
 
 func between(before, after map[string]any) (all []difference) {
-	change := fieldloss.ChangeOf(before, after)
-	for i, paths := range [][]fieldloss.Path{lost: change.Lost, changed: change.Changed, added: change.Added} {
+	change := crdschema.ChangeOf(before, after)
+	for i, paths := range [][]crdschema.Path{lost: change.Lost, changed: change.Changed, added: change.Added} {
 		for _, p := range paths {
 			all = append(all, difference{way(i), p})
 		}
@@ -88,8 +88,8 @@ func between(before, after map[string]any) (all []difference) {
 
 // unread are the fields of an object that its own version does not know.
 func unread(object, before map[string]any) (all []difference) {
-	for _, p := range fieldloss.ChangeOf(object, before).Lost {
-		if fieldloss.At(object, p) != nil {
+	for _, p := range crdschema.ChangeOf(object, before).Lost {
+		if crdschema.At(object, p) != nil {
 			all = append(all, difference{lost, p})
 		}
 	}
@@ -97,16 +97,16 @@ func unread(object, before map[string]any) (all []difference) {
 }
 
 // judge says what a difference is. The order of the cases is the rule.
-func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, there *fieldloss.Version) Problem {
-	was, is := fieldloss.At(trip.Before, d.path), fieldloss.At(trip.Back, d.path)
+func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, there *crdschema.Version) Problem {
+	was, is := crdschema.At(trip.Before, d.path), crdschema.At(trip.Back, d.path)
 	p := Problem{What: d.path.String(), Was: was, Is: is}
 	if was == nil && d.way != added {
-		p.Was = fieldloss.At(o.Content, d.path)
+		p.Was = crdschema.At(o.Content, d.path)
 	}
 	switch {
 	case c.confirms(p.What):
 		p.Kind = Confirmation
-	case d.way == added && there.IsDefault(trip.There, d.path) && fieldloss.At(trip.There, d.path) != nil:
+	case d.way == added && there.IsDefault(trip.There, d.path) && crdschema.At(trip.There, d.path) != nil:
 		p.Kind = Defaulted
 	case d.way == added:
 		p.Kind = Added
@@ -130,9 +130,9 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 
 // confirms tells whether a path is on the way to a confirmation, or below one.
 func (c *Checker) confirms(at string) bool {
-	at = fieldloss.Unquoted(at)
+	at = crdschema.Unquoted(at)
 	return slices.ContainsFunc(c.confirmations, func(path string) bool {
-		path = fieldloss.Unquoted(path)
+		path = crdschema.Unquoted(path)
 		return covers(path, at) || covers(at, path)
 	})
 }
@@ -210,7 +210,7 @@ func isEmpty(v any) bool {
 }
 
 // overlap tells whether one path leads through the other.
-func overlap(a, b fieldloss.Path) bool {
+func overlap(a, b crdschema.Path) bool {
 	n := min(len(a), len(b))
 	return slices.Equal(a[:n], b[:n])
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/policies/conversion"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/generate"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -14,15 +14,15 @@ import (
 // Report sums up what was found about several CRDs.
 type Report struct {
 	Verdict conversion.Verdict `json:"verdict"`
-	CRDs    []OfCRD            `json:"crds"`
+	CRDs    []CRDReport        `json:"crds"`
 	// Unused are accepted losses that do not occur.
 	Unused []conversion.Accepted `json:"unused,omitempty"`
 	// Unknown is what could not be looked at and belongs to none of the CRDs.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// OfCRD is what was found about the conversion of one CRD.
-type OfCRD struct {
+// CRDReport is what was found about the conversion of one CRD.
+type CRDReport struct {
 	CRD     string `json:"crd"`
 	Storage string `json:"storage"`
 	// Served are the versions that objects were taken to.
@@ -75,7 +75,7 @@ const (
 
 // Counts are what is found about one CRD. They are for one goroutine at a time.
 type Counts struct {
-	of        OfCRD
+	of        CRDReport
 	at        map[key]int
 	generated map[key]Object // one that shows it
 	confirmed map[string]bool
@@ -89,7 +89,7 @@ type key struct {
 
 // NewCounts begins with no objects.
 func NewCounts(e *conversion.Engine, confirmations []string) *Counts {
-	c := &Counts{of: OfCRD{CRD: e.CRD, Storage: e.Storage, Served: e.Served()}, at: map[key]int{}, generated: map[key]Object{}, confirmed: map[string]bool{}, from: map[string]bool{}}
+	c := &Counts{of: CRDReport{CRD: e.CRD, Storage: e.Storage, Served: e.Served()}, at: map[key]int{}, generated: map[key]Object{}, confirmed: map[string]bool{}, from: map[string]bool{}}
 	for _, path := range confirmations {
 		c.confirmed[path] = false
 	}
@@ -106,13 +106,13 @@ func (c *Counts) count(objects []Object, confirmations []string) {
 			c.of.Fixtures++
 		}
 		for _, path := range confirmations {
-			c.confirmed[path] = c.confirmed[path] || has(o.Content, fieldloss.Unquoted(path))
+			c.confirmed[path] = c.confirmed[path] || has(o.Content, crdschema.Unquoted(path))
 		}
 	}
 }
 
 func keyOf(o Object, via string, p Problem) key {
-	return key{p.Kind, versionOf(o), via, fieldloss.AnyItem(p.What)}
+	return key{p.Kind, versionOf(o), via, crdschema.AnyItem(p.What)}
 }
 
 func (c *Counts) add(o Object, via string, problems []Problem) {
@@ -165,7 +165,7 @@ func (c *Counts) Missed(version string, paths []string) {
 }
 
 // Report is what was found about a CRD. Losses that are accepted do not count; confirmations cannot be.
-func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Accepted]bool) OfCRD {
+func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Accepted]bool) CRDReport {
 	of := c.of
 	of.Findings, of.Unknown = slices.Clone(of.Findings), slices.Clone(of.Unknown)
 	for path, seen := range c.confirmed {
@@ -195,7 +195,7 @@ func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Acce
 
 // ReportOf sums up.
 func ReportOf(all []*Counts, accepted []conversion.Accepted, unknown []string) Report {
-	r := Report{Verdict: conversion.Kept, CRDs: []OfCRD{}, Unknown: unknown}
+	r := Report{Verdict: conversion.Kept, CRDs: []CRDReport{}, Unknown: unknown}
 	used := map[conversion.Accepted]bool{}
 	fails, notKnown := false, len(unknown) > 0
 	for _, c := range all {
@@ -204,7 +204,7 @@ func ReportOf(all []*Counts, accepted []conversion.Accepted, unknown []string) R
 		notKnown = notKnown || len(of.Unknown) > 0
 		r.CRDs = append(r.CRDs, of)
 	}
-	slices.SortFunc(r.CRDs, func(a, b OfCRD) int { return cmp.Compare(a.CRD, b.CRD) })
+	slices.SortFunc(r.CRDs, func(a, b CRDReport) int { return cmp.Compare(a.CRD, b.CRD) })
 	for _, a := range accepted {
 		if !used[a] {
 			r.Unused = append(r.Unused, a)
@@ -220,7 +220,7 @@ func ReportOf(all []*Counts, accepted []conversion.Accepted, unknown []string) R
 }
 
 // Title says how many objects were taken where.
-func (of OfCRD) Title() string {
+func (of CRDReport) Title() string {
 	said := words.Count(of.Fixtures, "fixture")
 	if of.Generated > 0 || of.ThrownAway > 0 {
 		said += fmt.Sprintf(" and %s (invalid ones thrown away: %d)", words.Count(of.Generated, "generated object"), of.ThrownAway)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/conversion"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -265,6 +265,6 @@ func TestAPathIsFoundInAnObject(t *testing.T) {
 	for path, want := range map[string]bool{"spec": true, "spec.list[0].a": true, "spec.list[1]": false, "metadata.annotations.a.b/c": true, "spec.li": false, "spec.n": false, "spec.list[0].b": false} {
 		g.Expect(has(o, path)).To(Equal(want), path)
 	}
-	g.Expect(overlap(fieldloss.Path{"a", 0}, fieldloss.Path{"a"})).To(BeTrue())
+	g.Expect(overlap(crdschema.Path{"a", 0}, crdschema.Path{"a"})).To(BeTrue())
 	g.Expect([]bool{covers("spec.a", "spec.a.b"), covers("spec.a", "spec.ab"), covers("spec.a", "spec.a[0]")}).To(Equal([]bool{true, false, true}))
 }

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // statuses are those that some objects have.
@@ -51,11 +51,11 @@ func (c *Checker) writeStatus(ctx context.Context, objects []map[string]any, via
 // changes are what is lost or has another value, in status or beside it.
 func changes(before, after map[string]any, inStatus bool) (all []Problem) {
 	for _, d := range between(before, after) {
-		was := fieldloss.At(before, d.path)
+		was := crdschema.At(before, d.path)
 		if d.way == added || d.way == lost && isEmpty(was) || len(d.path) == 0 || (d.path[0] == "status") != inStatus {
 			continue
 		}
-		all = append(all, Problem{Kind: StatusWrite, What: d.path.String(), Was: was, Is: fieldloss.At(after, d.path)})
+		all = append(all, Problem{Kind: StatusWrite, What: d.path.String(), Was: was, Is: crdschema.At(after, d.path)})
 	}
 	return all
 }

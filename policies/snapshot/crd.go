@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	crds "github.com/moult-dev/moult/api/crd"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
@@ -53,7 +53,7 @@ type CRD struct {
 // FieldsAt are the fields that objects have at a version.
 type FieldsAt struct {
 	Version string           `json:"version"`
-	Used    []fieldloss.Used `json:"used"`
+	Used    []crdschema.Used `json:"used"`
 }
 
 // Uses tells how many objects have a field at a version, and names some. It is not known if nobody has counted, or not all
@@ -65,7 +65,7 @@ func (s *Snapshot) Uses(crd, version, field string) (objects int64, named []stri
 	}
 	for _, at := range []string{version, c.storage().Name} {
 		if found := find(c.Fields, func(f *FieldsAt) bool { return f.Version == at }); found != nil {
-			objects, named = fieldloss.Uses(found.Used, field)
+			objects, named = crdschema.Uses(found.Used, field)
 			return objects, named, true
 		}
 	}

@@ -66,7 +66,7 @@ type Answer struct {
 	// Proved: every object is proved to be stored at the storage version.
 	Proved bool
 	// RepairOnly: the storage is proved and trimmed, and what is left is that managedFields name the versions, or that
-	// nobody has looked. The controller mends that by itself as soon as a VersionRemoval asks; without one, the removal
+	// nobody has looked. The controller fixes that by itself as soon as a VersionRemoval asks; without one, the removal
 	// makes the API server forget who owns what.
 	RepairOnly bool
 	// Gate is the VersionRemoval in the cluster that is about these versions; nil if there is none, or none was read.

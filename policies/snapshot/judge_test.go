@@ -18,7 +18,7 @@ func TestWhatTheSnapshotHasNotLookedAtIsTold(t *testing.T) {
 	leftOut := crd(func(c *CRD) {
 		c.References = &survivors.Report{
 			NotLooked: []survivors.NotLooked{{Resource: "secrets", Why: "Secrets are read only with --secrets", LeftOut: true}},
-			Places:    []survivors.Looked{{Place: "helm-releases", Effect: survivors.BreaksAtUse, Outcome: survivors.NotLookedAt, Not: []string{"secrets"}}},
+			Places:    []survivors.Coverage{{Place: "helm-releases", Effect: survivors.BreaksAtUse, Outcome: survivors.NotLookedAt, Not: []string{"secrets"}}},
 		}
 	})
 	for _, what := range []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes} {

@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 )
 
 // How many objects have a field is known only where all were counted, at a version that the cluster has; what is not among the
@@ -16,7 +16,7 @@ func TestHowManyObjectsHaveAFieldIsKnownOnlyIfCounted(t *testing.T) {
 	const field = "spec.size"
 	counted := func(version string, objects int64) change {
 		return crd(func(c *CRD) {
-			c.Fields = append(c.Fields, FieldsAt{Version: version, Used: []fieldloss.Used{{Field: field, Objects: objects, Examples: []string{"ns/o"}}}})
+			c.Fields = append(c.Fields, FieldsAt{Version: version, Used: []crdschema.Used{{Field: field, Objects: objects, Examples: []string{"ns/o"}}}})
 		})
 	}
 	for name, c := range map[string]struct {

@@ -92,7 +92,7 @@ func TestWhatIsNoSnapshotIsRefusedInWords(t *testing.T) {
 		"a cluster of blanks":         {replace("cluster: production", `cluster: "  "`), "cluster is missing"},
 		"no digest":                   {digest.ReplaceAllString(string(written), ""), "the snapshot has no digest, so nothing shows whether a CRD is missing from it; take it anew with `moult snapshot`"},
 		"a digest of something else":  {digest.ReplaceAllString(string(written), "digest: sha256:00\n"), "the snapshot of production is not what was taken"},
-		"a count that was mended":     {replace("count: 7", "count: 0"), "does not match its digest"},
+		"a count that was fixed":      {replace("count: 7", "count: 0"), "does not match its digest"},
 		"no label key":                {replace("labelKey: moult.dev/migrate", `labelKey: ""`), "labelKey is missing"},
 		"no time":                     {replace("takenAt:", "#"), "takenAt is missing"},
 	} {

@@ -40,7 +40,7 @@ func TestEachWhoAsksIsAnsweredByTheVersionsThatStayForItself(t *testing.T) {
 			g.Expect(yaml.Unmarshal([]byte(`{webhooks: [`+rule(c.versions)+`, `+rule("[v1alpha1, v1beta1, v1]")+`]}`), &content)).To(Succeed())
 			b := s.NewBatch()
 			s.Add(b, w.Walk(hooks, content, Whole))
-			s.Looked(hooks, 1, b)
+			s.Covered(hooks, 1, b)
 			report := s.Report()
 
 			of := report.Of(crd.Name, "example.com", []string{"v1alpha1"}, c.more...)

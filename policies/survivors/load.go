@@ -92,7 +92,7 @@ func (p *Place) compile() error {
 		}
 	}
 	check(placeName.MatchString(p.Name), "name %q has other characters than a-z, 0-9 and hyphens", p.Name)
-	for field, sentence := range map[string]string{"title": p.Title, "consequence": p.Consequence, "mend": p.Mend, "tried": p.Tried} {
+	for field, sentence := range map[string]string{"title": p.Title, "consequence": p.Consequence, "remediation": p.Remediation, "tried": p.Tried} {
 		check(strings.TrimSpace(sentence) != "", "%s is missing", field)
 		check(!strings.ContainsAny(sentence, "\n|"), "%s is more than one line, or has a |, which no table holds", field)
 	}

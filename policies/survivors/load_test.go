@@ -16,7 +16,7 @@ fields: [{path: spec.ref, shape: apiVersion}]
 effect: breaksAtUse
 consequence: it fails
 clears: commit
-mend: write it anew
+remediation: write it anew
 evidence: [https://example.org/ours]
 tried: not tried
 `
@@ -64,7 +64,7 @@ func TestAPlaceIsReadStrictly(t *testing.T) {
 		"labels of a payload without its group":    {"shape: apiVersion}", "shape: object, payload: {version: v, kind: k}}", "the place exactly one group"},
 		"Secrets without a word":                   {"[ours.example.org]", "[secrets]", "secret is true for places in secrets"},
 		"a policy beside what is no rule":          {"shape: apiVersion", "shape: apiVersion, policy: matchPolicy", "policy is for the shape groupVersion and a path that ends in a list of rules"},
-		"two lines where a table has room for one": {"mend: write it anew", "mend: \"a\\nb\"", "mend is more than one line"},
+		"two lines where a table has room for one": {"remediation: write it anew", "remediation: \"a\\nb\"", "remediation is more than one line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

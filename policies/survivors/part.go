@@ -18,7 +18,7 @@ func (p Part) has(stash bool) bool { return stash == (p == Stashes) }
 // Of is the part of a report that is about some versions of a CRD. More versions may leave with them; all others stay, whatever
 // else the look was about. What is not known is about all versions of all CRDs that the place may be about.
 func (r *Report) Of(crd, group string, versions []string, more ...string) Report {
-	of := Report{NotLooked: r.NotLooked, Notes: r.Notes, Targets: []Target{}, Found: []Group{}, Unknown: []Group{}, Possible: []Group{}, Places: []Looked{}}
+	of := Report{NotLooked: r.NotLooked, Notes: r.Notes, Targets: []Target{}, Found: []Group{}, Unknown: []Group{}, Possible: []Group{}, Places: []Coverage{}}
 	for _, t := range r.Targets {
 		if t.CRD == crd {
 			t.Leaving = slices.DeleteFunc(slices.Clone(t.Leaving), func(v string) bool { return !slices.Contains(versions, v) })
@@ -30,7 +30,7 @@ func (r *Report) Of(crd, group string, versions []string, more ...string) Report
 	}
 	of.Found = judgedBy(slices.Concat(versions, more), leaveOut(elsewhere, r.Found), r.most)
 	of.Unknown, of.Possible = leaveOut(elsewhere, r.Unknown), leaveOut(elsewhere, r.Possible)
-	of.Places = leaveOut(func(l Looked) bool { return !isAbout(l.groups, group) }, r.Places)
+	of.Places = leaveOut(func(l Coverage) bool { return !isAbout(l.groups, group) }, r.Places)
 	of.Verdict = of.verdict()
 	return of
 }
@@ -40,7 +40,7 @@ func (r *Report) Only(part Part) Report {
 	of := *r
 	another := func(g Group) bool { return !part.has(g.Stash) }
 	of.Found, of.Unknown, of.Possible = leaveOut(another, r.Found), leaveOut(another, r.Unknown), leaveOut(another, r.Possible)
-	of.Places = leaveOut(func(l Looked) bool { return !part.has(l.Stash) }, r.Places)
+	of.Places = leaveOut(func(l Coverage) bool { return !part.has(l.Stash) }, r.Places)
 	of.Verdict = of.verdict()
 	return of
 }
@@ -53,7 +53,7 @@ func (r *Report) LeftOut() (resources []string) { return r.notLooked(true) }
 
 func (r *Report) notLooked(leftOut bool) (resources []string) {
 	for _, not := range r.NotLooked {
-		has := func(l Looked) bool { return l.Effect != Cosmetic && slices.Contains(l.Not, not.Resource) }
+		has := func(l Coverage) bool { return l.Effect != Cosmetic && slices.Contains(l.Not, not.Resource) }
 		if not.LeftOut == leftOut && slices.ContainsFunc(r.Places, has) {
 			resources = append(resources, not.Resource)
 		}

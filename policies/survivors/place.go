@@ -21,9 +21,9 @@ type Place struct {
 	// Effect is what happens when the version leaves, and Consequence says it in a sentence.
 	Effect      Effect `json:"effect"`
 	Consequence string `json:"consequence"`
-	// Clears is who makes the place stop naming the version, and Mend says how in a sentence.
-	Clears Clearer `json:"clears"`
-	Mend   string  `json:"mend"`
+	// Clears is who makes the place stop naming the version, and Remediation says how in a sentence.
+	Clears      Clearer `json:"clears"`
+	Remediation string  `json:"remediation"`
 	// Convert is how a stashed copy gets to another version. It is set for places with the shape object and no others.
 	Convert Conversion `json:"convert,omitempty"`
 	// Move names how Moult moves the copies, if it does: a Move that Moult brings. MoveBy is one of the place's own.

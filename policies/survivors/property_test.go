@@ -56,7 +56,7 @@ func buried(t *rapid.T, value any) (object any, path string) {
 // placeOf declares the place.
 func placeOf(t *rapid.T, path string, packing []string) Place {
 	p := Place{
-		Name: "ours", Title: "ours", Resources: []Selector{"ours.example.org"}, Effect: BreaksAtUse, Consequence: "it fails", Clears: ByCommit, Mend: "write it",
+		Name: "ours", Title: "ours", Resources: []Selector{"ours.example.org"}, Effect: BreaksAtUse, Consequence: "it fails", Clears: ByCommit, Remediation: "write it",
 		Evidence: []string{"https://example.org"}, Tried: "yes", Convert: ByCRD, Fields: []Field{{Path: path, Shape: Object, Packing: packing}},
 	}
 	if err := p.compile(); err != nil {

@@ -30,7 +30,7 @@ type Report struct {
 	// NotLooked are the resources that were not read.
 	NotLooked []NotLooked `json:"notLooked"`
 	// Places are all that the versions can lie at, and whether they were looked at.
-	Places []Looked `json:"places"`
+	Places []Coverage `json:"places"`
 	// Notes are what else a person should know.
 	Notes []string `json:"notes,omitempty"`
 
@@ -49,7 +49,7 @@ type Group struct {
 	Title       string   `json:"title"`
 	Consequence string   `json:"consequence,omitempty"`
 	Clears      Clearer  `json:"clears,omitempty"`
-	Mend        string   `json:"mend,omitempty"`
+	Remediation string   `json:"remediation,omitempty"`
 	Evidence    []string `json:"evidence,omitempty"`
 	CRD         string   `json:"crd,omitempty"`
 	Version     string   `json:"version,omitempty"`
@@ -62,8 +62,8 @@ type Group struct {
 	parts  []Group  // by what is named beside; empty: it is one
 }
 
-// Looked is whether a place was looked at.
-type Looked struct {
+// Coverage is whether a place was looked at.
+type Coverage struct {
 	Place string `json:"place"`
 	// Stash is true if the place holds whole objects.
 	Stash bool `json:"stash,omitempty"`
@@ -96,7 +96,7 @@ const (
 
 // Report ends the survey.
 func (s *Survey) Report() Report {
-	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Looked{}, most: s.most}
+	r := Report{Targets: s.walker.targets, NotLooked: slices.Concat([]NotLooked{}, s.unlooked), Places: []Coverage{}, most: s.most}
 	r.Found, r.Unknown, r.Possible = s.groups(Found), s.groups(Unknown), s.groups(Possible)
 	for i := range s.walker.places {
 		r.Places = append(r.Places, s.lookedAt(&s.walker.places[i]))
@@ -110,7 +110,7 @@ func (r *Report) verdict() Verdict {
 	switch {
 	case slices.ContainsFunc(r.Found, Group.Matters):
 		return StillNamed
-	case slices.ContainsFunc(r.Places, Looked.unread), slices.ContainsFunc(r.Unknown, Group.Matters):
+	case slices.ContainsFunc(r.Places, Coverage.unread), slices.ContainsFunc(r.Unknown, Group.Matters):
 		return NotKnown
 	}
 	return NoneFound
@@ -120,7 +120,7 @@ func (r *Report) verdict() Verdict {
 func (g Group) Matters() bool { return g.Effect != Cosmetic }
 
 // unread tells whether something of the place could not be read, and that matters.
-func (l Looked) unread() bool { return l.Failed && l.Effect != Cosmetic }
+func (l Coverage) unread() bool { return l.Failed && l.Effect != Cosmetic }
 
 // groups are the references of a state, the worst first.
 func (s *Survey) groups(state State) []Group {
@@ -132,7 +132,7 @@ func (s *Survey) groups(state State) []Group {
 		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, References: s.all.kept[key], beside: key.beside}
 		for i := range s.walker.places {
 			if p := &s.walker.places[i]; p.Name == key.place {
-				g.Title, g.Consequence, g.Clears, g.Mend, g.Evidence = p.Title, p.Consequence, p.Clears, p.Mend, p.Evidence
+				g.Title, g.Consequence, g.Clears, g.Remediation, g.Evidence = p.Title, p.Consequence, p.Clears, p.Remediation, p.Evidence
 				g.Stash, g.Movable, g.groups = p.Stash(), MoveOf(p) != nil, p.Groups
 			}
 		}
@@ -150,8 +150,8 @@ func (e Effect) weight() int {
 }
 
 // lookedAt tells whether a place was looked at.
-func (s *Survey) lookedAt(p *Place) Looked {
-	looked := Looked{Place: p.Name, Stash: p.Stash(), Effect: p.worst(), Outcome: NotThere, groups: p.Groups}
+func (s *Survey) lookedAt(p *Place) Coverage {
+	looked := Coverage{Place: p.Name, Stash: p.Stash(), Effect: p.worst(), Outcome: NotThere, groups: p.Groups}
 	for _, l := range s.looked {
 		if p.In(l.Resource) {
 			looked.Objects += l.objects

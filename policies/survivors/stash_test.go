@@ -224,7 +224,7 @@ func TestAReportHasParts(t *testing.T) {
 	r := &Report{
 		Targets: []Target{{CRD: "widgets.example.com", Leaving: []string{"v1alpha1", "v1beta1"}}, {CRD: "gadgets.example.com", Leaving: []string{"v1alpha1"}}},
 		Found:   []Group{widgets, gadgets, later, stash}, Unknown: []Group{unknown, others}, Possible: []Group{gadgets},
-		Places: []Looked{{Place: "any"}, {Place: "theirs", groups: []string{"example.org"}}, {Place: "ours", Stash: true, groups: []string{"example.com"}}},
+		Places: []Coverage{{Place: "any"}, {Place: "theirs", groups: []string{"example.org"}}, {Place: "ours", Stash: true, groups: []string{"example.com"}}},
 	}
 	of := r.Of("widgets.example.com", "example.com", []string{"v1alpha1"})
 	g.Expect(of.Targets).To(HaveExactElements(And(HaveField("CRD", "widgets.example.com"), HaveField("Leaving", []string{"v1alpha1"}))))

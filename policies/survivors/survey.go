@@ -65,8 +65,8 @@ func (s *Survey) Add(b Batch, references []Reference) {
 	}
 }
 
-// Looked ends a resource of which all objects were read.
-func (s *Survey) Looked(r Resource, objects int64, b Batch) {
+// Covered ends a resource of which all objects were read.
+func (s *Survey) Covered(r Resource, objects int64, b Batch) {
 	s.looked = append(s.looked, lookedAt{r, objects})
 	s.merge(b)
 }

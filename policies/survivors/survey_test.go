@@ -21,7 +21,7 @@ func surveyed(most int, looked []string, references ...Reference) *Survey {
 		if i == 0 {
 			s.Add(b, references)
 		}
-		s.Looked(resource(name), 10, b)
+		s.Covered(resource(name), 10, b)
 	}
 	return s
 }
@@ -77,7 +77,7 @@ func TestTheWorstComesFirst(t *testing.T) {
 	w := NewSurvey(NewWalker(Embedded(), []Target{targets["instancetypes"]}), 0)
 	b := w.NewBatch()
 	w.Add(b, []Reference{copied})
-	w.Looked(resource("controllerrevisions.apps"), 1, b)
+	w.Covered(resource("controllerrevisions.apps"), 1, b)
 	g.Expect(w.Report().Found).To(HaveExactElements(And(HaveField("Movable", true), HaveField("Stash", true))))
 	g.Expect(effects).To(Equal(Effects))
 }
@@ -96,14 +96,14 @@ func TestAllAreCountedAndSomeAreKept(t *testing.T) {
 }
 
 // looked is what became of a place.
-func looked(g *WithT, r Report, place string) Looked {
+func looked(g *WithT, r Report, place string) Coverage {
 	for _, l := range r.Places {
 		if l.Place == place {
 			return l
 		}
 	}
 	g.Expect(place).To(BeEmpty(), "the place is not told of")
-	return Looked{}
+	return Coverage{}
 }
 
 func TestItTellsWhichPlacesWereLookedAt(t *testing.T) {
@@ -114,7 +114,7 @@ func TestItTellsWhichPlacesWereLookedAt(t *testing.T) {
 	s.Unseen("keda.sh", "it does not answer")
 	r := s.Report()
 	g.Expect(r.Places).To(HaveLen(len(s.walker.Places())))
-	g.Expect(looked(g, r, "owner-references")).To(Equal(Looked{Place: "owner-references", Effect: LosesData, Outcome: InPart, Objects: 30, Failed: true,
+	g.Expect(looked(g, r, "owner-references")).To(Equal(Coverage{Place: "owner-references", Effect: LosesData, Outcome: InPart, Objects: 30, Failed: true,
 		Not: []string{"secrets", "apiservices.apiregistration.k8s.io", "*.keda.sh"}}))
 	g.Expect(looked(g, r, "argocd-applications")).To(HaveField("Outcome", LookedAt))
 	g.Expect(looked(g, r, "helm-releases")).To(HaveField("Outcome", NotLookedAt))

@@ -15,7 +15,7 @@ func Table(places []Place) string {
 	for i := range sorted {
 		p := &sorted[i]
 		fmt.Fprintf(&out, "| `%s`: %s | %s | **%s**. %s | %s: %s | %s | %s |\n",
-			p.Name, p.Title, p.where(), p.Effect, p.Consequence, p.Clears, p.Mend, p.Tried, p.links())
+			p.Name, p.Title, p.where(), p.Effect, p.Consequence, p.Clears, p.Remediation, p.Tried, p.links())
 	}
 	return out.String()
 }

@@ -19,7 +19,7 @@ func (s Situation) wouldLose(waiting []plan.Loss) Verdict {
 	}
 	message := fmt.Sprintf("%s: managedFields cannot be moved away from %s without a loss: field manager %s would no longer own %d fields of %d objects%s",
 		s.Removal.CRDName, first.Version, first.Manager, first.Fields, first.Objects, more)
-	action := fmt.Sprintf("let the named field managers write the objects once at %s, or mend the cause in status.blockers; to give that ownership up, set the annotation %s: %q on the CRD",
+	action := fmt.Sprintf("let the named field managers write the objects once at %s, or fix the cause in status.blockers; to give that ownership up, set the annotation %s: %q on the CRD",
 		s.CRD.StorageVersion, v1alpha1.AllowOwnershipLossAnnotation, first.Version)
 	v := progressing(v1alpha1.ReasonOwnershipWouldBeLost, message, action)
 	v.Blockers, v.Until = nil, s.Migration.Evidence.Survey.NextAt

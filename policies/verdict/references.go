@@ -152,7 +152,7 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 
 // undecoded are fields that may name the versions.
 func (s Situation) undecoded(g survivors.Group) v1alpha1.Blocker {
-	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("mend the objects, or delete those that nobody needs; `moult survivors %s` names them", s.Removal.CRDName),
+	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("fix the objects, or delete those that nobody needs; `moult survivors %s` names them", s.Removal.CRDName),
 		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), s.example(g))}
 }
 
@@ -172,7 +172,7 @@ func (s Situation) movedByMoult(g survivors.Group) bool {
 
 // named is a place that names a version, for a status.
 func (s Situation) named(g survivors.Group) v1alpha1.Blocker {
-	action := g.Mend
+	action := g.Remediation
 	switch {
 	case !s.movedByMoult(g):
 	case g.Clears == survivors.ByController:

@@ -23,7 +23,7 @@ func looked(at time.Time, found ...func(*survivors.Report)) *References {
 // group is what two objects name at a place, one of them by name.
 func group(place string, effect survivors.Effect, clears survivors.Clearer) survivors.Group {
 	return survivors.Group{
-		Place: place, Effect: effect, Clears: clears, Title: "the title", Consequence: "what happens", Mend: "do this", CRD: widgets, Version: "v1alpha1", Count: 2,
+		Place: place, Effect: effect, Clears: clears, Title: "the title", Consequence: "what happens", Remediation: "do this", CRD: widgets, Version: "v1alpha1", Count: 2,
 		References: []survivors.Reference{{Object: survivors.ObjectRef{Resource: "services", Namespace: "garden", Name: "rose"}, Path: "spec.to"}},
 	}
 }
@@ -51,12 +51,12 @@ func stash(r *survivors.Report) {
 }
 
 func unreadable(r *survivors.Report) {
-	r.Places = append(r.Places, survivors.Looked{Place: "owner-references", Effect: survivors.LosesData, Not: []string{"leases.coordination.k8s.io"}, Failed: true})
+	r.Places = append(r.Places, survivors.Coverage{Place: "owner-references", Effect: survivors.LosesData, Not: []string{"leases.coordination.k8s.io"}, Failed: true})
 	r.NotLooked = append(r.NotLooked, survivors.NotLooked{Resource: "leases.coordination.k8s.io", Why: "it needs list"})
 }
 
 func leftOut(r *survivors.Report) {
-	r.Places = append(r.Places, survivors.Looked{Place: "owner-references", Effect: survivors.LosesData, Not: []string{"events"}})
+	r.Places = append(r.Places, survivors.Coverage{Place: "owner-references", Effect: survivors.LosesData, Not: []string{"events"}})
 	r.NotLooked = append(r.NotLooked, survivors.NotLooked{Resource: "events", LeftOut: true})
 }
 

@@ -22,7 +22,7 @@ type rule struct {
 }
 
 // rules are asked in this order and the first that holds decides. Where nothing
-// is stored comes first, then what only a commit can mend, then what the migration
+// is stored comes first, then what only a commit can fix, then what the migration
 // is still doing, then what was asked for beside, and right before the gate opens
 // a last look.
 var rules = []rule{

@@ -195,7 +195,7 @@ func (s Situation) proved() bool {
 
 // surveyed tells whether no object's managedFields named the versions when they
 // were last looked through. A survey that is repeated does not close the gate
-// again; one that found something it cannot mend does.
+// again; one that found something it cannot fix does.
 func (s Situation) surveyed() bool {
 	survey := s.Migration.Evidence.Survey
 	if survey.Failure != nil || len(s.losses(true)) > 0 {

@@ -39,7 +39,7 @@ var actions = map[string]string{
 	v1alpha1.ReasonFieldsWouldBeLost:       "move the values to fields that the storage version has, or let the fields go with the annotation " + v1alpha1.AllowFieldLossAnnotation + " in the CRD's manifest",
 	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult, or let it pass the policy",
 	v1alpha1.ReasonAggregatedAPIServer:     "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay",
-	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or mend spec.conversion.webhook in the CRD's manifest",
+	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or fix spec.conversion.webhook in the CRD's manifest",
 }
 
 // withoutGate is the way of a commit that a VersionRemoval waits for: in Git it comes before the VersionRemoval.

@@ -15,7 +15,7 @@ func TestAMessageSaysNoMoreThanThereIs(t *testing.T) {
 	const (
 		safe = "every object of widgets.example.com is stored at v1 (proved at generation 3), and no managedFields named v1alpha1 when they were looked through at 2026-01-02T03:04:05Z"
 		lost = "widgets.example.com: managedFields cannot be moved away from v1alpha1 without a loss: field manager flux (Apply) would no longer own 3 fields of 2 objects"
-		todo = ". To do: let the named field managers write the objects once at v1, or mend the cause in status.blockers; " +
+		todo = ". To do: let the named field managers write the objects once at v1, or fix the cause in status.blockers; " +
 			`to give that ownership up, set the annotation moult.dev/allow-ownership-loss: "v1alpha1" on the CRD`
 	)
 	for name, c := range map[string]struct {

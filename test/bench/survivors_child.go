@@ -121,7 +121,7 @@ func listsWhole(ctx context.Context, config *rest.Config, walker *policy.Walker,
 			for i := range all.Items {
 				survey.Add(batch, walker.Walk(r, all.Items[i].Object, policy.Whole))
 			}
-			survey.Looked(r, int64(len(all.Items)), batch)
+			survey.Covered(r, int64(len(all.Items)), batch)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"pgregory.net/rapid"
 
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -102,9 +102,9 @@ func loseAgainstAPIServer(t *testing.T, pair [2]apiextensionsv1.JSONSchemaProps,
 	}
 	w.Flip("v1")
 	flipped := w.Live()
-	finder, err := fieldloss.Of(flipped)
+	finder, err := crdschema.Of(flipped)
 	g.Expect(err).NotTo(HaveOccurred())
-	reads, err := fieldloss.VersionOf(flipped, "v1alpha1")
+	reads, err := crdschema.VersionOf(flipped, "v1alpha1")
 	g.Expect(err).NotTo(HaveOccurred())
 	for name, before := range was {
 		lost, err := finder.Lost(before.Object, "v1alpha1")
@@ -116,20 +116,20 @@ func loseAgainstAPIServer(t *testing.T, pair [2]apiextensionsv1.JSONSchemaProps,
 			}
 			continue
 		}
-		change := fieldloss.ChangeOf(contentOf(before.Object), contentOf(stored))
+		change := crdschema.ChangeOf(contentOf(before.Object), contentOf(stored))
 		var missing []string
 		for _, path := range slices.Concat(change.Lost, change.Changed) {
 			if !reads.IsAbsent(before.Object, path) && !reads.IsDefault(before.Object, path) {
-				missing = append(missing, fieldloss.AnyItem(path.String()))
+				missing = append(missing, crdschema.AnyItem(path.String()))
 			}
 		}
 		said := fmt.Sprintf("%s\n%s\nlost: %v, missing: %v", bytesOf(before.Object), bytesOf(stored), lost, missing)
 		for _, path := range missing {
-			g.Expect(fieldloss.Allows(lost, path)).To(BeTrue(), "%s is lost and not named: %s", path, said)
+			g.Expect(crdschema.Allows(lost, path)).To(BeTrue(), "%s is lost and not named: %s", path, said)
 		}
 		for _, pattern := range lost {
-			g.Expect(slices.ContainsFunc(missing, func(path string) bool { return fieldloss.Allows([]string{pattern}, path) })).To(BeTrue(), "%s is there: %s", pattern, said)
-			g.Expect(fieldloss.Allows(finder.Lacking("v1alpha1"), pattern)).To(BeTrue(), "%s is not lacking: %s", pattern, said)
+			g.Expect(slices.ContainsFunc(missing, func(path string) bool { return crdschema.Allows([]string{pattern}, path) })).To(BeTrue(), "%s is there: %s", pattern, said)
+			g.Expect(crdschema.Allows(finder.Lacking("v1alpha1"), pattern)).To(BeTrue(), "%s is not lacking: %s", pattern, said)
 		}
 		if len(lost) > 0 {
 			seen.lost++

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/converters"
-	"github.com/moult-dev/moult/controllers/rewrite/follow"
+	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/roundtrip"
 	"github.com/moult-dev/moult/test/builders"
@@ -72,7 +72,7 @@ func TestARealAPIServerAgreesWhoseFieldsAreWhose(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			converter, err := converters.Webhooks{}.For(crd)
 			g.Expect(err).NotTo(HaveOccurred())
-			types, err := follow.TypeConverterOf(crd)
+			types, err := fieldownership.TypeConverterOf(crd)
 			g.Expect(err).NotTo(HaveOccurred())
 			counts := roundtrip.NewCounts(e, nil)
 			roundtrip.NewChecker(e.With(converter), nil).WithTypes(types).Check(t.Context(), []roundtrip.Object{{Name: "a", Content: content}}, counts)

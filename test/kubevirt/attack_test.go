@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -52,7 +52,7 @@ func (w *world) patches(gvr schema.GroupVersionResource, name, format string, ar
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func (w *world) runs(m *stashes.Migration) stashes.Report {
+func (w *world) runs(m *embeddedcopies.Migration) embeddedcopies.Report {
 	w.t.Helper()
 	report, err := m.Run(w.t.Context())
 	w.Expect(err).NotTo(HaveOccurred())
@@ -60,7 +60,7 @@ func (w *world) runs(m *stashes.Migration) stashes.Report {
 }
 
 // leaves expects that copies were left for one reason.
-func leaves(reason stashes.Reason, why string) OmegaMatcher {
+func leaves(reason embeddedcopies.Reason, why string) OmegaMatcher {
 	return ConsistOf(And(HaveField("Reason", reason), HaveField("Stashes", ConsistOf(HaveField("Why", ContainSubstring(why))))))
 }
 
@@ -128,7 +128,7 @@ func TestWhatCannotBeDecodedIsLeft(t *testing.T) {
 	old := w.stash("vm-old", []byte(`{"apiVersion":"","spec":"?"}`), u, nil)
 	report := w.migrates()
 	w.Expect(report.Moved).To(BeZero())
-	w.Expect(report.Left).To(leaves(stashes.Undecodable, "no JSON in base64"))
+	w.Expect(report.Left).To(leaves(embeddedcopies.Undecodable, "no JSON in base64"))
 	w.Expect(w.revision("vm-old")).To(Equal(old))
 	w.Expect(w.now(vms, "vm")).To(Equal(u))
 }
@@ -140,7 +140,7 @@ func TestAFieldOfAnotherTypeCannotBeDecoded(t *testing.T) {
 	_, err := resolved(raw)
 	w.Expect(err).To(HaveOccurred(), "KubeVirt reads it")
 	old := w.stash("vm-old", raw, u, labelsOf(raw))
-	w.Expect(w.migrates().Left).To(leaves(stashes.Undecodable, "spec.cpu.guest"))
+	w.Expect(w.migrates().Left).To(leaves(embeddedcopies.Undecodable, "spec.cpu.guest"))
 	w.Expect(w.revision("vm-old")).To(Equal(old))
 	w.Expect(w.now(vms, "vm")).To(Equal(u))
 }
@@ -175,7 +175,7 @@ func TestWhoMayNotDeleteLeavesTheOldOne(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "patch"}},
 	)))
-	w.Expect(report.Left).To(ConsistOf(And(HaveField("Reason", stashes.Forbidden), HaveField("Needs", ConsistOf("delete on controllerrevisions in apps")))))
+	w.Expect(report.Left).To(ConsistOf(And(HaveField("Reason", embeddedcopies.Forbidden), HaveField("Needs", ConsistOf("delete on controllerrevisions in apps")))))
 	w.Expect(w.names("vm")).To(Equal("vm" + successor))
 	w.Expect(w.revision("vm-old")).NotTo(BeNil())
 	w.Expect(w.migrates()).To(And(HaveField("Moved", BeEquivalentTo(1)), HaveField("Left", BeEmpty())), "somebody who may goes on")
@@ -188,7 +188,7 @@ func TestNothingIsDeletedWhereNotAllReferrersCanBeRead(t *testing.T) {
 	restOf := rbacv1.PolicyRule{APIGroups: []string{"snapshot.kubevirt.io"}, Resources: []string{snapshots.Resource, restores.Resource}, Verbs: []string{"list"}}
 	report := w.runs(w.as(w.user(everything, restOf)))
 	w.Expect(report.NotLooked).To(ConsistOf(And(HaveField("Resource", "virtualmachinesnapshotcontents.snapshot.kubevirt.io"), HaveField("Why", ContainSubstring("list on virtualmachinesnapshotcontents")))))
-	w.Expect(report.Left).To(leaves(stashes.NotKnown, "not everything"))
+	w.Expect(report.Left).To(leaves(embeddedcopies.NotKnown, "not everything"))
 	w.Expect(w.revision("vm-old")).NotTo(BeNil())
 }
 
@@ -205,7 +205,7 @@ func TestAVirtualMachineThatIsBeingDeleted(t *testing.T) {
 	w.patches(vms, "vm", `{"metadata":{"finalizers":["example.com/wait"]}}`)
 	w.Expect(w.dynamic.Resource(vms).Namespace(w.namespace).Delete(t.Context(), "vm", metav1.DeleteOptions{})).To(Succeed())
 	t.Cleanup(func() { w.patches(vms, "vm", `{"metadata":{"finalizers":null}}`) })
-	w.Expect(w.migrates().Left).To(leaves(stashes.Terminating, "its owner is being deleted"))
+	w.Expect(w.migrates().Left).To(leaves(embeddedcopies.Terminating, "its owner is being deleted"))
 	w.Expect(w.revisions()).To(Equal(map[string]string{"vm-old": "v1alpha2"}))
 	w.Expect(w.names("vm")).To(Equal("vm-old"))
 }
@@ -228,7 +228,7 @@ func TestWhileASnapshotOrARestoreIsUnderWayNothingIsTouched(t *testing.T) {
 				fields["status"] = c.under
 			}
 			work := w.makes(c.at, "work", fields)
-			w.Expect(w.migrates().Left).To(leaves(stashes.Busy, "work is not done"))
+			w.Expect(w.migrates().Left).To(leaves(embeddedcopies.Busy, "work is not done"))
 			w.Expect(w.revisions()).To(Equal(map[string]string{"vm-old": "v1alpha2"}))
 			work.Object["status"] = c.ended
 			_, err := w.dynamic.Resource(c.at).Namespace(w.namespace).UpdateStatus(t.Context(), work, metav1.UpdateOptions{})
@@ -280,7 +280,7 @@ func TestWhoNamesItAgainAndAgainKeepsIt(t *testing.T) {
 		}
 		return send()
 	}))
-	w.Expect(report.Left).To(leaves(stashes.ComesBack, "again"))
+	w.Expect(report.Left).To(leaves(embeddedcopies.ComesBack, "again"))
 	w.Expect(w.names("vm")).To(Equal("vm-old"))
 	w.Expect(w.revision("vm-old")).NotTo(BeNil(), "it resolves still")
 }
@@ -300,7 +300,7 @@ func TestWhatVirtControllerMovesIsLeftToIt(t *testing.T) {
 				w.Expect(report.Left).To(BeEmpty())
 				return
 			}
-			w.Expect(report.Left).To(leaves(stashes.ByController, "virt-controller of KubeVirt "+version+" moves it by itself"))
+			w.Expect(report.Left).To(leaves(embeddedcopies.ByController, "virt-controller of KubeVirt "+version+" moves it by itself"))
 			w.Expect(w.names("vm")).To(Equal("vm-old"))
 			take := w.migration(nil)
 			take.TakeOver = true
@@ -314,7 +314,7 @@ func TestWhatAVirtualMachineWasStartedFromKeepsIt(t *testing.T) {
 	w := newWorld(t)
 	u := w.one("vm")
 	w.stash("revision-start-vm-1", []byte(`{"spec":{"instancetype":{"name":"small","revisionName":"vm-old"}}}`), u, nil)
-	w.Expect(w.migrates().Left).To(leaves(stashes.StillNamed, "revision-start-vm-1 names it: it is what the VirtualMachine was started from"))
+	w.Expect(w.migrates().Left).To(leaves(embeddedcopies.StillNamed, "revision-start-vm-1 names it: it is what the VirtualMachine was started from"))
 	w.Expect(w.names("vm")).To(Equal("vm" + successor))
 	w.Expect(w.revision("vm-old")).NotTo(BeNil())
 	w.Expect(w.core.AppsV1().ControllerRevisions(w.namespace).Delete(t.Context(), "revision-start-vm-1", metav1.DeleteOptions{})).To(Succeed())
@@ -337,7 +337,7 @@ func TestANameThatSomebodyAppliesIsLeft(t *testing.T) {
 			w := newWorld(t)
 			w.one("vm")
 			apply(w)
-			w.Expect(w.migrates().Left).To(leaves(stashes.Declared, "which "+name+" applies"))
+			w.Expect(w.migrates().Left).To(leaves(embeddedcopies.Declared, "which "+name+" applies"))
 			w.Expect(w.names("vm")).To(Equal("vm-old"))
 			w.Expect(w.revision("vm-old")).NotTo(BeNil())
 		})

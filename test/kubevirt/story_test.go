@@ -23,7 +23,7 @@ import (
 	"kubevirt.io/api/instancetype/v1alpha2"
 	"kubevirt.io/api/instancetype/v1beta1"
 
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -297,7 +297,7 @@ func story(w *world) {
 func (w *world) kept() (all []*unstructured.Unstructured) {
 	w.t.Helper()
 	if w.file != "" {
-		journal, err := stashes.OpenFile(w.file)
+		journal, err := embeddedcopies.OpenFile(w.file)
 		w.Expect(err).NotTo(HaveOccurred())
 		defer journal.Close()
 		return journal.Kept()
@@ -305,7 +305,7 @@ func (w *world) kept() (all []*unstructured.Unstructured) {
 	list, err := w.dynamic.Resource(appsv1.SchemeGroupVersion.WithResource("controllerrevisions")).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	for i := range list.Items {
-		all = append(all, stashes.Replaced(&list.Items[i])...)
+		all = append(all, embeddedcopies.Replaced(&list.Items[i])...)
 	}
 	return all
 }

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/json"
 
 	"github.com/moult-dev/moult/clusters/inspect"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/test/builders"
 )
@@ -204,7 +204,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (r roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
 
 // migration is one whose requests that write go through somebody's hands.
-func (w *world) migration(hands sends) *stashes.Migration {
+func (w *world) migration(hands sends) *embeddedcopies.Migration {
 	w.t.Helper()
 	cfg := rest.CopyConfig(cp.Config)
 	cfg.QPS = -1
@@ -222,7 +222,7 @@ func (w *world) migration(hands sends) *stashes.Migration {
 }
 
 // as makes a migration with somebody's rights.
-func (w *world) as(cfg *rest.Config) *stashes.Migration {
+func (w *world) as(cfg *rest.Config) *embeddedcopies.Migration {
 	w.t.Helper()
 	cluster, err := inspect.Connect(cfg)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -238,12 +238,12 @@ func (w *world) as(cfg *rest.Config) *stashes.Migration {
 	w.Expect(err).NotTo(HaveOccurred())
 	types, err := all.Types(w.t.Context(), targets)
 	w.Expect(err).NotTo(HaveOccurred())
-	m := &stashes.Migration{
+	m := &embeddedcopies.Migration{
 		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Lister: inspect.Pages{Cluster: cluster},
 		Client: dynamic.NewForConfigOrDie(cfg), Mapper: cluster.Mapper(), Types: types,
 	}
 	if w.file != "" {
-		journal, err := stashes.OpenFile(w.file)
+		journal, err := embeddedcopies.OpenFile(w.file)
 		w.Expect(err).NotTo(HaveOccurred())
 		w.t.Cleanup(func() { _ = journal.Close() })
 		m.Journal = journal
@@ -251,7 +251,7 @@ func (w *world) as(cfg *rest.Config) *stashes.Migration {
 	return m
 }
 
-func (w *world) migrates() stashes.Report {
+func (w *world) migrates() embeddedcopies.Report {
 	w.t.Helper()
 	report, err := w.migration(nil).Run(w.t.Context())
 	w.Expect(err).NotTo(HaveOccurred())

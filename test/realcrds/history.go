@@ -15,14 +15,14 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/history"
 )
 
 // lived is what comes of a project's past.
 type lived struct {
 	past
-	report history.Report
+	report deprecation.Report
 	// refused and noWayBack count the CRDs of all steps of which the API server and the report say so.
 	refused, noWayBack int
 }
@@ -88,7 +88,7 @@ func (t trial) live(ctx context.Context, p past, clones string) (l lived, wrong 
 			return l, nil, err
 		}
 		step := p.releases[i-1].tag + " → " + p.releases[i].tag
-		findings := slices.DeleteFunc(slices.Clone(l.report.Findings), func(f history.Breach) bool { return f.To != p.releases[i].tag })
+		findings := slices.DeleteFunc(slices.Clone(l.report.Findings), func(f deprecation.Violation) bool { return f.To != p.releases[i].tag })
 		for _, err := range misled(findings, trips) {
 			wrong = append(wrong, fmt.Errorf("%s %s: %w", p.project, step, err))
 		}
@@ -114,7 +114,7 @@ func (l *lived) count(trips []trip) {
 	}
 }
 
-func (t telling) is(f history.Breach) bool {
+func (t telling) is(f deprecation.Violation) bool {
 	return f.Rule == t.rule && f.CRD == t.crd && f.To == t.to
 }
 
@@ -154,7 +154,7 @@ func checkOut(ctx context.Context, repository, commit, into string, folders []st
 }
 
 // history runs `moult check versions` on releases, which are given as the API server gets them.
-func (p program) history(ctx context.Context, states []state, releases []tagged) (report history.Report, err error) {
+func (p program) history(ctx context.Context, states []state, releases []tagged) (report deprecation.Report, err error) {
 	args := []string{"check", "versions", "-o", "json"}
 	for i, s := range states {
 		dir := s.dir + "-crds"
@@ -197,7 +197,7 @@ func writeManifests(dir string, crds []*apiextensionsv1.CustomResourceDefinition
 }
 
 // tellTrips prints the errors and warnings of a step, and what the API server refuses.
-func tellTrips(out io.Writer, step string, findings []history.Breach, trips []trip) {
+func tellTrips(out io.Writer, step string, findings []deprecation.Violation, trips []trip) {
 	fmt.Fprintf(out, "%s: %d CRDs\n", step, len(trips))
 	for _, f := range findings {
 		if f.Severity != finding.Info {

@@ -8,7 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 )
 
 // trip is what the API server says of one CRD on the way from a release to the next and back, without any object of it. An
@@ -55,12 +55,12 @@ func (j judge) install(ctx context.Context, of *apiextensionsv1.CustomResourceDe
 }
 
 // refusingUpgrade are the rules that say that the API server refuses the CRD wherever the release before was installed.
-var refusingUpgrade = []string{history.UpgradeRefused, history.FlippedAndRemoved}
+var refusingUpgrade = []string{deprecation.UpgradeRefused, deprecation.FlippedAndRemoved}
 
 // misled are where the findings of a step and the API server do not say the same.
-func misled(findings []history.Breach, trips []trip) (wrong []error) {
+func misled(findings []deprecation.Violation, trips []trip) (wrong []error) {
 	told := func(name string, rules ...string) bool {
-		return slices.ContainsFunc(findings, func(f history.Breach) bool { return f.CRD == name && slices.Contains(rules, f.Rule) })
+		return slices.ContainsFunc(findings, func(f deprecation.Violation) bool { return f.CRD == name && slices.Contains(rules, f.Rule) })
 	}
 	for _, t := range trips {
 		if t.before != nil {
@@ -76,7 +76,7 @@ func misled(findings []history.Breach, trips []trip) (wrong []error) {
 		if t.there != nil {
 			continue // nobody gets there, so nobody comes back
 		}
-		switch said := told(t.name, history.NoWayBack); {
+		switch said := told(t.name, deprecation.NoWayBack); {
 		case said && t.back == nil:
 			wrong = append(wrong, fmt.Errorf("%s: there is said to be no way back, and the API server accepts it", t.name))
 		case !said && t.back != nil:

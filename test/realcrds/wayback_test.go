@@ -7,12 +7,12 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/history"
 )
 
 // travelled is what the API server says of a step, and the findings about it.
-func travelled(t *testing.T, base, head *apiextensionsv1.CustomResourceDefinition) ([]history.Breach, []trip) {
+func travelled(t *testing.T, base, head *apiextensionsv1.CustomResourceDefinition) ([]deprecation.Violation, []trip) {
 	t.Helper()
 	g := NewWithT(t)
 	j, err := newJudge(cp.Config)
@@ -20,7 +20,7 @@ func travelled(t *testing.T, base, head *apiextensionsv1.CustomResourceDefinitio
 	was, is := []*apiextensionsv1.CustomResourceDefinition{base}, []*apiextensionsv1.CustomResourceDefinition{head}
 	trips, err := j.travel(t.Context(), was, is)
 	g.Expect(err).NotTo(HaveOccurred())
-	return history.Judge(history.Input{Releases: []history.Release{{Name: "v1.0.0", CRDs: was}, {Name: "v1.1.0", CRDs: is}}, Policy: history.DefaultPolicy()}).Findings, trips
+	return deprecation.Judge(deprecation.Input{Releases: []deprecation.Release{{Name: "v1.0.0", CRDs: was}, {Name: "v1.1.0", CRDs: is}}, Policy: deprecation.DefaultPolicy()}).Findings, trips
 }
 
 func TestTheWayThereAndBack(t *testing.T) {
@@ -74,11 +74,11 @@ func TestTheWayThereAndBack(t *testing.T) {
 
 func TestWhatIsToldAndNotSoIsFound(t *testing.T) {
 	g := NewWithT(t)
-	told := func(rule string) []history.Breach {
-		return []history.Breach{{Finding: finding.Finding{Rule: rule, CRD: "widgets.example.com"}}}
+	told := func(rule string) []deprecation.Violation {
+		return []deprecation.Violation{{Finding: finding.Finding{Rule: rule, CRD: "widgets.example.com"}}}
 	}
 	fine := []trip{{name: "widgets.example.com"}}
-	g.Expect(misled(told(history.UpgradeRefused), fine)).To(ConsistOf(MatchError(ContainSubstring("said to be refused, and the API server accepts it"))))
-	g.Expect(misled(told(history.NoWayBack), fine)).To(ConsistOf(MatchError(ContainSubstring("said to be no way back, and the API server accepts it"))))
+	g.Expect(misled(told(deprecation.UpgradeRefused), fine)).To(ConsistOf(MatchError(ContainSubstring("said to be refused, and the API server accepts it"))))
+	g.Expect(misled(told(deprecation.NoWayBack), fine)).To(ConsistOf(MatchError(ContainSubstring("said to be no way back, and the API server accepts it"))))
 	g.Expect(misled(nil, []trip{{name: "widgets.example.com", before: errors.New("no")}})).To(HaveLen(1))
 }

@@ -26,7 +26,7 @@ const (
 	// CleanIsProved: if storedVersions is clean, all objects are taken for current.
 	CleanIsProved Belief = "a clean storedVersions is a proof"
 	// FoundIsFine: a stale object that the check has found and rewritten is taken for no sign of others.
-	FoundIsFine Belief = "what the check has found is mended, so all is well"
+	FoundIsFine Belief = "what the check has found is fixed, so all is well"
 	// TimeGoesOn: the CRD is taken to be later each time it is seen. Its resourceVersions look as if they could not be
 	// compared.
 	TimeGoesOn Belief = "no etcd is ever restored"

@@ -2,7 +2,7 @@ package simulation
 
 import "time"
 
-// orphan takes the Namespace away and mends that in the end.
+// orphan takes the Namespace away and fixes that in the end.
 func (w *world) orphan(e Event) {
 	w.etcd.mu.Lock()
 	w.etcd.orphaned = true

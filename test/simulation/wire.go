@@ -100,7 +100,7 @@ func (w *wire) read(r *http.Request) (*asked, error) {
 // carryOut is what happens on the API server's side.
 func (w *wire) carryOut(a *asked) (any, error) {
 	time.Sleep(a.nudge)
-	if a.URL.Path == crdPath { // what keeps the cache: a broken watch would be mended after a random time
+	if a.URL.Path == crdPath { // what keeps the cache: a broken watch would be fixed after a random time
 		return w.serve(a)
 	}
 	if w.faulty(Down, a.route.Server) {

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 // Version is the module version, and the commit where that is not told by the version.
@@ -37,7 +37,7 @@ func Check(o migration.Options) error {
 	case o.MaxInFlight < 1:
 		return fmt.Errorf("--max-in-flight is %d; at least 1 write must be allowed", o.MaxInFlight)
 	case o.MaxQueued <= 0:
-		return fmt.Errorf("--max-queued is %v; it must be above 0, for example %v", o.MaxQueued, pace.DefaultMaxQueued)
+		return fmt.Errorf("--max-queued is %v; it must be above 0, for example %v", o.MaxQueued, throttle.DefaultMaxQueued)
 	}
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("--%w", err)

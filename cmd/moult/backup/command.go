@@ -18,7 +18,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
-	"github.com/moult-dev/moult/policies/fieldloss"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -217,7 +217,7 @@ func lacking(crd *apiextensionsv1.CustomResourceDefinition, version, at string) 
 	for i := range crd.Spec.Versions {
 		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == at
 	}
-	fields, err := fieldloss.Of(crd)
+	fields, err := crdschema.Of(crd)
 	if err != nil {
 		return nil, err
 	}

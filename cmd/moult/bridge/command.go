@@ -187,7 +187,7 @@ func (b *command) document(made *bridge.Bridge) (string, error) {
 func (b *command) refused(before, made *apiextensionsv1.CustomResourceDefinition) error {
 	for _, r := range crdrefusal.Of(before, made) {
 		if !r.Known {
-			return fmt.Errorf("the API server would refuse the intermediate CRD of %s: %s: %s; mend the CRDs that it is made of first", made.Name, r.Path, r.Said)
+			return fmt.Errorf("the API server would refuse the intermediate CRD of %s: %s: %s; fix the CRDs that it is made of first", made.Name, r.Path, r.Said)
 		}
 		fmt.Fprintf(b.ErrOut, "%s was like this before, and a Kubernetes API server of today refuses it: %s: %s\n", made.Name, r.Path, r.Said)
 	}
@@ -199,7 +199,7 @@ func (b *command) refused(before, made *apiextensionsv1.CustomResourceDefinition
 func (b *command) needless(why *bridge.NotNeeded, before, head *apiextensionsv1.CustomResourceDefinition) string {
 	for _, r := range crdrefusal.Of(before, head) {
 		if !r.Known {
-			return fmt.Sprintf("%s needs no intermediate CRD, but the API server would refuse the new one: %s: %s; mend it first", head.Name, r.Path, r.Said)
+			return fmt.Sprintf("%s needs no intermediate CRD, but the API server would refuse the new one: %s: %s; fix it first", head.Name, r.Path, r.Said)
 		}
 	}
 	return why.Error()

@@ -121,7 +121,7 @@ func (a *argoCD) print(entries []lua.Entry) error {
 			fmt.Fprintf(a.Out, "%-9s  %s%s\n           %s\n", e.State, e.Key, optional, e.Meaning)
 		}
 		if !e.Good() {
-			bad = cli.NotDone{Sentence: fmt.Sprintf("%s in %s is %s: %s; %s", e.Key, lua.ConfigMap, e.State, e.Meaning, e.Mend)}
+			bad = cli.NotDone{Sentence: fmt.Sprintf("%s in %s is %s: %s; %s", e.Key, lua.ConfigMap, e.State, e.Meaning, e.Remediation)}
 		}
 	}
 	return bad

@@ -53,8 +53,8 @@ tell for sure.
 A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" is left out on purpose.
 
 Exit codes:
-  0    nothing to mend; there may be warnings
-  1    there is something to mend
+  0    nothing to fix; there may be warnings
+  1    there is something to fix
   2    the question could not be answered: wrong arguments, a build failed, no CRD at all`,
 		Example: f.Example(`  # a kustomization, or a whole repository
   moult check opt-in config/crd
@@ -94,7 +94,7 @@ func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error 
 		return err
 	}
 	if !report.OK {
-		survey.Failed = append(survey.Failed, cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to mend; what and where is above, and --help says what the words mean"})
+		survey.Failed = append(survey.Failed, cli.NotDone{Sentence: words.Count(report.Errors(), "thing") + " to fix; what and where is above, and --help says what the words mean"})
 	}
 	return o.TellAll(survey.Failed)
 }
@@ -120,6 +120,6 @@ func (o *optIn) print(report optin.Report) error {
 func printFindings(out io.Writer, findings []optin.Found) {
 	for _, f := range findings {
 		where := strings.TrimSpace(f.Place.String() + "  " + f.Resource)
-		fmt.Fprintf(out, "%s: %s  %s\n  %s\n  mend: %s\n\n", f.Severity, f.Rule, where, f.Why, f.Mend)
+		fmt.Fprintf(out, "%s: %s  %s\n  %s\n  fix: %s\n\n", f.Severity, f.Rule, where, f.Why, f.Remediation)
 	}
 }

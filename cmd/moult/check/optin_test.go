@@ -127,7 +127,7 @@ func TestCheckOptInGoesOnAfterABuildThatFails(t *testing.T) {
 	out, errOut, code := checkOptIn(t, "", ".")
 	g.Expect(errOut).To(ContainSubstring("broken cannot be built: "))
 	g.Expect(out).To(ContainSubstring("NotLabelled"))
-	g.Expect(errOut).To(ContainSubstring("1 thing to mend"))
+	g.Expect(errOut).To(ContainSubstring("1 thing to fix"))
 	g.Expect(code).To(Equal(cli.ExitError), "as with the other subcommands, what could not be told counts most")
 }
 

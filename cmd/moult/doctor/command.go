@@ -1,4 +1,4 @@
-// Package doctor is `moult doctor`: what a cluster shows, and what a person should mend.
+// Package doctor is `moult doctor`: what a cluster shows, and what a person should fix.
 package doctor
 
 import (
@@ -30,7 +30,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Use:   "doctor [CRD...]",
 		Short: "Find what would stop a migration, undo it, or make a removal hurt",
 		Long: `Examine the named CRDs, or all that are opted in, and what they depend on. Nothing
-is written. Problems come first, each with what was seen and how to mend it.
+is written. Problems come first, each with what was seen and how to fix it.
 
   label-in-git     the opt-in label is in what a tool applies, not only on the live
                    object, where the next sync or the next cluster loses it

@@ -88,11 +88,11 @@ func TestTheDoctorTellsProblemsFirst(t *testing.T) {
 	w.Merges("kubectl-label", `{"metadata":{"labels":{"`+w.Label+`":"true"}}}`)
 	got := without(aside, w.Run("doctor", w.CRD.Name))
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone))
-	w.Expect(got.ErrOut).To(Equal("moult: 1 error; what was seen and how to mend it is above\n"))
+	w.Expect(got.ErrOut).To(Equal("moult: 1 error; what was seen and how to fix it is above\n"))
 	w.Expect(got.Out).To(HavePrefix("error    label-in-git  " + w.CRD.Name + "\n         the label " + w.Label))
 	w.Expect(strings.Join(strings.Fields(got.Out), " ")).To(ContainSubstring(w.Label +
 		` is only on the live object: field manager "kubectl-label" (Update) set it, and the next reconcile of Kustomization flux-system/crds takes it off`))
-	w.Expect(got.Out).To(MatchRegexp(`\n         mend: put the label into the CRD's manifest in Git[^\n]*(\n         [^\n]*)*\n\nok       migration`))
+	w.Expect(got.Out).To(MatchRegexp(`\n         fix: put the label into the CRD's manifest in Git[^\n]*(\n         [^\n]*)*\n\nok       migration`))
 
 	status := w.Run("status", w.CRD.Name)
 	w.Expect(status.Code).To(Equal(cli.ExitDone))

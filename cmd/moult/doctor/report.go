@@ -19,7 +19,7 @@ func (d *command) print(report doctor.Report) error {
 		for _, r := range report.Checks {
 			for _, f := range r.Findings {
 				if f.Severity == severity {
-					fmt.Fprintf(d.Out, "%-8s %s  %s\n%s\n%s\n\n", severity, r.ID, f.Object, output.Paragraph(f.Why), output.Paragraph("mend: "+f.Mend))
+					fmt.Fprintf(d.Out, "%-8s %s  %s\n%s\n%s\n\n", severity, r.ID, f.Object, output.Paragraph(f.Why), output.Paragraph("fix: "+f.Remediation))
 				}
 			}
 		}
@@ -53,5 +53,5 @@ func verdictOf(report doctor.Report) error {
 	if bad == 0 {
 		return nil
 	}
-	return cli.NotDone{Sentence: words.Count(bad, "error") + "; what was seen and how to mend it is above"}
+	return cli.NotDone{Sentence: words.Count(bad, "error") + "; what was seen and how to fix it is above"}
 }

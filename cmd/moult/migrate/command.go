@@ -23,7 +23,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -128,7 +128,7 @@ func (m *command) bind(c *cobra.Command) {
 	_ = c.MarkFlagFilename("backup", "gz", "tgz")
 	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still")
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
-	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
+	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
 	c.Flags().BoolVar(&m.rehearse, "rehearse", false, "ask the conversion webhooks first what they would lose, by the URL that the CRDs say, or the Service, through a port-forward; rewrite nothing if they would lose something")
 	c.Flags().DurationVar(&m.timeout, "timeout", 0, "how long to migrate at most; the same command goes on from there; 0 is no bound")

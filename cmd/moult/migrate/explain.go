@@ -48,7 +48,7 @@ func blockedBy(b *migration.Blocked) cli.NotDone {
 			details = append(details[:len(details):len(details)], fmt.Sprintf("and %d more", more))
 		}
 		return cli.NotDone{
-			Sentence: fmt.Sprintf("%s: %s: %d of %d objects cannot be rewritten; mend them, or what refuses them, then run the same command again",
+			Sentence: fmt.Sprintf("%s: %s: %d of %d objects cannot be rewritten; fix them, or what refuses them, then run the same command again",
 				b.CRD, b.Reason, counts.Failed, counts.Total),
 			Details: details,
 		}

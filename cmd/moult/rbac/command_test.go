@@ -127,7 +127,7 @@ func TestRBACForStashedCopiesNamesWhatTheirMovesDeclare(t *testing.T) {
 
 	own := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(own, "ours.yaml"), []byte(`{name: ours, title: ours, resources: [controllerrevisions.apps], groups: [example.com],
-fields: [{path: data, shape: object}], effect: losesData, consequence: it is lost, clears: moult, mend: none, convert: crd, evidence: ["https://example.org"], tried: not,
+fields: [{path: data, shape: object}], effect: losesData, consequence: it is lost, clears: moult, remediation: none, convert: crd, evidence: ["https://example.org"], tried: not,
 moveBy: {successor: "{owner}-{version}", references: [{resource: gardens.example.com, paths: [spec.revision]}], evidence: ["https://example.org"]}}`), 0o600)).To(Succeed())
 	role, says, code = moultRBAC(t, "--migrate-stashes", "--places", own)
 	g.Expect(code).To(Equal(cli.ExitDone), says)

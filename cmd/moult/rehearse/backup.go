@@ -46,7 +46,7 @@ func backupAt(place string) (b *archive.Backup, done func(), err error) {
 // would be read in the cluster that it is of.
 func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally) (found bool, err error) {
 	for i, named := range s.Engines {
-		of := slices.IndexFunc(b.CRDs, func(of archive.OfCRD) bool { return of.Name == named.CRD })
+		of := slices.IndexFunc(b.CRDs, func(of archive.CRDReport) bool { return of.Name == named.CRD })
 		if of < 0 {
 			continue
 		}
@@ -67,7 +67,7 @@ func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Su
 	return found, nil
 }
 
-func ofBackup(ctx context.Context, b *archive.Backup, of *archive.OfCRD, version string, e *conversion.Engine, tally *conversion.Tally) error {
+func ofBackup(ctx context.Context, b *archive.Backup, of *archive.CRDReport, version string, e *conversion.Engine, tally *conversion.Tally) error {
 	counts := tally.Begin(e, version, "")
 	if !slices.Contains(of.Versions, version) {
 		counts.NotRead("objects may be stored at " + version + ", which the backup was not read at")

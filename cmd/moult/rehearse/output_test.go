@@ -25,7 +25,7 @@ func reportOfAll() conversion.Report {
 	group := func(what string) []conversion.Group {
 		return []conversion.Group{{What: what, Objects: 7, Examples: []string{"ns/a|b", "ns/</testcase>"}}}
 	}
-	of := conversion.OfCRD{
+	of := conversion.CRDReport{
 		CRD: "widgets.example.com", Storage: "v1", ReadAt: "v1beta1", Cluster: "prod", Objects: 10, Same: 3,
 		Lost: append(group("spec.a"), conversion.Group{What: "status.b", Objects: 1, Examples: []string{"ns/c"}, Status: true},
 			conversion.Group{What: "spec.d", Objects: 1, Examples: []string{"ns/c"}, Accepted: "nobody `reads` it"}),
@@ -33,7 +33,7 @@ func reportOfAll() conversion.Report {
 		Added: group("spec.g"), Undefaulted: group("spec.h"), Unknown: group("a webhook"),
 		Failed: []conversion.Group{{What: "to v1: cannot be converted", Fault: conversion.FaultFailed, Says: "no\x1b[31m\n<script> @team", Objects: 1, Examples: []string{"ns/c"}}},
 	}
-	return conversion.Report{Verdict: conversion.NotKept, CRDs: []conversion.OfCRD{of}, Unused: []conversion.Accepted{{CRD: "widgets.example.com", Path: "spec.z", Reason: "gone"}}}
+	return conversion.Report{Verdict: conversion.NotKept, CRDs: []conversion.CRDReport{of}, Unused: []conversion.Accepted{{CRD: "widgets.example.com", Path: "spec.z", Reason: "gone"}}}
 }
 
 func TestText(t *testing.T) {
@@ -59,7 +59,7 @@ func TestText(t *testing.T) {
   not known: a webhook
     7 objects: ns/a|b, ns/</testcase> and 5 more
 accepted and not found: spec.z of widgets.example.com (gone)
-something would be lost, changed or refused: move it before the storage version changes, mend the conversion, or accept it with --accept
+something would be lost, changed or refused: move it before the storage version changes, fix the conversion, or accept it with --accept
 `))
 }
 

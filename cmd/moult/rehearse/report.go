@@ -20,7 +20,7 @@ type entry struct {
 const notKnown = "not known"
 
 // entries are all that is said of the objects of a CRD, the worst first.
-func entries(of conversion.OfCRD) (all []entry) {
+func entries(of conversion.CRDReport) (all []entry) {
 	add := func(groups []conversion.Group, say string, fails func(conversion.Group) bool) {
 		for _, g := range groups {
 			e := entry{Group: g, Say: say, Fails: fails(g)}
@@ -85,14 +85,14 @@ func asText(report conversion.Report) string {
 	return content.String()
 }
 
-func title(of conversion.OfCRD) string {
+func title(of conversion.CRDReport) string {
 	if of.Cluster == "" {
 		return of.CRD
 	}
 	return of.CRD + " in " + of.Cluster
 }
 
-func subtitle(of conversion.OfCRD) string {
+func subtitle(of conversion.CRDReport) string {
 	said := words.Count(of.Objects, "object") + ", to be stored at " + of.Storage
 	if of.ReadAt != "" {
 		said += ", read at " + of.ReadAt
@@ -106,7 +106,7 @@ func subtitle(of conversion.OfCRD) string {
 func sentence(report conversion.Report) string {
 	switch report.Verdict {
 	case conversion.NotKept:
-		return "something would be lost, changed or refused: move it before the storage version changes, mend the conversion, or accept it with --accept"
+		return "something would be lost, changed or refused: move it before the storage version changes, fix the conversion, or accept it with --accept"
 	case conversion.NotKnown:
 		return "not all is known; nothing would be lost or refused of what could be looked at"
 	case conversion.Kept:

@@ -72,7 +72,7 @@ func newHooked(t *testing.T, n int, change func(*apiextensionsv1.CustomResourceD
 }
 
 // rehearse is what the command says of the objects of the cluster.
-func (h *hooked) rehearse(code int, args ...string) conversion.OfCRD {
+func (h *hooked) rehearse(code int, args ...string) conversion.CRDReport {
 	h.t.Helper()
 	got := suite.Empty(h.t).Run(append([]string{"rehearse", "--crds", h.file, "-o", "json"}, args...)...)
 	h.Expect(got.Code).To(Equal(code), got.Out+got.ErrOut)

@@ -20,7 +20,7 @@ import (
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -62,7 +62,7 @@ Nothing is deleted.
 
 The garbage collector resolves an owner at the version of the reference. Once that has
 left, it deletes dependents whose owner lives, keeps others that should go, and leaves
-owners in foreground deletion Terminating. This mends it, before the removal and after.
+owners in foreground deletion Terminating. This fixes it, before the removal and after.
 Where an owner is being deleted already, its dependents then go, too, as was asked for.
 
 The versions are those of --version; else those that VersionRemovals of the CRD name, or
@@ -112,7 +112,7 @@ func (r *command) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&r.orphans, "orphans", false, "move references whose owner does not exist, too; the garbage collector then deletes what has no other owner")
 	c.Flags().IntVar(&r.limit, "limit", 100, "most references that are named of each sort; all are counted; 0 for all")
 	c.Flags().IntVar(&r.pace.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment; below that their number adapts to what the API server can take")
-	c.Flags().Float64Var(&r.pace.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average")
+	c.Flags().Float64Var(&r.pace.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average")
 	c.Flags().Float64Var(&r.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
 	output.AddFlag(c, &r.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)

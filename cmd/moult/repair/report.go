@@ -150,7 +150,7 @@ func why(reason owners.Reason) string {
 	case owners.Forbidden:
 		return "they may not be written"
 	case owners.Refused:
-		return "the write was refused; mend what refuses it, then run the same command again"
+		return "the write was refused; fix what refuses it, then run the same command again"
 	case owners.OwnerGone:
 		return "their owner does not exist; once they are moved, the garbage collector deletes the objects; --orphans moves them"
 	case owners.OwnerUnknown:

@@ -166,7 +166,7 @@ func (r *command) tell(report *restore.Report) error {
 	return nil
 }
 
-func (r *command) name(of *restore.OfCRD, outcome restore.Outcome) {
+func (r *command) name(of *restore.CRDReport, outcome restore.Outcome) {
 	named := 0
 	for _, told := range of.Told {
 		if told.Outcome != outcome {

@@ -113,7 +113,7 @@ func (w *world) backup() {
 	w.Expect(got.Code).To(Equal(0), got.ErrOut)
 }
 
-func (w *world) restore(args ...string) (restore.OfCRD, int) {
+func (w *world) restore(args ...string) (restore.CRDReport, int) {
 	w.T.Helper()
 	got := w.Run(append([]string{"restore", "-f", w.file, "-o", "json"}, args...)...)
 	report := restore.Report{}

@@ -212,7 +212,7 @@ func TestPlacesOfOnesOwn(t *testing.T) {
 
 	folder := t.TempDir()
 	place := `{name: bindings, title: bindings, resources: [bindings.own.` + w.GR.Group + `], fields: [{path: "spec.targets[*]", shape: apiVersion}], effect: breaksAtUse,
-  consequence: it fails, clears: commit, mend: write it anew, evidence: ["https://example.org"], tried: not tried}`
+  consequence: it fails, clears: commit, remediation: write it anew, evidence: ["https://example.org"], tried: not tried}`
 	w.Expect(os.WriteFile(filepath.Join(folder, "bindings.yaml"), []byte(place), 0o600)).To(Succeed())
 	report, code = w.report("--places", folder)
 	w.Expect(code).To(Equal(exitFound))
@@ -239,7 +239,7 @@ loses data  owner-references: ownerReferences
          configmaps ` + w.namespace + `/b  metadata.ownerReferences[0]  Widget rose
          and 1 more; --limit 0 names all
          what happens: The garbage collector takes an owner`))
-	w.Expect(got.Out).To(ContainSubstring("\n         mend (Moult): Run `moult repair owners`, before the removal or after it;"))
+	w.Expect(got.Out).To(ContainSubstring("\n         fix (Moult): Run `moult repair owners`, before the removal or after it;"))
 	w.Expect(strings.Index(got.Out, "\nstops silently  webhook-configurations")).To(BeNumerically(">", strings.Index(got.Out, "\nloses data")))
 	w.Expect(got.Out).To(HaveSuffix("\nfound: 4 fields that matter; backups, Git and other clusters were not looked at\n"))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -107,7 +107,7 @@ func (m *migrate) bind(c *cobra.Command) {
 	_ = c.MarkFlagDirname("places")
 	c.Flags().IntVar(&m.limit, "limit", 100, "most copies that are named of each sort; all are counted; 0 for all")
 	c.Flags().IntVar(&m.pace.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment; below that their number adapts to what the API server can take")
-	c.Flags().Float64Var(&m.pace.MaxQueued, "max-queued", pace.DefaultMaxQueued, "most writes that wait inside the API server, on average")
+	c.Flags().Float64Var(&m.pace.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average")
 	c.Flags().Float64Var(&m.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
 	output.AddFlag(c, &m.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
@@ -177,7 +177,7 @@ func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.C
 		return cli.ReadError(err)
 	}
 	if !m.dryRun {
-		file, err := stashes.OpenFile(m.save)
+		file, err := embeddedcopies.OpenFile(m.save)
 		if err != nil {
 			return fmt.Errorf("--save: %w", err)
 		}
@@ -186,7 +186,7 @@ func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.C
 		fmt.Fprintf(m.ErrOut, "moving stashed copies in the cluster at %s\n", cfg.Host)
 	}
 	d.Report, err = work.Run(ctx)
-	slices.SortFunc(d.NotLooked, func(a, b stashes.NotLooked) int { return cmp.Compare(a.Resource, b.Resource) })
+	slices.SortFunc(d.NotLooked, func(a, b embeddedcopies.NotLooked) int { return cmp.Compare(a.Resource, b.Resource) })
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted after %s; nothing is lost: the same command with --save %s goes on from there", copies(d.Moved), m.save)
 	}
@@ -194,7 +194,7 @@ func (m *migrate) move(ctx context.Context, cfg *rest.Config, cluster *inspect.C
 	return err
 }
 
-func (m *migrate) prepare(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, targets []survivors.Target) (*stashes.Migration, error) {
+func (m *migrate) prepare(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, targets []survivors.Target) (*embeddedcopies.Migration, error) {
 	resources, unseen, err := cluster.Resources()
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (m *migrate) prepare(ctx context.Context, cfg *rest.Config, cluster *inspec
 	if err != nil {
 		return nil, err
 	}
-	return &stashes.Migration{
+	return &embeddedcopies.Migration{
 		Targets: targets, Places: m.known, Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: m.forwards}}, Resources: resources, Unseen: unseen, Client: client, Mapper: cluster.Mapper(), Types: types,
 		Lister: inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(m.ErrOut).Tell}, Lane: m.pace.NewPace().Lane(),
 		DryRun: m.dryRun, TakeOver: m.takeOver, Most: m.limit,

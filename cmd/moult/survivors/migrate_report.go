@@ -6,7 +6,7 @@ import (
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -27,7 +27,7 @@ type migrated struct {
 	// Saved is the file that has what was removed.
 	Saved   string             `json:"saved,omitempty"`
 	Targets []survivors.Target `json:"targets"`
-	stashes.Report
+	embeddedcopies.Report
 	// Notes are what else a person should know.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -98,39 +98,39 @@ func (m *migrate) print(d migrated) error {
 }
 
 // why is a reason, and what to do.
-func why(reason stashes.Reason) string {
+func why(reason embeddedcopies.Reason) string {
 	switch reason {
-	case stashes.Undecodable:
+	case embeddedcopies.Undecodable:
 		return "they cannot be decoded; the project cannot read them either; take them away by hand if nothing needs them"
-	case stashes.NoRule:
+	case embeddedcopies.NoRule:
 		return "nothing is known that converts them to a version that stays"
-	case stashes.Conflict:
+	case embeddedcopies.Conflict:
 		return "the names for their successors are taken by other objects; look at these"
-	case stashes.StillNamed:
+	case embeddedcopies.StillNamed:
 		return "something names them that cannot be changed; run the same command again when that has gone"
-	case stashes.Declared:
+	case embeddedcopies.Declared:
 		return "somebody applies an object that names them, and would write the name again; take it out of what is applied"
-	case stashes.ComesBack:
+	case embeddedcopies.ComesBack:
 		return "something names them again each time; the writer has to stop first"
-	case stashes.Forbidden:
+	case embeddedcopies.Forbidden:
 		return "a permission is missing"
-	case stashes.Refused:
-		return "a write was refused; mend what refuses it, then run the same command again"
-	case stashes.OwnerUnknown:
+	case embeddedcopies.Refused:
+		return "a write was refused; fix what refuses it, then run the same command again"
+	case embeddedcopies.OwnerUnknown:
 		return "whether their owner exists is not known, and without one the garbage collector would delete the successor"
-	case stashes.NotKnown:
+	case embeddedcopies.NotKnown:
 		return "whether anything names them is not known, so they are not deleted"
-	case stashes.Busy:
+	case embeddedcopies.Busy:
 		return "the project works in the namespace; run the same command again when that is done"
-	case stashes.ByController:
+	case embeddedcopies.ByController:
 		return "the project's own controller moves them; run the same command again later; --take-over moves them now"
-	case stashes.Terminating:
+	case embeddedcopies.Terminating:
 		return "they go with their owner"
 	}
 	return string(reason)
 }
 
-func (m *migrate) stashes(all []stashes.Stash, count int64) {
+func (m *migrate) stashes(all []embeddedcopies.Stash, count int64) {
 	for i := range all {
 		s := &all[i]
 		parts := []string{s.Object.String()}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/controllers/rewrite/stashes"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -116,7 +116,7 @@ func TestWhatCannotBeMovedIsToldForAProgram(t *testing.T) {
 	w.Expect(json.Unmarshal([]byte(got.Out), &d)).To(Succeed())
 	w.Expect(d.Verdict).To(Equal(left))
 	w.Expect(d.Moved).To(BeEquivalentTo(1))
-	w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", stashes.Undecodable), HaveField("Count", BeEquivalentTo(1)))))
+	w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", embeddedcopies.Undecodable), HaveField("Count", BeEquivalentTo(1)))))
 	w.Expect(w.revisions()).To(ConsistOf(successor, "broken"))
 	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--dry-run").Out).To(HaveSuffix("\nleft: 0 copies would be moved, and nothing was written; 1 left\n"))
 }

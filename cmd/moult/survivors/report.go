@@ -67,7 +67,7 @@ func (s *command) group(what, do string, g survivors.Group) {
 	}
 	if g.Consequence != "" {
 		fmt.Fprintln(s.Out, output.Paragraph("what happens: "+g.Consequence))
-		fmt.Fprintln(s.Out, output.Paragraph(fmt.Sprintf("mend (%s): %s", g.Clears, g.Mend)))
+		fmt.Fprintln(s.Out, output.Paragraph(fmt.Sprintf("fix (%s): %s", g.Clears, g.Remediation)))
 		fmt.Fprintln(s.Out, output.Paragraph("evidence: "+strings.Join(g.Evidence, " ")))
 	}
 	fmt.Fprintln(s.Out)

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/controllers/rewrite/follow"
+	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/roundtrip"
 )
@@ -160,7 +160,7 @@ func (r *command) check(ctx context.Context, s *engines.Subject, objects []round
 		})
 		confirmations := config.Of(e.CRD)
 		of := roundtrip.NewCounts(e, confirmations)
-		types, err := follow.TypeConverterOf(s.CRDs[i])
+		types, err := fieldownership.TypeConverterOf(s.CRDs[i])
 		if err != nil {
 			return nil, nil, err
 		}

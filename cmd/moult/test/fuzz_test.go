@@ -118,7 +118,7 @@ func TestACommandThatEndsInTheMiddleIsToldWithWhatItPrints(t *testing.T) {
 
 func TestMarkdownShowsTheSmallestInABlockThatItDoesNotLeave(t *testing.T) {
 	g := NewWithT(t)
-	content := asMarkdown(roundtrip.Report{CRDs: []roundtrip.OfCRD{{CRD: "a", Findings: []roundtrip.Group{
+	content := asMarkdown(roundtrip.Report{CRDs: []roundtrip.CRDReport{{CRD: "a", Findings: []roundtrip.Group{
 		{Kind: roundtrip.Lost, What: "spec.a", From: "v1", Via: "v2", Objects: 1, Smallest: map[string]any{"spec": map[string]any{"a": "```\n<script>"}}},
 	}, Missed: map[string][]string{}}}})
 	g.Expect(content).To(ContainSubstring("```yaml\nspec:\n"))

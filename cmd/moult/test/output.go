@@ -88,7 +88,7 @@ func smallest(f roundtrip.Group) string {
 	return string(raw)
 }
 
-func title(of roundtrip.OfCRD) string {
+func title(of roundtrip.CRDReport) string {
 	return fmt.Sprintf("%s, served at %s, stored at %s: %s", of.CRD, strings.Join(of.Served, ", "), of.Storage, of.Title())
 }
 
@@ -133,7 +133,7 @@ func asText(report roundtrip.Report) string {
 func sentence(report roundtrip.Report) string {
 	switch report.Verdict {
 	case conversion.NotKept:
-		return "the conversion does not keep everything: mend it, or say what is meant with .after_roundtrip or --accept"
+		return "the conversion does not keep everything: fix it, or say what is meant with .after_roundtrip or --accept"
 	case conversion.NotKnown:
 		return "not all is known; nothing is lost of what could be looked at"
 	case conversion.Kept:
@@ -150,7 +150,7 @@ const (
 )
 
 // missed names the fields that no made object has.
-func missed(of roundtrip.OfCRD) (all []string) {
+func missed(of roundtrip.CRDReport) (all []string) {
 	for _, version := range of.Served {
 		if paths := of.Missed[version]; len(paths) > 0 {
 			all = append(all, fmt.Sprintf("no made object of %s has %s: what chance gave them was never valid; give them values in %s", version, words.Line(words.Few(paths, 5)), roundtrip.Settings))

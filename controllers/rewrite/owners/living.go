@@ -69,7 +69,7 @@ func (v *visit) owner(ctx context.Context, m match) (owner, error) {
 		return owner{terminating: terminating}, nil
 	}
 	var read *metav1.PartialObjectMetadata
-	err := v.patiently(ctx, func() (err error) {
+	err := v.retry().Do(ctx, func() (err error) {
 		read, err = v.Client.Resource(m.target.resource()).Get(ctx, key)
 		return err
 	})

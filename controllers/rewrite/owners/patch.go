@@ -33,7 +33,7 @@ func move(item *metav1.PartialObjectMetadata, found []match) ([]byte, error) {
 	return json.Marshal(ops)
 }
 
-// giveBack is a patch that gives an object other managedFields.
-func giveBack(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
+// restoreOwnership is a patch that gives an object other managedFields.
+func restoreOwnership(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) ([]byte, error) {
 	return json.Marshal(append(sameState(item), operation{"replace", "/metadata/managedFields", entries}))
 }

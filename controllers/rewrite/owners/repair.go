@@ -2,7 +2,6 @@ package owners
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 const (
@@ -21,12 +20,8 @@ const (
 	maxMoves = 2
 	// maxRaces is how often a reference is read again after another client has written its object first.
 	maxRaces = 10
-	// maxTries is how often a request is sent to a server that is busy or away.
-	maxTries = 8
 	// workers are the objects of a page that may be written at a time; the Lane allows fewer.
-	workers    = 32
-	firstPause = 200 * time.Millisecond
-	longPause  = 10 * time.Second
+	workers = 32
 )
 
 // Lister lists the metadata of all objects of a resource, a page at a time. An object may come twice. why says, after an error
@@ -54,7 +49,7 @@ type Repair struct {
 	// Memory tells what an earlier Repair has moved already. Default: none.
 	Memory *Memory
 	// Lane paces the writes. Default: one on a pace of its own.
-	Lane *pace.Lane
+	Lane *throttle.Lane
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.Clock
 
@@ -66,7 +61,7 @@ type Repair struct {
 // runs once; it may be stopped at any time, and run again by another Repair.
 func (r *Repair) Run(ctx context.Context) (Report, error) {
 	if r.Lane == nil {
-		r.Lane = pace.New(pace.Options{MaxInFlight: workers}).Lane()
+		r.Lane = throttle.New(throttle.Options{MaxInFlight: workers}).Lane()
 	}
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}

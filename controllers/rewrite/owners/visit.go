@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
 )
 
 // visit moves the references of one object.
@@ -131,7 +129,7 @@ func (v *visit) move(ctx context.Context, found []match, told []Reference) (agai
 			v.collector.hasMoved(v.key(r), r)
 		}
 		if !v.DryRun {
-			v.giveBack(ctx, after, found)
+			v.restoreOwnership(ctx, after, found)
 		}
 		return false, nil
 	}
@@ -176,7 +174,7 @@ func (v *visit) leave(err error, told []Reference) {
 }
 
 func (v *visit) read(ctx context.Context) (fresh *metav1.PartialObjectMetadata, err error) {
-	err = v.patiently(ctx, func() (err error) {
+	err = v.retry().Do(ctx, func() (err error) {
 		fresh, err = v.objects.Get(ctx, v.name())
 		return err
 	})
@@ -187,45 +185,17 @@ func (v *visit) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: v.item.Namespace, Name: v.item.Name}
 }
 
-// patch sends a write when its turn has come. A write without an answer is not sent again: the object has to be read first.
+// patch sends a write when its turn has come. One that may have been carried out without an answer is unsure.
 func (v *visit) patch(ctx context.Context, body []byte, unsure func()) (after *metav1.PartialObjectMetadata, err error) {
-	err = v.patiently(ctx, func() error {
-		permit, err := v.Lane.Enter(ctx)
-		if err != nil {
-			return err
-		}
+	err = v.retry().Write(ctx, v.Lane, func() error {
 		after, err = v.objects.Patch(ctx, v.name(), types.JSONPatchType, body)
-		switch {
-		case err == nil:
-			permit.Done(pace.Served)
-		case ctx.Err() == nil && rewrite.MayPass(err):
-			permit.Done(pace.Overloaded)
-			if !apierrors.IsTooManyRequests(err) {
-				unsure()
-			}
-		default:
-			permit.Done(pace.Nothing)
+		if ctx.Err() == nil && err != nil && rewrite.MayPass(err) && !apierrors.IsTooManyRequests(err) {
+			unsure()
 		}
 		return err
 	})
 	return after, err
 }
 
-// patiently asks again as long as the API server is busy or away. A test of resourceVersion makes that safe for writes, too.
-func (v *visit) patiently(ctx context.Context, ask func() error) error {
-	for try := 0; ; try++ {
-		err := ask()
-		if err == nil || ctx.Err() != nil || try == maxTries-1 || !rewrite.MayPass(err) {
-			return err
-		}
-		pause := min(firstPause<<try, longPause)
-		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			pause = max(pause, time.Duration(seconds)*time.Second)
-		}
-		select {
-		case <-v.Clock.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
+// retry sends requests again. A test of resourceVersion makes that safe for writes, too.
+func (v *visit) retry() rewrite.Retry { return rewrite.Retry{Clock: v.Clock} }

@@ -29,8 +29,8 @@ func remarks(r preview.Report) []remark {
 	var all []remark
 	for _, f := range r.Findings {
 		said := clean(f.Why)
-		if f.Mend != "" {
-			said += ". To mend it: " + clean(f.Mend)
+		if f.Remediation != "" {
+			said += ". To fix it: " + clean(f.Remediation)
 		}
 		all = append(all, remark{severity: f.Severity, place: f.Place, title: f.Rule, said: said, crd: f.CRD, cluster: f.Cluster, same: f.Why})
 	}
@@ -71,7 +71,7 @@ func verdictRemarks(r preview.Report) []remark {
 func manifestRemark(m preview.Manifest) remark {
 	said := fmt.Sprintf("%s is written at %s, which leaves %s", m.Object, m.Version, m.CRD)
 	if m.Rewritable {
-		said += ". To mend it: `moult rewrite`"
+		said += ". To fix it: `moult rewrite`"
 	}
 	return remark{severity: finding.Warning, place: m.Place, title: "Written at a version that leaves", said: clean(said), crd: m.CRD, same: m.Object + " " + m.Version}
 }

@@ -22,7 +22,7 @@ func fingerprints(g *WithT, r preview.Report) (all []string) {
 	return all
 }
 
-// GitLab takes an issue with another fingerprint for another issue: it would report as new and as mended, with every
+// GitLab takes an issue with another fingerprint for another issue: it would report as new and as fixed, with every
 // pipeline, what is as it was.
 func TestAFingerprintOutlivesTheClock(t *testing.T) {
 	for name, change := range map[string]func(*preview.Report){
@@ -38,7 +38,7 @@ func TestAFingerprintOutlivesTheClock(t *testing.T) {
 		},
 		"advice gets better": func(r *preview.Report) {
 			r.Findings = slices.Clone(r.Findings)
-			r.Findings[0].Mend = "do something else"
+			r.Findings[0].Remediation = "do something else"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

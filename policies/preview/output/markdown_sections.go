@@ -57,8 +57,8 @@ func (o MarkdownOptions) findings(r preview.Report) []section {
 			line += " at " + g.at(o.place)
 		}
 		line += ": " + text(f.Why, sentenceWidth) + "."
-		if mend := plain(f.Mend); mend != "" {
-			line += " To mend it: " + text(mend, sentenceWidth) + "."
+		if fix := plain(f.Remediation); fix != "" {
+			line += " To fix it: " + text(fix, sentenceWidth) + "."
 		}
 		said.add(line)
 	}

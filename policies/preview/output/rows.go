@@ -116,7 +116,7 @@ func toDo(r preview.Report, crd preview.ChangedCRD, in preview.InCluster) []stri
 	said = append(said, actions(slices.Concat(in.Blockers, in.Warnings))...)
 	for _, f := range r.Findings {
 		if f.Severity != finding.Info && f.CRD == crd.Name && (f.Cluster == in.Cluster || f.Cluster == "") {
-			said = appendNew(said, plain(f.Mend))
+			said = appendNew(said, plain(f.Remediation))
 		}
 	}
 	switch {

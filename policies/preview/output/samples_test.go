@@ -69,8 +69,8 @@ func blockedInOneOfThree() preview.Report {
 	r.Findings = []finding.Finding{
 		{
 			Rule: "NoSyncTimeout", Severity: finding.Warning, CRD: "widgets.example.com", Cluster: "clusters/edge", Place: finding.Place{File: "clusters/edge/crds.yaml", Line: 9},
-			Why:  "the Application has no timeout, so a gate that never opens holds it for ever",
-			Mend: "set `spec.syncPolicy.retry.limit` on the Application",
+			Why:         "the Application has no timeout, so a gate that never opens holds it for ever",
+			Remediation: "set `spec.syncPolicy.retry.limit` on the Application",
 		},
 		{
 			Rule: "ServerSideDiff", Severity: finding.Info, Cluster: "clusters/staging", Place: finding.Place{File: "clusters/staging/crds.yaml", Line: 22},
@@ -134,7 +134,7 @@ func manyFindings() preview.Report {
 	for i := range 150 {
 		r.Findings = append(r.Findings, finding.Finding{
 			Rule: "ReplacedCRD", Severity: []finding.Severity{finding.Error, finding.Warning, finding.Info}[i%3], CRD: fmt.Sprintf("kind%02ds.example.com", i%30),
-			Place: finding.Place{File: fmt.Sprintf("apps/team-%d/crds.yaml", i), Line: i}, Why: "Replace=true sends the CRD whole, so that every label that is not in Git is lost at each sync", Mend: "take Replace=true out of the annotation",
+			Place: finding.Place{File: fmt.Sprintf("apps/team-%d/crds.yaml", i), Line: i}, Why: "Replace=true sends the CRD whole, so that every label that is not in Git is lost at each sync", Remediation: "take Replace=true out of the annotation",
 		})
 	}
 	finding.Sort(r.Findings)
@@ -164,7 +164,7 @@ func hostile() preview.Report {
 		}},
 		Place: finding.Place{File: attack, Line: 3}, Clusters: []preview.InCluster{in},
 	}}
-	r.Findings = []finding.Finding{{Rule: attack, Severity: finding.Error, CRD: attack, Cluster: attack, Place: finding.Place{File: attack, Line: 3}, Why: attack, Mend: attack}}
+	r.Findings = []finding.Finding{{Rule: attack, Severity: finding.Error, CRD: attack, Cluster: attack, Place: finding.Place{File: attack, Line: 3}, Why: attack, Remediation: attack}}
 	r.Manifests = []preview.Manifest{{Place: finding.Place{File: "javascript:alert(1)//" + attack}, CRD: attack, Version: attack, Object: attack}}
 	return r
 }

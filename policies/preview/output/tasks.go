@@ -24,12 +24,12 @@ type task struct {
 func tasks(r preview.Report) []task {
 	var all list
 	everywhere := rows(r)
-	all.mend(r, finding.Error)
+	all.fix(r, finding.Error)
 	all.rewrite(r)
 	all.act(everywhere, func(in preview.InCluster) []v1alpha1.Blocker { return in.Blockers })
 	all.wait(everywhere)
 	all.learn(r, everywhere)
-	all.mend(r, finding.Warning)
+	all.fix(r, finding.Warning)
 	all.act(everywhere, func(in preview.InCluster) []v1alpha1.Blocker { return in.Warnings })
 	return all.tasks
 }
@@ -53,16 +53,16 @@ func (l *list) add(what, crd, cluster string, places ...finding.Place) {
 	}
 }
 
-func (l *list) mend(r preview.Report, severity finding.Severity) {
+func (l *list) fix(r preview.Report, severity finding.Severity) {
 	for _, f := range r.Findings {
 		if f.Severity != severity {
 			continue
 		}
-		l.add(cmp.Or(f.Mend, "look at this: "+f.Why), f.CRD, f.Cluster, f.Place)
+		l.add(cmp.Or(f.Remediation, "look at this: "+f.Why), f.CRD, f.Cluster, f.Place)
 	}
 }
 
-// rewrite is about manifests that no finding tells how to mend: first those that the command can rewrite.
+// rewrite is about manifests that no finding tells how to fix: first those that the command can rewrite.
 func (l *list) rewrite(r preview.Report) {
 	const (
 		byCommand = "run `moult rewrite` on the manifests that are still written at a version that leaves"

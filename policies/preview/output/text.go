@@ -142,8 +142,8 @@ func (t *terminal) findings(r preview.Report) {
 		}
 		t.paragraph("", t.lead(b), about)
 		t.paragraph(indent, "", f.Why)
-		if f.Mend != "" {
-			t.paragraph(indent, "mend:", f.Mend)
+		if f.Remediation != "" {
+			t.paragraph(indent, "fix:", f.Remediation)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (r row) readsLike(other row) bool {
 // findingsTogether are the findings; those that differ in nothing but the CRD and the place are one.
 func findingsTogether(all []finding.Finding) []group[finding.Finding] {
 	same := func(a, b finding.Finding) bool {
-		return a.Rule == b.Rule && a.Severity == b.Severity && a.Cluster == b.Cluster && a.Why == b.Why && a.Mend == b.Mend && (a.CRD == "") == (b.CRD == "")
+		return a.Rule == b.Rule && a.Severity == b.Severity && a.Cluster == b.Cluster && a.Why == b.Why && a.Remediation == b.Remediation && (a.CRD == "") == (b.CRD == "")
 	}
 	return gather(all, same, func(f finding.Finding) (string, finding.Place) { return f.CRD, f.Place })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/releases"
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -28,7 +28,7 @@ type command struct {
 
 	policy string
 	base   string
-	report output.Report[history.Report]
+	report output.Report[deprecation.Report]
 	newest bool
 
 	// promote is the version whose promotion is looked at, and crd the only CRD of it.
@@ -37,7 +37,7 @@ type command struct {
 
 // NewCommand makes the subcommand.
 func NewCommand(f *cli.Factory) *cobra.Command {
-	v := &command{Factory: f, report: output.Report[history.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
+	v := &command{Factory: f, report: output.Report[deprecation.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
 	c := &cobra.Command{
 		Use:   "versions [REPOSITORY]",
 		Short: "Check that the releases of an operator keep Kubernetes' deprecation policy for CRDs",
@@ -52,7 +52,7 @@ numbers, in their order: the first of each minor release and the newest, at most
 (config/crd, crds, charts), unless --crds names folders. A folder with a kustomization is
 built, and of others the files are read as they are.
 
-A policy, ` + history.PolicyFile + ` in the repository unless --policy names a file, says how long
+A policy, ` + deprecation.PolicyFile + ` in the repository unless --policy names a file, says how long
 versions are due to stay, how grave a rule is, and what is meant. For a pull request, --base
 names the revision that it starts from: the policy is read there, as a pull request must not
 accept its own errors.
@@ -63,7 +63,7 @@ findings: what Kubernetes' rules for changes of an API ask for before users are 
 each shown by the repository, not shown, or not to be known, with the command that shows it.
 
 Rules:
-` + indented(words.Wrap("", "", strings.Join(history.Rules(), ", "), 86)) + `
+` + indented(words.Wrap("", "", strings.Join(deprecation.Rules(), ", "), 86)) + `
 
 Exit codes:
   0    no errors are found; there may be warnings; of a promotion, nothing is not shown
@@ -107,7 +107,7 @@ func (v *command) flags(c *cobra.Command) {
 	flags.StringVar(&v.Next, "next", "next", "what the next release is called; with a number, such as v2.0.0, it is known whether it is a major one")
 	flags.StringArrayVar(&v.Named, "release", nil, "a release that no tag names, as NAME=PATH; several, in their order, in place of a repository")
 	flags.BoolVar(&v.newest, "newest", false, "tell only what the newest release changes, or the work tree; the others are what was before")
-	flags.StringVar(&v.policy, "policy", "", "the file with the policy; default: "+history.PolicyFile+" in the repository, if it is there")
+	flags.StringVar(&v.policy, "policy", "", "the file with the policy; default: "+deprecation.PolicyFile+" in the repository, if it is there")
 	flags.StringVar(&v.base, "base", "", "the revision that a pull request starts from, such as origin/main: the policy is read there and not in the work tree")
 	flags.StringVar(&v.promote, "promote", "", "a version, such as v1beta1: print the checklist of the promotion of the API to it")
 	flags.StringVar(&v.crd, "crd", "", "with --promote, the name of the only CRD to look at; default: all that have the version")
@@ -142,7 +142,7 @@ func (v *command) run(ctx context.Context) error {
 	if len(source.Releases) < 2 {
 		return fmt.Errorf("there are no two releases to compare: %s", strings.Join(append(words.Of(source.Releases, func(r releases.Release) string { return "only " + r.Name + " has CRDs" }), source.Notes...), "; "))
 	}
-	report := history.Judge(history.Input{
+	report := deprecation.Judge(deprecation.Input{
 		Releases: source.History(), Earlier: source.Earlier, Newest: v.newest, Unchanged: source.Unchanged, Policy: policy, LabelKey: v.Factory.LabelKey,
 	})
 	report.Notes = append(report.Notes, source.Notes...)
@@ -159,25 +159,25 @@ func (v *command) run(ctx context.Context) error {
 }
 
 // readPolicy reads the file that is named, or that of the repository.
-func (v *command) readPolicy(ctx context.Context, source *releases.Source) (history.Policy, error) {
+func (v *command) readPolicy(ctx context.Context, source *releases.Source) (deprecation.Policy, error) {
 	file := v.policy
 	if file == "" {
-		file = filepath.Join(source.Root, filepath.FromSlash(history.PolicyFile))
+		file = filepath.Join(source.Root, filepath.FromSlash(deprecation.PolicyFile))
 	}
 	content, err := v.policyIn(source.Root, file)
 	if v.base != "" {
 		proposed := content
 		content, err = repository.CommittedAround(ctx, source.Root, v.base, file)
 		if !bytes.Equal(content, proposed) {
-			source.Notes = append(source.Notes, history.PolicyFile+" differs from that of "+v.base+", which is the one that counts")
+			source.Notes = append(source.Notes, deprecation.PolicyFile+" differs from that of "+v.base+", which is the one that counts")
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) && v.policy == "" {
-		return history.DefaultPolicy(), nil
+		return deprecation.DefaultPolicy(), nil
 	}
-	var policy history.Policy
+	var policy deprecation.Policy
 	if err == nil {
-		policy, err = history.ReadPolicy(content)
+		policy, err = deprecation.ReadPolicy(content)
 	}
 	if err != nil {
 		return policy, fmt.Errorf("--policy %s: %w", file, err)
@@ -198,7 +198,7 @@ func (v *command) policyIn(root, file string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = opened.Close() }() // it was only read
-	info, err := opened.Lstat(filepath.FromSlash(history.PolicyFile))
+	info, err := opened.Lstat(filepath.FromSlash(deprecation.PolicyFile))
 	switch {
 	case err != nil:
 		return nil, err
@@ -207,7 +207,7 @@ func (v *command) policyIn(root, file string) ([]byte, error) {
 	case info.Size() > mostPolicy:
 		return nil, fmt.Errorf("it has %d bytes; a policy has %d at most", info.Size(), mostPolicy)
 	}
-	return opened.ReadFile(filepath.FromSlash(history.PolicyFile))
+	return opened.ReadFile(filepath.FromSlash(deprecation.PolicyFile))
 }
 
 // examplePolicy is a policy that says everything.

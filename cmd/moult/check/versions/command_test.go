@@ -18,7 +18,7 @@ import (
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 )
 
 // moult has the command where people find it.
@@ -143,25 +143,25 @@ func TestAHistoryInGitIsJudged(t *testing.T) {
 	p.Expect(got.Out).To(Equal(`v1.2.0 → next
   error: FieldRenamed  widgets.example.com v1 spec.colour  (config/crd/kustomization.yaml)
     it goes, and spec.color comes beside it with the same type, which looks like a new name (that is a guess): objects and manifests that say the old one lose it
-    mend: keep both for a release, read the old one where the new one is empty, and drop spec.colour in a new version
+    fix: keep both for a release, read the old one where the new one is empty, and drop spec.colour in a new version
   info: LostOnTheWayBack  widgets.example.com v1  (config/crd/kustomization.yaml)
     v1 has 1 field that v1.2.0 does not know: spec.color; whoever goes back loses it from every object that is written
 
 v1.1.0 → v1.2.0
   error: RemovedTooSoon  widgets.example.com v1beta1  (config/crd/kustomization.yaml)
     v1beta1 leaves, and it is deprecated since v1.1.0 only: 1 minor release and 30 days, where the policy asks for 3 minor releases and 270 days; clients and manifests at it fail from one release to the next
-    mend: serve v1beta1 until 3 minor releases and 270 days have gone by
+    fix: serve v1beta1 until 3 minor releases and 270 days have gone by
   warning: RemovedWhileStored  widgets.example.com v1beta1  (config/crd/kustomization.yaml)
     v1beta1 was the storage version up to v1.0.0: the API server refuses this release in every cluster that had it and has not migrated its objects
-    mend: tell users to migrate before the upgrade, for example with ` + "`moult migrate`" + `, and in which release they have to be; ` + "`moult notes`" + ` writes it
+    fix: tell users to migrate before the upgrade, for example with ` + "`moult migrate`" + `, and in which release they have to be; ` + "`moult notes`" + ` writes it
 
 v1.0.0 → v1.1.0
   error: StorageWithoutOverlap  widgets.example.com v1  (config/crd/kustomization.yaml)
     v1 is stored in the first release that serves it, so whoever goes back to v1.0.0 cannot read what was written, nor can API servers and clients that have not been upgraded yet
-    mend: make a release that serves v1beta1 and v1 and stores at v1beta1, and store at v1 in the one after it
+    fix: make a release that serves v1beta1 and v1 and stores at v1beta1, and store at v1 in the one after it
   warning: NoWayBack  widgets.example.com v1  (config/crd/kustomization.yaml)
     once this release is installed the API server refuses the CRD of v1.0.0: status.storedVersions[1]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions; a rollback leaves the old program with the new CRD
-    mend: add v1 in one release and store at it in a later one, or tell users that there is no way back and to make a backup before (` + "`moult backup`" + `)
+    fix: add v1 in one release and store at it in a later one, or tell users that there is no way back and to make a backup before (` + "`moult backup`" + `)
 
 note: 1 patch release was left out; --patches reads them
 note: v0.9.0 was left out: no CustomResourceDefinition is where operators keep them; name the folders with --crds
@@ -220,9 +220,9 @@ func TestReleasesThatAreInNoRepository(t *testing.T) {
 	})
 	got := moult.Run(t, "check", "versions", "--release", "one=one.yaml", "--release", "two=two", "-o", "json")
 	g.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
-	var report history.Report
+	var report deprecation.Report
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
-	g.Expect(report.Findings).To(ConsistOf(And(HaveField("Rule", history.FieldRemoved), HaveField("From", "one"), HaveField("To", "two"), HaveField("Path", "spec.a"))))
+	g.Expect(report.Findings).To(ConsistOf(And(HaveField("Rule", deprecation.FieldRemoved), HaveField("From", "one"), HaveField("To", "two"), HaveField("Path", "spec.a"))))
 }
 
 func TestThePolicyOfTheRepository(t *testing.T) {
@@ -234,7 +234,7 @@ accept:
 - {rule: FieldRenamed, crd: widgets.example.com, reason: nobody uses colours}
 - {rule: FieldRemoved, crd: widgets.example.com, reason: it never was}
 `
-	p.write(map[string]string{history.PolicyFile: policy})
+	p.write(map[string]string{deprecation.PolicyFile: policy})
 	got := p.run()
 	p.Expect(got.Code).To(BeZero(), got.Out+got.ErrOut)
 	p.Expect(got.Out).To(And(
@@ -249,7 +249,7 @@ accept:
 
 func TestTheExampleOfTheHelpIsAPolicy(t *testing.T) {
 	g := NewWithT(t)
-	_, err := history.ReadPolicy([]byte(examplePolicy))
+	_, err := deprecation.ReadPolicy([]byte(examplePolicy))
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -355,7 +355,7 @@ func TestWhatIsNotReadIsSaid(t *testing.T) {
 		"a policy that leads out of the repository": {map[string]string{bases: stored}, map[string]string{bases: gone, ".moult/a": "a"}, func(p project) {
 			p.Expect(os.Symlink("/dev/zero", ".moult/versions.yaml")).To(Succeed())
 		}, cli.ExitError, "is not followed"},
-		"a policy that asks for less": {map[string]string{bases: stored}, map[string]string{bases: gone, history.PolicyFile: "windows: {beta: {releases: 0, days: 0}}\nseverities: {NeverDeprecated: \"off\", FieldRemoved: info}\n"}, func(project) {}, cli.ExitDone,
+		"a policy that asks for less": {map[string]string{bases: stored}, map[string]string{bases: gone, deprecation.PolicyFile: "windows: {beta: {releases: 0, days: 0}}\nseverities: {NeverDeprecated: \"off\", FieldRemoved: info}\n"}, func(project) {}, cli.ExitDone,
 			"note: the policy asks for less than Kubernetes' own: the window of beta versions is nothing; off: NeverDeprecated; milder: FieldRemoved"},
 		"a name that is a command": {map[string]string{bases: strings.Replace(stored, "{name: widgets.example.com}", `{name: "w\e[31m\n::error::.example.com"}`, 1)}, map[string]string{bases: strings.Replace(gone, "{name: widgets.example.com}", `{name: "w\e[31m\n::error::.example.com"}`, 1)}, func(project) {}, cli.ExitNotDone,
 			"RemovedTooSoon  w [31m ::error::.example.com"},
@@ -385,12 +385,12 @@ func TestAPullRequestDoesNotAcceptItsOwnErrors(t *testing.T) {
 		code       int
 		notes      int
 	}{
-		"the base accepts it":                 {map[string]string{history.PolicyFile: yes}, map[string]string{}, []string{"--base", "v1.1.0"}, cli.ExitDone, 0},
-		"the work tree does":                  {nil, map[string]string{history.PolicyFile: yes}, []string{"--base", "v1.1.0"}, cli.ExitNotDone, 1},
-		"the work tree does, and has no base": {nil, map[string]string{history.PolicyFile: yes}, nil, cli.ExitDone, 0},
-		"the work tree breaks the base's":     {map[string]string{history.PolicyFile: yes}, map[string]string{history.PolicyFile: "x"}, []string{"--base", "v1.1.0"}, cli.ExitDone, 1},
+		"the base accepts it":                 {map[string]string{deprecation.PolicyFile: yes}, map[string]string{}, []string{"--base", "v1.1.0"}, cli.ExitDone, 0},
+		"the work tree does":                  {nil, map[string]string{deprecation.PolicyFile: yes}, []string{"--base", "v1.1.0"}, cli.ExitNotDone, 1},
+		"the work tree does, and has no base": {nil, map[string]string{deprecation.PolicyFile: yes}, nil, cli.ExitDone, 0},
+		"the work tree breaks the base's":     {map[string]string{deprecation.PolicyFile: yes}, map[string]string{deprecation.PolicyFile: "x"}, []string{"--base", "v1.1.0"}, cli.ExitDone, 1},
 		"a base that there is not":            {nil, map[string]string{}, []string{"--base", "v9"}, cli.ExitError, 0},
-		"with a policy that is named":         {nil, map[string]string{history.PolicyFile: yes}, []string{"--base", "v1.1.0", "--policy", history.PolicyFile}, cli.ExitError, 0},
+		"with a policy that is named":         {nil, map[string]string{deprecation.PolicyFile: yes}, []string{"--base", "v1.1.0", "--policy", deprecation.PolicyFile}, cli.ExitError, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/history"
 	preview "github.com/moult-dev/moult/policies/preview/output"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -14,11 +14,11 @@ import (
 // step is what is between two releases.
 type step struct {
 	from, to string
-	findings []history.Breach
+	findings []deprecation.Violation
 }
 
 // steps are all, the newest first.
-func steps(report history.Report) (all []step) {
+func steps(report deprecation.Report) (all []step) {
 	for i := len(report.Releases) - 1; i > 0; i-- {
 		s := step{from: report.Releases[i-1].Name, to: report.Releases[i].Name}
 		for _, f := range report.Findings {
@@ -34,7 +34,7 @@ func steps(report history.Report) (all []step) {
 func (s step) title() string { return words.Line(s.from + " → " + s.to) }
 
 // alike are the findings, those together that one rule has about fields of one version: people read the first, and where else.
-func (s step) alike() (all [][]history.Breach) {
+func (s step) alike() (all [][]deprecation.Violation) {
 	type about struct {
 		rule, crd, version, acknowledged string
 		severity                         finding.Severity
@@ -57,17 +57,17 @@ func (s step) alike() (all [][]history.Breach) {
 const mostPaths = 5
 
 // also are the other paths than the first.
-func also(alike []history.Breach) string {
-	paths := words.Distinct(words.Of(alike, func(f history.Breach) string { return f.Path }))
+func also(alike []deprecation.Violation) string {
+	paths := words.Distinct(words.Of(alike, func(f deprecation.Violation) string { return f.Path }))
 	return words.Few(paths[1:], mostPaths)
 }
 
 // subject is what a finding is about.
-func subject(f history.Breach) string {
+func subject(f deprecation.Violation) string {
 	return words.Line(strings.TrimSpace(strings.TrimSpace(f.CRD+" "+f.Version) + " " + f.Path))
 }
 
-func asText(report history.Report) string {
+func asText(report deprecation.Report) string {
 	var content strings.Builder
 	for _, s := range steps(report) {
 		if len(s.findings) == 0 {
@@ -83,8 +83,8 @@ func asText(report history.Report) string {
 			switch {
 			case f.Acknowledged != "":
 				fmt.Fprintf(&content, "    accepted: %s\n", words.Line(f.Acknowledged))
-			case f.Mend != "":
-				fmt.Fprintf(&content, "    mend: %s\n", words.Line(f.Mend))
+			case f.Remediation != "":
+				fmt.Fprintf(&content, "    fix: %s\n", words.Line(f.Remediation))
 			}
 		}
 		content.WriteString("\n")
@@ -99,12 +99,12 @@ func asText(report history.Report) string {
 	return content.String()
 }
 
-func accepted(a history.Accepted) string {
+func accepted(a deprecation.Accepted) string {
 	return strings.Join(strings.Fields(strings.Join([]string{a.Rule, a.CRD, a.Version, a.Path, a.Release}, " ")), " ") + " (" + a.Reason + ")"
 }
 
 // sentence says what was looked at, and what was found.
-func sentence(report history.Report) string {
+func sentence(report deprecation.Report) string {
 	counts := map[finding.Severity]int{}
 	for _, f := range report.Findings {
 		counts[f.Severity]++
@@ -121,7 +121,7 @@ const (
 )
 
 // asMarkdown is a comment on a pull request: a table for each step of which something is said.
-func asMarkdown(report history.Report) string {
+func asMarkdown(report deprecation.Report) string {
 	var content strings.Builder
 	fmt.Fprintf(&content, "### Versions of the CRDs\n\n%s.\n", preview.CodeSpan(sentence(report), whyWidth))
 	for _, s := range steps(report) {
@@ -143,8 +143,8 @@ func asMarkdown(report history.Report) string {
 			switch {
 			case f.Acknowledged != "":
 				said += "<br>accepted: " + preview.CodeSpan(f.Acknowledged, whyWidth)
-			case f.Mend != "":
-				said += "<br>" + preview.CodeSpan(f.Mend, whyWidth)
+			case f.Remediation != "":
+				said += "<br>" + preview.CodeSpan(f.Remediation, whyWidth)
 			}
 			fmt.Fprintf(&content, "| %s | %s | %s | %s |\n", f.Severity, f.Rule, preview.CodeSpan(subject(f), nameWidth), said)
 		}
@@ -160,16 +160,16 @@ func asMarkdown(report history.Report) string {
 
 // asJUnit has a suite for each step, with a case for the step and one for each finding. An error is a failure, and the rest is
 // only told.
-func asJUnit(report history.Report) (all output.Suites) {
+func asJUnit(report deprecation.Report) (all output.Suites) {
 	for _, s := range steps(report) {
 		suite := output.Suite{Name: s.title()}
 		suite.Add(output.Case{Class: s.title(), Name: "CRDs"})
 		for _, f := range s.findings {
 			one := output.Case{Class: f.CRD, Name: f.Rule + ": " + subject(f)}
 			if f.Severity == finding.Error {
-				one.Failure = &output.Problem{Message: f.Why, Text: f.Mend}
+				one.Failure = &output.Problem{Message: f.Why, Text: f.Remediation}
 			} else {
-				one.Out = fmt.Sprintf("%s: %s\n%s%s", f.Severity, f.Why, f.Mend, f.Acknowledged)
+				one.Out = fmt.Sprintf("%s: %s\n%s%s", f.Severity, f.Why, f.Remediation, f.Acknowledged)
 			}
 			suite.Add(one)
 		}

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 )
 
 // charted is an operator with a chart, whose newest tag is v1.1.0.
@@ -34,7 +34,7 @@ func TestTheOtherPlacesOfACRDAreHeldAgainstIt(t *testing.T) {
 	p.Expect(got.Out).To(HavePrefix("v1.0.0 → v1.1.0\n  warning: PlacesDiffer  widgets.example.com  (charts/widgets/crds/widgets.yaml)\n    it is not the CRD of config/crd/bases/widgets.yaml: it has v1beta1 more; "), got.Out)
 	p.Expect(got.Out).To(And(ContainSubstring("note: v1.1.0: 1 file with CRDs"), HaveSuffix("0 errors, 1 warning, 0 for information\n")))
 	p.write(map[string]string{"charts/widgets/crds/widgets.yaml": crd("v1 served,stored size: {type: integer}")})
-	p.Expect(p.run().Out).To(HaveSuffix("0 errors, 0 warnings, 0 for information\n"), "it is mended in the work tree")
+	p.Expect(p.run().Out).To(HaveSuffix("0 errors, 0 warnings, 0 for information\n"), "it is fixed in the work tree")
 	p.Expect(p.run("--unreleased=false").Out).To(ContainSubstring("PlacesDiffer"))
 }
 
@@ -79,11 +79,11 @@ func TestSamplesAndDocumentsAreHeldAgainstTheCRDs(t *testing.T) {
 	p.Expect(os.Symlink("../../outside.yaml", "config/samples/link.yaml")).To(Succeed())
 	got := p.run("-o", "json")
 	p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
-	var report history.Report
+	var report deprecation.Report
 	p.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
 	var said []string
 	for _, f := range report.Findings {
-		if f.Rule == history.SampleInvalid {
+		if f.Rule == deprecation.SampleInvalid {
 			said = append(said, string(f.Severity)+" "+f.Place.String()+" "+f.Version)
 		}
 	}
@@ -98,7 +98,7 @@ func TestThePageNamesEveryRule(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, table, _ := strings.Cut(string(page), "## The rules")
 	table, _, _ = strings.Cut(table, "\n## ")
-	for _, rule := range history.Rules() {
+	for _, rule := range deprecation.Rules() {
 		g.Expect(table).To(ContainSubstring("`" + rule + "`"))
 	}
 }

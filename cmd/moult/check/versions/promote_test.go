@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 )
 
 // promoted is an operator that is about to send its users to v1beta1, and lacks nothing for it.
@@ -86,7 +86,7 @@ func TestAPromotionThatIsNotReady(t *testing.T) {
 		p.Expect(got.Code).To(Equal(cli.ExitNotDone))
 		p.Expect(got.Out).To(ContainSubstring(says))
 		if format == "json" {
-			var all history.Promotions
+			var all deprecation.Promotions
 			p.Expect(json.Unmarshal([]byte(got.Out), &all)).To(Succeed())
 			p.Expect(all.CRDs).To(HaveLen(1))
 		}

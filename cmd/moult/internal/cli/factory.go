@@ -15,7 +15,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/rewrite/pace"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
 // Factory is what all subcommands get: how the user calls us, where to write, and what the flags of the root say.
@@ -69,7 +69,7 @@ func (f *Factory) Run(ctx context.Context, root *cobra.Command, args []string) i
 
 // checkLabelKey refuses a key before any cluster is asked about it.
 func (f *Factory) checkLabelKey() error {
-	o := migration.Options{LabelKey: f.LabelKey, Settle: migration.DefaultSettle, MaxInFlight: migration.DefaultMaxInFlight, MaxQueued: pace.DefaultMaxQueued}
+	o := migration.Options{LabelKey: f.LabelKey, Settle: migration.DefaultSettle, MaxInFlight: migration.DefaultMaxInFlight, MaxQueued: throttle.DefaultMaxQueued}
 	return start.Check(o)
 }
 

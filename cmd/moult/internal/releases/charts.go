@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/history"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // charts are those of a release that install CRDs of it, and the image of a tag.
-func (r *reader) charts(ctx context.Context, release Release) (all []history.Chart) {
-	found := map[string][]history.Copy{}
+func (r *reader) charts(ctx context.Context, release Release) (all []deprecation.Chart) {
+	found := map[string][]deprecation.Copy{}
 	var names []string
-	take := func(c history.Copy) {
+	take := func(c deprecation.Copy) {
 		if chart := chartAround(release.Files, c.Place.File); chart != "" {
 			if found[chart] == nil {
 				names = append(names, chart)
@@ -25,7 +25,7 @@ func (r *reader) charts(ctx context.Context, release Release) (all []history.Cha
 		}
 	}
 	for _, crd := range release.CRDs {
-		take(history.Copy{CRD: crd, Place: release.Places[crd.Name]})
+		take(deprecation.Copy{CRD: crd, Place: release.Places[crd.Name]})
 	}
 	for _, c := range release.Copies {
 		take(c)
@@ -33,7 +33,7 @@ func (r *reader) charts(ctx context.Context, release Release) (all []history.Cha
 	for _, name := range names {
 		place, version := imageOf(release.Files, name)
 		if image := r.at(ctx, version); image != nil {
-			all = append(all, history.Chart{Place: place, CRDs: found[name], Image: *image})
+			all = append(all, deprecation.Chart{Place: place, CRDs: found[name], Image: *image})
 		}
 	}
 	return all
@@ -71,7 +71,7 @@ func imageOf(files fs.FS, chart string) (place finding.Place, version string) {
 }
 
 // at is the release of a tag with a version's number; nil if there is none, or none that has CRDs.
-func (r *reader) at(ctx context.Context, version string) *history.Release {
+func (r *reader) at(ctx context.Context, version string) *deprecation.Release {
 	tags, err := r.history.Tags()
 	if err != nil || version == "" {
 		return nil
@@ -87,7 +87,7 @@ func (r *reader) at(ctx context.Context, version string) *history.Release {
 		if err != nil {
 			return nil
 		}
-		release := Release{Release: history.Release{Name: tag.Name, When: tag.When}, Files: files}
+		release := Release{Release: deprecation.Release{Name: tag.Name, When: tag.When}, Files: files}
 		(&reader{Options: r.Options, source: &Source{}, known: r.known}).read(ctx, &release)
 		return &release.Release
 	}

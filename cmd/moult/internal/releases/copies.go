@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -69,5 +69,5 @@ func within(name string, folders []string) bool {
 
 // ofAnother tells whether a path says that it is of an older release, as in bundle/1.2.0.
 func ofAnother(name string) bool {
-	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool { return history.NumberOf(part) != nil })
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool { return deprecation.NumberOf(part) != nil })
 }

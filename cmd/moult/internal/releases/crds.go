@@ -15,13 +15,13 @@ import (
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/history"
 )
 
 // folder is what one held.
 type folder struct {
-	crds []history.Copy
+	crds []deprecation.Copy
 	// notes are what in it could not be read, and unread those files that are no YAML.
 	notes, unread []string
 }
@@ -145,7 +145,7 @@ func (held *folder) add(rendering *render.Rendering, at func(finding.Place) find
 			held.notes = append(held.notes, fmt.Sprintf("%s: %v", rendering.Name, err))
 			continue
 		}
-		held.crds = append(held.crds, history.Copy{CRD: crd, Place: at(finding.Place{File: rendering.Name})})
+		held.crds = append(held.crds, deprecation.Copy{CRD: crd, Place: at(finding.Place{File: rendering.Name})})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/crddiff"
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -58,7 +58,7 @@ type Source struct {
 
 // Release is one, with the files that it has beside CRDs.
 type Release struct {
-	history.Release
+	deprecation.Release
 
 	// Files are all of the release, as they lie in the repository; nil for one that was named as a path.
 	Files fs.FS
@@ -68,9 +68,9 @@ type Release struct {
 	Folders []string
 }
 
-// History are the releases as policies/history judges them.
-func (s *Source) History() []history.Release {
-	return words.Of(s.Releases, func(r Release) history.Release { return r.Release })
+// History are the releases as policies/deprecation judges them.
+func (s *Source) History() []deprecation.Release {
+	return words.Of(s.Releases, func(r Release) deprecation.Release { return r.Release })
 }
 
 // Read reads them, the oldest first.
@@ -119,7 +119,7 @@ func (r *reader) readNamed(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("--release %s: %w", named, err)
 		}
-		r.source.Releases = append(r.source.Releases, Release{Release: history.Release{Name: name, CRDs: crds}})
+		r.source.Releases = append(r.source.Releases, Release{Release: deprecation.Release{Name: name, CRDs: crds}})
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (r *reader) readTags(ctx context.Context) (err error) {
 			r.note("%s was left out: %v", tag.Name, err)
 			continue
 		}
-		release := Release{Release: history.Release{Name: tag.Name, When: tag.When}, Files: files}
+		release := Release{Release: deprecation.Release{Name: tag.Name, When: tag.When}, Files: files}
 		r.read(ctx, &release)
 		if len(release.CRDs) == 0 {
 			r.note("%s was left out: no CustomResourceDefinition is %s", tag.Name, r.where())
@@ -173,7 +173,7 @@ func (r *reader) readWorkTree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	release := Release{Release: history.Release{Name: cmp.Or(r.Next, "next"), When: time.Now(), Unreleased: true}, Files: root.FS(), Root: r.history.Root}
+	release := Release{Release: deprecation.Release{Name: cmp.Or(r.Next, "next"), When: time.Now(), Unreleased: true}, Files: root.FS(), Root: r.history.Root}
 	r.read(ctx, &release)
 	switch n := len(r.source.Releases); {
 	case len(release.CRDs) == 0 && n == 0:
@@ -181,7 +181,7 @@ func (r *reader) readWorkTree(ctx context.Context) error {
 	case len(release.CRDs) == 0:
 		r.note("the work tree was left out: no CustomResourceDefinition is %s", r.where())
 	case n > 0 && len(crddiff.Sets(r.source.Releases[n-1].CRDs, release.CRDs, r.LabelKey)) == 0:
-		// What it has beside them is still the work tree's, where it can be mended.
+		// What it has beside them is still the work tree's, where it can be fixed.
 		r.source.Unchanged = true
 		last := &r.source.Releases[n-1]
 		last.Files, last.Root, last.Folders, last.Places = release.Files, release.Root, release.Folders, release.Places

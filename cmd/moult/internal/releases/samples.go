@@ -12,8 +12,8 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
-	"github.com/moult-dev/moult/policies/history"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
@@ -27,7 +27,7 @@ var sampled = []string{"samples", "examples", "docs"}
 var notSampled = append([]string{"testdata", "test", "tests", "e2e", "proposals", "design", "designs", "enhancements", "adr", "adrs", "rfcs"}, others...)
 
 // samples are the objects of the release's own kinds that it shows to users. What is no YAML, such as a template, is passed over.
-func samples(ctx context.Context, release Release) (all []history.Sample) {
+func samples(ctx context.Context, release Release) (all []deprecation.Sample) {
 	var groups [][]byte
 	for _, crd := range release.CRDs {
 		groups = append(groups, []byte(crd.Spec.Group+"/"))
@@ -78,7 +78,7 @@ func contentOf(files fs.FS, name string) []byte {
 }
 
 // inFile are the objects of a manifest, or of the blocks of YAML in Markdown.
-func inFile(name, content string) (all []history.Sample) {
+func inFile(name, content string) (all []deprecation.Sample) {
 	lines := strings.Split(strings.ReplaceAll(content, "\r\n", "\n"), "\n")
 	if path.Ext(name) != ".md" {
 		return inLines(name, 0, lines)
@@ -110,7 +110,7 @@ func inFile(name, content string) (all []history.Sample) {
 var opens = regexp.MustCompile("^([ \\t]*)(```+|~~~+)[ \\t]*([A-Za-z]*)")
 
 // inLines are the objects of the documents in some lines, of which the first one is after so many others.
-func inLines(name string, before int, lines []string) (all []history.Sample) {
+func inLines(name string, before int, lines []string) (all []deprecation.Sample) {
 	for len(lines) > 0 {
 		end := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "---") })
 		document := lines
@@ -122,7 +122,7 @@ func inLines(name string, before int, lines []string) (all []history.Sample) {
 			line := slices.IndexFunc(document, func(line string) bool {
 				return strings.TrimSpace(line) != "" && !strings.HasPrefix(strings.TrimSpace(line), "#")
 			})
-			all = append(all, history.Sample{Place: finding.Place{File: name, Line: before + line + 1}, Object: object, Fragment: isFragment(name, text, object)})
+			all = append(all, deprecation.Sample{Place: finding.Place{File: name, Line: before + line + 1}, Object: object, Fragment: isFragment(name, text, object)})
 		}
 		if end < 0 {
 			break

@@ -11,7 +11,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/policies/history"
+	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -32,7 +32,7 @@ func (r *reader) choose() ([]repository.Tag, error) {
 	}
 	var all []numbered
 	for _, tag := range tags {
-		if number := history.NumberOf(tag.Name); number != nil && r.wants(tag.Name) && (r.PreReleases || number.Prerelease() == "") {
+		if number := deprecation.NumberOf(tag.Name); number != nil && r.wants(tag.Name) && (r.PreReleases || number.Prerelease() == "") {
 			all = append(all, numbered{tag, number})
 		}
 	}

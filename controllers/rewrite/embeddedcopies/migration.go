@@ -1,0 +1,200 @@
+// Package embeddedcopies moves stashed copies of objects from versions of a CRD that are to leave to one that stays, where a place
+// declares how (survivors.Move): each object that holds an old copy gets a successor with the converted copy, whatever names
+// it is made to name the successor, and when a look at everything that can name it finds nothing any more, it is kept in a
+// journal, or in the successor, and deleted. That is the only deletion that Moult knows. Run may be stopped at any time and run
+// again: what it does next follows from what it finds, and from what was kept. docs/survivors.md tells people.
+package embeddedcopies
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/throttle"
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+const (
+	// maxFruitless is how many looks may find something to do and end without a copy that is moved.
+	maxFruitless = 10
+	// freshFor is how long after a survey objects are deleted by what it shows, or as long as the survey took, if that is longer.
+	freshFor = 30 * time.Second
+	// maxMoves is how often one name is changed, or one object given back, before that is left.
+	maxMoves = 2
+	// maxRaces is how often an object is read again after another client has written it first.
+	maxRaces = 10
+	// workers are the copies that may be moved at a time; the Lane allows fewer.
+	workers = 16
+	// manager is who writes, in managedFields.
+	manager = "moult"
+)
+
+// Lister lists all objects of a resource whole, a page at a time. An object may come twice. why says, after an error of the API
+// server, why the objects are not known, and which permission is missing if that is why.
+type Lister interface {
+	EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error)
+}
+
+// Converter converts objects as the API server converts those of a CRD that are stored, to its storage version if that is one of
+// some versions, else to the first of these. An error says why it cannot, or what would be lost.
+type Converter interface {
+	ConvertCopy(ctx context.Context, crd string, object map[string]any, to []string) (converted map[string]any, version string, err error)
+}
+
+// Journal keeps what is deleted. Keep returns when it is safe on disk. Kept is what a run before this one has kept.
+type Journal interface {
+	Keep(object *unstructured.Unstructured) error
+	Kept() []*unstructured.Unstructured
+}
+
+// Migration moves stashed copies.
+type Migration struct {
+	// Targets are the CRDs whose objects are in the copies, and their versions that leave.
+	Targets []survivors.Target
+	// Places are where copies lie. Those without a survivors.Move are left out.
+	Places []survivors.Place
+	// Resources are all that the cluster has, each at a version that is served. Unseen tells why those of a group are not known.
+	Resources []schema.GroupVersionResource
+	Unseen    map[string]string
+	// Lister lists them.
+	Lister Lister
+	// Client reads and writes.
+	Client dynamic.Interface
+	// Types are those of the converted copies. Copies of others are not checked.
+	Types map[CRDVersion]*survivors.Types
+	// Converter converts copies at places that leave it to their CRD. Default: they are left, with NoRule.
+	Converter Converter
+	// Mapper finds the resource of an owner.
+	Mapper meta.RESTMapper
+	// Journal gets what is deleted, first. It is not used in a dry run. Default: an annotation of the successor, see Replaced.
+	Journal Journal
+	// Tell hears of each object that was deleted, or was made again, as it happens. Default: nobody does.
+	Tell func(Replacement)
+	// DryRun has the API server check each write, and writes nothing.
+	DryRun bool
+	// TakeOver moves, too, what a controller of the project moves by itself.
+	TakeOver bool
+	// Most is how many copies of each sort the report has. All are counted. 0: all.
+	Most int
+	// Lane paces the writes. Default: one on a pace of its own.
+	Lane *throttle.Lane
+	// Clock is replaced in tests. Default: the real one.
+	Clock clock.Clock
+
+	collector *collector
+	removed   *removed
+}
+
+// Replacement is that one object took the place of another, or that it was taken back.
+type Replacement struct {
+	Stash
+	// Object has the place now: the successor, or the one that was made again.
+	Now *unstructured.Unstructured
+	// NamedBy is what names the object that was made again; empty if it was deleted.
+	NamedBy string
+}
+
+// CRDVersion is a version of a CRD.
+type CRDVersion struct{ CRD, Version string }
+
+// Run looks and moves until a look finds nothing to do. What was left is in the report and is no error. It runs once.
+func (m *Migration) Run(ctx context.Context) (Report, error) {
+	if m.Lane == nil {
+		m.Lane = throttle.New(throttle.Options{MaxInFlight: workers}).Lane()
+	}
+	if m.Clock == nil {
+		m.Clock = clock.RealClock{}
+	}
+	if m.Tell == nil {
+		m.Tell = func(Replacement) {}
+	}
+	m.collector, m.removed = newCollector(m.Most), newRemoved(m.Journal)
+	for looks, fruitless := 1, 0; ; looks++ {
+		m.collector.look()
+		before := m.collector.moves()
+		if err := m.look(ctx); err != nil {
+			return m.collector.result(looks, false), err
+		}
+		if m.collector.moves() == before {
+			fruitless++
+		}
+		if unfinished := m.collector.done() > 0; m.DryRun || !unfinished || fruitless == maxFruitless {
+			return m.collector.result(looks, unfinished && !m.DryRun), nil
+		}
+	}
+}
+
+// look does what one survey shows has to be done.
+func (m *Migration) look(ctx context.Context) error {
+	for _, move := range m.moves() {
+		s, err := m.survey(ctx, move)
+		if err != nil {
+			return err
+		}
+		if err := m.restoreOwnership(ctx, s); err != nil {
+			return err
+		}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(workers)
+		for _, one := range s.stashes {
+			group.Go(func() error { return (&visit{Migration: m, survey: s, stash: one}).run(ctx) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moving is a move, and its places that are about one of the targets.
+type moving struct {
+	*survivors.Move
+	places []*survivors.Place
+}
+
+func (m *Migration) moves() (all []*moving) {
+	walker := survivors.NewWalker(m.Places, m.Targets)
+	byName := map[string]*moving{}
+	for i := range walker.Places() {
+		p := &walker.Places()[i]
+		move := survivors.MoveOf(p)
+		if move == nil {
+			continue
+		}
+		if byName[move.Name] == nil {
+			byName[move.Name] = &moving{Move: move}
+			all = append(all, byName[move.Name])
+		}
+		byName[move.Name].places = append(byName[move.Name].places, p)
+	}
+	return all
+}
+
+// target is the CRD of a copy, if the copy is at a version that leaves it.
+func (m *Migration) target(group, kind, version string) *survivors.Target {
+	for i := range m.Targets {
+		if t := &m.Targets[i]; t.Group == group && t.HasKind(kind) && t.Leaves(version) {
+			return t
+		}
+	}
+	return nil
+}
+
+// dryRun is what requests say.
+func (m *Migration) dryRun() []string {
+	if m.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// retry sends requests again. Each write may be sent twice: it tests what it changes, or meets what it made.
+func (m *Migration) retry() rewrite.Retry { return rewrite.Retry{Clock: m.Clock} }

@@ -1,0 +1,219 @@
+package embeddedcopies
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/survivors"
+)
+
+// operation is one line of a JSON Patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// repointAll makes everything that names the old object name the successor. done is false if something was left.
+func (v *visit) repointAll(ctx context.Context, successor string) (done bool, end error) {
+	done = true
+	var fixed []referrer
+	for _, r := range v.names[v.key] {
+		if r.field.Fixed != "" {
+			fixed = append(fixed, r)
+			continue
+		}
+		ok, err := v.repoint(ctx, r, successor)
+		if err != nil {
+			return false, err
+		}
+		done = done && ok
+	}
+	if len(fixed) > 0 {
+		v.leave(StillNamed, fmt.Sprintf("%s names it: %s", fixed[0], fixed[0].field.Fixed), "")
+		return false, nil
+	}
+	return done, nil
+}
+
+// repoint writes an object until it does not name the old one any more, and reads that back.
+func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done bool, end error) {
+	item, err := v.read(ctx, r.at, r.key)
+	for races := 0; ; races++ {
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case rewrite.IsGone(err, r.at.Group, r.key.Name):
+			return true, nil
+		case err != nil:
+			v.refused(err, "get", r.at)
+			return false, nil
+		}
+		named := r.named(item, v.key.Name)
+		if len(named) == 0 {
+			return true, nil
+		}
+		if writer := declares(item, named, v.key.Name); writer != "" {
+			v.leave(Declared, fmt.Sprintf("%s names it at %s, which %s applies", r, named[0].Path, writer), "")
+			return false, nil
+		}
+		if v.collector.timesRepointed(r, v.key) >= maxMoves {
+			v.leave(ComesBack, fmt.Sprintf("%s names it again at %s", r, named[0].Path), "")
+			return false, nil
+		}
+		refusal := v.patch(ctx, r, item, named, successor)
+		if refusal == nil && v.DryRun {
+			return true, nil
+		}
+		before := item.GetResourceVersion()
+		item, err = v.read(ctx, r.at, r.key)
+		if ctx.Err() != nil || err != nil {
+			continue
+		}
+		if left := r.named(item, v.key.Name); len(left) == 0 {
+			v.collector.repointed(r, v.key)
+		} else if refusal != nil && (item.GetResourceVersion() == before || races == maxRaces) {
+			v.refused(fmt.Errorf("%s: %w", r, refusal), "patch", r.at)
+			return false, nil
+		} else if refusal == nil && races == maxRaces {
+			v.leave(Refused, fmt.Sprintf("%s was written, and names it still", r), "")
+			return false, nil
+		}
+	}
+}
+
+// named are the fields that name an object. Those of the status come after the others.
+func (r referrer) named(item *unstructured.Unstructured, name string) []survivors.Named {
+	return slices.DeleteFunc(r.field.Read(item.Object), func(n survivors.Named) bool { return n.Name != name })
+}
+
+// patch changes the fields, each if it is as it was read. Those of the status are written where the status is, and only when no
+// other is left, except in a dry run.
+func (v *visit) patch(ctx context.Context, r referrer, item *unstructured.Unstructured, named []survivors.Named, successor string) error {
+	inStatus := func(n survivors.Named) bool { return strings.HasPrefix(n.Pointer, "/status/") }
+	if rest := slices.DeleteFunc(slices.Clone(named), inStatus); len(rest) > 0 {
+		if err := v.replace(ctx, r, item, rest, successor); err != nil || !v.DryRun {
+			return err
+		}
+	}
+	status := slices.DeleteFunc(slices.Clone(named), func(n survivors.Named) bool { return !inStatus(n) })
+	if len(status) == 0 {
+		return nil
+	}
+	err := v.replace(ctx, r, item, status, successor, "status")
+	if apierrors.IsNotFound(err) && !rewrite.IsGone(err, r.at.Group, r.key.Name) {
+		return v.replace(ctx, r, item, status, successor) // there is no such subresource
+	}
+	return err
+}
+
+func (v *visit) replace(ctx context.Context, r referrer, item *unstructured.Unstructured, named []survivors.Named, successor string, subresources ...string) error {
+	ops := []operation{{"test", "/metadata/uid", item.GetUID()}, {"test", "/metadata/resourceVersion", item.GetResourceVersion()}}
+	for _, n := range named {
+		ops = append(ops, operation{"test", n.Pointer, n.Name}, operation{"replace", n.Pointer, successor})
+	}
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	return v.retry().Write(ctx, v.Lane, func() error {
+		opts := metav1.PatchOptions{DryRun: v.dryRun(), FieldManager: manager}
+		_, err := v.objects(r.at, r.key.Namespace).Patch(ctx, r.key.Name, types.JSONPatchType, body, opts, subresources...)
+		return err
+	})
+}
+
+// declares is who applies one of the fields, and so would write the old name again: it is in Git, or wherever that comes from.
+func declares(item *unstructured.Unstructured, named []survivors.Named, name string) string {
+	if strings.Contains(item.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"], strconv.Quote(name)) {
+		return "kubectl"
+	}
+	for _, entry := range item.GetManagedFields() {
+		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		fields := fieldpath.NewSet()
+		if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			continue
+		}
+		for _, n := range named {
+			var parts []any
+			for part := range strings.SplitSeq(strings.TrimPrefix(n.Pointer, "/"), "/") {
+				parts = append(parts, part)
+			}
+			if at, err := fieldpath.MakePath(parts...); err == nil && applies(fields, at) {
+				return entry.Manager
+			}
+		}
+	}
+	return ""
+}
+
+// applies tells whether a set has a field, or an atomic value that it is in, which is set as one.
+func applies(fields *fieldpath.Set, at fieldpath.Path) bool {
+	if fields.Has(at) {
+		return true
+	}
+	below := fields
+	for i, part := range at {
+		if below = below.WithPrefix(part); below.Empty() && fields.Has(at[:i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// restoreOwnership makes objects again that were removed and are named all the same: somebody named them while they went.
+func (m *Migration) restoreOwnership(ctx context.Context, s *survey) error {
+	for key, referrers := range s.names {
+		where, was := m.removed.get(key)
+		if !was || s.exists[key] || m.DryRun {
+			continue
+		}
+		made, err := m.makeAgain(ctx, key, where)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !apierrors.IsAlreadyExists(err) && m.Journal == nil: // whoever has written the annotation must not stop all else
+			m.collector.leave(Refused, "", Stash{Place: s.places[0].Name, Object: Object{Resource: string(s.places[0].Resources[0]), Namespace: key.Namespace, Name: key.Name},
+				Referrers: int64(len(referrers)), Why: fmt.Sprintf("it was removed, %s names it, and it cannot be made again: %v", referrers[0], err)})
+			continue
+		case err != nil && !apierrors.IsAlreadyExists(err):
+			return errors.Join(fmt.Errorf("%s was removed, and %s names it; make it again from where it was saved", key, referrers[0]), err)
+		}
+		m.collector.gaveBack(key)
+		if err == nil {
+			m.Tell(Replacement{Now: made, NamedBy: referrers[0].String()})
+		}
+	}
+	return nil
+}
+
+// makeAgain makes one of them.
+func (m *Migration) makeAgain(ctx context.Context, key types.NamespacedName, where kept) (made *unstructured.Unstructured, err error) {
+	object, err := m.removedObject(ctx, key, where)
+	if err != nil {
+		return nil, err
+	}
+	at, err := m.Mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+	if err != nil {
+		return nil, err
+	}
+	err = m.retry().Write(ctx, m.Lane, func() error {
+		made, err = m.objects(at.Resource, key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+		return err
+	})
+	return made, err
+}

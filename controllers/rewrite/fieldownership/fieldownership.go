@@ -1,0 +1,292 @@
+package fieldownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Converter converts objects to an apiVersion, all at once and in order.
+type Converter interface {
+	Convert(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
+}
+
+// Reader reads a whole object at an apiVersion, as JSON; nil if that version is
+// not served.
+type Reader func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error)
+
+// Follower follows owned fields of the objects of one CRD.
+type Follower struct {
+	types   *Types
+	webhook Converter
+	read    Reader
+	slots   chan struct{}
+}
+
+const (
+	// atATime is how many objects are followed at a time: each is held whole, and
+	// may have 1.5 MiB.
+	atATime = 4
+	// chunkBytes and chunkObjects bound what is sent to the webhook at once.
+	chunkBytes   = 1 << 20
+	chunkObjects = 8
+	// readTries is how often an object is read that others write meanwhile.
+	readTries = 10
+)
+
+// New is a Follower of the objects that the schemas are of. The webhook is nil where
+// the CRD has none.
+func New(types *Types, webhook Converter, read Reader) *Follower {
+	return &Follower{types: types, webhook: webhook, read: read, slots: make(chan struct{}, atATime)}
+}
+
+// Followed is what a manager owns at the version it was followed to.
+type Followed struct {
+	Fields *fieldpath.Set
+	// Lost are the fields at the version it was followed from that are not among
+	// Fields in any shape, and Why is why; empty and nil as a rule.
+	Lost *fieldpath.Set
+	Why  error
+}
+
+var (
+	errNoCounterpart = errors.New("the conversion webhook gives it no field of its own there")
+	errShared        = errors.New("the conversion webhook makes one field of it and of fields that the manager does not own")
+)
+
+// Follow finds what sets of fields of one object, owned at one apiVersion, are at
+// another. The error is that of reading the object; what the webhook cannot tell
+// is Lost.
+func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, to string, owned []*fieldpath.Set) ([]Followed, error) {
+	followed := make([]Followed, len(owned))
+	var rest []*claim
+	for i, fields := range owned {
+		meta, body := split(fields)
+		followed[i] = Followed{Fields: meta, Lost: fieldpath.NewSet()}
+		if !body.Empty() {
+			rest = append(rest, &claim{owned: body, result: &followed[i]})
+		}
+	}
+	if len(rest) == 0 {
+		return followed, nil // metadata is the same at all versions
+	}
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	pair, err := f.pair(ctx, key, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if f.webhook == nil {
+		for _, c := range rest {
+			pair.regroup(c)
+		}
+		return followed, nil
+	}
+	for _, c := range rest {
+		pair.place(c)
+	}
+	for chunk := range slices.Chunk(slices.DeleteFunc(rest, pair.same), pair.atOnce) {
+		if err := f.convert(ctx, pair, chunk); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			for _, c := range chunk {
+				pair.keepEqual(c, err)
+			}
+		}
+	}
+	return followed, nil
+}
+
+// split takes the fields apart that no conversion may touch, but for labels and
+// annotations, and those have the same names at all versions.
+func split(fields *fieldpath.Set) (meta, body *fieldpath.Set) {
+	meta, body = fieldpath.NewSet(), fieldpath.NewSet()
+	for _, path := range paths(fields) {
+		if isMeta(path) {
+			meta.Insert(path)
+		} else {
+			body.Insert(path)
+		}
+	}
+	return meta, body
+}
+
+func isMeta(path fieldpath.Path) bool {
+	if len(path) == 0 || path[0].FieldName == nil {
+		return false
+	}
+	switch *path[0].FieldName {
+	case "apiVersion", "kind", "metadata":
+		return true
+	}
+	return false
+}
+
+// pair reads an object at both versions. The error is that of reading it.
+func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to string) (*pair, error) {
+	before, after, size, err := f.both(ctx, key, from, to)
+	if err != nil {
+		return nil, err
+	}
+	p := &pair{from: from, to: to, served: before != nil, atOnce: min(max(chunkBytes/(size+1), 1), chunkObjects)}
+	p.err = f.understand(ctx, p, before, after)
+	return p, nil
+}
+
+// both reads the same state of an object twice. The size is in bytes.
+func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to string) (before, after *unstructured.Unstructured, size int, err error) {
+	for range readTries {
+		if after, size, err = f.object(ctx, key, to); err != nil {
+			return nil, nil, 0, err
+		}
+		if before, _, err = f.object(ctx, key, from); err != nil {
+			return nil, nil, 0, err
+		}
+		if before == nil || before.GetResourceVersion() == after.GetResourceVersion() {
+			return before, after, size, nil
+		}
+	}
+	return nil, nil, 0, fmt.Errorf("%s was written each time between two reads", key)
+}
+
+// understand makes views of both. A version that is not served is what the other is
+// converted to.
+func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstructured.Unstructured) (err error) {
+	if p.after, err = f.types.view(after); err != nil {
+		return err
+	}
+	if before == nil {
+		if before, err = f.converted(ctx, after, p.from); err != nil {
+			return err
+		}
+	}
+	p.before, err = f.types.view(before)
+	return err
+}
+
+func (f *Follower) converted(ctx context.Context, object *unstructured.Unstructured, apiVersion string) (*unstructured.Unstructured, error) {
+	if f.webhook == nil {
+		return f.types.pruned(object, apiVersion)
+	}
+	converted, err := f.webhook.Convert(ctx, []*unstructured.Unstructured{object}, apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	return converted[0], nil
+}
+
+func (f *Follower) object(ctx context.Context, key types.NamespacedName, apiVersion string) (*unstructured.Unstructured, int, error) {
+	raw, err := f.read(ctx, key, apiVersion)
+	if err != nil || raw == nil {
+		return nil, 0, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		return nil, 0, fmt.Errorf("reading %s at %s: %w", key, apiVersion, err)
+	}
+	object.SetManagedFields(nil) // nothing that a conversion depends on
+	return object, len(raw), nil
+}
+
+// convert asks the webhook what becomes of the object without each claim, and
+// whether the way back says the same.
+func (f *Follower) convert(ctx context.Context, p *pair, claims []*claim) error {
+	if p.err != nil {
+		return p.err
+	}
+	there, err := f.differ(ctx, p.before, p.to, claims, func(c *claim) *fieldpath.Set { return c.removable })
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		c.candidate = there.changed(c)
+	}
+	if err := f.confirm(ctx, p, there.base, claims); err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if c.gained.Empty() {
+			continue
+		}
+		c.shared = true
+		c.candidate = c.leaves.Intersection(there.base.leaves) // as it is called here: what depends on it is not it
+		if err := f.confirm(ctx, p, there.base, []*claim{c}); err != nil {
+			return err
+		}
+	}
+	for _, c := range claims {
+		p.conclude(c, there.base)
+	}
+	return nil
+}
+
+// confirm finds out what owning the candidates means at the version that they
+// come from: which fields of a claim are not among it, and which are not the
+// claim's.
+func (f *Follower) confirm(ctx context.Context, p *pair, base *view, claims []*claim) error {
+	back, err := f.differ(ctx, base, p.from, claims, func(c *claim) *fieldpath.Set { return base.removable(above(c.candidate), c.candidate) })
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		governed := back.changed(c)
+		c.missing, c.gained = c.leaves.Difference(governed), governed.Difference(c.leaves).Difference(c.keys)
+	}
+	return nil
+}
+
+// difference is an object converted, whole and without each of some claims.
+type difference struct {
+	base *view
+	less map[*claim]*fieldpath.Set
+}
+
+func (d *difference) changed(c *claim) *fieldpath.Set { return d.less[c] }
+
+func (f *Follower) differ(ctx context.Context, whole *view, to string, claims []*claim, without func(*claim) *fieldpath.Set) (*difference, error) {
+	objects := []*unstructured.Unstructured{whole.object}
+	for _, c := range claims {
+		objects = append(objects, whole.without(without(c)))
+	}
+	converted, err := f.webhook.Convert(ctx, objects, to)
+	if err != nil {
+		return nil, err
+	}
+	base, err := f.types.view(converted[0])
+	if err != nil {
+		return nil, err
+	}
+	d := &difference{base: base, less: map[*claim]*fieldpath.Set{}}
+	for i, c := range claims {
+		less, err := f.types.view(converted[i+1])
+		if err != nil {
+			return nil, err
+		}
+		if d.less[c], err = base.lacking(less); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// None is what is left when nothing can be found out: metadata.
+func None(owned []*fieldpath.Set, why error) []Followed {
+	followed := make([]Followed, len(owned))
+	for i, fields := range owned {
+		meta, body := split(fields)
+		if followed[i] = (Followed{Fields: meta, Lost: body}); !body.Empty() {
+			followed[i].Why = why
+		}
+	}
+	return followed
+}

@@ -1,0 +1,334 @@
+package fieldownership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	old     = "example.com/v1alpha1"
+	current = "example.com/v1"
+)
+
+// schema is that of both versions, and has a list of each kind.
+const schema = `
+type: object
+properties:
+  spec:
+    type: object
+    properties:
+      size: {type: integer}
+      capacity: {type: string}
+      unit: {type: string}
+      color: {type: string}
+      parts: &parts
+        type: array
+        x-kubernetes-list-type: map
+        x-kubernetes-list-map-keys: [name]
+        items: {type: object, properties: {name: {type: string}, size: {type: integer}, capacity: {type: integer}}}
+      pieces: *parts
+      tags: &tags {type: array, x-kubernetes-list-type: set, items: {type: string}}
+      marks: *tags
+      args: {type: array, items: {type: string}}
+      sizes: {type: object, additionalProperties: {type: object, properties: {width: {type: integer}}}}
+      widths: {type: object, additionalProperties: {type: integer}}
+      template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+      limit: {x-kubernetes-int-or-string: true}
+  status: {type: object, properties: {phase: {type: string}, state: {type: string}}}
+`
+
+func widgets(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	props := &apiextensionsv1.JSONSchemaProps{}
+	NewWithT(t).Expect(yaml.Unmarshal([]byte(schema), props)).To(Succeed())
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Name, crd.Spec.Group, crd.Spec.Names.Kind = "widgets.example.com", "example.com", "Widget"
+	for _, name := range []string{"v1alpha1", "v1"} {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: name, Served: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: props.DeepCopy()},
+		})
+	}
+	return crd
+}
+
+// content is an object without apiVersion, kind and name.
+type content = map[string]any
+
+// conversion is a webhook in the test's own process: what it does to an object on
+// its way to v1, and on its way back.
+type conversion struct {
+	there, back func(content)
+	calls       int
+	err         error
+}
+
+func (c *conversion) Convert(_ context.Context, objects []*unstructured.Unstructured, apiVersion string) (converted []*unstructured.Unstructured, err error) {
+	c.calls++
+	for _, object := range objects {
+		o := object.DeepCopy()
+		o.SetAPIVersion(apiVersion)
+		if change := map[string]func(content){current: c.there, old: c.back}[apiVersion]; change != nil {
+			change(o.Object)
+		}
+		converted = append(converted, o)
+	}
+	return converted, c.err
+}
+
+// rename moves what is at one path, separated by dots, to another.
+func rename(from, to string) func(content) {
+	return func(o content) {
+		path := strings.Split(from, ".")
+		if value, found, _ := unstructured.NestedFieldCopy(o, path...); found {
+			unstructured.RemoveNestedField(o, path...)
+			_ = unstructured.SetNestedField(o, value, strings.Split(to, ".")...)
+		}
+	}
+}
+
+// renaming is a webhook that does nothing else.
+func renaming(before, after string) *conversion {
+	return &conversion{there: rename(before, after), back: rename(after, before)}
+}
+
+func all(changes ...func(content)) func(content) {
+	return func(o content) {
+		for _, change := range changes {
+			change(o)
+		}
+	}
+}
+
+func specOf(o content) content {
+	s, _ := o["spec"].(content)
+	return s
+}
+
+// measure joins size and unit to capacity, "5Gi".
+func measure(o content) {
+	s := specOf(o)
+	if s == nil {
+		return
+	}
+	number, _ := json.Marshal(s["size"])
+	unit, _ := s["unit"].(string)
+	if delete(s, "unit"); s["size"] != nil || unit != "" {
+		s["capacity"] = strings.TrimSuffix(string(number), "null") + unit
+	}
+	delete(s, "size")
+}
+
+func unmeasure(o content) {
+	s := specOf(o)
+	capacity, ok := s["capacity"].(string)
+	if !ok {
+		return
+	}
+	delete(s, "capacity")
+	unit := strings.TrimLeft(capacity, "0123456789")
+	if unit != "" {
+		s["unit"] = unit
+	}
+	size := int64(0)
+	if json.Unmarshal([]byte(strings.TrimSuffix(capacity, unit)), &size) == nil {
+		s["size"] = size
+	}
+}
+
+// stash keeps spec.color in an annotation, where v1 has no such field.
+func stash(o content) {
+	if color, ok := specOf(o)["color"].(string); ok {
+		delete(specOf(o), "color")
+		_ = unstructured.SetNestedField(o, color, "metadata", "annotations", "color")
+	}
+}
+
+func unstash(o content) {
+	if color, found, _ := unstructured.NestedString(o, "metadata", "annotations", "color"); found {
+		unstructured.RemoveNestedField(o, "metadata", "annotations", "color")
+		_ = unstructured.SetNestedField(o, color, "spec", "color")
+	}
+}
+
+// zeros has v1 show each field of its own, set or not, as a Go type without
+// omitempty does.
+func zeros(o content) {
+	s := specOf(o)
+	if s == nil {
+		s = content{}
+		o["spec"] = s
+	}
+	for name, zero := range map[string]any{"capacity": "", "unit": "", "widths": nil} {
+		if _, found := s[name]; !found && zero != nil {
+			s[name] = zero
+		}
+	}
+}
+
+func TestFollow(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec     string // at v1alpha1
+		webhook  *conversion
+		unserved bool
+		owned    string
+		want     string
+		lost     string // empty for nothing
+		why      string
+		unasked  bool // the webhook is not called
+	}{
+		"a field that is the same at both versions stays": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{}, owned: `{"f:spec":{"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, unasked: true},
+		"metadata is not looked for": {
+			spec: `{size: 1}`, webhook: renaming("spec.size", "spec.limit"), unasked: true,
+			owned: `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`, want: `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`},
+		"a field that is called otherwise": {
+			spec: `{size: 1, color: red}`, webhook: renaming("spec.size", "spec.limit"),
+			owned: `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:color":{},"f:size":{}}}`,
+			want:  `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:color":{},"f:limit":{}}}`},
+		"a field that is called otherwise, where the old version is not served": {
+			spec: `{size: 1, color: red}`, webhook: renaming("spec.size", "spec.limit"), unserved: true,
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:limit":{}}}`},
+		"another's field beside it is none of the manager's": {
+			spec: `{size: 1, unit: Gi}`, webhook: renaming("spec.size", "spec.limit"),
+			owned: `{"f:spec":{"f:unit":{}}}`, want: `{"f:spec":{"f:unit":{}}}`, unasked: true},
+		"an updater's entry names what holds its fields, too": {
+			spec: `{size: 1, color: red}`, webhook: renaming("spec.size", "spec.limit"),
+			owned: `{"f:spec":{".":{},"f:size":{}}}`, want: `{"f:spec":{".":{},"f:limit":{}}}`},
+		"a field that is elsewhere": {
+			spec: `{size: 1}`, webhook: renaming("spec.color", "status.state"), owned: `{"f:spec":{"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, unasked: true},
+		"two names that change places": {
+			spec: `{capacity: a, unit: b}`, webhook: &conversion{
+				there: all(rename("spec.capacity", "x"), rename("spec.unit", "spec.capacity"), rename("x", "spec.unit")),
+				back:  all(rename("spec.capacity", "x"), rename("spec.unit", "spec.capacity"), rename("x", "spec.unit"))},
+			owned: `{"f:spec":{"f:capacity":{}}}`, want: `{"f:spec":{"f:unit":{}}}`},
+		"a field that the object has no longer needs no owner": {
+			spec: `{size: 1}`, webhook: renaming("spec.size", "spec.limit"), owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:limit":{}}}`},
+		"an empty list is a value": {
+			spec: `{args: [], parts: []}`, webhook: renaming("spec.size", "spec.limit"),
+			owned: `{"f:spec":{"f:args":{},"f:parts":{}}}`, want: `{"f:spec":{"f:args":{},"f:parts":{}}}`, unasked: true},
+		"a list that is one value": {
+			spec: `{args: [a, b]}`, webhook: renaming("spec.args", "spec.tags"), owned: `{"f:spec":{"f:args":{}}}`,
+			want: `{"f:spec":{"f:tags":{"v:\"a\"":{},"v:\"b\"":{}}}}`},
+		"items of a set": {
+			spec: `{tags: [a, b]}`, webhook: renaming("spec.tags", "spec.marks"), owned: `{"f:spec":{"f:tags":{"v:\"a\"":{}}}}`, want: `{"f:spec":{"f:marks":{"v:\"a\"":{}}}}`},
+		"an item by its key": {
+			spec: `{parts: [{name: head, size: 1}, {name: tail}]}`, webhook: renaming("spec.parts", "spec.pieces"),
+			owned: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{},"f:size":{}}}}}`,
+			want:  `{"f:spec":{"f:pieces":{"k:{\"name\":\"head\"}":{".":{},"f:name":{},"f:size":{}}}}}`},
+		"a field of an item": {
+			spec: `{parts: [{name: head, size: 1}]}`, webhook: &conversion{there: renamePart("size", "capacity"), back: renamePart("capacity", "size")},
+			owned: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{"f:size":{}}}}}`, want: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{"f:capacity":{}}}}}`},
+		"an item of which somebody else owns a field": {
+			spec: `{parts: [{name: head, size: 1}]}`, webhook: &conversion{there: renamePart("size", "capacity"), back: renamePart("capacity", "size")},
+			owned: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`, want: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`, unasked: true},
+		"an item of which somebody else owns a field, beside a field that is called otherwise": {
+			spec: `{parts: [{name: head, size: 1}], color: red}`, webhook: renaming("spec.color", "spec.capacity"),
+			owned: `{"f:spec":{"f:color":{},"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`,
+			want:  `{"f:spec":{"f:capacity":{},"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`},
+		"an item of which somebody else owns a field, in a list that is called otherwise": {
+			spec: `{parts: [{name: head, size: 1}], color: red}`, webhook: renaming("spec.parts", "spec.pieces"),
+			owned: `{"f:spec":{"f:color":{},"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`,
+			want:  `{"f:spec":{"f:color":{}}}`, lost: `.spec.parts[name="head"] .spec.parts[name="head"].name`, why: errNoCounterpart.Error()},
+		"keys of a map": {
+			spec: `{sizes: {a: {width: 1}, b: {width: 2}}}`, webhook: renaming("spec.sizes", "spec.template"),
+			owned: `{"f:spec":{"f:sizes":{"f:a":{".":{},"f:width":{}}}}}`, want: `{"f:spec":{"f:template":{"f:a":{".":{},"f:width":{}}}}}`},
+		"an embedded resource": {
+			spec: `{template: {apiVersion: v1, kind: Pod, metadata: {labels: {a: b}}, spec: {x: 1}}, size: 1}`, webhook: renaming("spec.size", "spec.limit"),
+			owned: `{"f:spec":{"f:size":{},"f:template":{"f:apiVersion":{},"f:kind":{},"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:x":{}}}}}`,
+			want:  `{"f:spec":{"f:limit":{},"f:template":{"f:apiVersion":{},"f:kind":{},"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:x":{}}}}}`},
+		"two fields that become one, and the manager owns both": {
+			spec: `{size: 5, unit: Gi}`, webhook: &conversion{there: measure, back: unmeasure},
+			owned: `{"f:spec":{"f:size":{},"f:unit":{}}}`, want: `{"f:spec":{"f:capacity":{}}}`},
+		"two fields that become one, and another owns the other": {
+			spec: `{size: 5, unit: Gi, color: red}`, webhook: &conversion{there: measure, back: unmeasure},
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{}}}`, lost: ".spec.size", why: errShared.Error()},
+		"one field that becomes two": {
+			spec: `{capacity: 5Gi}`, webhook: &conversion{there: unmeasure, back: measure}, owned: `{"f:spec":{"f:capacity":{}}}`, want: `{"f:spec":{"f:size":{},"f:unit":{}}}`},
+		"values that every conversion adds are not the manager's": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{there: all(rename("spec.size", "spec.limit"), zeros), back: all(rename("spec.limit", "spec.size"), dropZeros)},
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:limit":{}}}`},
+		"a field that v1 keeps in an annotation": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{there: stash, back: unstash},
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, lost: ".spec.color", why: errNoCounterpart.Error()},
+		"a field that v1 keeps in an annotation, where nobody can see it any more": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{there: stash, back: unstash}, unserved: true,
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`},
+		"a webhook that fails": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size"), err: errors.New("no route to host")},
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{}}}`, lost: ".spec.size", why: "no route to host"},
+		"a webhook that fails, where nothing is called otherwise": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{err: errors.New("no route to host")}, unasked: true,
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:size":{}}}`},
+		"a webhook that fails, where the old version is not served": {
+			spec: `{size: 1, color: red}`, webhook: &conversion{err: errors.New("no route to host")}, unserved: true,
+			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:size":{}}}`, lost: ".spec.color .spec.size", why: "no route to host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			object := &unstructured.Unstructured{Object: content{"apiVersion": old, "kind": "Widget", "metadata": content{"name": "w"}, "spec": content{}}}
+			s := content{}
+			g.Expect(yaml.Unmarshal([]byte(c.spec), &s)).To(Succeed())
+			object.Object["spec"] = s
+			raw, err := json.Marshal(object)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(object.UnmarshalJSON(raw)).To(Succeed(), "numbers as a client reads them")
+
+			server := &conversion{there: c.webhook.there, back: c.webhook.back}
+			f := New(NewTypes(widgets(t)), c.webhook, func(ctx context.Context, _ types.NamespacedName, apiVersion string) ([]byte, error) {
+				if apiVersion == old {
+					if c.unserved {
+						return nil, nil
+					}
+					return raw, nil
+				}
+				converted, err := server.Convert(ctx, []*unstructured.Unstructured{object}, apiVersion)
+				g.Expect(err).NotTo(HaveOccurred())
+				return json.Marshal(converted[0])
+			})
+			owned := fieldpath.NewSet()
+			g.Expect(owned.FromJSON(strings.NewReader(c.owned))).To(Succeed())
+			followed, err := f.Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current, []*fieldpath.Set{owned})
+			g.Expect(err).NotTo(HaveOccurred())
+			got, err := followed[0].Fields.ToJSON()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(MatchJSON(c.want), "lost %s: %v", followed[0].Lost, followed[0].Why)
+			g.Expect(strings.ReplaceAll(followed[0].Lost.String(), "\n", " ")).To(Equal(c.lost))
+			if c.why == "" {
+				g.Expect(followed[0].Why).NotTo(HaveOccurred())
+			} else {
+				g.Expect(followed[0].Why).To(MatchError(ContainSubstring(c.why)))
+			}
+			g.Expect(c.webhook.calls == 0).To(Equal(c.unasked), "whether the webhook is asked")
+		})
+	}
+}
+
+func renamePart(before, after string) func(content) {
+	return func(o content) {
+		parts, _ := specOf(o)["parts"].([]any)
+		for _, part := range parts {
+			if p := part.(content); p[before] != nil {
+				p[after] = p[before]
+				delete(p, before)
+			}
+		}
+	}
+}
+
+func dropZeros(o content) {
+	for name, value := range specOf(o) {
+		if value == "" {
+			delete(specOf(o), name)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package owners
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+)
+
+// giveBackTime is how long the second write may go on after a repair was stopped. It would leave the reference with the wrong
+// owner otherwise, and the next repair has nothing to find there.
+const giveBackTime = 5 * time.Second
+
+// errBusyObject is why ownership stays with the one who moved a reference.
+var errBusyObject = errors.New("the object is written all the time")
+
+// restoreOwnership returns the ownership of references that were just moved. If that fails, they are moved all the same, and the
+// report tells who owns them.
+func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjectMetadata, found []match) {
+	ctx, cancel := withGracePeriod(ctx)
+	defer cancel()
+	moved := make([]types.UID, 0, len(found))
+	for _, m := range found {
+		moved = append(moved, m.UID)
+	}
+	before := v.item.ManagedFields
+	took, err := takers(before, after.ManagedFields, moved)
+	for now, try := after, 0; err == nil; try++ {
+		var entries []metav1.ManagedFieldsEntry
+		if entries, err = returned(before, now.ManagedFields, took, moved); err != nil || entries == nil {
+			break
+		}
+		if try == maxRaces {
+			err = errBusyObject
+			break
+		}
+		var body []byte
+		if body, err = restoreOwnership(now, entries); err != nil {
+			break
+		}
+		_, refusal := v.patch(ctx, body, func() {})
+		if refusal == nil {
+			return
+		}
+		fresh, getErr := v.read(ctx)
+		switch {
+		case rewrite.IsGone(getErr, v.at.Group, v.item.Name), getErr == nil && fresh.UID != v.item.UID:
+			return
+		case getErr != nil, fresh.ResourceVersion == now.ResourceVersion:
+			err = refusal
+		default:
+			now = fresh
+		}
+	}
+	if err != nil {
+		for _, m := range found {
+			v.collector.taken(m.target.CRD, err.Error())
+		}
+	}
+}
+
+// withGracePeriod is a context that ends a while after its parent.
+func withGracePeriod(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		late, end := context.WithTimeout(ctx, giveBackTime)
+		defer end()
+		<-late.Done()
+		cancel()
+	})
+	return ctx, func() { stop(); cancel() }
+}

@@ -1,0 +1,136 @@
+package crdschema_test
+
+import (
+	"reflect"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/test/builders"
+)
+
+// Anybody who may write objects decides how many fields of one are lost. Twice as large an object takes twice as much work.
+func TestTheCostOfLookingIsThatOfTheObject(t *testing.T) {
+	const list = `data: {type: array, items: {type: object, properties: {a: {type: integer} `
+	const listOf = list + `}}}`
+	open := `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`
+	items := func(n int) any {
+		all := make([]any, n)
+		for i := range all {
+			all[i] = map[string]any{"b": int64(7)}
+		}
+		return map[string]any{"data": all}
+	}
+	for name, c := range map[string]struct {
+		old, storage string
+		content      func(n int) any
+		lost         int
+	}{
+		"a field of each item":                 {spec(list + `, b: {type: integer}}}}`), spec(listOf), items, 1},
+		"a field that has its default in each": {spec(list + `, b: {type: integer, default: 7}}}}`), spec(listOf), items, 0},
+		"fields that no schema names": {open, spec(`a: {type: string}`), func(n int) any {
+			all := map[string]any{}
+			for i := range n {
+				all[strings.Repeat("k", i%100)+string(rune(0x4e00+i))] = "x"
+			}
+			return all
+		}, -1},
+		"a default in each, beside another field with a large one": {
+			spec(`other: {type: string, default: ` + strings.Repeat("x", 1000) + `}, ` + list + `, b: {type: integer, default: 7}}}}`), spec(listOf), items, 0},
+		"what lies deep where everything is kept": {open, open, func(n int) any {
+			value := any("x")
+			for range n {
+				value = map[string]any{"a": value, "b": "x"}
+			}
+			return value
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			finder, err := crdschema.Of(crd(t, c.old, c.storage))
+			g.Expect(err).NotTo(HaveOccurred())
+			work := func(n int) (bytes uint64) {
+				object := map[string]any{"spec": c.content(n)}
+				bytes = allocated(func() {
+					lost, err := finder.Lost(object, "v1alpha1")
+					g.Expect(err).NotTo(HaveOccurred())
+					if c.lost >= 0 {
+						g.Expect(lost).To(HaveLen(c.lost))
+					} else {
+						g.Expect(lost).To(HaveLen(n))
+					}
+				})
+				return bytes
+			}
+			work(10) // whatever is made once
+			g.Expect(work(1000)).To(BeNumerically("<", 3*work(500)))
+		})
+	}
+}
+
+// allocated is how many bytes a function allocates.
+func allocated(f func()) uint64 {
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	f()
+	goruntime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What lies at a path is judged without what lies beside it, and as if the whole object had been read without it.
+func TestAPartIsADefaultAsInTheWhole(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		schema := builders.AnySchema(rt, "schema")
+		of := &apiextensionsv1.CustomResourceDefinition{}
+		of.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema}}}
+		v, err := crdschema.VersionOf(of, "v1")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		object, _ := builders.ContentOf(rt, schema).(map[string]any)
+		if rapid.Bool().Draw(rt, "with all defaults") {
+			v.Fill(object)
+		}
+		was, err := v.Read(object)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, p := range crdschema.ChangeOf(map[string]any{}, object).Added {
+			eachBelow(object, p, func(p crdschema.Path) {
+				last := len(p) - 1
+				name, isName := p[last].(string)
+				if !isName {
+					return
+				}
+				lacking := runtime.DeepCopyJSON(object)
+				fields, _ := crdschema.At(lacking, p[:last]).(map[string]any)
+				delete(fields, name)
+				is, err := v.Read(lacking)
+				if whole := err == nil && reflect.DeepEqual(was, is); v.IsDefault(object, p) != whole {
+					rt.Fatalf("%s: %t in the whole of %v", p, whole, object)
+				}
+			})
+		}
+	})
+}
+
+func eachBelow(object map[string]any, p crdschema.Path, do func(crdschema.Path)) {
+	do(p)
+	switch value := crdschema.At(object, p).(type) {
+	case map[string]any:
+		for name := range value {
+			eachBelow(object, append(slices.Clip(p), name), do)
+		}
+	case []any:
+		for i := range value {
+			eachBelow(object, append(slices.Clip(p), i), do)
+		}
+	}
+}

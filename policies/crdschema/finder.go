@@ -1,0 +1,124 @@
+package crdschema
+
+import (
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	crds "github.com/moult-dev/moult/api/crd"
+)
+
+// Finder finds what objects of a CRD lose when they are stored at its storage version.
+type Finder struct {
+	versions map[string]*Version
+	to       *Version
+}
+
+// Of is the finder for a CRD that no webhook converts. It is an error if a schema is not structural.
+func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
+	f := &Finder{versions: map[string]*Version{}}
+	for _, name := range crds.Versions(crd) {
+		v, err := VersionOf(crd, name)
+		if err != nil {
+			return nil, err
+		}
+		f.versions[name] = v
+	}
+	f.to = f.versions[crds.StorageVersion(crd)]
+	return f, nil
+}
+
+// Lacking are the fields that a version has and the storage version has not, or not in each form, sorted, as patterns: * is any key
+// of a map, and [*] any item of a list. If there are none, no object loses a field.
+func (f *Finder) Lacking(version string) []string {
+	v := f.versions[version]
+	if v == nil || f.to == nil || v == f.to || f.to.Schema == nil {
+		return nil
+	}
+	from := v.Schema
+	if from == nil || v.keeps {
+		from = anything
+	}
+	var patterns []string
+	for _, witness := range witnesses(from, f.to.Schema) {
+		if v.coerce(witness, true) != nil {
+			continue
+		}
+		for _, path := range f.to.changed(witness, true) {
+			if !v.IsAbsent(witness, path) {
+				patterns = append(patterns, v.pattern(path))
+			}
+		}
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
+}
+
+// Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
+// version's schema does not name, where it keeps such, is told as it is. An object that the API server refuses to convert loses
+// nothing. The error is of an object that cannot be read so. It takes as long as the object is large: anybody may have written it.
+func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
+	return f.LostFrom(runtime.DeepCopyJSON(object), version)
+}
+
+// LostFrom is Lost of an object that is not needed any more, but for its own metadata. It takes less memory.
+func (f *Finder) LostFrom(object map[string]any, version string) (patterns []string, err error) {
+	v := f.versions[version]
+	if v == nil || f.to == nil || v == f.to {
+		return nil, nil
+	}
+	if err := v.coerce(object, true); err != nil {
+		return nil, err
+	}
+	lost := map[string]bool{}
+	for _, path := range f.to.changed(object, false) {
+		if pattern := v.pattern(path); !lost[pattern] && !v.IsAbsent(object, path) && !v.IsDefault(object, path) {
+			lost[pattern] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(lost)), nil
+}
+
+// pattern is a path without the keys and the indexes that the schema leaves open.
+func (v *Version) pattern(path Path) (pattern string) {
+	at := v.Schema
+	for _, step := range path {
+		name, isName := step.(string)
+		next, named := child(at, name)
+		switch {
+		case !isName:
+			pattern += "[*]"
+			at = items(at)
+		case at != nil && !named && at.AdditionalProperties != nil:
+			pattern = anyKey(pattern)
+			at = at.AdditionalProperties.Structural
+		case name == anyName:
+			pattern, at = anyKey(pattern), nil
+		default:
+			pattern = join(pattern, name)
+			at = next
+		}
+	}
+	return pattern
+}
+
+func child(s *structural.Structural, name string) (*structural.Structural, bool) {
+	if s == nil {
+		return nil, false
+	}
+	property, found := s.Properties[name]
+	if !found {
+		return nil, false
+	}
+	return &property, true
+}
+
+func items(s *structural.Structural) *structural.Structural {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}

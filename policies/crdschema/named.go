@@ -1,0 +1,116 @@
+package crdschema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Named are the fields that an object may lose if it is stored at a version that cannot be read, sorted, as patterns of
+// Lacking: those that its managedFields name. A value at a field that the storage version lacks was last written through that
+// version, or through one that has left the CRD since: a write through any other version would have dropped it. The API server
+// records each such write in managedFields, with the names of the fields. They say nothing of values, so a field that has its
+// default, or that has been dropped since, is named, too. Without any managedFields, every lacking field may be there.
+func (f *Finder) Named(entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
+	if len(entries) == 0 {
+		return f.Lacking(version), nil
+	}
+	for _, entry := range entries {
+		_, at, _ := strings.Cut(entry.APIVersion, "/")
+		if at != version && f.versions[at] != nil || entry.FieldsV1 == nil {
+			continue
+		}
+		owned := &fieldpath.Set{}
+		if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, fmt.Errorf("the entry of %s in managedFields cannot be read: %w", entry.Manager, err)
+		}
+		named, err := f.named(owned, version)
+		if err != nil {
+			return nil, err
+		}
+		patterns = append(patterns, named...)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns), nil
+}
+
+// named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be; below an
+// atomic list or map, which is owned as a whole, there may be every lacking field.
+func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string, err error) {
+	object, _ := sketch(owned).(map[string]any)
+	for _, name := range meta {
+		delete(object, name)
+	}
+	if patterns, err = f.Lost(object, version); err != nil {
+		return nil, err
+	}
+	lacking, v := f.Lacking(version), f.versions[version]
+	owned.Leaves().Iterate(func(leaf fieldpath.Path) {
+		path := pathOf(leaf)
+		if !isAtomic(SchemaAt(v.Schema, path)) {
+			return
+		}
+		whole := steps(v.pattern(path))
+		for _, field := range lacking {
+			if at := steps(field); len(at) > len(whole) && matches(whole, at[:len(whole)]) {
+				patterns = append(patterns, field)
+			}
+		}
+	})
+	return patterns, nil
+}
+
+// isAtomic tells whether managedFields name nothing below a value. What has no schema may be.
+func isAtomic(s *structural.Structural) bool {
+	switch {
+	case s == nil:
+		return true
+	case s.Type == "array":
+		return s.XListType == nil || *s.XListType == "atomic"
+	default:
+		return s.XMapType != nil && *s.XMapType == "atomic"
+	}
+}
+
+// unknownValue stands for a value that is not known. No schema has it as a default.
+const unknownValue = "\x00"
+
+// sketch is an object with the fields of a set.
+func sketch(set *fieldpath.Set) any {
+	fields, list := map[string]any{}, []any{}
+	add := func(e fieldpath.PathElement, value any) {
+		if e.FieldName != nil {
+			fields[*e.FieldName] = value
+			return
+		}
+		list = append(list, value)
+	}
+	set.Members.Iterate(func(e fieldpath.PathElement) {
+		if _, inner := set.Children.Get(e); !inner {
+			add(e, unknownValue)
+		}
+	})
+	set.Children.Iterate(func(e fieldpath.PathElement) {
+		inner, _ := set.Children.Get(e)
+		add(e, sketch(inner))
+	})
+	if len(list) > 0 {
+		return list
+	}
+	return fields
+}
+
+func pathOf(path fieldpath.Path) (p Path) {
+	for _, e := range path {
+		if e.FieldName != nil {
+			p = append(p, *e.FieldName)
+			continue
+		}
+		p = append(p, 0)
+	}
+	return p
+}

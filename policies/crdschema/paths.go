@@ -1,0 +1,140 @@
+package crdschema
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+)
+
+// Path leads to a value: names and indices. It is told as the API server tells unknown fields, such as spec.items[0].name; a name
+// that could be taken for something else is quoted: metadata.labels["example.com/team"].
+type Path []any
+
+func (p Path) String() string {
+	text := ""
+	for _, step := range p {
+		switch step := step.(type) {
+		case int:
+			text += fmt.Sprintf("[%d]", step)
+		case string:
+			text = join(text, step)
+		}
+	}
+	return text
+}
+
+func (p Path) to(step any) Path { return append(slices.Clip(p), step) }
+
+// Change is what is not the same in two readings of an object, as deep down as it can be told.
+type Change struct {
+	Lost, Changed, Added []Path
+}
+
+// ChangeOf compares two readings.
+func ChangeOf(before, after map[string]any) (d Change) {
+	d.compare(nil, before, after)
+	return d
+}
+
+// compare writes over what is behind the path that it is given: a copy for each value would cost as much as they lie deep.
+func (d *Change) compare(here Path, before, after any) {
+	switch was := before.(type) {
+	case map[string]any:
+		if is, ok := after.(map[string]any); ok {
+			d.fields(here, was, is)
+			return
+		}
+	case []any:
+		if is, ok := after.([]any); ok {
+			d.items(here, was, is)
+			return
+		}
+	}
+	if !same(before, after) {
+		d.Changed = append(d.Changed, slices.Clone(here))
+	}
+}
+
+func (d *Change) fields(here Path, before, after map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if is, there := after[name]; there {
+			d.compare(append(here, name), before[name], is)
+		} else {
+			d.Lost = append(d.Lost, here.to(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, there := before[name]; !there {
+			d.Added = append(d.Added, here.to(name))
+		}
+	}
+}
+
+func (d *Change) items(here Path, before, after []any) {
+	for i := range before {
+		if i < len(after) {
+			d.compare(append(here, i), before[i], after[i])
+		} else {
+			d.Lost = append(d.Lost, here.to(i))
+		}
+	}
+	for i := len(before); i < len(after); i++ {
+		d.Added = append(d.Added, here.to(i))
+	}
+}
+
+// same compares values that are neither maps nor lists. A whole number is the same however it is written, and no other.
+func same(a, b any) bool {
+	if whole, ok := a.(int64); ok {
+		if float, ok := b.(float64); ok {
+			return equal(whole, float)
+		}
+	}
+	if float, ok := a.(float64); ok {
+		if whole, ok := b.(int64); ok {
+			return equal(whole, float)
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// equal is exact: a large float64 stands for more than one int64.
+func equal(whole int64, float float64) bool {
+	return float >= -(1<<63) && float < 1<<63 && math.Trunc(float) == float && int64(float) == whole
+}
+
+// only is an object that has nothing but a value at a path.
+func only(p Path, value any) map[string]any {
+	for _, step := range slices.Backward(p) {
+		if name, ok := step.(string); ok {
+			value = map[string]any{name: value}
+		} else {
+			value = []any{value}
+		}
+	}
+	object, _ := value.(map[string]any)
+	return object
+}
+
+// At is what lies at a path; nil if nothing does.
+func At(value any, p Path) any {
+	for _, step := range p {
+		value, _ = inner(value, step)
+	}
+	return value
+}
+
+func inner(value, step any) (found any, there bool) {
+	switch step := step.(type) {
+	case string:
+		fields, _ := value.(map[string]any)
+		found, there = fields[step]
+	case int:
+		if items, _ := value.([]any); step < len(items) {
+			return items[step], true
+		}
+	}
+	return found, there
+}

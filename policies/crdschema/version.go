@@ -1,0 +1,141 @@
+package crdschema
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Version is how the API server reads objects at one version of a CRD.
+type Version struct {
+	// Schema is nil if the version has none: everything is kept then.
+	Schema *structural.Structural
+	// Internal is the same as the CRD has it.
+	Internal *apiextensions.JSONSchemaProps
+	keeps    bool // everything that the schema does not know
+}
+
+// VersionOf is one of a CRD's versions. It is an error if the CRD does not have it, or if its schema is not structural: then it
+// cannot be told what the API server drops.
+func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Version, error) {
+	v := &Version{keeps: crd.Spec.PreserveUnknownFields}
+	schema, err := apihelpers.GetSchemaForVersion(crd, name)
+	if err != nil {
+		return nil, err
+	}
+	if schema == nil || schema.OpenAPIV3Schema == nil {
+		v.keeps = true
+		return v, nil
+	}
+	internal := &apiextensions.CustomResourceValidation{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(schema, internal, nil); err != nil {
+		return nil, err
+	}
+	v.Internal = internal.OpenAPIV3Schema
+	if v.Schema, err = structural.NewStructural(v.Internal); err != nil {
+		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
+	}
+	if err := errors.Join(structural.ValidateStructural(nil, v.Schema).ToAggregate()); err != nil {
+		return nil, fmt.Errorf("the schema of %s is not structural: %w", name, err)
+	}
+	v.Schema = v.Schema.DeepCopy() // its defaults belong to the CRD
+	return v, defaulting.PruneDefaults(v.Schema)
+}
+
+// Coerced is an object as the API server has it when it has decoded or converted it: without what the version does not know, and
+// without nulls that it does not allow. It follows unstructuredSchemaCoercer of
+// k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, but for the object's own metadata. Metadata of embedded
+// objects that are none are an error, unless they are to be dropped, as they are when an object is read from the storage.
+func (v *Version) Coerced(object map[string]any, drop bool) (map[string]any, error) {
+	as := runtime.DeepCopyJSON(object)
+	if err := v.coerce(as, drop); err != nil {
+		return nil, err
+	}
+	return as, nil
+}
+
+func (v *Version) coerce(object map[string]any, drop bool) error {
+	if v.Schema == nil {
+		return nil
+	}
+	if !v.keeps {
+		pruning.Prune(object, v.Schema, true)
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, v.Schema)
+	}
+	if err, _ := objectmeta.CoerceWithOptions(nil, object, v.Schema, false, objectmeta.CoerceOptions{DropInvalidFields: drop}); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Read is an object as the API server has it when it has read it from the storage at the version: with defaults filled in.
+func (v *Version) Read(object map[string]any) (map[string]any, error) {
+	as, err := v.Coerced(object, true)
+	if err == nil {
+		v.Fill(as)
+	}
+	return as, err
+}
+
+// Fill fills in defaults.
+func (v *Version) Fill(object map[string]any) {
+	if v.Schema != nil {
+		defaulting.Default(object, v.Schema)
+	}
+}
+
+// changed are the paths that are not the same when an object, as it is known at a version, is stored at this one. Metadata of
+// embedded objects that are none here are dropped, or the API server refuses to convert the object: then nothing changes.
+func (v *Version) changed(known map[string]any, drop bool) []Path {
+	stored, err := v.Coerced(known, drop)
+	if err != nil {
+		return nil
+	}
+	v.Fill(stored)
+	change := ChangeOf(known, stored)
+	return slices.Concat(change.Lost, change.Changed)
+}
+
+// IsAbsent tells whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
+// there are keys or items to be counted.
+func (v *Version) IsAbsent(object map[string]any, p Path) bool {
+	name, isName := p[len(p)-1].(string)
+	if At(object, p) != nil || !isName {
+		return false
+	}
+	around := SchemaAt(v.Schema, p[:len(p)-1])
+	if field, named := child(around, name); named {
+		return field.Default.Object == nil
+	}
+	return around == nil || around.AdditionalProperties == nil
+}
+
+// IsDefault is whether what lies at a path is there again when the object is read without it. An item of a list never is. The
+// API server fills in each field for itself, so the object is read without what lies beside the path: a large object may be asked
+// about at each of its paths.
+func (v *Version) IsDefault(object map[string]any, p Path) bool {
+	last := len(p) - 1
+	if _, there := inner(At(object, p[:last]), p[last]); !there {
+		return true
+	}
+	if _, item := p[last].(int); item {
+		return false
+	}
+	one := &Version{Schema: along(v.Schema, p), keeps: v.keeps}
+	was, err := one.Read(only(p, At(object, p)))
+	if err != nil {
+		return false
+	}
+	is, err := one.Read(only(p[:last], map[string]any{}))
+	return err == nil && reflect.DeepEqual(was, is)
+}

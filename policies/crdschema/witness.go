@@ -1,0 +1,170 @@
+package crdschema
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Which fields one schema drops from what another lets through is not derived from the schemas here: the API server's own code is
+// asked about witnesses, objects that have everything in which two schemas can differ.
+
+// anything is the schema of a value of which nothing is known, and plain that of one without fields.
+var (
+	anything = &structural.Structural{Extensions: structural.Extensions{XPreserveUnknownFields: true}}
+	plain    = &structural.Structural{}
+)
+
+// meta are the fields that every resource has, whether its schema names them or not.
+var meta = []string{"apiVersion", "kind", "metadata"}
+
+// anyName is the name of a witness's field that no schema names.
+const anyName = "\x00any"
+
+// witnesses are objects that the first schema lets through. Each has one of the values that a field may have, as far as the second
+// schema treats them differently, so that together they have all.
+func witnesses(from, to *structural.Structural) (all []map[string]any) {
+	for _, value := range fields(from, to) {
+		object, _ := value.(map[string]any)
+		for _, name := range meta { // of the object itself
+			delete(object, name)
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+// values are those that one field may have. Where the second schema is nil, it drops all fields.
+func values(from, to *structural.Structural) (all []any) {
+	if to == anything {
+		return []any{"x"} // it keeps every value
+	}
+	open := from.XPreserveUnknownFields && from.Type == ""
+	if open || from.Type == "object" {
+		all = append(all, fields(from, to)...)
+	}
+	if of := items(from); from.Type == "array" || open && to != nil {
+		all = append(all, values(cmp.Or(of, anything), itemsKept(to)), []any{})
+	}
+	switch from.Type {
+	case "integer":
+		all = append(all, int64(1), int64(0))
+	case "number":
+		all = append(all, 1.5, 0.0)
+	case "boolean":
+		all = append(all, true, false)
+	default:
+		all = append(all, "x", "")
+	}
+	if from.Nullable {
+		all = append(all, nil)
+	}
+	return all
+}
+
+// fields are values with fields: the first has the first value of each, the second the second, and the last is empty.
+func fields(from, to *structural.Structural) (all []any) {
+	for name := range namesOf(from, to) {
+		for i, value := range valuesOf(from, to, name) {
+			if len(all) == i {
+				all = append(all, map[string]any{})
+			}
+			of, _ := all[i].(map[string]any)
+			of[name] = value
+		}
+	}
+	return append(all, map[string]any{})
+}
+
+// namesOf are the names of fields that a value may have, and that one of two schemas has a word about.
+func namesOf(from, to *structural.Structural) map[string]bool {
+	names := map[string]bool{}
+	for name := range from.Properties {
+		names[name] = true
+	}
+	if from.XPreserveUnknownFields || from.AdditionalProperties != nil {
+		names[anyName] = true
+		if to != nil {
+			for name := range to.Properties {
+				names[name] = true
+			}
+		}
+	}
+	if from.XEmbeddedResource || names[anyName] && isEmbedded(to) {
+		for _, name := range meta {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// valuesOf are the values of one of these fields.
+func valuesOf(from, to *structural.Structural, name string) []any {
+	before, _ := below(from, name)
+	after, kept := below(to, name)
+	isMeta := slices.Contains(meta, name) && (from.XEmbeddedResource || isEmbedded(to))
+	switch {
+	case isMeta && name == "metadata":
+		all := []any{objectMeta()}
+		if before != nil {
+			all = append(all, values(before, before)...)
+		}
+		return all
+	case isMeta || !kept:
+		return []any{"x"}
+	}
+	return values(cmp.Or(before, anything), after)
+}
+
+// below is the schema of a field, and whether pruning keeps the field.
+func below(s *structural.Structural, name string) (*structural.Structural, bool) {
+	property, named := child(s, name)
+	switch {
+	case named:
+		return property, true
+	case s == nil:
+		return nil, false
+	case s.AdditionalProperties != nil:
+		return cmp.Or(s.AdditionalProperties.Structural, plain), true
+	case s.XPreserveUnknownFields:
+		return anything, true
+	}
+	return nil, false
+}
+
+// itemsKept is the schema of the items of a list; nil if pruning drops all of their fields.
+func itemsKept(s *structural.Structural) *structural.Structural {
+	if s != nil && s.XPreserveUnknownFields && s.Items == nil {
+		return anything
+	}
+	return items(s)
+}
+
+func isEmbedded(s *structural.Structural) bool { return s != nil && s.XEmbeddedResource }
+
+// objectMeta has all fields of metadata, and some that are none.
+func objectMeta() map[string]any {
+	yes, when := true, metav1.Unix(1, 0)
+	known, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.ObjectMeta{
+		Name: "x", GenerateName: "x", Namespace: "x", UID: "x", ResourceVersion: "1", Generation: 1,
+		CreationTimestamp: when, DeletionTimestamp: &when, DeletionGracePeriodSeconds: new(int64(1)),
+		Labels: map[string]string{"x": "x"}, Annotations: map[string]string{"x": "x"}, Finalizers: []string{"x"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "x", Kind: "x", Name: "x", UID: "x", Controller: &yes, BlockOwnerDeletion: &yes}},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Apply", APIVersion: "x", Time: &when, FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"x":{}}`), Subresource: "x"}},
+	})
+	if err != nil {
+		panic(err) // nothing of it is from elsewhere
+	}
+	known["selfLink"] = "x" // the API server takes it, though nothing sets it any more
+	for _, list := range []string{"ownerReferences", "managedFields"} {
+		entries, _ := known[list].([]any)
+		maps.Copy(entries[0].(map[string]any), map[string]any{anyName: "x"}) //nolint:errcheck,forcetypeassert // both have one entry, as above
+	}
+	known[anyName] = "x"
+	return known
+}

@@ -1,0 +1,218 @@
+package deprecation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// of is a change as a finding. It is no graver than the change.
+func of(c crddiff.Change, why, fix string) Violation {
+	return Violation{Finding: finding.Finding{Severity: c.Severity, Why: why, Remediation: fix}, Version: c.Version, Path: c.Field}
+}
+
+// A version that was released keeps its fields, rule 1 of the deprecation policy, so what to do is always much the same.
+const newVersion = "leave it as it is in this version, and change it in a new one that the conversion leads to"
+
+// renames are the fields that go, with those that seem to take their place.
+func (s *step) renames() map[crddiff.Change]crddiff.Change {
+	type side struct{ version, parent, kind string }
+	sideOf := func(c crddiff.Change) side { return side{c.Version, parent(c.Field), c.From + c.To} }
+	gone, come := map[side][]crddiff.Change{}, map[side][]crddiff.Change{}
+	for _, c := range s.within(crddiff.FieldRemoved) {
+		gone[sideOf(c)] = append(gone[sideOf(c)], c)
+	}
+	for _, c := range s.within(crddiff.FieldAdded) {
+		come[sideOf(c)] = append(come[sideOf(c)], c)
+	}
+	renamed := map[crddiff.Change]crddiff.Change{}
+	for where, removed := range gone {
+		if added := come[where]; len(removed) == 1 && len(added) == 1 && s.alike(removed[0], added[0]) {
+			renamed[removed[0]] = added[0]
+		}
+	}
+	return renamed
+}
+
+// alike tells whether what is in two fields has the same type, too.
+func (s *step) alike(removed, added crddiff.Change) bool {
+	was, is := schemaAt(s.was, removed.Version, removed.Field), schemaAt(s.is, added.Version, added.Field)
+	for was != nil && is != nil && was.Type == "array" && is.Type == "array" {
+		if was.Items == nil || is.Items == nil {
+			return false
+		}
+		was, is = was.Items.Schema, is.Items.Schema
+	}
+	return was != nil && is != nil && was.Type == is.Type && slices.Equal(slices.Sorted(maps.Keys(was.Properties)), slices.Sorted(maps.Keys(is.Properties)))
+}
+
+// schemaAt is that of a field of a version; nil if there is none.
+func schemaAt(crd *definition, version, path string) *apiextensionsv1.JSONSchemaProps {
+	v := crds.Version(crd, version)
+	if v == nil || v.Schema == nil {
+		return nil
+	}
+	at := v.Schema.OpenAPIV3Schema
+	for _, step := range strings.Split(strings.NewReplacer("[*]", ".[*]", "{*}", ".{*}").Replace(path), ".") {
+		switch {
+		case at == nil:
+			return nil
+		case step == "[*]" && at.Items != nil:
+			at = at.Items.Schema
+		case step == "{*}" && at.AdditionalProperties != nil:
+			at = at.AdditionalProperties.Schema
+		default:
+			property, there := at.Properties[step]
+			if !there {
+				return nil
+			}
+			at = &property
+		}
+	}
+	return at
+}
+
+// parent is the path around a field.
+func parent(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i > 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+func fieldRenamed(s *step) (found []Violation) {
+	renamed := s.renames()
+	for _, c := range s.within(crddiff.FieldRemoved) {
+		if to, is := renamed[c]; is {
+			found = append(found, of(c,
+				fmt.Sprintf("it goes, and %s comes beside it with the same type, which looks like a new name (that is a guess): objects and manifests that say the old one lose it", to.Field),
+				fmt.Sprintf("keep both for a release, read the old one where the new one is empty, and drop %s in a new version", c.Field)))
+		}
+	}
+	return found
+}
+
+func fieldRemoved(s *step) (found []Violation) {
+	renamed := s.renames()
+	for _, c := range s.within(crddiff.FieldRemoved) {
+		if _, is := renamed[c]; !is {
+			found = append(found, of(c, "the field is gone from a version that was released: "+c.Why, newVersion))
+		}
+	}
+	return found
+}
+
+func fieldTypeChanged(s *step) (found []Violation) {
+	for _, c := range s.within(crddiff.FieldTypeChanged) {
+		found = append(found, of(c, fmt.Sprintf("it was %s and is %s: %s", c.From, c.To, c.Why), newVersion))
+	}
+	return found
+}
+
+func fieldRequired(s *step) (found []Violation) {
+	for _, c := range s.within(crddiff.FieldRequired) {
+		found = append(found, of(c, "it has to be there from now on: "+c.Why, "leave it optional in this version, or give it a default"))
+	}
+	return found
+}
+
+func enumValuesRemoved(s *step) (found []Violation) {
+	for _, c := range s.within(crddiff.EnumValuesRemoved, crddiff.EnumAdded) {
+		fix := newVersion
+		if asks := s.Policy.Windows.of(levelOf(c.Version)).asks(); asks != "" {
+			fix = "take the value until it was called deprecated for " + asks
+		}
+		found = append(found, of(c, c.Why, fix))
+	}
+	return found
+}
+
+func defaultChanged(s *step) (found []Violation) {
+	for _, c := range s.within(crddiff.DefaultChanged, crddiff.DefaultRemoved) {
+		found = append(found, of(c, c.Why, newVersion))
+	}
+	return found
+}
+
+func validationTightened(s *step) (found []Violation) {
+	for _, c := range s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged,
+		crddiff.CombinationChanged, crddiff.ListTypeChanged, crddiff.MapTypeChanged, crddiff.EmbeddedResourceChanged, crddiff.SchemaChanged, crddiff.SchemaTooLarge) {
+		if c.Severity.Weight() > finding.Info.Weight() {
+			found = append(found, of(c, c.Why, "take in this version what it took when it was released"))
+		}
+	}
+	return found
+}
+
+func unknownFieldsPruned(s *step) (found []Violation) {
+	for _, c := range s.within(crddiff.UnknownFieldsPruned) {
+		if c.Severity.Weight() > finding.Info.Weight() {
+			found = append(found, of(c, c.Why, newVersion))
+		}
+	}
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.PruningOn {
+			found = append(found, of(c, c.Why, "name in the schema what objects have; `moult rehearse` tells which fields they would lose"))
+		}
+	}
+	return found
+}
+
+func subresourceRemoved(s *step) (found []Violation) {
+	removed := []crddiff.Rule{crddiff.StatusSubresourceRemoved, crddiff.ScaleSubresourceRemoved, crddiff.SelectableFieldsRemoved}
+	for _, c := range s.diff.Changes {
+		if !slices.Contains(removed, c.Rule) || !s.stays(c.Version) {
+			continue
+		}
+		f := of(c, c.Why, newVersion)
+		f.Severity, f.Path = "", ""
+		if c.Rule == crddiff.SelectableFieldsRemoved {
+			f.Why = "selectors of fields that clients use are refused: " + c.From
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func conversionRemoved(s *step) (found []Violation) {
+	if s.is == nil {
+		return nil
+	}
+	served := 0
+	for _, v := range s.diff.Head.Versions {
+		if v.Served {
+			served++
+		}
+	}
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.ConversionWebhookRemoved && served > 1 {
+			found = append(found, of(c, c.Why, "keep the webhook until one version is left"))
+		}
+	}
+	return found
+}
+
+func fieldLost(s *step) (found []Violation) {
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.FieldLost {
+			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` tells which objects have it", c.Against)))
+		}
+	}
+	return found
+}
+
+func fieldNotInAll(s *step) (found []Violation) {
+	for _, c := range s.diff.Changes {
+		if c.Rule == crddiff.FieldNotInAll && s.stays(c.Version) {
+			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, too, or convert with a webhook", c.Against)))
+		}
+	}
+	return found
+}
