@@ -182,11 +182,12 @@ func newManager(cfg *rest.Config, f *flags) (manager.Manager, error) {
 	// The passes are paced by their own budget and the API server's answers, and
 	// everything else is a handful of requests.
 	cfg.QPS, cfg.Burst = -1, -1
-	cfg.UserAgent = "moult-controller"
+	cfg.UserAgent = start.UserAgent("moult-controller")
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: one per object, and they are why we are here
 	if f.leader.Enable {
 		cfg.Wrap((&fence{lease: f.leader.LeaseDuration, clock: clock.RealClock{}}).around)
 	}
+	registerBuild()
 	metrics := metricsserver.Options{BindAddress: f.metricsAddr}
 	if f.pprof {
 		metrics.ExtraHandlers = pprof.GetHandlers()

@@ -1,30 +1,60 @@
-// Package start is what moult and moult-controller say alike when they start: their version, and which flag or which
-// cluster keeps them from starting.
+// Package start is what moult and moult-controller share when they start: their version, and the errors about a flag or a
+// cluster that keeps them from starting.
 package start
 
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
-// Version is the module version, and the commit where that is not told by the version.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && version == "(devel)" {
-			version += " " + s.Value
+// version, commit and date are set by the linker in a release (test/tools/release). Elsewhere Go's own build information has
+// what there is.
+var version, commit, date string
+
+// Build is what a program was built from. Fields that are not known are empty, but for Version.
+type Build struct {
+	Version string // like v0.1.0; "(devel)" or a pseudo-version outside releases
+	Commit  string // 40 hexadecimal digits
+	Date    string // of the commit, in RFC 3339
+	Go      string
+}
+
+// Of is what this program was built from.
+func Of() Build {
+	b := Build{Version: "unknown", Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Version = info.Main.Version
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = s.Value
+			case "vcs.time":
+				b.Date = s.Value
+			}
 		}
 	}
-	return version
+	if version != "" {
+		b.Version, b.Commit, b.Date = version, commit, date
+	}
+	return b
 }
+
+// Version is the version in one line, with the commit and its date where they are known.
+func Version() string {
+	b := Of()
+	if b.Commit == "" {
+		return b.Version
+	}
+	return fmt.Sprintf("%s (commit %s of %s)", b.Version, b.Commit[:min(12, len(b.Commit))], b.Date)
+}
+
+// UserAgent is what a program calls itself in requests: its name and version, as in moult/v0.1.0.
+func UserAgent(program string) string { return program + "/" + Of().Version }
 
 // Check refuses options that cannot work, naming the flag. Flags have their defaults by now, so what is zero was set to
 // zero by a person.

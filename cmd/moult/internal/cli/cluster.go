@@ -34,7 +34,7 @@ func (f *Factory) Config() (*rest.Config, error) {
 		return nil, err
 	}
 	cfg.QPS, cfg.Burst = -1, -1 // the API server's own fairness paces us
-	cfg.UserAgent = "moult"
+	cfg.UserAgent = start.UserAgent("moult")
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: that is why we are here
 	return cfg, nil
 }
