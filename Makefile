@@ -17,14 +17,14 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.
-LINTED = . health/argocd test/bench test/e2e test/kubevirt test/lua test/page test/tools/image
+LINTED = . health/argocd test/bench test/e2e test/kubevirt test/lua test/page test/tools/release
 
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml'
 
 include test/tools/tools.mk test/full.mk
 
-.PHONY: help build demo test test-fast test-full test-e2e test-kubernetes mutate bench fuzz lint generate verify image clean
+.PHONY: help build demo test test-fast test-full test-e2e test-kubernetes mutate bench fuzz lint generate verify image release clean
 
 help: ## list what there is to do
 	@echo "Moult: drop an old version from a CRD without losing an object. Start with \`make demo\`."
@@ -87,7 +87,8 @@ fuzz: ## feed arbitrary content to all that reads what others have written, FUZZ
 		$(GO) -C "$$module" test "./$$dir" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) || exit 1; \
 	done
 
-lint: golangci-lint ## check the code; .golangci.yml says for what
+lint: golangci-lint actionlint ## check the code and the workflows; .golangci.yml says for what
+	@$(ACTIONLINT) .github/workflows/*.yml
 	@found=0; for module in $(LINTED); do (cd $$module && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml ./...) || found=1; done; exit $$found
 
 generate: controller-gen ## write the generated files anew
@@ -101,9 +102,14 @@ verify: generate ## fail if a generated file differs from what is committed
 	[ -z "$$new" ] || { echo "generated but not committed: $$new" >&2; exit 1; }
 
 IMAGE_PLATFORMS ?= linux/amd64,linux/arm64
-image: ## write the container image and its SBOM into bin/image, without a daemon
-	@GOWORK=off $(GO) -C test/tools/image run . -root $(CURDIR) -out $(CURDIR)/bin/image -platforms $(IMAGE_PLATFORMS)
+RELEASE = GOWORK=off $(GO) -C test/tools/release run . -root $(CURDIR) -platforms $(IMAGE_PLATFORMS)
+image: # the container image and its SBOM into bin/image, without a daemon
+	@$(RELEASE) -out $(CURDIR)/bin/image
+
+# Two runs at one commit write the same bytes. The work tree has to be clean.
+release: e2e-kustomize ## write every file of a release into dist/ (VERSION=v0.1.0)
+	@$(RELEASE) -out $(CURDIR)/dist -release "$(VERSION)" -kustomize $(KUSTOMIZE) $(ARGS)
 
 clean: ## remove bin/ and everything that was built into the cache folder
 	@$(CONTROL_PLANE) -clean
-	@rm -rf bin "$(MOULT_CACHE)/tools" "$(MOULT_CACHE)/e2e" "$(MOULT_CACHE)/kube-controller-manager"
+	@rm -rf bin dist "$(MOULT_CACHE)/tools" "$(MOULT_CACHE)/e2e" "$(MOULT_CACHE)/kube-controller-manager"

@@ -62,7 +62,7 @@ full-scripts:
 
 # For the machine's own platform, because the test runs what it finds in the image.
 full-image:
-	@GOWORK=off $(GO) -C test/tools/image test -timeout 30m ./...
+	@GOWORK=off $(GO) -C test/tools/release test -timeout 30m ./...
 
 # What is written by hand from time to time, and what needs more than the package registries of Go.
 .PHONY: label-survival real histories picture comment-pictures

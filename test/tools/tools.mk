@@ -4,7 +4,7 @@
 MOULT_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult
 
 # Each link of a large program takes gigabytes, so they depend on one another for -j to build one at a time.
-.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins
+.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins actionlint
 
 # kube-apiserver and etcd. MOULT_KUBERNETES=1.34 asks for an older kube-apiserver (test/tools/kubernetes), and
 # KUBEBUILDER_ASSETS, when set, is used as it is.
@@ -33,13 +33,19 @@ e2e-kustomize:
 tool-path = $(MOULT_CACHE)/tools/$(1)-$(shell GOFLAGS=-mod=readonly GOWORK=off $(GO) -C test/tools/$(2) list -m -f '{{.Version}}' $(3))-$(shell $(GO) env GOHOSTOS)-$(shell $(GO) env GOHOSTARCH)/$(1)
 GOLANGCI_LINT = $(call tool-path,golangci-lint,lint,github.com/golangci/golangci-lint/v2)
 CONTROLLER_GEN = $(call tool-path,controller-gen,lint,sigs.k8s.io/controller-tools)
+ACTIONLINT = $(call tool-path,actionlint,actionlint,github.com/rhysd/actionlint)
 GREMLINS = $(call tool-path,gremlins,mutate,github.com/go-gremlins/gremlins)
+
+KUSTOMIZE = $(MOULT_CACHE)/e2e/kustomize-$(shell GOFLAGS=-mod=readonly GOWORK=off $(GO) -C test/tools/kustomize list -m -f '{{.Version}}' sigs.k8s.io/kustomize/kustomize/v5)-$(shell $(GO) env GOHOSTOS)-$(shell $(GO) env GOHOSTARCH)/kustomize
 
 golangci-lint:
 	$(call pinned-program,tools/golangci-lint-,golangci-lint,lint,github.com/golangci/golangci-lint/v2,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,4 minutes)
 
 controller-gen:
 	$(call pinned-program,tools/controller-gen-,controller-gen,lint,sigs.k8s.io/controller-tools,sigs.k8s.io/controller-tools/cmd/controller-gen,30 seconds)
+
+actionlint:
+	$(call pinned-program,tools/actionlint-,actionlint,actionlint,github.com/rhysd/actionlint,github.com/rhysd/actionlint/cmd/actionlint,10 seconds)
 
 gremlins:
 	$(call pinned-program,tools/gremlins-,gremlins,mutate,github.com/go-gremlins/gremlins,github.com/go-gremlins/gremlins/cmd/gremlins,10 seconds)

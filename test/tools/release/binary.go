@@ -40,19 +40,22 @@ func look(ctx context.Context, root string) (source, error) {
 	return s, err
 }
 
-// compile builds moult-controller and moult for a platform, without cgo, so that they need nothing around them.
-func (s source) compile(ctx context.Context, folder, platform string) (programs []string, err error) {
+// compile builds programs for a platform, without cgo, so that they need nothing around them. They know the commit that they
+// were built from, which cmd/internal/start reports.
+func (s source) compile(ctx context.Context, folder, platform string, names ...string) (programs []string, err error) {
 	system, architecture, found := strings.Cut(platform, "/")
 	if !found {
-		return nil, fmt.Errorf("-platforms names %q; write it like linux/amd64", platform)
+		return nil, fmt.Errorf("the platform is %q; write it like linux/amd64", platform)
 	}
+	const start = "-X github.com/moult-dev/moult/cmd/internal/start."
+	flags := "-s -w " + start + "version=" + s.version + " " + start + "commit=" + s.revision + " " + start + "date=" + s.time.Format(time.RFC3339)
 	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off"}
-	for _, name := range []string{"moult-controller", "moult"} {
+	for _, name := range names {
 		program, err := filepath.Abs(filepath.Join(folder, fileName(name, platform)))
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/"+name); err != nil {
+		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
 			return nil, err
 		}
 		programs = append(programs, program)

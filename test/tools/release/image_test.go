@@ -122,18 +122,18 @@ func TestTheImage(t *testing.T) {
 	})
 }
 
-type file struct {
+type extracted struct {
 	*tar.Header
 	path string
 }
 
 // extract are the files of an image, on this machine's disk.
-func extract(t *testing.T, image v1.Image) map[string]file {
+func extract(t *testing.T, image v1.Image) map[string]extracted {
 	t.Helper()
 	g := NewWithT(t)
 	content := mutate.Extract(image)
 	defer content.Close()
-	dir, files := t.TempDir(), map[string]file{}
+	dir, files := t.TempDir(), map[string]extracted{}
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -148,6 +148,6 @@ func extract(t *testing.T, image v1.Image) map[string]file {
 		g.Expect(err).NotTo(HaveOccurred())
 		path := filepath.Join(dir, filepath.Base(name))
 		g.Expect(os.WriteFile(path, body, 0o700)).To(Succeed())
-		files[name] = file{header, path}
+		files[name] = extracted{header, path}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"strings"
 
@@ -32,6 +33,15 @@ func billOf(program string, s source) ([]byte, error) {
 		return nil, fmt.Errorf("bill of materials of %s: %w", program, err)
 	}
 	return text.Bytes(), nil
+}
+
+// writeBill writes the bill of a program into the file path.cdx.json and returns it.
+func writeBill(program, path string, s source) ([]byte, error) {
+	bill, err := billOf(program, s)
+	if err != nil {
+		return nil, err
+	}
+	return bill, os.WriteFile(path+".cdx.json", bill, 0o644) //nolint:gosec // to be published
 }
 
 // module is what the module proxy and scanners know a module by. One that is replaced is what it is replaced by.

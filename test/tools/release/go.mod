@@ -1,6 +1,6 @@
-// This module builds the container image and its bill of materials, with libraries and without a daemon. The require
+// This module builds the container image and the files of a release, with libraries and without a daemon. The require
 // lines are the one place where their versions are written.
-module github.com/moult-dev/moult/test/tools/image
+module github.com/moult-dev/moult/test/tools/release
 
 go 1.26.0
 
@@ -8,6 +8,7 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/onsi/gomega v1.43.0
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (
@@ -21,7 +22,6 @@ require (
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.56.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect

@@ -1,0 +1,60 @@
+package reference_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+)
+
+func TestEveryModuleIsUpdated(t *testing.T) {
+	g := NewWithT(t)
+	var modules []string
+	g.Expect(filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == ".git"):
+			return fs.SkipDir
+		case entry.Name() == "go.mod":
+			folder, err := filepath.Rel("../..", filepath.Dir(path))
+			modules = append(modules, filepath.Join("/", folder))
+			return err
+		}
+		return nil
+	})).To(Succeed())
+
+	content, err := os.ReadFile("../../.github/dependabot.yml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var config struct {
+		Updates []struct{ Directories []string }
+	}
+	g.Expect(yaml.Unmarshal(content, &config)).To(Succeed())
+	var updated []string
+	for _, u := range config.Updates {
+		updated = append(updated, u.Directories...)
+	}
+	g.Expect(updated).To(ConsistOf(modules))
+}
+
+// A tag of somebody else's action can be moved to other code; a commit cannot.
+func TestEveryActionIsPinned(t *testing.T) {
+	g := NewWithT(t)
+	files, err := filepath.Glob("../../.github/workflows/*.yml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	uses := regexp.MustCompile(`(?m)^\s*-?\s*uses: (.*)$`)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		found := uses.FindAllStringSubmatch(string(content), -1)
+		g.Expect(found).NotTo(BeEmpty(), file)
+		for _, action := range found {
+			g.Expect(action[1]).To(MatchRegexp(`^[\w./-]+@[0-9a-f]{40} # v\d`), file)
+		}
+	}
+}
