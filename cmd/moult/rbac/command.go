@@ -19,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -40,6 +41,7 @@ type command struct {
 	stashes     bool
 	references  bool
 	folder      string // of places of one's own
+	output      string
 
 	places []survivors.Place
 }
@@ -80,10 +82,16 @@ Secrets included, and on those at which versions are known to lie. That role is 
 clusters/components/references. With PATHs it is get and list on the objects of
 the CRDs that are built from them, for what is in your cluster beside that.
 
+With -o values it is the same rights as values for the Helm chart in clusters/chart,
+which makes that role of them.
+
 Exit codes:
   0    the role is printed
   2    it is not: wrong arguments, a build failed, no CRD at all`,
 		Example: f.Example(`  moult rbac config/crd > moult-role.yaml
+
+  # for the Helm chart
+  moult rbac config/crd -o values > moult-values.yaml
 
   # only for CRDs that carry the opt-in label
   moult rbac config/crd --opted-in
@@ -123,6 +131,8 @@ Exit codes:
 	c.Flags().BoolVar(&r.stashes, "migrate-stashes", false, "print what moving stashed copies takes")
 	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
 	c.Flags().StringVar(&r.folder, "places", "", "folder with places of one's own, for --migrate-stashes and --references")
+	c.Flags().StringVarP(&r.output, "output", "o", asManifests, "manifests, or values for the Helm chart")
+	output.Complete(c, asManifests, asValues)
 	_ = c.MarkFlagDirname("places")
 	c.MarkFlagsMutuallyExclusive("repair-owners", "migrate-stashes", "references")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
@@ -130,8 +140,11 @@ Exit codes:
 	return c
 }
 
-// check refuses names that the API server would refuse.
+// check refuses names that the API server would refuse, and flags that do not go together.
 func (r *command) check(paths []string) (err error) {
+	if err := r.checkOutput(); err != nil {
+		return err
+	}
 	if r.folder != "" && !r.stashes && !r.references {
 		return errors.New("--places is for --migrate-stashes and --references; add one of them")
 	}
@@ -171,6 +184,9 @@ func (r *command) print(ctx context.Context, paths []string, stdin io.Reader) er
 	crds, err := r.built(ctx, paths, stdin)
 	if err != nil {
 		return err
+	}
+	if r.output == asValues {
+		return r.printValues(r.role(crds))
 	}
 	return r.write("What moult-controller needs for the objects of your CRDs. Printed by `moult rbac`: do so again when a CRD comes or goes.", r.role(crds))
 }
