@@ -115,8 +115,11 @@ func (b *build) schemas(context.Context, string) error {
 	return b.tarball("crd-schemas.tar.gz", files)
 }
 
-// versions are the lines of Chart.yaml that a release sets.
-var versions = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
+// chartVersion and appVersion are the lines of Chart.yaml that a release sets.
+var (
+	chartVersion = regexp.MustCompile(`(?m)^version: .*$`)
+	appVersion   = regexp.MustCompile(`(?m)^appVersion: .*$`)
+)
 
 // chart packages the Helm chart, with the release's version, and the image by its digest.
 func (b *build) chart(context.Context, string) error {
@@ -131,10 +134,11 @@ func (b *build) chart(context.Context, string) error {
 	files := map[string]file{}
 	for name, f := range inside {
 		switch {
-		case strings.HasSuffix(name, ".go"):
+		case strings.HasSuffix(name, ".go"): // what .helmignore names
 			continue
 		case name == "Chart.yaml":
-			f.content = versions.ReplaceAll(f.content, []byte("$1: "+b.number()))
+			f.content = chartVersion.ReplaceAll(f.content, []byte("version: "+b.number()))
+			f.content = appVersion.ReplaceAll(f.content, []byte("appVersion: "+b.release.version))
 		case name == "values.yaml":
 			if f.content, err = withImage(f.content, image, b.digest); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -99,8 +100,12 @@ func (b *build) archives(ctx context.Context, work string) error {
 		return err
 	}
 	shared["LICENSE"] = file{license, 0o644}
+	own, err := b.compile(ctx, filepath.Join(work, "own"), runtime.GOOS+"/"+runtime.GOARCH, "moult")
+	if err != nil {
+		return err
+	}
 	for _, shell := range slices.Sorted(maps.Keys(shells)) {
-		script, err := b.output(ctx, []string{"CGO_ENABLED=0"}, "go", "run", "./cmd/moult", "completion", shell)
+		script, err := b.output(ctx, nil, own[0], "completion", shell)
 		if err != nil {
 			return err
 		}

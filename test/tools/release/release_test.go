@@ -75,7 +75,7 @@ func TestARelease(t *testing.T) {
 			g.Expect(strings.Contains(string(content), "- --references\n")).To(Equal(name == "install-references.yaml"), name)
 		}
 		chart := untar(t, filepath.Join(out, "moult-0.1.0.tgz"))
-		g.Expect(chart["moult/Chart.yaml"]).To(And(ContainSubstring("\nversion: 0.1.0\n"), ContainSubstring("appVersion: 0.1.0")))
+		g.Expect(chart["moult/Chart.yaml"]).To(And(ContainSubstring("\nversion: 0.1.0\n"), ContainSubstring("\nappVersion: v0.1.0\n")))
 		var values struct {
 			Image struct{ Repository, Digest string }
 		}
