@@ -28,7 +28,7 @@ func TestWhatIsNoCommandIsRefused(t *testing.T) {
 		want string
 		code int
 	}{
-		"the command is unknown":      {[]string{"stauts"}, "unknown command \"stauts\" for moult; see moult --help", cli.ExitError},
+		"the command is unknown":      {[]string{"stauts"}, "unknown command \"stauts\" for moult. Did you mean status? See moult --help", cli.ExitError},
 		"there is no such check":      {[]string{"check", "flux"}, `unknown command "flux" for moult check; see moult check --help`, cli.ExitError},
 		"nothing to check is named":   {[]string{"check"}, "moult check needs a subcommand: argocd", cli.ExitError},
 		"the shell is unknown":        {[]string{"completion", "tcsh"}, `unknown command "tcsh" for moult completion`, cli.ExitError},

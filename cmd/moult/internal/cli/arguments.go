@@ -26,7 +26,24 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if c.SuggestionsMinimumDistance <= 0 { // as cobra does it for commands without Args of their own
+		c.SuggestionsMinimumDistance = 2
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q for %s. Did you mean %s? See %[2]s --help", args[0], c.CommandPath(), either(near))
+	}
 	return fmt.Errorf("unknown command %q for %s; see %[2]s --help", args[0], c.CommandPath())
+}
+
+// CheckHelp makes the command help refuse what is no command.
+func CheckHelp(help *cobra.Command) {
+	help.Args = func(_ *cobra.Command, args []string) error {
+		found, rest, err := help.Root().Find(args)
+		if err != nil {
+			return err
+		}
+		return knownSubcommand(found, rest)
+	}
 }
 
 func subcommands(c *cobra.Command) []string {
@@ -48,4 +65,13 @@ func SomePaths(c *cobra.Command, paths []string) error {
 		return fmt.Errorf("name at least one PATH; see %s --help", c.CommandPath())
 	}
 	return nil
+}
+
+// either lists alternatives.
+func either(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
