@@ -58,7 +58,7 @@ func (c *Cluster) Examine(ctx context.Context, e Examination) (doctor.ClusterSta
 	p.Gates = c.gates(ctx, e.CRDs)
 	p.Migrations = c.migrations(ctx)
 	p.ArgoCD = c.argoCD(ctx, e.ArgoCDNamespace)
-	p.Releases = doctor.Known[[]doctor.Release]{Not: "the Secrets of Helm's releases are read only with --helm"}
+	p.Releases = doctor.Known[[]doctor.Release]{Not: "the Secrets of Helm's releases are read only with --helm", NotAsked: true}
 	if e.Helm || len(e.HelmNamespaces) > 0 {
 		p.Releases, p.ReleasesNotSeen = c.releases(ctx, e.HelmNamespaces)
 	}
@@ -169,6 +169,7 @@ func (c *Cluster) argoCD(ctx context.Context, namespace string) (known doctor.Kn
 	data, err := c.ArgoCDConfig(ctx, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
+		known.NotAsked = true
 		known.Not = fmt.Sprintf("there is no ConfigMap %s in namespace %s; if Argo CD is in another, name it with --argocd-namespace", lua.ConfigMap, namespace)
 	case err != nil:
 		known.Not = unread(err, "ConfigMap "+lua.ConfigMap, "get on configmaps in namespace "+namespace)

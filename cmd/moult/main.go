@@ -2,7 +2,7 @@
 // is a kubectl plug-in as well: installed as kubectl-moult it answers to `kubectl moult`.
 //
 // Each subcommand is a package of its own, which parses, loads, calls and prints; what they share is in internal. The exit
-// codes are in internal/cli and in every help text.
+// codes are in internal/cli and in `moult help exit-codes`.
 package main
 
 import (

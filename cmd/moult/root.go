@@ -51,6 +51,7 @@ removed from the CRD. It touches only CRDs that carry the label
 	root.SetVersionTemplate("moult {{.Version}}\n")
 	root.AddCommand(plan.NewCommand(f), status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
 		preview.NewCommand(f), rehearse.NewCommand(f), backup.NewCommand(f), restore.NewCommand(f), test.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
+	root.AddCommand(cli.NewExitCodes(f))
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {

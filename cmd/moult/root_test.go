@@ -109,7 +109,7 @@ func TestTheReferenceHasEveryCommand(t *testing.T) {
 
 // leaves are the commands that do something themselves, but for help and completion.
 func leaves(c *cobra.Command) []*cobra.Command {
-	if c.Name() == "help" || c.Name() == "completion" {
+	if c.Name() == "help" || c.Name() == "completion" || c.IsAdditionalHelpTopicCommand() {
 		return nil
 	}
 	var all []*cobra.Command

@@ -43,7 +43,7 @@ func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
 }
 
 func TestPreviewKeepsTheVerdictForTheLastStep(t *testing.T) {
-	for _, code := range []string{"0", "2", "3", "4"} {
+	for _, code := range []string{"0", "1", "3", "4"} {
 		t.Run("exit code "+code, func(t *testing.T) {
 			g := NewWithT(t)
 			dir := t.TempDir()
@@ -63,18 +63,18 @@ func TestAPreviewThatFailsIsACommentToo(t *testing.T) {
 	env := standIn(t, dir, "0", writes)
 	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
 
-	env = standIn(t, dir, "1", "echo 'moult: there is no `folder` <b>' >&2")
+	env = standIn(t, dir, "2", "echo 'moult: there is no `folder` <b>' >&2")
 	got := script(t, dir, "preview.sh", env)
 	g.Expect(got.code).To(BeZero())
 	g.Expect(got.errOut).To(ContainSubstring("there is no `folder`"))
-	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("1\n"))
+	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("2\n"))
 	said := read(t, env["OUT"]+"/preview.md")
 	g.Expect(said).To(HavePrefix(marker + "\n## The preview failed\n"))
 	g.Expect(said).To(HaveSuffix("\n\n    moult: there is no `folder` <b>\n"))
 
 	env = standIn(t, dir, "0", "true")
 	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())
-	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("1\n"), "nothing was said, so nothing is known")
+	g.Expect(read(t, env["OUT"]+"/exit-code")).To(Equal("2\n"), "nothing was said, so nothing is known")
 
 	env["MOULT"] = dir + "/nowhere"
 	g.Expect(script(t, dir, "preview.sh", env).code).To(BeZero())

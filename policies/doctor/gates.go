@@ -64,7 +64,7 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 // argoCDHealth: without the check, Argo CD takes a gate for healthy as soon as it is there.
 func argoCDHealth(c ClusterState) Result {
 	if c.ArgoCD.Not != "" {
-		return notRun(c.ArgoCD.Not)
+		return Result{Outcome: NotRun, Evidence: c.ArgoCD.Not, NotAsked: c.ArgoCD.NotAsked}
 	}
 	severity := finding.Error
 	if c.Gates.Not == "" && len(c.Gates.Value) == 0 {

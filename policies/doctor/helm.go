@@ -51,7 +51,7 @@ func histories(releases []Release) []history {
 // helm asks about each CRD and each release.
 func (c ClusterState) helm(passed string, find func(ExaminedCRD, history) []finding.Finding) Result {
 	if c.Releases.Not != "" {
-		return notRun(c.Releases.Not)
+		return Result{Outcome: NotRun, Evidence: c.Releases.Not, NotAsked: c.Releases.NotAsked}
 	}
 	all := histories(c.Releases.Value)
 	return Result{Evidence: passed, NotSeen: c.ReleasesNotSeen, Findings: c.all(func(crd ExaminedCRD) (findings []finding.Finding) {

@@ -17,6 +17,8 @@ type Known[T any] struct {
 	Value T
 	// Not says why nothing is known; empty if something is.
 	Not string
+	// NotAsked: it is not known because nobody asked for it, or because it is about something that is not in the cluster.
+	NotAsked bool
 }
 
 // ClusterState is what a cluster shows.

@@ -2,7 +2,6 @@ package roundtrip
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -137,6 +136,11 @@ func (c *Checker) confirms(at string) bool {
 	})
 }
 
+// NotLookedAt is the error of a trip of which nothing is known, and says why.
+type NotLookedAt string
+
+func (n NotLookedAt) Error() string { return string(n) }
+
 // After is what an object is after a trip to each other version, if something fails then that a file can say is meant, and what that
 // is. It is an error if the trips end differently: then there is nothing that it is to be.
 func (c *Checker) After(ctx context.Context, o Object) (after map[string]any, lost []string, err error) {
@@ -154,7 +158,7 @@ func (c *Checker) After(ctx context.Context, o Object) (after map[string]any, lo
 		}
 		switch {
 		case trip.Unknown != "":
-			return nil, nil, errors.New(trip.Unknown)
+			return nil, nil, NotLookedAt(trip.Unknown)
 		case trip.Back == nil:
 			return nil, nil, fmt.Errorf("through %s it is %s", via, strings.Join(fails, ", "))
 		case len(fails) == 0:

@@ -55,7 +55,7 @@ func TestThePipelinesScriptTellsAnError(t *testing.T) {
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + out, "MOULT=" + moult, "BASE=nowhere", "NAME=golden", "OUT=" + out, "SCRIPT=" + script}
 	said, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(said))
-	g.Expect(string(said)).To(HaveSuffix("\n1\n"))
+	g.Expect(string(said)).To(HaveSuffix("\n2\n"))
 	comment, err := os.ReadFile(out + "/preview.md")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(comment)).To(HavePrefix("<!-- moult preview: golden -->\n## The preview failed\n"))

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,7 +81,7 @@ func (p program) preview(ctx context.Context, repository string) (a answer, err 
 	started := time.Now()
 	err = command.Run()
 	a.took = time.Since(started)
-	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) && exited.ExitCode() > 1 {
+	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) && slices.Contains([]int{1, 3, 4}, exited.ExitCode()) {
 		err = nil // a verdict
 	}
 	if err != nil {

@@ -52,7 +52,7 @@ var suggestion = regexp.MustCompile("run `([^`]+)`")
 func preview(tb testing.TB, dir, line string) answer {
 	tb.Helper()
 	code, out, errOut := shell(tb, dir, line)
-	if match := suggestion.FindStringSubmatch(errOut); code == 1 && match != nil {
+	if match := suggestion.FindStringSubmatch(errOut); code == 2 && match != nil {
 		again := answered(tb, dir, match[1])
 		again.asked = true
 		return again
@@ -72,7 +72,7 @@ func read(code int, out, errOut string) answer {
 		Verdict string `json:"verdict"`
 	}
 	a := answer{verdict: "error", all: strings.Join(strings.Fields(out+" "+errOut), " ")}
-	if json.Unmarshal([]byte(out), &report) == nil && report.Verdict != "" && code != 1 {
+	if json.Unmarshal([]byte(out), &report) == nil && report.Verdict != "" && code != 2 {
 		a.verdict = report.Verdict
 	}
 	return a

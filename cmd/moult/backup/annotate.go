@@ -16,6 +16,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
 // annotateAll says on each CRD that it is in the backup, which was read back.
@@ -32,6 +33,9 @@ func (b *command) annotateAll(ctx context.Context, cfg *rest.Config, written *ar
 		})
 		if err == nil {
 			fmt.Fprintf(b.ErrOut, "%s is annotated with %s\n", of.Name, v1alpha1.BackupAnnotation)
+		}
+		if err != nil {
+			err = cli.Ended{Code: cli.ExitNotDone, Err: err}
 		}
 		errs = append(errs, err)
 	}

@@ -82,7 +82,7 @@ func TestOnlyAWholeBackupIsAnnotated(t *testing.T) {
 		{[]string{"-f", file, "--version", "v1"}, "--annotate is for a backup at all versions that are served"},
 	} {
 		got := g.Run(append([]string{"backup", g.CRD.Name, "--annotate"}, c.args...)...)
-		g.Expect(got.Code).To(Equal(1))
+		g.Expect(got.Code).To(Equal(2))
 		g.Expect(got.ErrOut).To(ContainSubstring(c.says))
 	}
 	got := suite.Moult.Run(t, "backup", g.CRD.Name, "-f", file, "--annotate", "--kubeconfig", g.KubeconfigAs(
@@ -98,7 +98,7 @@ func TestOnlyAWholeBackupIsAnnotated(t *testing.T) {
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["only"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	got = g.Run("backup", g.CRD.Name, "-f", file, "--replace", "--annotate")
-	g.Expect(got.Code).To(Equal(2), got.ErrOut)
+	g.Expect(got.Code).To(Equal(3), got.ErrOut)
 	g.Expect(got.ErrOut).To(ContainSubstring("so it was not annotated"))
 	g.Expect(g.annotation()).To(BeEmpty())
 }

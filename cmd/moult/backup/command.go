@@ -22,9 +22,6 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// exitNotKnown is the exit code of a backup that may lack what is stored at versions that could not be read.
-const exitNotKnown = 2
-
 type command struct {
 	*cli.Factory
 	file     string
@@ -64,13 +61,11 @@ meanwhile, or if something may be missing in the backup.
 ` + f.Name + ` restore brings the objects back. This is no backup of etcd, and not of what the
 objects own or mount.
 
-Exit codes:
-  0    the backup is written and verified
-  1    it is not: wrong arguments, no cluster, no such CRD, no permission, no room;
-       or a CRD could not be annotated
-  2    it is, and objects may be stored at a version that was not read, as it is not
-       served, and that has fields which show only there
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "the backup is written and verified",
+			NotDone: "what was read back is damaged, or a CRD could not be annotated",
+			Unknown: "it is written and verified, and objects may be stored at a version that was\nnot read, as it is not served, and that has fields which show only there",
+		}),
 		Example: f.Example(`  # before the storage version changes
   moult backup widgets.example.com gadgets.example.com -f backup.tar.gz
 
@@ -90,7 +85,7 @@ Exit codes:
 		},
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE: func(c *cobra.Command, names []string) error {
-			return cli.OrNoAnswer(c, b.run(c.Context(), words.Distinct(names)))
+			return b.run(c.Context(), words.Distinct(names))
 		},
 	}
 	c.Flags().StringVarP(&b.file, "file", "f", "", "file to write, or - for standard output, which is not read back")
@@ -131,7 +126,7 @@ func (b *command) run(ctx context.Context, names []string) error {
 	case on == nil:
 		return err
 	case err != nil:
-		return cli.Ended{Code: exitNotKnown, Err: fmt.Errorf("%w; so it was not annotated", err)}
+		return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("%w; so it was not annotated", err)}
 	}
 	return b.annotateAll(ctx, on, written)
 }
@@ -181,7 +176,7 @@ func notAll(written *archive.Backup) error {
 	for _, of := range written.CRDs {
 		for _, version := range of.NotRead {
 			if why := unseen(written.Definitions[of.Name], version, of.Versions); why != "" {
-				return cli.Ended{Code: exitNotKnown, Err: fmt.Errorf("objects of %s may be stored at %s, which was not read, and %s: that is not in the backup; serve %[2]s, and back up again", of.Name, version, why)}
+				return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("objects of %s may be stored at %s, which was not read, and %s: that is not in the backup; serve %[2]s, and back up again", of.Name, version, why)}
 			}
 		}
 	}

@@ -20,11 +20,11 @@ func newVerify(f *cli.Factory) *cobra.Command {
 and of all of it: a changed byte, a file that is missing or was swapped, and an end that
 was cut off are refused. No cluster is asked.
 
-Exit codes:
-  0    it is as it was written
-  1    it is not, or cannot be read
-  2    it is, and objects may have been stored at versions that were not read
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "the backup is as it was written",
+			NotDone: "it is damaged",
+			Unknown: "it is as it was written, and objects may have been stored at versions that\nwere not read",
+		}),
 		Example: f.Example(`  moult backup verify backup.tar.gz`),
 		Args: func(c *cobra.Command, names []string) error {
 			if len(names) != 1 {
@@ -38,7 +38,7 @@ Exit codes:
 			}
 			written, done, err := OpenFile(names[0])
 			if err != nil {
-				return cli.OrNoAnswer(c, err)
+				return err
 			}
 			done()
 			if err := tell(f, format, names[0], written); err != nil {
@@ -51,7 +51,7 @@ Exit codes:
 	return c
 }
 
-// OpenFile reads a backup to its end. It stays open until done.
+// OpenFile reads a backup to its end. It stays open until done. A damaged one is no error of the question, but bad news.
 func OpenFile(name string) (written *archive.Backup, done func(), err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -60,7 +60,7 @@ func OpenFile(name string) (written *archive.Backup, done func(), err error) {
 	done = func() { _ = file.Close() } // it was only read
 	if written, err = open(file); err != nil {
 		done()
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, damaged(fmt.Errorf("%s: %w", name, err))
 	}
 	return written, done, nil
 }

@@ -15,6 +15,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
 	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 )
 
@@ -82,10 +83,10 @@ func save(file string, replace bool, write func(io.Writer) (digest string, err e
 	}
 	written, err := open(partial)
 	if err != nil {
-		return nil, fmt.Errorf("reading back what was written: %w", err)
+		return nil, damaged(fmt.Errorf("reading back what was written: %w", err))
 	}
 	if written.Digest != digest {
-		return nil, fmt.Errorf("%s has %s, and %s was written; look at the disk", partial.Name(), written.Digest, digest)
+		return nil, damaged(fmt.Errorf("%s has %s, and %s was written; look at the disk", partial.Name(), written.Digest, digest))
 	}
 	if err := os.Rename(partial.Name(), file); err != nil {
 		return nil, output.CannotWrite(file, err)
@@ -100,6 +101,9 @@ func removed(name string) error {
 	}
 	return nil
 }
+
+// damaged is the error of a file that is not as it was written.
+func damaged(err error) error { return cli.Ended{Code: cli.ExitNotDone, Err: err} }
 
 func open(file *os.File) (*archive.Backup, error) {
 	info, err := file.Stat()

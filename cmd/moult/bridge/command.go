@@ -43,11 +43,10 @@ The old state is in Git (--base) or what a cluster has (--live), which also tell
 what is stored. --live asks for --context. Places are folders, which are built as
 Flux builds them, files, git:REV:PATH, or - for standard input.
 
-Exit codes:
-  0    the CRDs are printed
-  1    there is nothing to bridge
-  2    the question could not be answered: wrong arguments, a build failed, a stored
-       version that neither state knows, a CRD that the API server would refuse`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "the CRDs are printed",
+			NotDone: "there is nothing to bridge",
+		}),
 		Example: f.Example(`  moult bridge --base git:v1.2.0:config/crd --head config/crd > bridge.yaml
 
   # from what a cluster has

@@ -32,10 +32,10 @@ exists: without Moult's health check, a VersionRemoval holds no sync wave back.
 This looks into the ConfigMap ` + lua.ConfigMap + ` and compares what is there with the scripts
 of this version of Moult.
 
-Exit codes:
-  0    the gate's health check is installed; what is optional may be missing
-  1    it is not, or it is another script
-  2    the question could not be answered: wrong arguments, no cluster, no such ConfigMap or file`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "the gate's health check is installed; what is optional may be missing",
+			NotDone: "it is not, or it is another script",
+		}),
 		Example: f.Example(`  # the cluster of the current context
   moult check argocd
 

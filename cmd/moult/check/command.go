@@ -19,9 +19,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
   opt-in    CRDs carry the opt-in label when they leave Git, and keep it
   markers   Go types of storage versions carry the marker that makes the label
   versions  the releases of an operator keep Kubernetes' deprecation policy
-  argocd    Argo CD has the health check for VersionRemovals; Flux needs none
-
-Exit codes: 0 in place, 1 not in place, 2 the question could not be answered.`,
+  argocd    Argo CD has the health check for VersionRemovals; Flux needs none`,
 	}
 	check.AddCommand(newArgoCD(f), newOptIn(f), newMarkers(f), versions.NewCommand(f))
 	return cli.OnlySubcommands(check)

@@ -50,10 +50,10 @@ folders that Go leaves out are left out here, too. A type that lies in no other
 of these folders, nor in one beside its own, is the only version of its CRD: it
 needs no marker, as "moult check opt-in" needs no label on such a CRD.
 
-Exit codes:
-  0    every such type carries one of the two
-  1    at least one does not
-  2    the question could not be answered: wrong arguments, no Go, no such type`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "every such type carries one of the two",
+			NotDone: "at least one does not",
+		}),
 		Example: f.Example(`  moult check markers ./api/...`),
 		Args:    cli.SomePaths,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

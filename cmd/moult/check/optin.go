@@ -52,10 +52,10 @@ tell for sure.
 
 A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" is left out on purpose.
 
-Exit codes:
-  0    nothing to fix; there may be warnings
-  1    there is something to fix
-  2    the question could not be answered: wrong arguments, a build failed, no CRD at all`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "nothing to fix; there may be warnings",
+			NotDone: "there is something to fix",
+		}),
 		Example: f.Example(`  # a kustomization, or a whole repository
   moult check opt-in config/crd
   moult check opt-in .

@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/doctor"
+	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -21,6 +22,7 @@ type command struct {
 	argoCD         string
 	helm           bool
 	helmNamespaces []string
+	failOn         cli.FailOn
 }
 
 // NewCommand makes the subcommand.
@@ -57,11 +59,12 @@ Read-only rights are enough: a check that lacks a permission says which, and is 
 failure. Helm keeps its releases, values and all, in Secrets; they are read only
 with --helm, and nothing of the values is kept or told.
 
-Exit codes:
-  0    no finding of severity error; there may be warnings, and checks that did not run
-  1    at least one error
-  2    the question could not be answered: wrong arguments, no cluster, no such CRD, CRDs cannot be read
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:     "no finding of severity error; there may be warnings, and checks that did not run",
+			NotDone:  "at least one error",
+			Unknown:  "with --fail-on unknown or warning: no error, and something could not be looked at",
+			Warnings: "with --fail-on warning: no error, and at least one warning",
+		}),
 		Example: f.Example(`  # all opted-in CRDs
   moult doctor
 
@@ -80,12 +83,16 @@ Exit codes:
 	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
 	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
 	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
+	d.failOn.AddFlag(c, string(finding.Error), string(finding.Error), cli.FailOnUnknown, cli.FailOnWarning)
 	output.AddFlag(c, &d.output)
 	return c
 }
 
 func (d *command) run(ctx context.Context, names []string) error {
 	if err := output.CheckFormat(d.output); err != nil {
+		return err
+	}
+	if err := d.failOn.Check(); err != nil {
 		return err
 	}
 	cluster, err := d.Cluster()
@@ -112,5 +119,5 @@ func (d *command) run(ctx context.Context, names []string) error {
 	if incomplete != nil {
 		return incomplete
 	}
-	return verdictOf(report)
+	return d.verdictOf(report)
 }

@@ -125,6 +125,7 @@ func TestTheDoctorNeedsNoMoreThanToReadCRDs(t *testing.T) {
 	w.Expect(got.Out).To(ContainSubstring("list on secrets in namespace apps"))
 
 	w.Expect(got.Out).To(ContainSubstring("not run  helm-keep"))
+	w.Expect(w.Run("doctor", w.CRD.Name, "--kubeconfig", reader, "--fail-on", "unknown").Code).To(Equal(cli.ExitUnknown))
 
 	got = w.Run("doctor", w.CRD.Name, "--kubeconfig", w.KubeconfigAs())
 	w.Expect(got.Code).To(Equal(cli.ExitError))
@@ -305,6 +306,7 @@ func TestTheDoctorSaysWhatToDoNext(t *testing.T) {
 		"no CRD is opted in":     {[]string{"doctor"}, "1 error", cli.ExitNotDone},
 		"the CRD does not exist": {[]string{"doctor", "widgets"}, "no such CRD: widgets", cli.ExitError},
 		"the output is unknown":  {[]string{"doctor", "-o", "xml"}, "-o xml is none of json, yaml", cli.ExitError},
+		"the result is unknown":  {[]string{"doctor", "--fail-on", "blocked"}, "--fail-on blocked is not known; it can be error, unknown or warning", cli.ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := suite.Empty(t)

@@ -41,17 +41,22 @@ func (d *command) print(report doctor.Report) error {
 }
 
 // verdictOf is the error that decides the exit code.
-func verdictOf(report doctor.Report) error {
-	bad := 0
+func (d *command) verdictOf(report doctor.Report) error {
+	found := map[finding.Severity]int{}
+	unknown := false
 	for _, r := range report.Checks {
 		for _, f := range r.Findings {
-			if f.Severity == finding.Error {
-				bad++
-			}
+			found[f.Severity]++
 		}
+		unknown = unknown || len(r.NotSeen) > 0 || r.Outcome == doctor.NotRun && !r.NotAsked
 	}
-	if bad == 0 {
-		return nil
+	switch bad := found[finding.Error]; {
+	case bad > 0:
+		return cli.NotDone{Sentence: words.Count(bad, "error") + "; what was seen and how to fix it is above"}
+	case unknown:
+		return d.failOn.Ending(cli.ExitUnknown)
+	case found[finding.Warning] > 0:
+		return d.failOn.Ending(cli.ExitWarnings)
 	}
-	return cli.NotDone{Sentence: words.Count(bad, "error") + "; what was seen and how to fix it is above"}
+	return nil
 }

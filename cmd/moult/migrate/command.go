@@ -86,7 +86,7 @@ something, nothing is rewritten.
 With --dry-run every object is sent its write as a dry run, so that admission and
 validation are asked about it, and nothing is written. That needs no label.
 
-` + cli.ExitCodes + `
+` + f.ExitCodes(cli.Codes{Done: "every CRD asked for is migrated", NotDone: "at least one is not"}) + `
 
 With --dry-run 0 means that no write would be refused, and 1 that some would or
 that a CRD cannot be tried as it is, for example because it is paused.`,
@@ -239,7 +239,11 @@ func (m *command) backUp(ctx context.Context, names []string) error {
 	}
 	digest, err := backup.Take(ctx, m.Factory, names, m.backup)
 	if err != nil {
-		return fmt.Errorf("%w; nothing was migrated", err)
+		err = fmt.Errorf("%w; nothing was migrated", err)
+		if errors.As(err, new(cli.Ended)) { // the backup is damaged, or may lack something
+			err = cli.Ended{Code: cli.ExitNotDone, Err: err}
+		}
+		return err
 	}
 	fmt.Fprintf(m.ErrOut, "%s is written and verified: %s\n", m.backup, digest)
 	return nil

@@ -36,9 +36,9 @@ No cluster is asked.
 PATHs are folders, which are built as Flux builds them, files, git:REV:PATH, or - for
 standard input.
 
-Exit codes:
-  0    the notes are printed, also if nothing has changed
-  2    they could not be written: wrong arguments, a build failed, a broken CRD`,
+` + f.ExitCodes(cli.Codes{
+			Done: "the notes are printed, also if nothing has changed",
+		}),
 		Example: f.Example(`  moult notes --base git:v1.2.0:config/crd --head config/crd
 
   # what Helm renders

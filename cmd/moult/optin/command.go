@@ -51,11 +51,10 @@ With --print nothing is written. It prints the Component, or a patch that does t
 same: for a kustomization, or for the spec of an Argo CD Application or a Flux
 Kustomization, where the repository with the CRDs is somebody else's.
 
-Exit codes:
-  0    CRDs that are built from there carry the label; with --dry-run, they would
-  1    there is no CRD that the Component and the flags match, or what sets the label
-       already leaves one of them out, and nothing was written
-  2    nothing was done: wrong arguments, no kustomization, the build failed`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "CRDs that are built from there carry the label; with --dry-run, they would",
+			NotDone: "there is no CRD that the Component and the flags match, or what sets the\nlabel already leaves one of them out, and nothing was written",
+		}),
 		Example: f.Example(`  # what would change?
   moult opt-in config/crd --dry-run
 

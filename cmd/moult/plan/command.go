@@ -41,9 +41,9 @@ again if that requires it, wait. docs/runbook.md says more.
 What is to be stored is the newest version that is served, or --to. What is to leave is
 what VersionRemovals name, else all other versions, or --version.
 
-Exit codes:
-  0  the plan is printed
-  2  no answer: wrong arguments, no cluster, no such CRD, no version to leave`,
+` + f.ExitCodes(cli.Codes{
+			Done: "the plan is printed",
+		}),
 		Example: f.Example(`  moult plan widgets.example.com
 
   # with the folder of the CRD in the commands, for an issue or a pull request

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/policies/preview"
 )
@@ -20,13 +21,13 @@ func TestWhatIsRenderedElsewhereIsJudgedTogether(t *testing.T) {
 		code int
 		says string
 	}{
-		"a version leaves, and a manifest is written at it": {[]string{"--also-base", "before.yaml", "--also", "after.yaml"}, exitBlocked, "applies Widget w at v1alpha1"},
-		"nothing changes":           {[]string{"--also-base", "before.yaml", "--also", "before.yaml"}, exitSafe, "no CRD changes"},
-		"it is for the entry point": {[]string{"--also-base", "production=before.yaml", "--also", "clusters/production=after.yaml"}, exitBlocked, "at v1alpha1"},
-		"it is for another one":     {[]string{"--also", "staging=after.yaml"}, exitFailed, "--also staging=after.yaml: there is no entry point staging"},
-		"before is not said":        {[]string{"--also", "after.yaml"}, exitUnknown, "what the cluster stores is not known"},
-		"there is no such file":     {[]string{"--also", "nowhere.yaml"}, exitFailed, "--also: open nowhere.yaml"},
-		"it is no YAML":             {[]string{"--also", "broken.yaml"}, exitFailed, "broken.yaml is neither YAML nor JSON"},
+		"a version leaves, and a manifest is written at it": {[]string{"--also-base", "before.yaml", "--also", "after.yaml"}, cli.ExitNotDone, "applies Widget w at v1alpha1"},
+		"nothing changes":           {[]string{"--also-base", "before.yaml", "--also", "before.yaml"}, cli.ExitDone, "no CRD changes"},
+		"it is for the entry point": {[]string{"--also-base", "production=before.yaml", "--also", "clusters/production=after.yaml"}, cli.ExitNotDone, "at v1alpha1"},
+		"it is for another one":     {[]string{"--also", "staging=after.yaml"}, cli.ExitError, "--also staging=after.yaml: there is no entry point staging"},
+		"before is not said":        {[]string{"--also", "after.yaml"}, cli.ExitUnknown, "what the cluster stores is not known"},
+		"there is no such file":     {[]string{"--also", "nowhere.yaml"}, cli.ExitError, "--also: open nowhere.yaml"},
+		"it is no YAML":             {[]string{"--also", "broken.yaml"}, cli.ExitError, "broken.yaml is neither YAML nor JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := clitest.InRepository(t, map[string]string{
@@ -39,7 +40,7 @@ func TestWhatIsRenderedElsewhereIsJudgedTogether(t *testing.T) {
 	}
 	g := clitest.InRepository(t, map[string]string{"a.yaml": widgetsCRD})
 	code, _, errOut := previewed(t, "--base", "a.yaml", "--head", "a.yaml", "--also", "a.yaml")
-	g.Expect(code).To(Equal(exitFailed))
+	g.Expect(code).To(Equal(cli.ExitError))
 	g.Expect(errOut).To(ContainSubstring("name that with --entry"))
 }
 
@@ -54,13 +55,13 @@ func TestWhatIsUnknownIsAcknowledgedInTheRepository(t *testing.T) {
 		code int
 		says string
 	}{
-		"nobody has":               {"", nil, exitUnknown, "HelmRelease apps/redis changes"},
-		"somebody has":             {strings.Replace(yes, "2020-01-01", time.Now().AddDate(0, 1, 0).Format(time.DateOnly), 1), nil, exitSafe, "1 unknown thing is acknowledged"},
-		"it has run out":           {yes, nil, exitUnknown, "it was acknowledged until 2020-01-01 (it has no CRDs): look again"},
-		"the file is broken":       {"acknowledge: x\n", nil, exitFailed, ".moult.yaml: "},
-		"only what is known":       {"", []string{"--fail-on", "blocked"}, exitSafe, "UNKNOWN"},
-		"what is unknown, as ever": {"", []string{"--fail-on", "unknown"}, exitUnknown, "UNKNOWN"},
-		"warnings, too":            {"", []string{"--fail-on", "warning"}, exitUnknown, "UNKNOWN"},
+		"nobody has":               {"", nil, cli.ExitUnknown, "HelmRelease apps/redis changes"},
+		"somebody has":             {strings.Replace(yes, "2020-01-01", time.Now().AddDate(0, 1, 0).Format(time.DateOnly), 1), nil, cli.ExitDone, "1 unknown thing is acknowledged"},
+		"it has run out":           {yes, nil, cli.ExitUnknown, "it was acknowledged until 2020-01-01 (it has no CRDs): look again"},
+		"the file is broken":       {"acknowledge: x\n", nil, cli.ExitError, ".moult.yaml: "},
+		"only what is known":       {"", []string{"--fail-on", "blocked"}, cli.ExitDone, "UNKNOWN"},
+		"what is unknown, as ever": {"", []string{"--fail-on", "unknown"}, cli.ExitUnknown, "UNKNOWN"},
+		"warnings, too":            {"", []string{"--fail-on", "warning"}, cli.ExitUnknown, "UNKNOWN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"base/clusters/production/r.yaml": release("1.0.0"), "head/clusters/production/r.yaml": release("1.1.0")}

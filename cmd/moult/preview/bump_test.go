@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/charts/store/charttest"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
@@ -67,9 +68,9 @@ func TestABumpOfAChartIsSeen(t *testing.T) {
 			code     int
 			says     string
 		}{
-			"nothing about CRDs":        {"1.0.0", "1.1.0", exitSafe, "no CRD changes"},
-			"a version leaves":          {"1.0.0", "2.0.0", exitUnknown, "v1alpha1 of widgets.example.com"},
-			"a chart that is not there": {"1.0.0", "3.0.0", exitUnknown, "could be seen before this change and cannot any more"},
+			"nothing about CRDs":        {"1.0.0", "1.1.0", cli.ExitDone, "no CRD changes"},
+			"a version leaves":          {"1.0.0", "2.0.0", cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+			"a chart that is not there": {"1.0.0", "3.0.0", cli.ExitUnknown, "could be seen before this change and cannot any more"},
 		} {
 			t.Run(how+": "+name, func(t *testing.T) {
 				g := bumped(t, c.entry, c.url, bump.from, bump.to)
@@ -92,10 +93,10 @@ func TestAPullRequestDoesNotChooseWhomThePreviewAsks(t *testing.T) {
 		code int
 		says string
 	}{
-		"in CI":                {"true", nil, exitUnknown, "the base does not use the host " + host},
-		"in CI, allowed":       {"true", []string{"--allow-hosts", host}, exitSafe, "no CRD changes"},
-		"at somebody's":        {"", nil, exitSafe, "no CRD changes"},
-		"at somebody's, asked": {"", []string{"--offline"}, exitUnknown, "changes, and what CRDs it brings is not known"},
+		"in CI":                {"true", nil, cli.ExitUnknown, "the base does not use the host " + host},
+		"in CI, allowed":       {"true", []string{"--allow-hosts", host}, cli.ExitDone, "no CRD changes"},
+		"at somebody's":        {"", nil, cli.ExitDone, "no CRD changes"},
+		"at somebody's, asked": {"", []string{"--offline"}, cli.ExitUnknown, "changes, and what CRDs it brings is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CI", c.ci)
@@ -117,7 +118,7 @@ func TestARangeSaysWhichVersionWasTaken(t *testing.T) {
 	url := charttest.Repository(t, "widgets", widgetsReleases, nil).URL + "/charts"
 	g := bumped(t, entryOfFlux, url, "1.x", "2.x")
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
-	g.Expect(code).To(Equal(exitUnknown), out+errOut)
+	g.Expect(code).To(Equal(cli.ExitUnknown), out+errOut)
 	g.Expect(out).To(ContainSubstring("v1alpha1"))
 	g.Expect(errOut).To(And(ContainSubstring("chart: widgets 1.x of "+url+" is 1.1.0"), ContainSubstring("chart: widgets 2.x of "+url+" is 2.0.0")))
 }
@@ -129,10 +130,10 @@ func TestChartsInAFolderNeedNoRegistry(t *testing.T) {
 		g.Expect(os.WriteFile(filepath.Join("charts", "widgets-"+version+".tgz"), chart.Packed(t), 0o600)).To(Succeed())
 	}
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production", "--charts", "charts")
-	g.Expect(code).To(Equal(exitUnknown), out+errOut)
+	g.Expect(code).To(Equal(cli.ExitUnknown), out+errOut)
 	g.Expect(out).To(ContainSubstring("v1alpha1"))
 
 	code, _, errOut = previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production", "--charts", "none")
-	g.Expect(code).To(Equal(exitFailed))
+	g.Expect(code).To(Equal(cli.ExitError))
 	g.Expect(errOut).To(ContainSubstring("--charts none is no folder"))
 }

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
@@ -27,15 +28,15 @@ func TestAChartsCRDsAreCompared(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"another value of a chart that stays":   {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: false"}, exitUnknown, "v1alpha1"},
-		"a value that is about something else":  {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true\nreplicas: 3"}, exitSafe, ""},
-		"a version that leaves the template":    {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": without}, exitUnknown, "v1alpha1"},
-		"one that is not opted in":              {map[string]string{"templates/crd.yaml": without}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitSafe, "prints a patch for spec.postRenderers of the HelmRelease"},
-		"crds/ that Helm does not upgrade":      {map[string]string{"crds/crd.yaml": widgetsCRD}, map[string]string{"crds/crd.yaml": without}, exitSafe, ""},
-		"a CRD that leaves the templates":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/none.yaml": ""}, exitBlocked, "Helm deletes the CRD with all its objects"},
-		"one that leaves and is kept":           {map[string]string{"templates/crd.yaml": kept}, map[string]string{"templates/none.yaml": ""}, exitSafe, "stays in the cluster"},
-		"a chart that cannot be rendered":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": widgetsCRD + `{{ required "a name" .Values.name }}`}, exitUnknown, "could be seen before this change and cannot any more"},
-		"one that could not be rendered before": {map[string]string{"templates/crd.yaml": widgetsCRD + `{{ fail "no" }}`}, map[string]string{"templates/crd.yaml": widgetsCRD}, exitUnknown, "can be seen from now on"},
+		"another value of a chart that stays":   {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: false"}, cli.ExitUnknown, "v1alpha1"},
+		"a value that is about something else":  {map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true"}, map[string]string{"templates/crd.yaml": guarded, "values.yaml": "old: true\nreplicas: 3"}, cli.ExitDone, ""},
+		"a version that leaves the template":    {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": without}, cli.ExitUnknown, "v1alpha1"},
+		"one that is not opted in":              {map[string]string{"templates/crd.yaml": without}, map[string]string{"templates/crd.yaml": widgetsCRD}, cli.ExitDone, "prints a patch for spec.postRenderers of the HelmRelease"},
+		"crds/ that Helm does not upgrade":      {map[string]string{"crds/crd.yaml": widgetsCRD}, map[string]string{"crds/crd.yaml": without}, cli.ExitDone, ""},
+		"a CRD that leaves the templates":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/none.yaml": ""}, cli.ExitNotDone, "Helm deletes the CRD with all its objects"},
+		"one that leaves and is kept":           {map[string]string{"templates/crd.yaml": kept}, map[string]string{"templates/none.yaml": ""}, cli.ExitDone, "stays in the cluster"},
+		"a chart that cannot be rendered":       {map[string]string{"templates/crd.yaml": widgetsCRD}, map[string]string{"templates/crd.yaml": widgetsCRD + `{{ required "a name" .Values.name }}`}, cli.ExitUnknown, "could be seen before this change and cannot any more"},
+		"one that could not be rendered before": {map[string]string{"templates/crd.yaml": widgetsCRD + `{{ fail "no" }}`}, map[string]string{"templates/crd.yaml": widgetsCRD}, cli.ExitUnknown, "can be seen from now on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
@@ -63,10 +64,10 @@ func TestCRDsBesideTheTemplatesAreThoseOfThePolicy(t *testing.T) {
 		"none/clusters/production/release.yaml": aRelease(replace), "none/charts/widgets/Chart.yaml": widgetsChart,
 	})
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
-	g.Expect(code).To(Equal(exitUnknown), out+errOut)
+	g.Expect(code).To(Equal(cli.ExitUnknown), out+errOut)
 	g.Expect(out).To(ContainSubstring("v1alpha1"))
 	code, out, errOut = previewed(t, "--base", "base", "--head", "none", "--entry", "clusters/production")
-	g.Expect(code).To(Equal(exitSafe), out+errOut)
+	g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
 	g.Expect(out).To(ContainSubstring("stays in the cluster"))
 }
 
@@ -78,9 +79,9 @@ func TestCRDsThatAnInstallationReplacesAreSeen(t *testing.T) {
 		code int
 		says string
 	}{
-		"the release is new":        {nil, exitUnknown, "Helm HelmRelease flux-system/widgets Removal widgets.example.com loses v1alpha1"},
-		"the release is there":      {map[string]string{"base/clusters/production/release.yaml": aRelease(replace)}, exitSafe, "no CRD changes"},
-		"the release is without it": {map[string]string{"head/clusters/production/release.yaml": aRelease("")}, exitSafe, "no CRD changes"},
+		"the release is new":        {nil, cli.ExitUnknown, "Helm HelmRelease flux-system/widgets Removal widgets.example.com loses v1alpha1"},
+		"the release is there":      {map[string]string{"base/clusters/production/release.yaml": aRelease(replace)}, cli.ExitDone, "no CRD changes"},
+		"the release is without it": {map[string]string{"head/clusters/production/release.yaml": aRelease("")}, cli.ExitDone, "no CRD changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"head/clusters/production/release.yaml": aRelease(replace)}
@@ -107,14 +108,14 @@ func TestTheTemplatesOfAChartAreRenderedWithItsOwnValues(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"a version leaves":                  {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": without}, exitUnknown, "v1alpha1 of widgets.example.com"},
-		"something else changes":            {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": "{{- /* new */}}\n" + named}, exitSafe, "no CRD changes"},
-		"the values switch CRDs off":        {map[string]string{"templates/w.yaml": guard + named + end, "values.yaml": "crds: {enabled: false}"}, map[string]string{"templates/w.yaml": guard + without + end, "values.yaml": "crds: {enabled: false}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
-		"one more is for other values":      {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": named + "\n---\n{{ if .Values.more }}" + strings.ReplaceAll(named, "widgets", "gadgets") + "{{ end }}"}, exitUnknown, "it is a template that declares CRDs"},
-		"it takes a file in":                {map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": named}, map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": without}, exitUnknown, "v1alpha1 of widgets.example.com"},
-		"it takes a partial in":             {map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + named + "{{ end }}"}, map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + without + "{{ end }}"}, exitUnknown, "v1alpha1 of widgets.example.com"},
-		"it cannot be rendered and changes": {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": without + `{{ fail "x" }}`}, exitUnknown, "it is a template that declares CRDs"},
-		"it cannot be rendered, and stays":  {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`, "README.md": "new"}, exitSafe, ""},
+		"a version leaves":                  {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": without}, cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+		"something else changes":            {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": "{{- /* new */}}\n" + named}, cli.ExitDone, "no CRD changes"},
+		"the values switch CRDs off":        {map[string]string{"templates/w.yaml": guard + named + end, "values.yaml": "crds: {enabled: false}"}, map[string]string{"templates/w.yaml": guard + without + end, "values.yaml": "crds: {enabled: false}"}, cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+		"one more is for other values":      {map[string]string{"templates/w.yaml": named}, map[string]string{"templates/w.yaml": named + "\n---\n{{ if .Values.more }}" + strings.ReplaceAll(named, "widgets", "gadgets") + "{{ end }}"}, cli.ExitUnknown, "it is a template that declares CRDs"},
+		"it takes a file in":                {map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": named}, map[string]string{"templates/w.yaml": `{{ tpl (.Files.Get "files/w.yaml") . }}`, "files/w.yaml": without}, cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+		"it takes a partial in":             {map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + named + "{{ end }}"}, map[string]string{"templates/w.yaml": `{{ include "w" . }}`, "templates/_w.tpl": `{{ define "w" }}` + without + "{{ end }}"}, cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+		"it cannot be rendered and changes": {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": without + `{{ fail "x" }}`}, cli.ExitUnknown, "it is a template that declares CRDs"},
+		"it cannot be rendered, and stays":  {map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`}, map[string]string{"templates/w.yaml": named + `{{ fail "x" }}`, "README.md": "new"}, cli.ExitDone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
@@ -139,11 +140,11 @@ func TestAReleaseThatIsReplacedIsUninstalled(t *testing.T) {
 		crd  string
 		code int
 	}{
-		"the same by other words":  {"  releaseName: widgets\n  storageNamespace: flux-system\n", "templates/crd.yaml", exitSafe},
-		"another name":             {"  releaseName: gadgets\n", "templates/crd.yaml", exitBlocked},
-		"another namespace":        {"  targetNamespace: gadgets\n", "templates/crd.yaml", exitBlocked},
-		"another place of records": {"  storageNamespace: gadgets\n", "templates/crd.yaml", exitBlocked},
-		"with crds/ that stay":     {"  releaseName: gadgets\n", "crds/crd.yaml", exitSafe},
+		"the same by other words":  {"  releaseName: widgets\n  storageNamespace: flux-system\n", "templates/crd.yaml", cli.ExitDone},
+		"another name":             {"  releaseName: gadgets\n", "templates/crd.yaml", cli.ExitNotDone},
+		"another namespace":        {"  targetNamespace: gadgets\n", "templates/crd.yaml", cli.ExitNotDone},
+		"another place of records": {"  storageNamespace: gadgets\n", "templates/crd.yaml", cli.ExitNotDone},
+		"with crds/ that stay":     {"  releaseName: gadgets\n", "crds/crd.yaml", cli.ExitDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := clitest.InRepository(t, map[string]string{
@@ -152,7 +153,7 @@ func TestAReleaseThatIsReplacedIsUninstalled(t *testing.T) {
 			})
 			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
 			g.Expect(code).To(Equal(c.code), out+errOut)
-			if c.code == exitBlocked {
+			if c.code == cli.ExitNotDone {
 				g.Expect(strings.Join(strings.Fields(out), " ")).To(ContainSubstring("Flux uninstalls the one before"))
 			}
 		})

@@ -18,15 +18,6 @@ import (
 	"github.com/moult-dev/moult/policies/preview"
 )
 
-// The exit codes of moult preview, which a pipeline decides by.
-const (
-	exitSafe    = 0
-	exitFailed  = 1
-	exitWarned  = 2
-	exitBlocked = 3
-	exitUnknown = 4
-)
-
 // command is a pull request that somebody is to review.
 type command struct {
 	*cli.Factory
@@ -38,7 +29,7 @@ type command struct {
 	contexts   []string
 	fields     bool
 	outputs    []string
-	failOn     string
+	failOn     cli.FailOn
 	marker     string
 	artifact   string
 	links      string
@@ -83,14 +74,12 @@ will do. A cluster about which nothing is known is never called safe.
 --also and --also-base name what else the cluster gets after and before the pull request,
 rendered by Helm or whatever else, so that it is judged together with the repository.
 
-Exit codes:
-  0    safe, or nothing that --fail-on names
-  1    the preview failed: wrong arguments, a build failed, a broken CRD, no cluster
-  2    warnings, with --fail-on warning
-  3    blocked: some cluster would refuse it, or lose something
-  4    unknown: a version leaves, and what some cluster stores is not known; or what a
-       cluster gets changes, and cannot be seen
-  130  interrupted
+` + f.ExitCodes(cli.Codes{
+			Done:     "safe, or nothing that --fail-on names",
+			NotDone:  "blocked: some cluster would refuse it, or lose something",
+			Unknown:  "a version leaves, and what some cluster stores is not known; or what a\ncluster gets changes, and cannot be seen",
+			Warnings: "warnings, with --fail-on warning",
+		}) + `
 
 What is unknown can be acknowledged in the repository, in ` + preview.AcknowledgementsFile + ` at its root: what, why, and until
 when. Then it is told, and does not count.
@@ -122,7 +111,6 @@ are read, for repositories in which all who can open a pull request may decide t
 		RunE:              func(c *cobra.Command, _ []string) error { return p.run(c.Context(), c.InOrStdin()) },
 	}
 	p.bind(c)
-	cli.FailWith(c, exitFailed)
 	return c
 }
 
@@ -137,7 +125,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.BoolVar(&p.fields, "fields", false, "with --context: read all objects, and count which fields they have, to tell whether a field that goes is in use")
 	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "FORMAT or FORMAT=FILE, where FORMAT is text, markdown, json, html, annotations (GitHub) or codequality (GitLab); may be given several times; default: text")
-	f.StringVar(&p.failOn, "fail-on", "unknown", "the mildest verdict that does not end with 0: blocked, unknown or warning")
+	p.failOn.AddFlag(c, cli.FailOnUnknown, "blocked", cli.FailOnUnknown, cli.FailOnWarning)
 	f.StringVar(&p.marker, "marker", "", "name that tells this preview's comment from others on the same pull request")
 	f.StringVar(&p.artifact, "artifact", "", "address or name of the whole report, for the comment")
 	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}; default: at the remote origin, if --head is a revision and the forge is known")
@@ -146,9 +134,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.BoolVar(&p.offline, "offline", false, "fetch nothing: no charts from registries, no remote bases, no other repositories")
 	f.StringSliceVar(&p.allowHosts, "allow-hosts", nil, "hosts that may be asked for charts, remote bases and other repositories, beside those that the base uses; in CI no others are asked")
 	f.BoolVar(&p.trustHead, "trust-head", false, "read acknowledgements, and files of the repository that flags name, from --head, which may be a fork's")
-	for flag, values := range map[string][]cobra.Completion{"fail-on": {"blocked", "unknown", "warning"}, "output": formatNames()} {
-		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("context", p.CompleteContexts)
 }
 
@@ -225,30 +211,16 @@ func (p *command) validate() error {
 		return errors.New("--also is about what a cluster gets beside its entry point; name that with --entry")
 	case len(p.entries) > 0 && (p.base == "-" || p.head == "-"):
 		return errors.New("--entry needs the files of the repository, and standard input has none; leave one of them out")
-	case failing[p.failOn] == "":
-		return fmt.Errorf("--fail-on %s is not known; there are blocked, unknown and warning", p.failOn)
 	case p.maxAge < 0:
 		return fmt.Errorf("--max-age %s is below 0; 0 is for any age", p.maxAge)
 	}
-	return nil
+	return p.failOn.Check()
 }
 
-// failing are the mildest verdicts that fail, by what --fail-on calls them.
-var failing = map[string]preview.Verdict{"blocked": preview.Blocked, "unknown": preview.Unknown, "warning": preview.Warned}
-
-// ending is the exit code of a verdict.
-func (p *command) ending(v preview.Verdict) error {
-	if v.Weight() < failing[p.failOn].Weight() {
-		return nil
-	}
-	switch v {
-	case preview.Safe:
-	case preview.Warned:
-		return cli.Ended{Code: exitWarned}
-	case preview.Blocked:
-		return cli.Ended{Code: exitBlocked}
-	case preview.Unknown:
-		return cli.Ended{Code: exitUnknown}
-	}
-	return nil
+// codes are the exit codes of the verdicts.
+var codes = map[preview.Verdict]int{
+	preview.Safe: cli.ExitDone, preview.Warned: cli.ExitWarnings, preview.Unknown: cli.ExitUnknown, preview.Blocked: cli.ExitNotDone,
 }
+
+// ending is the exit code of a verdict, if that fails.
+func (p *command) ending(v preview.Verdict) error { return p.failOn.Ending(codes[v]) }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
@@ -99,7 +100,7 @@ func TestWhatAPreviewCannotUseIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			code, out, errOut := previewed(t, c.args...)
-			g.Expect(code).To(Equal(exitFailed), "2 would be a verdict: %s", errOut)
+			g.Expect(code).To(Equal(cli.ExitError), "all others would be verdicts: %s", errOut)
 			g.Expect(errOut).To(ContainSubstring(c.want))
 			g.Expect(out).To(BeEmpty())
 		})
@@ -116,10 +117,10 @@ func TestEachVerdictHasItsExitCode(t *testing.T) {
 		args []string
 		want int
 	}{
-		"safe":                      {[]string{"--base", base, "--head", base, "--entry", "clusters/staging"}, exitSafe},
-		"unknown":                   {[]string{"--base", base, "--head", head, "--entry", "clusters/staging"}, exitUnknown},
-		"warnings":                  {[]string{"--base", single, "--head", deprecated}, exitSafe},
-		"warnings, to fail on them": {[]string{"--base", single, "--head", deprecated, "--fail-on", "warning"}, exitWarned},
+		"safe":                      {[]string{"--base", base, "--head", base, "--entry", "clusters/staging"}, cli.ExitDone},
+		"unknown":                   {[]string{"--base", base, "--head", head, "--entry", "clusters/staging"}, cli.ExitUnknown},
+		"warnings":                  {[]string{"--base", single, "--head", deprecated}, cli.ExitDone},
+		"warnings, to fail on them": {[]string{"--base", single, "--head", deprecated, "--fail-on", "warning"}, cli.ExitWarnings},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -144,7 +145,7 @@ func TestAPreviewsFileIsReplacedAndWhatIsNoFileIsNot(t *testing.T) {
 		read <- content
 	}()
 	code, _, errOut := previewed(t, "--base", base, "--head", base, "--entry", "clusters/staging", "-o", "markdown="+link, "-o", "json="+pipe)
-	g.Expect(code).To(Equal(exitSafe), errOut)
+	g.Expect(code).To(Equal(cli.ExitDone), errOut)
 	g.Eventually(read, "2m").Should(Receive(ContainSubstring(`"verdict"`)))
 	content, err := os.ReadFile(target)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
@@ -48,38 +49,38 @@ func TestACopyThatLeavesIsTold(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"a chart's template":                     {withChart(files{template: widgetsCRD}), withChart(nil), exitUnknown, helmGoes + "; another copy stays at config/crd"},
-		"a chart's template with values":         {withChart(files{template: ifCRDs(widgetsCRD), values: "crds: true"}), withChart(files{values: "crds: true"}), exitUnknown, helmGoes},
-		"a chart's template that values ask for": {withChart(files{template: ifCRDs(widgetsCRD), values: "crds: false"}), withChart(files{values: "crds: false"}), exitUnknown, helmGoes},
+		"a chart's template":                     {withChart(files{template: widgetsCRD}), withChart(nil), cli.ExitUnknown, helmGoes + "; another copy stays at config/crd"},
+		"a chart's template with values":         {withChart(files{template: ifCRDs(widgetsCRD), values: "crds: true"}), withChart(files{values: "crds: true"}), cli.ExitUnknown, helmGoes},
+		"a chart's template that values ask for": {withChart(files{template: ifCRDs(widgetsCRD), values: "crds: false"}), withChart(files{values: "crds: false"}), cli.ExitUnknown, helmGoes},
 		"a chart's own values do not ask for it any more": {withChart(files{template: ifCRDs(widgetsCRD), values: "crds: true"}),
-			withChart(files{template: ifCRDs(widgetsCRD), values: "crds: false"}), exitUnknown, "the chart charts/w no longer makes the CRD of its own values"},
+			withChart(files{template: ifCRDs(widgetsCRD), values: "crds: false"}), cli.ExitUnknown, "the chart charts/w no longer makes the CRD of its own values"},
 		"a chart's own values ask for it now": {withChart(files{template: ifCRDs(widgetsCRD), values: "crds: false"}),
-			withChart(files{template: ifCRDs(widgetsCRD), values: "crds: true"}), exitSafe, "no CRD changes"},
-		"it is kept by Helm": {withChart(files{template: keptWidgets}), withChart(nil), exitSafe, chartGoes},
-		"it moves to crds/":  {files{chart: metadata, template: widgetsCRD}, files{chart: metadata, "charts/w/crds/w.yaml": widgetsCRD}, exitUnknown, helmGoes + "; another copy stays at charts/w/crds"},
+			withChart(files{template: ifCRDs(widgetsCRD), values: "crds: true"}), cli.ExitDone, "no CRD changes"},
+		"it is kept by Helm": {withChart(files{template: keptWidgets}), withChart(nil), cli.ExitDone, chartGoes},
+		"it moves to crds/":  {files{chart: metadata, template: widgetsCRD}, files{chart: metadata, "charts/w/crds/w.yaml": widgetsCRD}, cli.ExitUnknown, helmGoes + "; another copy stays at charts/w/crds"},
 		"it moves to another chart": {files{chart: metadata, template: widgetsCRD},
-			files{chart: metadata, "charts/crds/Chart.yaml": named("crds"), "charts/crds/templates/w.yaml": widgetsCRD}, exitUnknown, helmGoes},
-		"another chart of that name has it": {files{chart: metadata, template: widgetsCRD, "old/w/Chart.yaml": metadata, "old/w/templates/w.yaml": widgetsCRD}, old, exitUnknown, helmGoes},
-		"the chart moves":                   {files{chart: metadata, template: widgetsCRD}, files{"helm/w/Chart.yaml": metadata, "helm/w/templates/w.yaml": widgetsCRD}, exitSafe, "no CRD changes"},
+			files{chart: metadata, "charts/crds/Chart.yaml": named("crds"), "charts/crds/templates/w.yaml": widgetsCRD}, cli.ExitUnknown, helmGoes},
+		"another chart of that name has it": {files{chart: metadata, template: widgetsCRD, "old/w/Chart.yaml": metadata, "old/w/templates/w.yaml": widgetsCRD}, old, cli.ExitUnknown, helmGoes},
+		"the chart moves":                   {files{chart: metadata, template: widgetsCRD}, files{"helm/w/Chart.yaml": metadata, "helm/w/templates/w.yaml": widgetsCRD}, cli.ExitDone, "no CRD changes"},
 		"a chart with crds/ moves, and a copy stays": {withChart(files{"charts/w/crds/w.yaml": widgetsCRD}),
-			files{"helm/w/Chart.yaml": metadata, "helm/w/crds/w.yaml": widgetsCRD, inFolder: widgetsCRD}, exitSafe, "no CRD changes"},
-		"it moves to a chart in the chart":     {files{chart: metadata, template: widgetsCRD}, inner, exitSafe, "no CRD changes"},
-		"a chart in the chart is switched off": {withInner("true"), withInner("false"), exitUnknown, helmGoes},
+			files{"helm/w/Chart.yaml": metadata, "helm/w/crds/w.yaml": widgetsCRD, inFolder: widgetsCRD}, cli.ExitDone, "no CRD changes"},
+		"it moves to a chart in the chart":     {files{chart: metadata, template: widgetsCRD}, inner, cli.ExitDone, "no CRD changes"},
+		"a chart in the chart is switched off": {withInner("true"), withInner("false"), cli.ExitUnknown, helmGoes},
 		".helmignore leaves out a template": {files{chart: metadata, template: widgetsCRD}, files{chart: metadata, template: widgetsCRD, "charts/w/.helmignore": "w.yaml\n"},
-			exitUnknown, helmGoes + "; another copy stays at charts/w/templates"},
+			cli.ExitUnknown, helmGoes + "; another copy stays at charts/w/templates"},
 		".helmignore leaves out crds/": {withChart(files{"charts/w/crds/w.yaml": widgetsCRD}),
-			withChart(files{"charts/w/crds/w.yaml": widgetsCRD, "charts/w/.helmignore": "crds/\n"}), exitSafe, chartGoes},
-		"it leaves crds/": {withChart(files{"charts/w/crds/w.yaml": widgetsCRD}), withChart(nil), exitSafe, chartGoes},
+			withChart(files{"charts/w/crds/w.yaml": widgetsCRD, "charts/w/.helmignore": "crds/\n"}), cli.ExitDone, chartGoes},
+		"it leaves crds/": {withChart(files{"charts/w/crds/w.yaml": widgetsCRD}), withChart(nil), cli.ExitDone, chartGoes},
 		"it leaves a folder": {files{inFolder: widgetsCRD, "deploy/w.yaml": widgetsCRD}, files{"deploy/w.yaml": widgetsCRD},
-			exitSafe, "config/crd no longer has the CRD, and another copy stays at deploy"},
-		"a copy with a version more leaves a folder": {files{inFolder: widgetsCRD, "deploy/w.yaml": without}, files{"deploy/w.yaml": without}, exitUnknown, "v1alpha1 of widgets.example.com"},
+			cli.ExitDone, "config/crd no longer has the CRD, and another copy stays at deploy"},
+		"a copy with a version more leaves a folder": {files{inFolder: widgetsCRD, "deploy/w.yaml": without}, files{"deploy/w.yaml": without}, cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
 		"the bundle of a release leaves": {files{"bundle/0.1.0/w.yaml": widgetsCRD, "bundle/0.2.0/w.yaml": without}, files{"bundle/0.2.0/w.yaml": without},
-			exitSafe, "bundle/0.1.0 no longer has the CRD, and another copy stays at bundle/0.2.0"},
-		"an example leaves":               {files{inFolder: widgetsCRD, "docs/w.yaml": widgetsCRD}, files{inFolder: widgetsCRD}, exitSafe, "no CRD changes WHAT TO DO NEXT Nothing stands in the way"},
-		"one of two files of a folder":    {files{inFolder: widgetsCRD, "config/crd/x.yaml": widgetsCRD}, files{inFolder: widgetsCRD}, exitSafe, "no CRD changes WHAT TO DO NEXT Nothing stands in the way"},
-		"a chart that cannot be rendered": {withChart(files{chart: umbrella, template: widgetsCRD}), withChart(files{chart: umbrella}), exitUnknown, helmGoes},
+			cli.ExitDone, "bundle/0.1.0 no longer has the CRD, and another copy stays at bundle/0.2.0"},
+		"an example leaves":               {files{inFolder: widgetsCRD, "docs/w.yaml": widgetsCRD}, files{inFolder: widgetsCRD}, cli.ExitDone, "no CRD changes WHAT TO DO NEXT Nothing stands in the way"},
+		"one of two files of a folder":    {files{inFolder: widgetsCRD, "config/crd/x.yaml": widgetsCRD}, files{inFolder: widgetsCRD}, cli.ExitDone, "no CRD changes WHAT TO DO NEXT Nothing stands in the way"},
+		"a chart that cannot be rendered": {withChart(files{chart: umbrella, template: widgetsCRD}), withChart(files{chart: umbrella}), cli.ExitUnknown, helmGoes},
 		"a person has acknowledged it": {withChart(files{template: widgetsCRD, ".moult.yaml": acknowledged}), withChart(files{".moult.yaml": acknowledged}),
-			exitSafe, "acknowledged: nobody installs it"},
+			cli.ExitDone, "acknowledged: nobody installs it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := files{}

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/moult-dev/moult/clusters/repository/gittest"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
@@ -37,11 +38,11 @@ func TestWhatComesFromAnotherRepositoryIsSeen(t *testing.T) {
 			says             string
 			allow            []string
 		}{
-			"nothing about CRDs":   {server.Address("widgets"), "v1.1.0", exitSafe, "no CRD changes", nil},
-			"a version leaves":     {server.Address("widgets"), "v2.0.0", exitUnknown, "v1alpha1 of widgets.example.com", nil},
-			"nobody is asked":      {server.Address("widgets"), "v2.0.0", exitUnknown, "with --offline", []string{"--offline"}},
-			"a host of a stranger": {strings.Replace(server.Address("widgets"), "127.0.0.1", "localhost", 1), "v2.0.0", exitUnknown, "allow it with --allow-hosts localhost", nil},
-			"one that is allowed": {strings.Replace(server.Address("widgets"), "127.0.0.1", "localhost", 1), "v2.0.0", exitUnknown, "v1alpha1 of widgets.example.com",
+			"nothing about CRDs":   {server.Address("widgets"), "v1.1.0", cli.ExitDone, "no CRD changes", nil},
+			"a version leaves":     {server.Address("widgets"), "v2.0.0", cli.ExitUnknown, "v1alpha1 of widgets.example.com", nil},
+			"nobody is asked":      {server.Address("widgets"), "v2.0.0", cli.ExitUnknown, "with --offline", []string{"--offline"}},
+			"a host of a stranger": {strings.Replace(server.Address("widgets"), "127.0.0.1", "localhost", 1), "v2.0.0", cli.ExitUnknown, "allow it with --allow-hosts localhost", nil},
+			"one that is allowed": {strings.Replace(server.Address("widgets"), "127.0.0.1", "localhost", 1), "v2.0.0", cli.ExitUnknown, "v1alpha1 of widgets.example.com",
 				[]string{"--allow-hosts", strings.Replace(server.Host(), "127.0.0.1", "localhost", 1)}},
 		} {
 			t.Run(how+": "+name, func(t *testing.T) {

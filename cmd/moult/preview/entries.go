@@ -54,8 +54,8 @@ func (p *command) commandWith(entries []string) string {
 	for _, output := range p.outputs {
 		line = append(line, "--output", output)
 	}
-	if p.failOn != "unknown" {
-		line = append(line, "--fail-on", p.failOn)
+	if !p.failOn.IsDefault() {
+		line = append(line, "--fail-on", p.failOn.Value)
 	}
 	for i, word := range line {
 		line[i] = words.Shell(word)

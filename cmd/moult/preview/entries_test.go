@@ -37,23 +37,23 @@ func TestAWholeRepositoryIsNoCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := clitest.InRepository(t, c.files)
 			code, out, errOut := previewed(t, c.args...)
-			g.Expect(code).To(Equal(exitFailed))
+			g.Expect(code).To(Equal(cli.ExitError))
 			g.Expect(errOut).To(ContainSubstring(c.want))
 			g.Expect(out).To(BeEmpty())
 			_, command, _ := strings.Cut(errOut, "run `")
 			command, _, _ = strings.Cut(command, "`")
 			if !strings.ContainsAny(command, "'E") {
 				code, _, errOut = previewed(t, strings.Fields(command)[2:]...)
-				g.Expect(code).NotTo(Equal(exitFailed), "it can be run as it is: %s", errOut)
+				g.Expect(code).NotTo(Equal(cli.ExitError), "it can be run as it is: %s", errOut)
 				g.Expect(errOut).To(BeEmpty())
 			}
 		})
 	}
 	g := clitest.InRepository(t, one)
 	code, _, errOut := previewed(t, "--base", ".", "--head", ".", "--entry", ".")
-	g.Expect(code).To(Equal(exitSafe), errOut)
+	g.Expect(code).To(Equal(cli.ExitDone), errOut)
 	code, _, errOut = previewed(t, "--base", "clusters/only", "--head", "clusters/only")
-	g.Expect(code).To(Equal(exitSafe), "that is an entry point: %s", errOut)
+	g.Expect(code).To(Equal(cli.ExitDone), "that is an entry point: %s", errOut)
 }
 
 func TestWhatCannotBeSeenIsUnknownOnlyWhereItChanges(t *testing.T) {
@@ -62,11 +62,11 @@ func TestWhatCannotBeSeenIsUnknownOnlyWhereItChanges(t *testing.T) {
 		want          int
 		says          string
 	}{
-		"a chart as it was":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("1.0.0")}, exitSafe, "NotFollowed"},
-		"a chart of a version": {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("2.0.0")}, exitUnknown, "HelmRelease widgets/widgets changes"},
-		"a new chart":          {map[string]string{}, map[string]string{"h.yaml": release("1.0.0")}, exitUnknown, "HelmRelease widgets/widgets is new"},
-		"a chart that goes":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{}, exitUnknown, "HelmRelease widgets/widgets is gone, or can be seen from now on"},
-		"a chart in Git":       {map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: b"}, map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: c"}, exitUnknown, "HelmRelease widgets/widgets changes"},
+		"a chart as it was":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("1.0.0")}, cli.ExitDone, "NotFollowed"},
+		"a chart of a version": {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("2.0.0")}, cli.ExitUnknown, "HelmRelease widgets/widgets changes"},
+		"a new chart":          {map[string]string{}, map[string]string{"h.yaml": release("1.0.0")}, cli.ExitUnknown, "HelmRelease widgets/widgets is new"},
+		"a chart that goes":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{}, cli.ExitUnknown, "HelmRelease widgets/widgets is gone, or can be seen from now on"},
+		"a chart in Git":       {map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: b"}, map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: c"}, cli.ExitUnknown, "HelmRelease widgets/widgets changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -104,7 +104,7 @@ func TestASnapshotOfNoEntryPointIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			code, _, errOut := previewed(t, c.args...)
-			g.Expect(code).To(Equal(exitFailed))
+			g.Expect(code).To(Equal(cli.ExitError))
 			g.Expect(errOut).To(ContainSubstring(c.want))
 		})
 	}

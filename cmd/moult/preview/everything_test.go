@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
@@ -32,36 +33,36 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 	}{
 		"a version leaves, in a folder of plain files": {
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD}, map[string]string{"config/crd/bases/w.yaml": without},
-			exitUnknown, []string{"widgets.example.com", "v1alpha1", "every CRD in the files, 1 in --base and 1 in --head, in config/crd/bases"}},
+			cli.ExitUnknown, []string{"widgets.example.com", "v1alpha1", "every CRD in the files, 1 in --base and 1 in --head, in config/crd/bases"}},
 		"in a chart's folder": {
-			map[string]string{"charts/widgets/crds/w.yaml": widgetsCRD}, map[string]string{"charts/widgets/crds/w.yaml": without}, exitUnknown, []string{"v1alpha1"}},
+			map[string]string{"charts/widgets/crds/w.yaml": widgetsCRD}, map[string]string{"charts/widgets/crds/w.yaml": without}, cli.ExitUnknown, []string{"v1alpha1"}},
 		"in one of two copies": {
 			map[string]string{"config/crd/w.yaml": widgetsCRD, "deploy/w.yaml": widgetsCRD}, map[string]string{"config/crd/w.yaml": widgetsCRD, "deploy/w.yaml": without},
-			exitUnknown, []string{"deploy"}},
+			cli.ExitUnknown, []string{"deploy"}},
 		"the file is moved, and nothing else": {
 			map[string]string{"config/crd/w.yaml": widgetsCRD}, map[string]string{"deploy/w.yaml": widgetsCRD}, 0, []string{"no CRD changes"}},
 		"the file is moved, and a version leaves": {
-			map[string]string{"config/crd/w.yaml": widgetsCRD}, map[string]string{"deploy/w.yaml": without}, exitUnknown, []string{"v1alpha1"}},
+			map[string]string{"config/crd/w.yaml": widgetsCRD}, map[string]string{"deploy/w.yaml": without}, cli.ExitUnknown, []string{"v1alpha1"}},
 		"a template changes": {
 			map[string]string{"charts/widgets/templates/w.yaml": template}, map[string]string{"charts/widgets/templates/w.yaml": template + "\n"},
-			exitUnknown, []string{"charts/widgets/templates/w.yaml", "it is a template that declares CRDs"}},
+			cli.ExitUnknown, []string{"charts/widgets/templates/w.yaml", "it is a template that declares CRDs"}},
 		"a template stays": {
 			map[string]string{"charts/widgets/templates/w.yaml": template}, map[string]string{"charts/widgets/templates/w.yaml": template, "README.yaml": "x: y\n"}, 0, nil},
 		"a template that is YAML": {
 			map[string]string{"deploy/crds/w.yaml": templated(widgetsCRD)}, map[string]string{"deploy/crds/w.yaml": templated(strings.Replace(widgetsCRD, "plural: widgets", "plural: widgets, shortNames: [w]", 1))},
 			0, []string{"ShortNamesAdded"}},
 		"a CRD comes that cannot be read": {
-			nil, map[string]string{"crds/w.yaml": strings.Replace(widgetsCRD, "  scope", "   scope", 1)}, exitUnknown, []string{"crds/w.yaml", "it is about CRDs, and fails"}},
+			nil, map[string]string{"crds/w.yaml": strings.Replace(widgetsCRD, "  scope", "   scope", 1)}, cli.ExitUnknown, []string{"crds/w.yaml", "it is about CRDs, and fails"}},
 		"only a test's own CRD changes": {
 			map[string]string{"internal/testdata/crd.yaml": widgetsCRD}, map[string]string{"internal/testdata/crd.yaml": without}, 0, nil},
 		"a kustomization has the last word": {
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\npatches:\n- patch: |-\n    - {op: remove, path: /spec/versions/0}\n  target: {kind: CustomResourceDefinition}\n"},
-			exitUnknown, []string{"v1alpha1"}},
+			cli.ExitUnknown, []string{"v1alpha1"}},
 		"a kustomization is made of another file of that CRD": {
 			map[string]string{"crd/standard/w.yaml": widgetsCRD, "crd/experimental/w.yaml": widgetsCRD, "crd/kustomization.yaml": "resources: [standard/w.yaml]\n"},
 			map[string]string{"crd/standard/w.yaml": widgetsCRD, "crd/experimental/w.yaml": without, "crd/kustomization.yaml": "resources: [standard/w.yaml]\n"},
-			exitUnknown, []string{"crd/experimental"}},
+			cli.ExitUnknown, []string{"crd/experimental"}},
 		"two channels move to folders of other names": {
 			map[string]string{"crd/experimental/w.yaml": widgetsCRD, "crd/standard/w.yaml": without},
 			map[string]string{"crd/release/w.yaml": without, "crd/unstable/w.yaml": widgetsCRD}, 0, []string{"no CRD changes"}},
@@ -70,31 +71,31 @@ func TestEveryCRDOfARepositoryIsCompared(t *testing.T) {
 			map[string]string{"config/w.yaml": widgetsCRD, "config/patch.yaml": labelPatch, "config/kustomization.yaml": "resources: [w.yaml]\n"}, 0, nil},
 		"a manifest at the version that is no longer served": {
 			map[string]string{"crd/w.yaml": widgetsCRD, "deploy/one.yaml": oldWidget}, map[string]string{"crd/w.yaml": unserved, "deploy/one.yaml": oldWidget},
-			exitBlocked, []string{"deploy/one.yaml"}},
+			cli.ExitNotDone, []string{"deploy/one.yaml"}},
 		"an example at the version that is no longer served": {
 			map[string]string{"crd/w.yaml": widgetsCRD, "config/samples/one.yaml": oldWidget}, map[string]string{"crd/w.yaml": unserved, "config/samples/one.yaml": oldWidget},
 			0, []string{"config/samples/one.yaml"}},
 		"a chart of another repository is bumped": {
 			map[string]string{"charts/w/Chart.yaml": umbrella}, map[string]string{"charts/w/Chart.yaml": strings.Replace(umbrella, "1.0.0", "2.0.0", 1)},
-			exitUnknown, []string{"charts/w/Chart.yaml", "charts of other repositories"}},
+			cli.ExitUnknown, []string{"charts/w/Chart.yaml", "charts of other repositories"}},
 		"a packed chart is another": {
-			map[string]string{"charts/w/charts/x.tgz": "one"}, map[string]string{"charts/w/charts/x.tgz": "two"}, exitUnknown, []string{"it is a packed chart"}},
+			map[string]string{"charts/w/charts/x.tgz": "one"}, map[string]string{"charts/w/charts/x.tgz": "two"}, cli.ExitUnknown, []string{"it is a packed chart"}},
 		"a template of another language loses a version": {
-			map[string]string{"roles/w.yaml.j2": templated(widgetsCRD)}, map[string]string{"roles/w.yaml.j2": templated(without)}, exitUnknown, []string{"v1alpha1"}},
+			map[string]string{"roles/w.yaml.j2": templated(widgetsCRD)}, map[string]string{"roles/w.yaml.j2": templated(without)}, cli.ExitUnknown, []string{"v1alpha1"}},
 		"the chart of an Application at the root is bumped": {
 			map[string]string{"app.yaml": chartApplication}, map[string]string{"app.yaml": strings.Replace(chartApplication, "1.0.0", "2.0.0", 1)},
-			exitUnknown, []string{"it comes from the chart c"}},
+			cli.ExitUnknown, []string{"it comes from the chart c"}},
 		"a bundle comes beside the one of the release before": {
 			map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD}, map[string]string{"bundle/0.1.0/w.yaml": widgetsCRD, "bundle/0.2.0/w.yaml": without},
-			exitUnknown, []string{"bundle/0.2.0", "v1alpha1"}},
+			cli.ExitUnknown, []string{"bundle/0.2.0", "v1alpha1"}},
 		"a copy comes that is like the others": {
 			map[string]string{"config/w.yaml": widgetsCRD}, map[string]string{"config/w.yaml": widgetsCRD, "chart/crds/w.yaml": widgetsCRD}, 0, []string{"no CRD changes"}},
 		"CRDs in a list": {
-			map[string]string{"w.yaml": listed(widgetsCRD)}, map[string]string{"w.yaml": listed(without)}, exitUnknown, []string{"v1alpha1"}},
+			map[string]string{"w.yaml": listed(widgetsCRD)}, map[string]string{"w.yaml": listed(without)}, cli.ExitUnknown, []string{"v1alpha1"}},
 		"a kustomization of it cannot be built any more": {
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"},
 			map[string]string{"config/crd/bases/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [bases/w.yaml, missing.yaml]\n"},
-			exitUnknown, []string{"config/crd/kustomization.yaml", "missing.yaml"}},
+			cli.ExitUnknown, []string{"config/crd/kustomization.yaml", "missing.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
@@ -150,7 +151,7 @@ func TestARootThatItsOwnKustomizationCannotBuildIsAnError(t *testing.T) {
 		"head/w.yaml": widgetsCRD, "head/kustomization.yaml": "resources: [w.yaml, missing.yaml]\n",
 	})
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head")
-	g.Expect(code).To(Equal(exitFailed), out)
+	g.Expect(code).To(Equal(cli.ExitError), out)
 	g.Expect(errOut).To(ContainSubstring("missing.yaml"))
 }
 
@@ -178,7 +179,7 @@ func TestAPreviewWithoutArguments(t *testing.T) {
 	for _, dir := range []string{".", "operator"} {
 		t.Chdir(dir)
 		code, out, errOut = previewed(t)
-		g.Expect(code).To(Equal(exitUnknown), out+errOut)
+		g.Expect(code).To(Equal(cli.ExitUnknown), out+errOut)
 		g.Expect(out).To(ContainSubstring("v1alpha1"))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
 // A pull request may be made to take all memory, or for ever, and what reads it cannot be stopped from outside: manifests that
@@ -35,7 +36,7 @@ func (p *command) limit(memory uint64, longest time.Duration, exit func(int)) (s
 				why = fmt.Sprintf("it takes more than %d MiB of memory", memory>>20)
 			}
 			fmt.Fprintf(p.ErrOut, "error: the preview is given up: %s; look for a manifest that is huge, or that refers to itself many times over\n", why)
-			exit(exitFailed)
+			exit(cli.ExitError)
 			return
 		}
 	}()

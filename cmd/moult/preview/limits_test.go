@@ -26,7 +26,7 @@ func TestAPreviewThatTakesTooMuchIsGivenUp(t *testing.T) {
 			ended := make(chan int, 1)
 			stop := p.limit(c.memory, c.longest, func(code int) { ended <- code })
 			defer stop()
-			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(Equal(exitFailed)))
+			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(Equal(cli.ExitError)))
 			g.Expect(errOut.String()).To(ContainSubstring(c.says))
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
@@ -75,13 +76,13 @@ func TestAPullRequestDoesNotAcknowledgeItsOwnUnknowns(t *testing.T) {
 		says       string
 		silent     string // what it does not say
 	}{
-		"the base has":                           {with(before, ".moult.yaml", yes), with(after, ".moult.yaml", yes), nil, exitSafe, "1 unknown thing is acknowledged", "--base and --head"},
-		"the head does":                          {before, with(after, ".moult.yaml", yes), nil, exitUnknown, differs, "acknowledged: it has no CRDs"},
-		"the head widens what the base has":      {with(before, ".moult.yaml", acknowledging("HelmRelease apps/other")), with(after, ".moult.yaml", acknowledging("'*'")), nil, exitUnknown, differs, "acknowledged: it has no CRDs"},
-		"the head takes it back":                 {with(before, ".moult.yaml", yes), after, nil, exitSafe, differs, trusted},
-		"the head corrects what cannot be read":  {with(before, ".moult.yaml", "x"), with(after, ".moult.yaml", yes), nil, exitUnknown, differs, "acknowledged: it has no CRDs"},
-		"the head does, and is trusted":          {before, with(after, ".moult.yaml", yes), []string{"--trust-head"}, exitSafe, trusted, differs},
-		"the head takes it back, and is trusted": {with(before, ".moult.yaml", yes), after, []string{"--trust-head"}, exitUnknown, trusted, differs},
+		"the base has":                           {with(before, ".moult.yaml", yes), with(after, ".moult.yaml", yes), nil, cli.ExitDone, "1 unknown thing is acknowledged", "--base and --head"},
+		"the head does":                          {before, with(after, ".moult.yaml", yes), nil, cli.ExitUnknown, differs, "acknowledged: it has no CRDs"},
+		"the head widens what the base has":      {with(before, ".moult.yaml", acknowledging("HelmRelease apps/other")), with(after, ".moult.yaml", acknowledging("'*'")), nil, cli.ExitUnknown, differs, "acknowledged: it has no CRDs"},
+		"the head takes it back":                 {with(before, ".moult.yaml", yes), after, nil, cli.ExitDone, differs, trusted},
+		"the head corrects what cannot be read":  {with(before, ".moult.yaml", "x"), with(after, ".moult.yaml", yes), nil, cli.ExitUnknown, differs, "acknowledged: it has no CRDs"},
+		"the head does, and is trusted":          {before, with(after, ".moult.yaml", yes), []string{"--trust-head"}, cli.ExitDone, trusted, differs},
+		"the head takes it back, and is trusted": {with(before, ".moult.yaml", yes), after, []string{"--trust-head"}, cli.ExitUnknown, trusted, differs},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, head := range []string{"git:HEAD", "."} {
@@ -120,14 +121,14 @@ func TestAPullRequestDoesNotSayWhatAClusterStores(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"the base has it":                           {crds(widgetsCRD, file, stored), crds(without, file, stored), "", nil, exitBlocked, "v1alpha1"},
-		"the head says that nothing is stored":      {crds(widgetsCRD, file, stored), crds(without, file, clean), "", nil, exitBlocked, differs},
-		"the head makes it a link to another":       {crds(widgetsCRD, file, stored), crds(without, file, "-> other.yaml", "snapshots/other.yaml", clean), "", nil, exitBlocked, differs},
-		"the head makes its folder a link":          {crds(widgetsCRD, file, stored), crds(without, "snapshots", "-> other", "other/production.yaml", clean), "", nil, exitBlocked, differs},
-		"only the head has it":                      {crds(widgetsCRD), crds(without, file, clean), "", nil, exitUnknown, differs},
-		"only the head has it, behind a link":       {crds(widgetsCRD), crds(without, file, "-> other.yaml", "snapshots/other.yaml", clean), "", nil, exitUnknown, differs},
-		"neither has it, since a pipeline makes it": {crds(widgetsCRD), crds(without), stored, nil, exitBlocked, "v1alpha1"},
-		"the head says it, and is trusted":          {crds(widgetsCRD, file, stored), crds(without, file, clean), "", []string{"--trust-head"}, exitWarned, "v1alpha1"},
+		"the base has it":                           {crds(widgetsCRD, file, stored), crds(without, file, stored), "", nil, cli.ExitNotDone, "v1alpha1"},
+		"the head says that nothing is stored":      {crds(widgetsCRD, file, stored), crds(without, file, clean), "", nil, cli.ExitNotDone, differs},
+		"the head makes it a link to another":       {crds(widgetsCRD, file, stored), crds(without, file, "-> other.yaml", "snapshots/other.yaml", clean), "", nil, cli.ExitNotDone, differs},
+		"the head makes its folder a link":          {crds(widgetsCRD, file, stored), crds(without, "snapshots", "-> other", "other/production.yaml", clean), "", nil, cli.ExitNotDone, differs},
+		"only the head has it":                      {crds(widgetsCRD), crds(without, file, clean), "", nil, cli.ExitUnknown, differs},
+		"only the head has it, behind a link":       {crds(widgetsCRD), crds(without, file, "-> other.yaml", "snapshots/other.yaml", clean), "", nil, cli.ExitUnknown, differs},
+		"neither has it, since a pipeline makes it": {crds(widgetsCRD), crds(without), stored, nil, cli.ExitNotDone, "v1alpha1"},
+		"the head says it, and is trusted":          {crds(widgetsCRD, file, stored), crds(without, file, clean), "", []string{"--trust-head"}, cli.ExitWarnings, "v1alpha1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, head := range []string{"git:HEAD", "."} {

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
@@ -31,10 +32,10 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"before and after":  {broken, broken, exitUnknown, "before this change or after it"},
-		"before":            {broken, good, exitUnknown, "cannot be built before this change"},
-		"after":             {good, broken, exitBlocked, "cannot be built"},
-		"in different ways": {broken, "resources: [crd.yaml, other.yaml]\n", exitBlocked, "cannot be built before this change"},
+		"before and after":  {broken, broken, cli.ExitUnknown, "before this change or after it"},
+		"before":            {broken, good, cli.ExitUnknown, "cannot be built before this change"},
+		"after":             {good, broken, cli.ExitNotDone, "cannot be built"},
+		"in different ways": {broken, "resources: [crd.yaml, other.yaml]\n", cli.ExitNotDone, "cannot be built before this change"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := clitest.InRepository(t, map[string]string{
@@ -60,7 +61,7 @@ func TestACRDThatTwoUnitsApplyDifferentlyIsBlocked(t *testing.T) {
 	files["head/apps/crd.yaml"] = less
 	g := clitest.InRepository(t, files)
 	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
-	g.Expect(code).To(Equal(exitBlocked), out+errOut)
+	g.Expect(code).To(Equal(cli.ExitNotDone), out+errOut)
 	g.Expect(out).To(ContainSubstring("they differ"))
 }
 
@@ -71,9 +72,9 @@ func TestWhatIsResumedIsAskedAboutAnew(t *testing.T) {
 		base, head string
 		code       int
 	}{
-		"rests before and after": {rests, rests, exitSafe},
-		"is resumed":             {rests, appsKustomization, exitUnknown},
-		"goes on":                {appsKustomization, appsKustomization, exitSafe},
+		"rests before and after": {rests, rests, cli.ExitDone},
+		"is resumed":             {rests, appsKustomization, cli.ExitUnknown},
+		"goes on":                {appsKustomization, appsKustomization, cli.ExitDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := clitest.InRepository(t, map[string]string{
@@ -109,18 +110,18 @@ func TestWhatCanBeBuiltElsewhereIsUnknownIfItChanges(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"the same remote base":                 {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote("")}, exitSafe, "could not be fetched"},
-		"a remote base that is bumped":         {map[string]string{"kustomization.yaml": remote("?ref=v1")}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, exitUnknown, "its remote base file:///nowhere/at/all.git (v2) could not be fetched"},
-		"a remote base that comes":             {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, exitUnknown, "v2) could not be fetched"},
-		"a remote base that goes":              {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": local}, exitUnknown, "could not be fetched"},
-		"a file beside it":                     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, exitUnknown, "changes"},
-		"a folder that it is built of":         {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/more.yaml": "{}\n"}, exitUnknown, "changes"},
-		"a folder that it is not built of":     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../other/more.yaml": "{}\n"}, exitSafe, ""},
-		"the same chart":                       {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": chart}, exitSafe, "it takes Helm to build it"},
-		"a chart that is bumped":               {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": strings.Replace(chart, "1.2.3", "1.3.0", 1)}, exitUnknown, "it takes Helm to build it"},
-		"a plug-in":                            {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin}, exitSafe, "it takes a plug-in to build it"},
-		"a plug-in whose settings change":      {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin, "generator.yaml": generator + "more: x\n"}, exitUnknown, "it takes a plug-in to build it"},
-		"a remote base, and a manifest breaks": {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, exitBlocked, "missing.yaml"},
+		"the same remote base":                 {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote("")}, cli.ExitDone, "could not be fetched"},
+		"a remote base that is bumped":         {map[string]string{"kustomization.yaml": remote("?ref=v1")}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "its remote base file:///nowhere/at/all.git (v2) could not be fetched"},
+		"a remote base that comes":             {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "v2) could not be fetched"},
+		"a remote base that goes":              {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": local}, cli.ExitUnknown, "could not be fetched"},
+		"a file beside it":                     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, cli.ExitUnknown, "changes"},
+		"a folder that it is built of":         {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/more.yaml": "{}\n"}, cli.ExitUnknown, "changes"},
+		"a folder that it is not built of":     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../other/more.yaml": "{}\n"}, cli.ExitDone, ""},
+		"the same chart":                       {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": chart}, cli.ExitDone, "it takes Helm to build it"},
+		"a chart that is bumped":               {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": strings.Replace(chart, "1.2.3", "1.3.0", 1)}, cli.ExitUnknown, "it takes Helm to build it"},
+		"a plug-in":                            {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin}, cli.ExitDone, "it takes a plug-in to build it"},
+		"a plug-in whose settings change":      {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin, "generator.yaml": generator + "more: x\n"}, cli.ExitUnknown, "it takes a plug-in to build it"},
+		"a remote base, and a manifest breaks": {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitNotDone, "missing.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}

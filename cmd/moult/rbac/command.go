@@ -85,9 +85,9 @@ the CRDs that are built from them, for what is in your cluster beside that.
 With -o values it is the same rights as values for the Helm chart in clusters/chart,
 which makes that role of them.
 
-Exit codes:
-  0    the role is printed
-  2    it is not: wrong arguments, a build failed, no CRD at all`,
+` + f.ExitCodes(cli.Codes{
+			Done: "the role is printed",
+		}),
 		Example: f.Example(`  moult rbac config/crd > moult-role.yaml
 
   # for the Helm chart

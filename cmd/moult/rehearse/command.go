@@ -60,12 +60,11 @@ What a conversion webhook does is known if it can be asked; objects are sent to 
                          folder $WEBHOOK_CERT_DIR; the path is the CRD's, or /convert
 Without one of these, such objects are not known.
 
-Exit codes:
-  0    nothing would be lost, and nothing refused
-  1    no answer: wrong arguments, a broken CRD, no cluster
-  2    not known: nothing is lost or refused of what could be looked at, and some could not
-  3    something would be lost, changed or refused, or cannot be converted
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "nothing would be lost, and nothing refused",
+			NotDone: "something would be lost, changed or refused, or cannot be converted",
+			Unknown: "nothing is lost or refused of what could be looked at, and some could not",
+		}),
 		Example: f.Example(`  # the objects of a cluster, before a release is merged
   moult rehearse --context production --crds config/crd
 
@@ -93,7 +92,6 @@ Exit codes:
 	r.webhook.Bind(c)
 	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
-	cli.FailWith(c, engines.ExitNoAnswer)
 	return c
 }
 

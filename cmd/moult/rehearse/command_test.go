@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
@@ -85,7 +85,7 @@ func TestARealAPIServerAgrees(t *testing.T) {
 
 	world := suite.Empty(t)
 	got := world.Run("rehearse", "--crds", file, "-o", "json")
-	g.Expect(got.Code).To(Equal(engines.ExitNotKept), got.ErrOut)
+	g.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	report := conversion.Report{}
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
 	g.Expect(report.CRDs).To(HaveLen(1))
@@ -95,7 +95,7 @@ func TestARealAPIServerAgrees(t *testing.T) {
 	got = world.Run("backup", crd.Name, "-f", backup)
 	g.Expect(got.Code).To(BeZero(), got.ErrOut)
 	got = suite.Moult.Run(t, "rehearse", "--crds", file, "--objects", backup, "-o", "json")
-	g.Expect(got.Code).To(Equal(engines.ExitNotKept), got.ErrOut)
+	g.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	ofBackup := conversion.Report{}
 	g.Expect(json.Unmarshal([]byte(got.Out), &ofBackup)).To(Succeed())
 	g.Expect(ofBackup).To(Equal(report), "a backup tells what its cluster tells")
@@ -168,18 +168,18 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		says string
 	}{
 		"nothing is lost":        {[]string{"--crds", crds, "--objects", objects}, 0, ""},
-		"no CRDs":                {nil, engines.ExitNoAnswer, "name the new CRDs with --crds"},
-		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, engines.ExitNoAnswer, "there is no object of these CRDs in"},
-		"a CRD that is not":      {[]string{"--crds", crds, "gadgets.example.com"}, engines.ExitNoAnswer, "there is no gadgets.example.com"},
-		"losses that are broken": {[]string{"--crds", crds, "--objects", objects, "--accept", file("l.yaml", "- crd: x\n")}, engines.ExitNoAnswer, "entry 1 lacks the crd, the path or the reason"},
-		"a webhook that is none": {[]string{"--crds", crds, "--webhook", "localhost"}, engines.ExitNoAnswer, "is neither a URL nor crd"},
-		"a webhook twice":        {[]string{"--crds", crds, "--webhook", "crd", "--webhook-command", "true"}, engines.ExitNoAnswer, "leave one out"},
-		"a CA without a webhook": {[]string{"--crds", crds, "--webhook-ca", crds}, engines.ExitNoAnswer, "--webhook-ca is for the webhook of --webhook"},
-		"no time for a webhook":  {[]string{"--crds", crds, "--webhook-timeout", "0s"}, engines.ExitNoAnswer, "leaves no time"},
-		"a command that ends":    {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", "echo no; exit 1"}, engines.ExitNoAnswer, `it printed "no"`},
-		"a command":              {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", program + "=1 '" + self + "'"}, engines.ExitNotKept, ""},
-		"a webhook, not asked":   {[]string{"--crds", hooked, "--objects", objects}, engines.ExitNotKnown, ""},
-		"no format":              {[]string{"--crds", crds, "-o", "xml"}, engines.ExitNoAnswer, "xml"},
+		"no CRDs":                {nil, cli.ExitError, "name the new CRDs with --crds"},
+		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, cli.ExitError, "there is no object of these CRDs in"},
+		"a CRD that is not":      {[]string{"--crds", crds, "gadgets.example.com"}, cli.ExitError, "there is no gadgets.example.com"},
+		"losses that are broken": {[]string{"--crds", crds, "--objects", objects, "--accept", file("l.yaml", "- crd: x\n")}, cli.ExitError, "entry 1 lacks the crd, the path or the reason"},
+		"a webhook that is none": {[]string{"--crds", crds, "--webhook", "localhost"}, cli.ExitError, "is neither a URL nor crd"},
+		"a webhook twice":        {[]string{"--crds", crds, "--webhook", "crd", "--webhook-command", "true"}, cli.ExitError, "leave one out"},
+		"a CA without a webhook": {[]string{"--crds", crds, "--webhook-ca", crds}, cli.ExitError, "--webhook-ca is for the webhook of --webhook"},
+		"no time for a webhook":  {[]string{"--crds", crds, "--webhook-timeout", "0s"}, cli.ExitError, "leaves no time"},
+		"a command that ends":    {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", "echo no; exit 1"}, cli.ExitError, `it printed "no"`},
+		"a command":              {[]string{"--crds", hooked, "--objects", objects, "--webhook-command", program + "=1 '" + self + "'"}, cli.ExitNotDone, ""},
+		"a webhook, not asked":   {[]string{"--crds", hooked, "--objects", objects}, cli.ExitUnknown, ""},
+		"no format":              {[]string{"--crds", crds, "-o", "xml"}, cli.ExitError, "xml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/test/builders"
@@ -138,7 +138,7 @@ func TestSeveralClustersAreReadAndOneThatIsGoneIsNotKnown(t *testing.T) {
 	}
 
 	got = suite.Moult.Run(t, append(args, "--context", "gone")...)
-	g.Expect(got.Code).To(Equal(engines.ExitNotKnown), got.ErrOut)
+	g.Expect(got.Code).To(Equal(cli.ExitUnknown), got.ErrOut)
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
 	g.Expect(report.CRDs).To(ConsistOf(And(HaveField("Cluster", "east"), each), And(HaveField("Cluster", "west"), each),
 		And(HaveField("Cluster", "gone"), HaveField("Unknown", Not(BeEmpty())))))

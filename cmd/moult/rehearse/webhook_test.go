@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
@@ -160,11 +160,11 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 		args []string
 	}{
 		"a clean one": {func(h *webhooks.Conversion) { h.Change(swap) }, 0, nothing, nothing, nothing, "", nil},
-		"it drops a field": {func(h *webhooks.Conversion) { h.Change(remove("spec", "payload")) }, engines.ExitNotKept,
+		"it drops a field": {func(h *webhooks.Conversion) { h.Change(remove("spec", "payload")) }, cli.ExitNotDone,
 			map[string]int64{"spec.payload": 3}, nothing, nothing, "", nil},
 		"it loses the status": {func(h *webhooks.Conversion) { h.Change(remove("status")) }, 0,
 			map[string]int64{"status": 3}, nothing, nothing, "", nil},
-		"it drops a label": {func(h *webhooks.Conversion) { h.Change(remove("metadata", "labels")) }, engines.ExitNotKept,
+		"it drops a label": {func(h *webhooks.Conversion) { h.Change(remove("metadata", "labels")) }, cli.ExitNotDone,
 			map[string]int64{"metadata.labels": 3}, nothing, nothing, "", nil},
 		"it rounds a number": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, to string) {
@@ -172,14 +172,14 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 					_ = unstructured.SetNestedField(object.Object, int64(float64(size)), "spec", "size")
 				}
 			})
-		}, engines.ExitNotKept, nothing, map[string]int64{"spec.size": 3}, nothing, "", nil},
+		}, cli.ExitNotDone, nothing, map[string]int64{"spec.size": 3}, nothing, "", nil},
 		"it keeps a field in an annotation": {func(h *webhooks.Conversion) { h.Change(stash) }, 0, nothing, nothing, nothing, "", nil},
 		"it changes the name": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetName("other") })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same name", nil},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same name", nil},
 		"it changes the UID": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetUID("") })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same UID", nil},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"metadata": 3}, "must have the same UID", nil},
 		"it changes what the API server restores": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) {
 				object.SetFinalizers([]string{"example.com/f"})
@@ -188,24 +188,24 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 		}, 0, nothing, nothing, nothing, "", nil},
 		"it answers a label that is none": {func(h *webhooks.Conversion) {
 			h.Change(func(object *unstructured.Unstructured, _, _ string) { object.SetLabels(map[string]string{"a b": ""}) })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"metadata": 3}, "invalid metadata", nil},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"metadata": 3}, "invalid metadata", nil},
 		"it answers too few": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = r.ConvertedObjects[1:] })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"count": 3}, "returned 0 objects, expected 1", nil},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"count": 3}, "returned 0 objects, expected 1", nil},
 		"it answers too few of several": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = r.ConvertedObjects[:1] })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"count": 6}, "", nil},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"count": 6}, "", nil},
 		"it answers in another order": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { slices.Reverse(r.ConvertedObjects) })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"order": 6}, "", nil},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"order": 6}, "", nil},
 		"it answers another request": {func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { r.UID = "other" })
-		}, engines.ExitNotKept, nothing, nothing, map[string]int64{"uid": 3}, "expected response.uid", nil},
-		"it fails for one":       {func(h *webhooks.Conversion) { h.RejectObject("o001") }, engines.ExitNotKept, nothing, nothing, map[string]int64{"failed": 1}, "", nil},
-		"it answers garbage":     {(*webhooks.Conversion).Garbage, engines.ExitNotKept, nothing, nothing, map[string]int64{"answer": 3}, "failed", nil},
-		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, engines.ExitNotKept, nothing, nothing, map[string]int64{"late": 2}, "Client.Timeout exceeded", []string{"--webhook-timeout", "1s"}},
-		"nobody listens":         {func(h *webhooks.Conversion) { _ = h.Down() }, engines.ExitNotKnown, nothing, nothing, nothing, "failed", nil},
-		"the way there is wrong": {func(*webhooks.Conversion) {}, engines.ExitNotKnown, nothing, nothing, nothing, "", []string{"--webhook", "https://127.0.0.1:1/convert"}},
+		}, cli.ExitNotDone, nothing, nothing, map[string]int64{"uid": 3}, "expected response.uid", nil},
+		"it fails for one":       {func(h *webhooks.Conversion) { h.RejectObject("o001") }, cli.ExitNotDone, nothing, nothing, map[string]int64{"failed": 1}, "", nil},
+		"it answers garbage":     {(*webhooks.Conversion).Garbage, cli.ExitNotDone, nothing, nothing, map[string]int64{"answer": 3}, "failed", nil},
+		"it answers late":        {func(h *webhooks.Conversion) { h.Slow(time.Minute) }, cli.ExitNotDone, nothing, nothing, map[string]int64{"late": 2}, "Client.Timeout exceeded", []string{"--webhook-timeout", "1s"}},
+		"nobody listens":         {func(h *webhooks.Conversion) { _ = h.Down() }, cli.ExitUnknown, nothing, nothing, nothing, "failed", nil},
+		"the way there is wrong": {func(*webhooks.Conversion) {}, cli.ExitUnknown, nothing, nothing, nothing, "", []string{"--webhook", "https://127.0.0.1:1/convert"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -228,7 +228,7 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 			h.Expect(countsOf(of.Lost)).To(Equal(c.lost))
 			h.Expect(countsOf(of.Changed)).To(Equal(c.changed))
 			h.Expect(countsOf(of.Failed)).To(Equal(c.failed))
-			h.Expect(len(of.Unknown) > 0).To(Equal(c.code == engines.ExitNotKnown || strings.Contains(name, "late")))
+			h.Expect(len(of.Unknown) > 0).To(Equal(c.code == cli.ExitUnknown || strings.Contains(name, "late")))
 			if strings.Contains(name, "the way") {
 				return // the API server goes another one
 			}
@@ -278,7 +278,7 @@ func TestAmongAThousandObjectsExactlyThoseAreNamed(t *testing.T) {
 			unstructured.RemoveNestedField(object.Object, "spec", "payload")
 		}
 	})
-	of := h.rehearse(engines.ExitNotKept, "--webhook", "crd")
+	of := h.rehearse(cli.ExitNotDone, "--webhook", "crd")
 	h.Expect(of.Objects).To(BeEquivalentTo(n))
 	h.Expect(of.Same).To(BeEquivalentTo(n - 3 - 1 - 5))
 	h.Expect(of.Lost).To(ConsistOf(And(HaveField("What", "spec.payload"),

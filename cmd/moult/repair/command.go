@@ -24,13 +24,6 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// The exit codes beyond 0, for none left.
-const (
-	exitLeft     = 1
-	exitNotKnown = 2
-	exitNoAnswer = 3
-)
-
 // command is what a person wants to be moved.
 type command struct {
 	*cli.Factory
@@ -80,12 +73,11 @@ it needs delete on the objects, too.
 
 Interrupted, nothing is lost: the same command goes on with what is left.
 
-Exit codes:
-  0    none is left; with --dry-run: no write would be refused
-  1    some are left: refused, forbidden, without an owner, or written back
-  2    not known: none that was found is left, and not all could be looked at
-  3    no answer: wrong arguments, no cluster, no such CRD, CRDs cannot be read
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "none is left; with --dry-run: no write would be refused",
+			NotDone: "some are left: refused, forbidden, without an owner, or written back",
+			Unknown: "none that was found is left, and not everything could be looked at",
+		}),
 		Example: f.Example(`  # what would be moved, and would it be refused?
   moult repair owners widgets.example.com --dry-run
 
@@ -116,7 +108,6 @@ func (r *command) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&r.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
 	output.AddFlag(c, &r.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
-	cli.FailWith(c, exitNoAnswer)
 }
 
 func (r *command) validate(names []string) error {

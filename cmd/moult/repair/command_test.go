@@ -134,7 +134,7 @@ func TestWhoseOwnerIsGoneIsLeft(t *testing.T) {
 	another.UID, another.Controller = "another", nil
 	soil := w.owns(w.namespace, "soil", gone, w.refers(w.owner), another)
 	d, code := w.repairs()
-	w.Expect(code).To(Equal(exitLeft))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(d.Moved).To(BeEquivalentTo(1))
 	w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", owners.OwnerGone), HaveField("Count", BeEquivalentTo(2)), HaveField("References", ConsistOf(
 		And(HaveField("Owner", "Widget gone"), HaveField("Why", "its owner does not exist")),
@@ -162,7 +162,7 @@ func TestAReferenceWithTheRightUIDButAnotherOwnerIsLeft(t *testing.T) {
 			change(w, &wrong, &namespace)
 			soil := w.owns(namespace, "soil", wrong)
 			d, code := w.repairs(gadgets.CRD.Name)
-			w.Expect(code).To(Equal(exitLeft))
+			w.Expect(code).To(Equal(cli.ExitNotDone))
 			w.Expect(d.Moved).To(BeEquivalentTo(1))
 			w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", owners.OwnerGone), HaveField("Count", BeEquivalentTo(1)))))
 			w.Expect(w.now(soil)).To(Equal(soil))
@@ -295,19 +295,19 @@ func TestWhatMayNotBeDoneIsNamed(t *testing.T) {
 	w.owns(w.namespace, "soil", w.refers(w.owner))
 	reader := w.KubeconfigAs(w.EverythingBut("leases.coordination.k8s.io")...)
 	got := w.Run("repair", "owners", w.CRD.Name, "--kubeconfig", reader)
-	w.Expect(got.Code).To(Equal(exitLeft), got.Out+got.ErrOut)
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.Out+got.ErrOut)
 	w.Expect(got.Out).To(And(ContainSubstring("\nleft  1 reference: they may not be written\n"), ContainSubstring("\n         it needs patch on configmaps\n"),
 		ContainSubstring("\nnot looked at    leases.coordination.k8s.io may not be read; it needs list on leases in coordination.k8s.io\n"),
 		HaveSuffix("\nleft: 0 references moved, 1 left\n")))
 
 	blind := w.KubeconfigAs(w.EverythingBut(w.CRD.Name)...)
 	d, code := w.repairs("--kubeconfig", blind)
-	w.Expect(code).To(Equal(exitLeft))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", owners.OwnerUnknown), HaveField("Needs", []string{"get on widgets in " + w.GR.Group}))))
 
 	writer := w.KubeconfigAs(append(w.EverythingBut("leases.coordination.k8s.io"), running.Rule("", "configmaps", "patch"))...)
 	got = w.Run("repair", "owners", w.CRD.Name, "--kubeconfig", writer)
-	w.Expect(got.Code).To(Equal(exitNotKnown), got.Out+got.ErrOut)
+	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.Out+got.ErrOut)
 	w.Expect(got.Out).To(HaveSuffix("\nnot known: 1 reference moved, and not all objects could be looked at\n"))
 }
 
@@ -364,7 +364,7 @@ func TestWhatIsNoRepairHasNoAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(*testing.T) {
 			got := w.Run(append([]string{"repair", "owners"}, c.args...)...)
-			w.Expect(got.Code).To(Equal(exitNoAnswer), got.Out+got.ErrOut)
+			w.Expect(got.Code).To(Equal(cli.ExitError), got.Out+got.ErrOut)
 			w.Expect(got.ErrOut).To(ContainSubstring(c.says))
 			w.Expect(got.Out).To(BeEmpty())
 		})

@@ -47,9 +47,9 @@ func (d *document) verdict() verdict {
 func (d *document) ending() error {
 	switch d.Verdict {
 	case left:
-		return cli.Ended{Code: exitLeft}
+		return cli.Ended{Code: cli.ExitNotDone}
 	case notKnown:
-		return cli.Ended{Code: exitNotKnown}
+		return cli.Ended{Code: cli.ExitUnknown}
 	case done:
 	}
 	return nil

@@ -18,9 +18,6 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// exitNotDone is the exit code of a restore after which something of the backup is not in the cluster.
-const exitNotDone = 3
-
 type command struct {
 	*cli.Factory
 	file    string
@@ -49,12 +46,10 @@ delete it; --drop-owners restores it without that owner. Namespaces are not made
 It needs get, create and, with --overwrite, update on the objects, patch on them for their
 managedFields, update on their status, and get on their owners.
 
-Exit codes:
-  0    all objects are there, as they are in the backup, but for a status that somebody
-       else has written since
-  1    wrong arguments, a damaged backup, no cluster, or one that stopped to answer
-  3    some are not: other objects are there, they were refused, or not all was kept
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "all objects are there, as they are in the backup, but for a status that\nsomebody else has written since",
+			NotDone: "some are not: other objects are there, they were refused, or not all was\nkept; or the backup is damaged",
+		}),
 		Example: f.Example(`  # what would be done?
   moult restore -f backup.tar.gz --dry-run
 
@@ -68,7 +63,7 @@ Exit codes:
   moult restore -f backup.tar.gz --context new --with-crds`),
 		RunE: func(c *cobra.Command, names []string) error {
 			r.options.CRDs = words.Distinct(names)
-			return cli.OrNoAnswer(c, r.run(c.Context()))
+			return r.run(c.Context())
 		},
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 	}
@@ -121,7 +116,7 @@ func (r *command) run(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("%w; what is restored stays so, and the same command goes on from there", err)
 	case report.NotDone():
-		return cli.Ended{Code: exitNotDone}
+		return cli.Ended{Code: cli.ExitNotDone}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/restore"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -31,7 +32,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	want := map[restore.Outcome]int64{restore.Created: 1, restore.Unchanged: 1, restore.Differs: 2, restore.OtherStatus: 1}
 	for _, args := range [][]string{{"--dry-run"}, {}} {
 		of, code := w.restore(args...)
-		w.Expect(code).To(Equal(exitNotDone))
+		w.Expect(code).To(Equal(cli.ExitNotDone))
 		w.Expect(of.Counts).To(Equal(want))
 		paths := map[string][]string{}
 		for _, told := range of.Told {

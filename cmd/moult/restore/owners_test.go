@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/moult-dev/moult/clusters/restore"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -33,7 +34,7 @@ func TestOwnersOfAnotherKindAreFoundByName(t *testing.T) {
 	w.Expect(maps.Delete(t.Context(), "the-owner", metav1.DeleteOptions{})).To(Succeed())
 
 	of, code := w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Refused: 3}), "those that it owns wait for it in vain")
 	w.Expect(of.Told[0].Why + of.Told[1].Why + of.Told[2].Why).To(ContainSubstring("ConfigMap default/the-owner"))
 
@@ -66,7 +67,7 @@ func TestObjectsThatOwnEachOther(t *testing.T) {
 	w.backup()
 	w.delete()
 	of, code := w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Refused: 2}))
 	_, code = w.restore("--drop-owners")
 	w.Expect(code).To(Equal(0))

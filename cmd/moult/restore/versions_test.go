@@ -14,6 +14,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/restore"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -77,14 +78,14 @@ func TestADroppedFieldComesBack(t *testing.T) {
 	w.Expect(got.ErrOut).To(ContainSubstring("leave --backup out"))
 
 	of, code := w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Unchanged: 9, restore.Differs: 3}))
 	for _, told := range of.Told {
 		w.Expect(told.Paths).To(Equal([]string{"spec.clientId"}))
 	}
 	for _, args := range [][]string{{"--overwrite", "--dry-run"}, {"--overwrite"}} {
 		of, code = w.restore(args...)
-		w.Expect(code).To(Equal(exitNotDone))
+		w.Expect(code).To(Equal(cli.ExitNotDone))
 		w.Expect(of.NotKept).To(BeEquivalentTo(3), "the storage version does not have it: %v", of)
 		w.Expect(w.clientIDs()).To(BeEmpty())
 	}
@@ -114,13 +115,13 @@ func TestConversionByTheBackupsCRD(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	}, running.Soon, "50ms").Should(BeTrue())
 	got := w.Run("backup", w.CRD.Name, "-f", w.file)
-	w.Expect(got.Code).To(Equal(2))
+	w.Expect(got.Code).To(Equal(cli.ExitUnknown))
 	w.Expect(got.ErrOut).To(ContainSubstring("may be stored at v1, which was not read, and these fields show only there: spec.size"))
 	unserve("v1", false)
 	w.delete()
 
 	of, code := w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 4}))
 	w.Expect(of.NotKept).To(BeEquivalentTo(1))
 	w.Expect(of.Told).To(HaveLen(1))
@@ -134,19 +135,19 @@ func TestConversionByTheBackupsCRD(t *testing.T) {
 func TestWithoutACommonVersionItSaysWhatIsNeeded(t *testing.T) {
 	w := bridge(t, 1)
 	got := w.Run("backup", w.CRD.Name, "-f", w.file, "--version", "v1alpha1")
-	w.Expect(got.Code).To(Equal(2), got.ErrOut)
+	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.ErrOut)
 	of, code := w.restore("--version", "v1beta1")
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Needed).To(ContainSubstring("v1beta1 is not among the versions"))
 
 	w.remove()
 	of, code = w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Needed).To(ContainSubstring("--with-crds makes it"))
 	only := builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v2").Schema("v2", withClientID).Build()
 	w.Expect(builders.Install(t.Context(), cp.Config, only)).To(Succeed())
 	of, code = w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Needed).To(ContainSubstring("the cluster serves v2, and the backup has the objects at v1alpha1: serve one of these"))
 }
 
@@ -167,7 +168,7 @@ func TestTheCRDIsMadeOnRequest(t *testing.T) {
 	w.backup()
 	w.remove()
 	of, code := w.restore("--with-crds", "--dry-run")
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Needed).To(ContainSubstring("would be made"))
 	of, code = w.restore("--with-crds")
 	w.Expect(code).To(Equal(0), "%+v", of)
@@ -197,7 +198,7 @@ func TestWhatTheClusterRefusesIsNamed(t *testing.T) {
 		return err
 	}, running.Soon, "50ms").Should(MatchError(ContainSubstring("spec.color")))
 	of, code := w.restore()
-	w.Expect(code).To(Equal(exitNotDone))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3, restore.Refused: 1}))
 	w.Expect(of.Told).To(HaveLen(1))
 	w.Expect(of.Told[0].Object).To(Equal("default/" + name(2)))

@@ -57,10 +57,10 @@ folders called .git. If a PATH is a symbolic link, the files that it leads to ar
 converted. Links below a PATH are not followed, and nothing outside of the PATHs is
 written; if a link leads out of them, what is at an old version there is listed.
 
-Exit codes:
-  0    nothing is left at an old version; with --dry-run, nothing would be
-  1    something is left for a person
-  2    the question could not be answered: wrong arguments, no CRD, a file cannot be written`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "nothing is left at an old version; with --dry-run, nothing would be",
+			NotDone: "something needs manual work",
+		}),
 		Example: f.Example(`  # what would change?
   moult rewrite . --crds config/crd --dry-run
 

@@ -21,6 +21,9 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
+// failOnError is the --fail-on by which only a snapshot that is not written fails.
+const failOnError = "error"
+
 // command is what a person wants to be kept of a cluster.
 type command struct {
 	*cli.Factory
@@ -29,6 +32,7 @@ type command struct {
 	references, secrets   bool
 	fields                bool
 	places                string
+	failOn                cli.FailOn
 }
 
 // NewCommand makes the subcommand.
@@ -50,10 +54,10 @@ the names of field managers and a few names of objects; --no-names leaves the la
 The cluster has to be named with --context, because a snapshot of the wrong one looks
 the same.
 
-Exit codes:
-  0    the snapshot is written, with a list of what could not be read
-  2    there is none: wrong arguments, no cluster, CRDs cannot be read
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "the snapshot is written, with a list of what could not be read",
+			Unknown: "with --fail-on unknown: it is, and that list has an entry",
+		}),
 		Example: f.Example(`  # all CRDs, for the repository that moult preview looks at
   moult snapshot --context production -f snapshots/production.yaml
 
@@ -81,6 +85,7 @@ Exit codes:
 	c.Flags().BoolVar(&s.references, "references", false, "look through all objects of the cluster for what else names a version, as moult survivors does")
 	c.Flags().BoolVar(&s.secrets, "secrets", false, "look through Secrets, too, with --references")
 	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of one's own, one in each file that ends in .yaml, as moult-controller has them")
+	s.failOn.AddFlag(c, failOnError, failOnError, cli.FailOnUnknown)
 	_ = c.MarkFlagDirname("places")
 	output.Complete(c, "yaml", "json")
 	return c
@@ -106,6 +111,9 @@ func (s *command) run(ctx context.Context, names []string) error {
 		return fmt.Errorf("--file %w", err)
 	}
 	s.summarize(taken)
+	if len(taken.NotRead) > 0 {
+		return s.failOn.Ending(cli.ExitUnknown)
+	}
 	return nil
 }
 
@@ -116,6 +124,9 @@ func (s *command) validate() error {
 	}
 	if (s.secrets || s.places != "") && !s.references {
 		return errors.New("--secrets and --places are about what --references looks through; give it, too, or neither")
+	}
+	if err := s.failOn.Check(); err != nil {
+		return err
 	}
 	if s.ContextName != "" {
 		return nil

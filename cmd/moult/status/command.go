@@ -47,7 +47,7 @@ The counts are those of the condition StorageMigrated, which moult-controller
 refreshes every 10 % and at most every 10 seconds. A CRD is migrated when the
 condition is True and speaks of the CRD as it is now.
 
-` + cli.ExitCodes + `
+` + f.ExitCodes(cli.Codes{Done: "every CRD asked for is migrated", NotDone: "at least one is not"}) + `
 
 If no CRD is opted in, or a named one is not, nothing is known to be migrated and
 the exit code is 1. With --watch it is 0 as soon as all are migrated.`,

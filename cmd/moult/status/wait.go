@@ -56,11 +56,10 @@ no longer than --timeout.
 
 At the end of the time the last state of each CRD is printed.
 
-Exit codes:
-  0    what was waited for is the case
-  1    it is not, and the time is over
-  2    that is not known: wrong arguments, no cluster, no such CRD, no permission
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "what was waited for is the case",
+			NotDone: "it is not, and the time is over",
+		}),
 		Example: f.Example(`  # after the commit that stores at v1
   moult wait widgets.example.com --for migrated --timeout 30m
 

@@ -18,13 +18,6 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// The exit codes beyond 0, for nothing found.
-const (
-	exitFound    = 1
-	exitNotKnown = 2
-	exitNoAnswer = 3
-)
-
 // command is what a person wants to be looked for.
 type command struct {
 	*cli.Factory
@@ -60,12 +53,11 @@ are read. What may not be read is not known, and never taken for none. Secrets h
 Helm's releases; they are read only with --secrets, and nothing of them is kept or told
 but the names in references. Backups, Git and other clusters are never looked at.
 
-Exit codes:
-  0    nothing names the versions, in what was looked at
-  1    something does, with an effect worse than cosmetic
-  2    not known: nothing was found, and something could not be looked at
-  3    no answer: wrong arguments, no cluster, no such CRD, CRDs cannot be read
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "nothing names the versions, in what was looked at",
+			NotDone: "something does, with an effect worse than cosmetic",
+			Unknown: "nothing was found, and something could not be looked at",
+		}),
 		Example: f.Example(`  # all opted-in CRDs
   moult survivors
 
@@ -90,7 +82,6 @@ Exit codes:
 	output.AddFlag(c, &s.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
 	_ = c.MarkFlagDirname("places")
-	cli.FailWith(c, exitNoAnswer)
 	c.AddCommand(newMigrate(f))
 	return c
 }
@@ -151,9 +142,9 @@ func (s *command) validate(names []string) error {
 func ending(report survivors.Report) error {
 	switch report.Verdict {
 	case survivors.StillNamed:
-		return cli.Ended{Code: exitFound}
+		return cli.Ended{Code: cli.ExitNotDone}
 	case survivors.NotKnown:
-		return cli.Ended{Code: exitNotKnown}
+		return cli.Ended{Code: cli.ExitUnknown}
 	case survivors.NoneFound:
 	}
 	return nil

@@ -93,7 +93,7 @@ func TestWhatNamesTheVersionIsFound(t *testing.T) {
 				w.Expect(code).To(Equal(cli.ExitDone))
 				return
 			}
-			w.Expect(code).To(Equal(exitFound))
+			w.Expect(code).To(Equal(cli.ExitNotDone))
 			report, code = w.report("--version", "v1")
 			w.Expect(at(report.Found, c.place)).To(BeEmpty(), "it does not name v1")
 			w.Expect(code).To(Equal(cli.ExitDone))
@@ -113,7 +113,7 @@ func TestAnAPIServiceOfAPersonIsFound(t *testing.T) {
 		w.Expect(dynamic.NewForConfigOrDie(cp.Config).Resource(apiServices).Delete(context.Background(), server.APIService(), metav1.DeleteOptions{})).To(Succeed())
 	})
 	report, code := w.report()
-	w.Expect(code).To(Equal(exitFound))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(at(report.Found, "api-services")).To(ConsistOf(HaveField("Object.Name", server.APIService())))
 }
 
@@ -152,7 +152,7 @@ func TestSecretsAreReadOnlyOnDemand(t *testing.T) {
 	w.Expect(code).To(Equal(cli.ExitDone))
 	w.Expect(report.NotLooked).To(ConsistOf(And(HaveField("Resource", "secrets"), HaveField("LeftOut", true))))
 	report, code = w.report("--secrets")
-	w.Expect(code).To(Equal(exitFound))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(at(report.Found, "helm-releases")).To(ConsistOf(And(HaveField("Names", "Widget rose"), HaveField("Path", "data.release|base64|base64|gzip|json.manifest|yaml[1]"))))
 
 	w.creates(`{apiVersion: v1, kind: Secret, metadata: {namespace: NAMESPACE, name: sh.helm.release.v1.rose.v2, labels: {owner: helm, status: deployed}}, data: {release: eA==}}`)
@@ -164,16 +164,16 @@ func TestWhatMayNotBeReadIsNotKnown(t *testing.T) {
 	w := newWorld(t)
 	reader := w.KubeconfigAs(w.EverythingBut("leases.coordination.k8s.io", "secrets")...)
 	got := w.Run("survivors", w.CRD.Name, "--kubeconfig", reader)
-	w.Expect(got.Code).To(Equal(exitNotKnown), got.Out+got.ErrOut)
+	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.Out+got.ErrOut)
 	w.Expect(got.Out).To(ContainSubstring("\nnot looked at    leases.coordination.k8s.io may not be read; it needs list on leases in coordination.k8s.io\n"))
 	w.Expect(got.Out).To(ContainSubstring("\nin part          last-applied, owner-references\n"))
 	w.Expect(got.Out).To(HaveSuffix("\nnot known: nothing that matters was found, and not all could be looked at\n"))
 
 	w.creates(owned)
-	w.Expect(w.Run("survivors", w.CRD.Name, "--kubeconfig", reader).Code).To(Equal(exitFound), "what is found is found")
+	w.Expect(w.Run("survivors", w.CRD.Name, "--kubeconfig", reader).Code).To(Equal(cli.ExitNotDone), "what is found is found")
 
 	got = w.Run("survivors", w.CRD.Name, "--kubeconfig", w.KubeconfigAs())
-	w.Expect(got.Code).To(Equal(exitNoAnswer))
+	w.Expect(got.Code).To(Equal(cli.ExitError))
 	w.Expect(got.Out).To(BeEmpty())
 	w.Expect(got.ErrOut).To(ContainSubstring("reading CRDs needs get, list and watch on customresourcedefinitions"))
 }
@@ -183,7 +183,7 @@ func TestAListThatMayBeReadAndItsObjectsMayNot(t *testing.T) {
 	w.creates(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, name: sh.helm.release.v1.rose.v1, labels: {owner: helm}}}`)
 	rules := append(w.EverythingBut("configmaps", "secrets"), running.Rule("", "configmaps", "list"))
 	got := w.Run("survivors", w.CRD.Name, "--kubeconfig", w.KubeconfigAs(rules...))
-	w.Expect(got.Code).To(Equal(exitNotKnown), got.Out+got.ErrOut)
+	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.Out+got.ErrOut)
 	w.Expect(got.Out).To(ContainSubstring("\nnot looked at    1 of the objects of configmaps may not be read; it needs get on configmaps\n"))
 }
 
@@ -215,12 +215,12 @@ func TestPlacesOfOnesOwn(t *testing.T) {
   consequence: it fails, clears: commit, remediation: write it anew, evidence: ["https://example.org"], tried: not tried}`
 	w.Expect(os.WriteFile(filepath.Join(folder, "bindings.yaml"), []byte(place), 0o600)).To(Succeed())
 	report, code = w.report("--places", folder)
-	w.Expect(code).To(Equal(exitFound))
+	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(at(report.Found, "bindings")).To(ConsistOf(HaveField("Names", "Widget rose")))
 
 	w.Expect(os.WriteFile(filepath.Join(folder, "bindings.yaml"), []byte("name: bindings\n"), 0o600)).To(Succeed())
 	got := w.Run("survivors", w.CRD.Name, "--places", folder)
-	w.Expect(got.Code).To(Equal(exitNoAnswer))
+	w.Expect(got.Code).To(Equal(cli.ExitError))
 	w.Expect(got.ErrOut).To(ContainSubstring("bindings.yaml: "))
 }
 
@@ -231,7 +231,7 @@ func TestTheReportIsReadByPeople(t *testing.T) {
 	}
 	w.creates(webhook)
 	got := w.Run("survivors", w.CRD.Name, "--limit", "2")
-	w.Expect(got.Code).To(Equal(exitFound))
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone))
 	w.Expect(got.Out).To(ContainSubstring(`
 loses data  owner-references: ownerReferences
          3 fields name v1alpha1 of ` + w.CRD.Name + `
@@ -270,7 +270,7 @@ func TestWhatIsNoQuestionHasNoAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(*testing.T) {
 			got := w.Run(append([]string{"survivors"}, c.args...)...)
-			w.Expect(got.Code).To(Equal(exitNoAnswer), got.Out+got.ErrOut)
+			w.Expect(got.Code).To(Equal(cli.ExitError), got.Out+got.ErrOut)
 			w.Expect(got.ErrOut).To(ContainSubstring(c.says))
 			w.Expect(got.Out).To(BeEmpty())
 		})

@@ -72,12 +72,11 @@ on ControllerRevisions, and patch on what names them.
 Interrupted, nothing is lost: the same command, with the same file, goes on. What
 something has named meanwhile is made again from the file.
 
-Exit codes:
-  0    none is left; with --dry-run: no write would be refused
-  1    some are left
-  2    not known: none that was found is left, and not all could be looked at
-  3    no answer: wrong arguments, no cluster, no such CRD, CRDs cannot be read
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "none is left; with --dry-run: no write would be refused",
+			NotDone: "some are left",
+			Unknown: "none that was found is left, and not everything could be looked at",
+		}),
 		Example: f.Example(`  # what would be moved, and would it be refused?
   moult survivors migrate --dry-run virtualmachineinstancetypes.instancetype.kubevirt.io
 
@@ -111,7 +110,6 @@ func (m *migrate) bind(c *cobra.Command) {
 	c.Flags().Float64Var(&m.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
 	output.AddFlag(c, &m.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
-	cli.FailWith(c, exitNoAnswer)
 }
 
 func (m *migrate) validate(names []string) (err error) {

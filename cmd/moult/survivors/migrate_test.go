@@ -111,7 +111,7 @@ func TestWhatCannotBeMovedIsToldForAProgram(t *testing.T) {
 	w := newStashWorld(t)
 	w.revision("broken", `{apiVersion: "", spec: "?"}`)
 	got := w.Run("survivors", "migrate", stashedCRD, "--save", filepath.Join(t.TempDir(), "removed.json"), "-o", "json")
-	w.Expect(got.Code).To(Equal(exitFound), got.Out+got.ErrOut)
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.Out+got.ErrOut)
 	d := migrated{}
 	w.Expect(json.Unmarshal([]byte(got.Out), &d)).To(Succeed())
 	w.Expect(d.Verdict).To(Equal(left))
@@ -145,7 +145,7 @@ func TestWrongArgumentsOfAMigration(t *testing.T) {
 		"unknown flag":                            "migrate --away",
 	} {
 		got := w.Run(append([]string{"survivors"}, strings.Fields(args)...)...)
-		w.Expect(got.Code).To(Equal(exitNoAnswer), args)
+		w.Expect(got.Code).To(Equal(cli.ExitError), args)
 		w.Expect(got.ErrOut).To(ContainSubstring(said))
 	}
 	w.Expect(os.ReadFile(other)).To(BeEquivalentTo("a person's notes\n"), "and is left as it is")

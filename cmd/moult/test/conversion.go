@@ -61,12 +61,11 @@ What a conversion webhook does is known if it can be asked:
                          --webhook-ca is the file with its certificate authority
   --webhook crd          as the CRDs say
 
-Exit codes:
-  0    nothing is lost
-  1    no answer: wrong arguments, a broken CRD or fixture, no webhook
-  2    not known: nothing is lost of what could be looked at, and some could not
-  3    something is lost, changed or refused, or cannot be converted
-  130  interrupted`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "nothing is lost",
+			NotDone: "something is lost, changed or refused, or cannot be converted",
+			Unknown: "nothing is lost of what could be looked at, and some could not",
+		}),
 		Example: f.Example(`  # the fixtures of this repository, through its webhook
   moult test conversion test/fixtures --crds config/crd \
     --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
@@ -89,7 +88,6 @@ Exit codes:
 	r.webhook.Bind(c)
 	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
-	cli.FailWith(c, engines.ExitNoAnswer)
 	return c
 }
 

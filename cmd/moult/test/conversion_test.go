@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/roundtrip"
@@ -85,7 +85,7 @@ func TestWithConversionNoneOnlyTheSchemasLose(t *testing.T) {
 		delete(crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties, "payload")
 	}), map[string]string{"accept.yaml": "- {crd: widgets.example.com, path: spec.payload, reason: nobody reads it}\n"})
 	report, code = tested(t, g, "fixtures")
-	g.Expect(code).To(Equal(engines.ExitNotKept))
+	g.Expect(code).To(Equal(cli.ExitNotDone))
 	g.Expect(report.CRDs[0].Findings).To(ContainElement(And(HaveField("Kind", roundtrip.Lost), HaveField("What", "spec.payload"), HaveField("Examples", ConsistOf("release-1/example.com.v1alpha1.Widget.yaml")))))
 	_, code = tested(t, g, "fixtures", "--accept", "accept.yaml")
 	g.Expect(code).To(Equal(0))
@@ -100,24 +100,24 @@ func TestEachFaultOfAWebhookIsToldApart(t *testing.T) {
 		faults []conversion.Fault
 	}{
 		"it is clean":                  {breaks: func(*webhooks.Conversion) {}},
-		"it drops a field on the way":  {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "spec", "payload")) }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Lost}},
-		"it drops one on the way back": {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1alpha1", "spec", "payload")) }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Lost}},
-		"it drops the status":          {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "status")) }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Status, roundtrip.StatusWrite}},
+		"it drops a field on the way":  {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "spec", "payload")) }, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.Lost}},
+		"it drops one on the way back": {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1alpha1", "spec", "payload")) }, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.Lost}},
+		"it drops the status":          {breaks: func(h *webhooks.Conversion) { h.Change(remove("v1", "status")) }, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.Status, roundtrip.StatusWrite}},
 		"it changes a value": {breaks: func(h *webhooks.Conversion) {
 			h.Change(func(o *unstructured.Unstructured, _, _ string) {
 				_ = unstructured.SetNestedField(o.Object, "green", "spec", "color")
 			})
-		}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.Changed}},
-		"it answers garbage": {breaks: (*webhooks.Conversion).Garbage, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultAnswer}},
-		"it fails on one":    {breaks: func(h *webhooks.Conversion) { h.RejectObject("a") }, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultFailed}},
-		"it is late":         {breaks: func(h *webhooks.Conversion) { h.Slow(time.Minute) }, args: []string{"--webhook-timeout", "200ms"}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultLate}},
+		}, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.Changed}},
+		"it answers garbage": {breaks: (*webhooks.Conversion).Garbage, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultAnswer}},
+		"it fails on one":    {breaks: func(h *webhooks.Conversion) { h.RejectObject("a") }, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultFailed}},
+		"it is late":         {breaks: func(h *webhooks.Conversion) { h.Slow(time.Minute) }, args: []string{"--webhook-timeout", "200ms"}, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultLate}},
 		"it renames the object": {breaks: func(h *webhooks.Conversion) {
 			h.Change(func(o *unstructured.Unstructured, _, _ string) { o.SetName("other") })
-		}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultMetadata}},
+		}, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultMetadata}},
 		"it answers in another order": {breaks: func(h *webhooks.Conversion) {
 			h.Answer(func(r *apiextensionsv1.ConversionResponse) { slices.Reverse(r.ConvertedObjects) })
-		}, code: engines.ExitNotKept, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultOrder}},
-		"it is not there": {breaks: func(h *webhooks.Conversion) { _ = h.Close() }, code: engines.ExitNotKnown},
+		}, code: cli.ExitNotDone, kinds: []roundtrip.Kind{roundtrip.NotConverted}, faults: []conversion.Fault{conversion.FaultOrder}},
+		"it is not there": {breaks: func(h *webhooks.Conversion) { _ = h.Close() }, code: cli.ExitUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hook := webhooks.Converting(t)
@@ -138,7 +138,7 @@ func TestEachFaultOfAWebhookIsToldApart(t *testing.T) {
 			}
 			g.Expect(kinds).To(Equal(c.kinds))
 			g.Expect(faults).To(Equal(c.faults))
-			g.Expect(len(report.CRDs[0].Unknown) > 0).To(Equal(c.code == engines.ExitNotKnown || name == "it is late"), "%v", report.CRDs[0].Unknown)
+			g.Expect(len(report.CRDs[0].Unknown) > 0).To(Equal(c.code == cli.ExitUnknown || name == "it is late"), "%v", report.CRDs[0].Unknown)
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestAWebhookThatIsStartedIsAsked(t *testing.T) {
 	self, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())
 	report, code := tested(t, g, "fixtures", "--webhook-command", program+"=v1 '"+self+"'")
-	g.Expect(code).To(Equal(engines.ExitNotKept))
+	g.Expect(code).To(Equal(cli.ExitNotDone))
 	g.Expect(report.CRDs[0].Findings).To(ConsistOf(And(HaveField("Kind", roundtrip.Lost), HaveField("What", "spec.payload"), HaveField("From", "v1alpha1"), HaveField("Was", "x")),
 		And(HaveField("Kind", roundtrip.Lost), HaveField("From", "v1"))))
 }
@@ -159,7 +159,7 @@ func TestWhatCannotBeTestedIsSaid(t *testing.T) {
 		"fixtures/release-0/example.com.v1.Gadget.yaml":       "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: a}\n",
 	})
 	report, code := tested(t, g, "fixtures")
-	g.Expect(code).To(Equal(engines.ExitNotKnown))
+	g.Expect(code).To(Equal(cli.ExitUnknown))
 	g.Expect(report.Unknown).To(ConsistOf(ContainSubstring("release-0/example.com.v1.Gadget.yaml: none of the CRDs is of example.com/v1, Gadget")))
 	g.Expect(report.CRDs[0].Unknown).To(ContainElement(HaveField("What", ContainSubstring("the CRD has no version v1alpha0"))))
 }
@@ -185,7 +185,7 @@ func TestMistakesAreErrorsOfOneLine(t *testing.T) {
 				"empty/README.md": "", "wrong/a/widget.yaml": widget, "hook.yaml": hooked(t, webhooks.Converting(t)),
 				"other/a/example.com.v1.Widget.yaml": widget, "other/moult-test.yaml": "confirmations: [{crd: gadgets.example.com, path: spec.a}]\n"})
 			got := moult.Run(t, append([]string{"test", "conversion"}, c.args...)...)
-			g.Expect(got.Code).To(Equal(engines.ExitNoAnswer))
+			g.Expect(got.Code).To(Equal(cli.ExitError))
 			g.Expect(got.ErrOut).To(ContainSubstring(c.want))
 			g.Expect(got.Out).To(BeEmpty())
 		})
@@ -198,7 +198,7 @@ func TestAllFormatsNameWhatIsLost(t *testing.T) {
 	g := inFolder(t, hooked(t, hook), map[string]string{"fixtures/moult-test.yaml": "confirmations: [{crd: widgets.example.com, path: spec.payload}]\n"})
 	for _, format := range []string{"text", "markdown", "junit", "yaml"} {
 		got := moult.Run(t, "test", "conversion", "fixtures", "--crds", "crd.yaml", "--webhook", "crd", "-o", format)
-		g.Expect(got.Code).To(Equal(engines.ExitNotKept))
+		g.Expect(got.Code).To(Equal(cli.ExitNotDone))
 		g.Expect(got.Out).To(ContainSubstring("spec.payload"))
 		if format != "yaml" {
 			g.Expect(got.Out).To(ContainSubstring("a confirmation is lost or changed, v1alpha1 → v1 → v1alpha1"))
@@ -224,6 +224,6 @@ func TestTheExampleLosesNothing(t *testing.T) {
 	got = moult.Run(t, append(slices.Clone(args), "exec python3 "+example+"webhook.py", "--fuzz", "100")...)
 	g.Expect(got.Code).To(Equal(0), got.Out+got.ErrOut)
 	got = moult.Run(t, append(args, `sed 's/{"confirm": spec.pop("confirmDeletion")}/{"confirm": ""}/' `+example+`webhook.py | exec python3 -`)...)
-	g.Expect(got.Code).To(Equal(engines.ExitNotKept), got.Out+got.ErrOut)
+	g.Expect(got.Code).To(Equal(cli.ExitNotDone), got.Out+got.ErrOut)
 	g.Expect(got.Out).To(ContainSubstring(`spec.deletion.confirm ("orders" became "")`))
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/roundtrip"
 	"github.com/moult-dev/moult/test/webhooks"
 )
@@ -72,7 +72,7 @@ func TestADroppedFieldIsFoundWithinAThousandObjectsAndShownByTheSmallest(t *test
 
 	hook.Change(dropScope)
 	report, code = tested(t, g, "--webhook", "crd", "--fuzz", "300")
-	g.Expect(code).To(Equal(engines.ExitNotKept))
+	g.Expect(code).To(Equal(cli.ExitNotDone))
 	g.Expect(report.CRDs[0].Findings).To(HaveLen(2), "v1alpha1 loses it on the way, and v1 on the way back again")
 	f := report.CRDs[0].Findings[1]
 	g.Expect(f).To(And(HaveField("Kind", roundtrip.Lost), HaveField("From", "v1alpha1"), HaveField("Via", "v1"), HaveField("What", "spec.hosts[*].auth.tokens[*].scope")))
@@ -91,7 +91,7 @@ func TestASchemaWithoutValidObjectsIsNotAPass(t *testing.T) {
 	hook := webhooks.Converting(t)
 	g := inFolder(t, withNested(t, hook, `{type: object, required: [spec], properties: {spec: {type: object, x-kubernetes-validations: [{rule: "false", message: "never"}], properties: {a: {type: string}}}}}`), nil)
 	report, code := tested(t, g, "--webhook", "crd", "--fuzz", "50")
-	g.Expect(code).To(Equal(engines.ExitNotKnown))
+	g.Expect(code).To(Equal(cli.ExitUnknown))
 	g.Expect(report.CRDs[0].Unknown).To(ContainElement(HaveField("What", And(ContainSubstring("of 50 objects, only 0 could be made"), ContainSubstring("never")))))
 }
 
@@ -111,7 +111,7 @@ func TestACommandThatEndsInTheMiddleIsToldWithWhatItPrints(t *testing.T) {
 	self, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())
 	report, code := tested(t, g, "--fuzz", "300", "--webhook-command", program+"=none "+crashes+"=20 '"+self+"'")
-	g.Expect(code).To(Equal(engines.ExitNotKnown), "%v", report.CRDs[0].Findings)
+	g.Expect(code).To(Equal(cli.ExitUnknown), "%v", report.CRDs[0].Findings)
 	g.Expect(report.Unknown).To(ConsistOf(And(ContainSubstring("has ended while it was asked"), ContainSubstring("no more of this"))))
 	g.Expect(report.CRDs[0].Unknown).NotTo(BeEmpty())
 }
@@ -137,6 +137,6 @@ func TestAWebhookThatGoesAwayInTheMiddle(t *testing.T) {
 		return false
 	})
 	report, code := tested(t, g, "--webhook", "crd", "--fuzz", "1000")
-	g.Expect(code).To(Or(Equal(engines.ExitNotKnown), Equal(engines.ExitNotKept)), "an answer may be cut off")
+	g.Expect(code).To(Or(Equal(cli.ExitUnknown), Equal(cli.ExitNotDone)), "an answer may be cut off")
 	g.Expect(report.CRDs[0].Unknown).NotTo(BeEmpty())
 }

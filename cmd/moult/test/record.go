@@ -47,8 +47,11 @@ after_roundtrip.yaml says what is left then, and the loss is told: look whether 
 meant before you commit it. For that, a conversion webhook has to be asked, as with moult
 test conversion. Files that are there are left as they are, but with --force.
 
-Exit codes: 0 written; 1 not all could be written, or trips could not be looked at;
-130 interrupted.`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "the fixtures are written, or were there",
+			NotDone: "of some version no object could be made that the API server takes, or an\nobject does not survive a trip, or two trips end differently",
+			Unknown: "they are written, and what a trip leaves of some could not be looked at",
+		}),
 		Example: f.Example(`  # before a release
   moult test record test/fixtures --release release-0.3 --crds config/crd \
     --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
@@ -66,7 +69,6 @@ Exit codes: 0 written; 1 not all could be written, or trips could not be looked 
 	c.Flags().BoolVar(&r.force, "force", false, "write over files that are there")
 	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
 	r.webhook.Bind(c)
-	cli.FailWith(c, engines.ExitNoAnswer)
 	return c
 }
 
@@ -120,7 +122,7 @@ func (r *recorder) run(ctx context.Context, folder string, c *cobra.Command) err
 			written++
 		}
 	}
-	if err := errors.Join(failed...); err != nil || ctx.Err() != nil {
+	if err := cli.Joined(failed...); err != nil || ctx.Err() != nil {
 		return err
 	}
 	if written == 0 {
@@ -161,7 +163,7 @@ func (r *recorder) of(ctx context.Context, crd *apiextensionsv1.CustomResourceDe
 		for _, version := range e.Served() {
 			content := generators[version].Full(ctx)
 			if content == nil && ctx.Err() == nil {
-				err = errors.Join(err, fmt.Errorf("%s at %s: no object could be made that the API server takes; name one with --objects", e.CRD, version))
+				err = cli.Joined(err, cli.NotDone{Sentence: fmt.Sprintf("%s at %s: no object could be made that the API server takes; name one with --objects", e.CRD, version)})
 				continue
 			}
 			content["metadata"].(map[string]any)["name"] = "recorded" //nolint:errcheck,forcetypeassert // the generator has put it there
@@ -210,7 +212,11 @@ func (r *recorder) write(ctx context.Context, folder string, checker *roundtrip.
 	fmt.Fprintf(r.Out, "%s is written\n", file)
 	after, lost, err := checker.After(ctx, o)
 	if err != nil {
-		return fmt.Errorf("%s: what a trip leaves of it is not recorded: %w", file, err)
+		code := cli.ExitNotDone
+		if errors.As(err, new(roundtrip.NotLookedAt)) {
+			code = cli.ExitUnknown
+		}
+		return cli.Ended{Code: code, Err: fmt.Errorf("%s: what a trip leaves of it is not recorded: %w", file, err)}
 	}
 	beside := strings.TrimSuffix(file, ".yaml") + ".after_roundtrip.yaml"
 	if after == nil {

@@ -6,8 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
-	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
@@ -29,7 +29,7 @@ func TestWhatIsRecordedIsKeptByTheNextTest(t *testing.T) {
 
 	hook.Change(remove("v1", "spec", "min"))
 	report, code = tested(t, g, "fresh", "--webhook", "crd")
-	g.Expect(code).To(Equal(engines.ExitNotKept))
+	g.Expect(code).To(Equal(cli.ExitNotDone))
 	g.Expect(report.CRDs[0].Findings).To(HaveEach(HaveField("What", "spec.min")))
 
 	got = moult.Run(t, args...)
@@ -40,7 +40,7 @@ func TestWhatIsRecordedIsKeptByTheNextTest(t *testing.T) {
 
 	g.Expect(os.WriteFile("fresh/moult-test.yaml", []byte("confirmations: [{crd: widgets.example.com, path: spec.min}]\n"), 0o600)).To(Succeed())
 	report, code = tested(t, g, "fresh", "--webhook", "crd")
-	g.Expect(code).To(Equal(engines.ExitNotKept), "a confirmation is never meant to be lost")
+	g.Expect(code).To(Equal(cli.ExitNotDone), "a confirmation is never meant to be lost")
 	g.Expect(report.CRDs[0].Findings[0].Kind).To(BeEquivalentTo("confirmation"))
 }
 
@@ -69,13 +69,14 @@ func TestMistakesOfARecordingAreSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string
+		code int
 	}{
-		"there is no release":         {[]string{"--crds", "crd.yaml"}, "write it like release-0.3"},
-		"it leads elsewhere":          {[]string{"--crds", "crd.yaml", "--release", "../a"}, "write it like release-0.3"},
-		"there are no CRDs":           {[]string{"--release", "a"}, "name the CRDs"},
-		"nothing of the objects is":   {[]string{"--release", "a", "--crds", "crd.yaml", "--objects", "crd.yaml"}, "there is no object of these CRDs"},
-		"the webhook is not asked":    {[]string{"--release", "a", "--crds", "hook.yaml"}, "what a trip leaves of it is not recorded: a webhook converts it, and is not asked"},
-		"the settings cannot be read": {[]string{"--release", "a", "--crds", "crd.yaml"}, "moult-test.yaml"},
+		"there is no release":         {[]string{"--crds", "crd.yaml"}, "write it like release-0.3", cli.ExitError},
+		"it leads elsewhere":          {[]string{"--crds", "crd.yaml", "--release", "../a"}, "write it like release-0.3", cli.ExitError},
+		"there are no CRDs":           {[]string{"--release", "a"}, "name the CRDs", cli.ExitError},
+		"nothing of the objects is":   {[]string{"--release", "a", "--crds", "crd.yaml", "--objects", "crd.yaml"}, "there is no object of these CRDs", cli.ExitError},
+		"the webhook is not asked":    {[]string{"--release", "a", "--crds", "hook.yaml"}, "what a trip leaves of it is not recorded: a webhook converts it, and is not asked", cli.ExitUnknown},
+		"the settings cannot be read": {[]string{"--release", "a", "--crds", "crd.yaml"}, "moult-test.yaml", cli.ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			more := map[string]string{"hook.yaml": hooked(t, webhooks.Converting(t))}
@@ -84,7 +85,7 @@ func TestMistakesOfARecordingAreSaid(t *testing.T) {
 			}
 			g := inFolder(t, widgets(t, nil), more)
 			got := moult.Run(t, append([]string{"test", "record", "fresh"}, c.args...)...)
-			g.Expect(got.Code).To(Equal(engines.ExitNoAnswer))
+			g.Expect(got.Code).To(Equal(c.code))
 			g.Expect(got.ErrOut).To(ContainSubstring(c.want))
 		})
 	}

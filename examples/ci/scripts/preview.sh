@@ -5,7 +5,7 @@
 #   preview.html      the whole report as one page
 #   preview.json      the same for programs
 #   codequality.json  remarks for GitLab
-#   exit-code         what moult ended with: 0 safe, 1 error, 2 warnings, 3 blocked, 4 unknown
+#   exit-code         what moult ended with: 0 safe, 1 blocked, 2 error, 3 unknown, 4 warnings
 #
 # It ends with 0 whenever there is something to comment, so that the comment is made; decide by exit-code afterwards. An
 # error of moult is a comment, too: otherwise the one of an earlier commit would stand there as if it were still true.
@@ -63,7 +63,7 @@ cat "$out/error" >&2
 echo "$code" >"$out/exit-code"
 
 if [ ! -s "$out/preview.md" ]; then
-	[ "$code" -ne 0 ] || code=1 # nothing was said, so nothing is known
+	[ "$code" -ne 0 ] || code=2 # nothing was said, so nothing is known
 	echo "$code" >"$out/exit-code"
 	{
 		# The marker as moult writes it.

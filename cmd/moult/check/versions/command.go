@@ -65,10 +65,10 @@ each shown by the repository, not shown, or not to be known, with the command th
 Rules:
 ` + indented(words.Wrap("", "", strings.Join(deprecation.Rules(), ", "), 86)) + `
 
-Exit codes:
-  0    no errors are found; there may be warnings; of a promotion, nothing is not shown
-  1    there are errors that the policy does not accept; of a promotion, something is not shown
-  2    the question could not be answered: wrong arguments, no tags, no CRD at all`,
+` + f.ExitCodes(cli.Codes{
+			Done:    "no errors are found; there may be warnings; with --promote: nothing is not\nshown",
+			NotDone: "there are errors that the policy does not accept; with --promote: something\nis not shown",
+		}),
 		Example: f.Example(`  moult check versions
 
   # what a pull request changes, beside what was released before

@@ -4,25 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 )
 
-// The exit codes, as ExitCodes tells them to people.
+// The exit codes. Each means the same in every command; `moult help exit-codes` prints them. An error without a code of its own is
+// ExitError, and so is a panic, with which Go ends a program by 2.
 const (
 	ExitDone        = 0
 	ExitNotDone     = 1
 	ExitError       = 2
+	ExitUnknown     = 3
+	ExitWarnings    = 4
 	ExitInterrupted = 130
 )
-
-// ExitCodes tells people what they mean, for commands that are about CRDs to be migrated.
-const ExitCodes = `Exit codes:
-  0    every CRD asked for is migrated
-  1    at least one is not
-  2    that is not known: wrong arguments, no cluster, no such CRD, no permission
-  130  interrupted`
 
 // NotDone is the error of a command that did its work and has bad news.
 type NotDone struct {
@@ -54,25 +49,6 @@ func (e Ended) Error() string {
 
 func (e Ended) Unwrap() error { return e.Err }
 
-// FailWith lets a command that has verdicts end with one exit code whenever it has no answer: wrong flags and arguments, and
-// every error without a code of its own.
-func FailWith(c *cobra.Command, code int) {
-	failed := func(ctx context.Context, err error) error {
-		if err == nil || ctx.Err() != nil || errors.As(err, new(Ended)) {
-			return err
-		}
-		return Ended{Code: code, Err: err}
-	}
-	run, args := c.RunE, c.Args
-	c.RunE = func(c *cobra.Command, args []string) error { return failed(c.Context(), run(c, args)) }
-	if args != nil {
-		c.Args = func(c *cobra.Command, given []string) error { return failed(c.Context(), args(c, given)) }
-	}
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return Ended{Code: code, Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
-}
-
 // exit tells an error and returns the exit code it stands for.
 func (f *Factory) exit(ctx context.Context, err error) int {
 	if err == nil {
@@ -82,10 +58,16 @@ func (f *Factory) exit(ctx context.Context, err error) int {
 		err = errors.New("interrupted") // where a context was canceled is no help to anybody
 	}
 	f.tell(err)
+	if ctx.Err() != nil {
+		return ExitInterrupted
+	}
+	return codeOf(err)
+}
+
+// codeOf is the exit code of an error.
+func codeOf(err error) int {
 	var own Ended
 	switch {
-	case ctx.Err() != nil:
-		return ExitInterrupted
 	case errors.As(err, &own):
 		return own.Code
 	case errors.As(err, new(NotDone)):
@@ -94,6 +76,25 @@ func (f *Factory) exit(ctx context.Context, err error) int {
 		return ExitError
 	}
 }
+
+// Joined is several errors as one, with the exit code of the gravest; nil if all are. No answer is graver than bad news, and that
+// graver than what is unknown.
+func Joined(errs ...error) error {
+	all := errors.Join(errs...)
+	if all == nil {
+		return nil
+	}
+	code := ExitWarnings
+	for _, err := range errs {
+		if err != nil && slices.Index(gravity, codeOf(err)) > slices.Index(gravity, code) {
+			code = codeOf(err)
+		}
+	}
+	return Ended{Code: code, Err: all}
+}
+
+// gravity has the exit codes from the mildest to the gravest.
+var gravity = []int{ExitDone, ExitWarnings, ExitUnknown, ExitNotDone, ExitError}
 
 // tell prints an error in one line, and its details below.
 func (f *Factory) tell(err error) {
@@ -117,7 +118,7 @@ func (f *Factory) TellAll(errs []error) error {
 			continue
 		}
 		f.tell(err)
-		if worst == nil || errors.As(worst, new(NotDone)) {
+		if worst == nil || codeOf(worst) != ExitError {
 			worst = told{err}
 		}
 	}

@@ -5,20 +5,13 @@ import (
 	"github.com/moult-dev/moult/policies/conversion"
 )
 
-// The exit codes beyond 0, for nothing lost, of commands that ask engines.
-const (
-	ExitNoAnswer = 1
-	ExitNotKnown = 2
-	ExitNotKept  = 3
-)
-
 // Ending is the exit code of a verdict.
 func Ending(v conversion.Verdict) error {
 	switch v {
 	case conversion.NotKept:
-		return cli.Ended{Code: ExitNotKept}
+		return cli.Ended{Code: cli.ExitNotDone}
 	case conversion.NotKnown:
-		return cli.Ended{Code: ExitNotKnown}
+		return cli.Ended{Code: cli.ExitUnknown}
 	case conversion.Kept:
 	}
 	return nil
