@@ -70,3 +70,20 @@ func TestHelpSaysWhatTheCodesMean(t *testing.T) {
 		g.Expect(out).To(ContainSubstring("\n  " + line))
 	}
 }
+
+func TestHelpHasTheCommandsInTheOrderOfTheirUse(t *testing.T) {
+	g := NewWithT(t)
+	_, out, _ := run(t, "moult", "--help")
+	var names []string
+	for _, line := range regexp.MustCompile(`(?m)^(\S.*:$|  [a-z][a-z-]+  )`).FindAllString(out, -1) {
+		names = append(names, strings.TrimSpace(line))
+	}
+	g.Expect(names).To(Equal([]string{"Usage:",
+		"Migrate a cluster:", "plan", "status", "wait", "migrate",
+		"Check before you act:", "doctor", "rehearse", "survivors", "preview", "snapshot",
+		"Repair and recover:", "repair", "backup", "restore",
+		"Change files in Git:", "opt-in", "rewrite", "rbac",
+		"Publish an operator:", "check", "test", "bridge", "notes",
+		"Other commands:", "version", "completion", "help",
+		"Flags:", "Additional help topics:"}))
+}

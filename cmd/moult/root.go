@@ -49,9 +49,17 @@ removed from the CRD. It touches only CRDs that carry the label
 %s: %q.`, v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue)
 	root.Version = start.Version()
 	root.SetVersionTemplate("moult {{.Version}}\n")
-	root.AddCommand(plan.NewCommand(f), status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f), doctor.NewCommand(f), survivors.NewCommand(f), repair.NewCommand(f), check.NewCommand(f), optin.NewCommand(f), rbac.NewCommand(f),
-		preview.NewCommand(f), rehearse.NewCommand(f), backup.NewCommand(f), restore.NewCommand(f), test.NewCommand(f), snapshot.NewCommand(f), rewrite.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f), version.NewCommand(f))
+	cobra.EnableCommandSorting = false // they stand in the order in which one needs them
+	for _, g := range groups(f) {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
 	root.AddCommand(cli.NewExitCodes(f))
+	root.SetHelpCommandGroupID(others)
+	root.SetCompletionCommandGroupID(others)
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
@@ -63,4 +71,25 @@ removed from the CRD. It touches only CRDs that carry the label
 		}
 	}
 	return root
+}
+
+// others is the group of commands that no task needs.
+const others = "other"
+
+// group is some of the commands, under a title of the help.
+type group struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+// groups are all commands, in the order in which one needs them.
+func groups(f *cli.Factory) []group {
+	return []group{
+		{"migrate", "Migrate a cluster", []*cobra.Command{plan.NewCommand(f), status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f)}},
+		{"check", "Check before you act", []*cobra.Command{doctor.NewCommand(f), rehearse.NewCommand(f), survivors.NewCommand(f), preview.NewCommand(f), snapshot.NewCommand(f)}},
+		{"repair", "Repair and recover", []*cobra.Command{repair.NewCommand(f), backup.NewCommand(f), restore.NewCommand(f)}},
+		{"git", "Change files in Git", []*cobra.Command{optin.NewCommand(f), rewrite.NewCommand(f), rbac.NewCommand(f)}},
+		{"operator", "Publish an operator", []*cobra.Command{check.NewCommand(f), test.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f)}},
+		{others, "Other commands", []*cobra.Command{version.NewCommand(f)}},
+	}
 }
