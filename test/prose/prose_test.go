@@ -1,0 +1,53 @@
+package prose_test
+
+import (
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	"github.com/moult-dev/moult/test/prose"
+)
+
+// clean are the pages that have been reworded. The others still have sentences that Find would report.
+var clean = []string{
+	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runbook.md",
+}
+
+func TestThePagesArePlain(t *testing.T) {
+	for _, page := range clean {
+		t.Run(page, func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := os.ReadFile("../../" + page)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(prose.Find(string(text))).To(BeEmpty())
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	long := "one two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six seven eight nine"
+	for name, test := range map[string]struct {
+		page string
+		want types.GomegaMatcher
+	}{
+		"a plain sentence":               {"Moult waits. It names the object.", BeEmpty()},
+		"a word of the author's":         {"Ask whoever\nowns it.", ConsistOf(HavePrefix(`"whoever"`))},
+		"a double negation":              {"It does not open unless all is proved.", ConsistOf(ContainSubstring("only if"))},
+		"neither with not":               {"Neither a Job nor a pod is there, and it does not wait.", ConsistOf(ContainSubstring("two sentences"))},
+		"negations apart":                {"It does not wait. Set it unless you use Flux.", BeEmpty()},
+		"30 words":                       {long + " ten.", BeEmpty()},
+		"31 words over two lines":        {long + "\nten one.", ConsistOf(HavePrefix("31 words"))},
+		"two short items of a list":      {"- " + long + "\n- " + long, BeEmpty()},
+		"what a program prints":          {"```\nnobody\n```\n\nIt prints `nobody`.", BeEmpty()},
+		"a block of code within an item": {"- So:\n\n  ```yaml\n  a: nobody\n  ```\n", BeEmpty()},
+		"a table that a test writes":     {"<!-- the test writes from here -->\n| told |\n<!-- to here. -->", BeEmpty()},
+		"a link":                         {"[Nobody](whoever.md)", ConsistOf(HavePrefix(`"Nobody"`))},
+		"a long cell of a table":         {"| " + long + " ten one | told |", ConsistOf(HavePrefix(`"told"`))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(prose.Find(test.page)).To(test.want)
+		})
+	}
+}
