@@ -12,7 +12,8 @@ import (
 
 // clean are the pages that have been reworded. The others still have sentences that Find would report.
 var clean = []string{
-	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runbook.md",
+	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runbook.md", "docs/opt-in.md",
+	"docs/ownership.md", "docs/doctor.md", "docs/policies.md",
 }
 
 func TestThePagesArePlain(t *testing.T) {
