@@ -23,7 +23,7 @@ var rules = []struct {
 	{regexp.MustCompile(`(?i)\bmend(s|ed|ing)?\b`), "fix or repair"},
 	{regexp.MustCompile(`(?i)\bwhoever\b`), "name the person or the program"},
 	{regexp.MustCompile(`(?i)\bnobody\b`), "no client, no user"},
-	{regexp.MustCompile(`(?i)\b(tells|told)\b`), "reports, lists, shows"},
+	{regexp.MustCompile(`(?i)\btells\b|(\b(is|are|was|were|and)\s+|\*)told\b`), "reports, lists, shows"},
 	{regexp.MustCompile(`(?i)\b(come|comes|came|coming) by\b`), "gets, finds"},
 	{regexp.MustCompile(`(?i)\b(say|says|said) so\b`), "reports that, with what it reports"},
 	{regexp.MustCompile(`(?i)\b(is|are|was|were) meant\b`), "is accepted, is for"},
