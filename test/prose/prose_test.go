@@ -14,7 +14,7 @@ import (
 var clean = []string{
 	"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/runbook.md", "docs/opt-in.md",
 	"docs/ownership.md", "docs/doctor.md", "docs/policies.md",
-	"docs/reference.md", "docs/previews.md",
+	"docs/reference.md", "docs/previews.md", "docs/install.md", "docs/correctness.md",
 }
 
 func TestThePagesArePlain(t *testing.T) {
