@@ -125,6 +125,7 @@ func TestTheChartGivesWhatTheKustomizationsGive(t *testing.T) {
 		"a tag":              {values{"image": values{"repository": "r.example.com/m", "tag": "v1"}}, []string{base}, render.Options{Patches: []types.Patch{image("r.example.com/m:v1")}}},
 		"a digest":           {values{"image": values{"repository": "r.example.com/m", "digest": digest}}, []string{base}, render.Options{Patches: []types.Patch{image("r.example.com/m@" + digest)}}},
 		"a tag and a digest": {values{"image": values{"repository": "r.example.com/m", "tag": "v1", "digest": digest}}, []string{base}, render.Options{Patches: []types.Patch{image("r.example.com/m:v1@" + digest)}}},
+		"two namespaces":     {values{"gateNamespaces": []any{"a", "b"}}, []string{base}, render.Options{Patches: []types.Patch{argument("--gate-namespaces=a,b")}}},
 		"a flag":             {values{"args": []any{"--settle=2m"}}, []string{base}, render.Options{Patches: []types.Patch{argument("--settle=2m")}}},
 		"a registry's secret": {values{"imagePullSecrets": []any{values{"name": "registry"}}}, []string{base},
 			render.Options{Patches: []types.Patch{onDeployment(`{op: add, path: /spec/template/spec/imagePullSecrets, value: [{name: registry}]}`)}}},
