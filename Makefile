@@ -17,7 +17,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 TEST_TIMEOUT = 15m
 
 # The modules that hold Go code of ours.
-LINTED = . health/argocd test/bench test/e2e test/kubevirt test/lua test/page test/tools/release
+LINTED = . health/argocd test/bench test/chart test/e2e test/kubevirt test/lua test/page test/tools/release
 
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml' \

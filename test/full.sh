@@ -15,10 +15,11 @@ declare -A what=(
   [health]="health checks in Argo CD, its sync engine and Flux give the same verdicts"
   [bench]="what measures is tested itself"
   [page]="the preview's page in headless Chromium"
+  [chart]="the Helm chart, installed, upgraded and uninstalled on an API server by Helm's own library"
   [scripts]="the scripts of examples/ci, against GitHub and GitLab played on loopback; curl and jq"
   [image]="what is in the container image"
 )
-all=(race kubernetes faults simulation collector e2e kubevirt operators health bench page scripts image)
+all=(race kubernetes faults simulation collector e2e kubevirt operators health bench page chart scripts image)
 
 failed=0 table=""
 for part in "$@"; do
