@@ -56,7 +56,7 @@ func TestAMistakeIsAnErrorForEveryCommand(t *testing.T) {
 
 func TestHelpSaysWhatTheCodesMean(t *testing.T) {
 	g := NewWithT(t)
-	own := regexp.MustCompile(`(?m)^ +(2|130)  `)
+	own := regexp.MustCompile(`(?m)^ +(2|130) {2}`)
 	for _, c := range leaves(newRoot(&cli.Factory{Name: "kubectl moult"})) {
 		if c.Name() == "version" {
 			continue
@@ -75,7 +75,7 @@ func TestHelpHasTheCommandsInTheOrderOfTheirUse(t *testing.T) {
 	g := NewWithT(t)
 	_, out, _ := run(t, "moult", "--help")
 	var names []string
-	for _, line := range regexp.MustCompile(`(?m)^(\S.*:$|  [a-z][a-z-]+  )`).FindAllString(out, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^(\S.*:$| {2}[a-z][a-z-]+ {2})`).FindAllString(out, -1) {
 		names = append(names, strings.TrimSpace(line))
 	}
 	g.Expect(names).To(Equal([]string{"Usage:",

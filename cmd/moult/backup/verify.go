@@ -32,7 +32,7 @@ was cut off are refused. No cluster is asked.
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, names []string) error {
+		RunE: func(_ *cobra.Command, names []string) error {
 			if err := output.CheckFormat(format); err != nil {
 				return err
 			}
