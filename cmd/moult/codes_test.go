@@ -23,7 +23,7 @@ func runnable(c *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// A pipeline has to tell a mistake of its own from an answer, whichever command it runs.
+// A pipeline must not take its own mistake for an answer, whichever command it runs.
 func TestAMistakeIsAnErrorForEveryCommand(t *testing.T) {
 	t.Setenv("KUBECONFIG", os.DevNull)
 	t.Setenv("HOME", t.TempDir())

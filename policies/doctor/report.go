@@ -28,7 +28,7 @@ type Result struct {
 	Findings []finding.Finding `json:"findings"`
 	// NotSeen is what a check that did run could not look at, and why.
 	NotSeen []string `json:"notSeen,omitempty"`
-	// NotAsked: it did not run because nobody asked for it, or because what it is about is not in the cluster.
+	// NotAsked: it did not run because no flag asks for it, or because what it is about is not in the cluster.
 	NotAsked bool `json:"-"`
 }
 

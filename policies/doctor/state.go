@@ -17,7 +17,7 @@ type Known[T any] struct {
 	Value T
 	// Not says why nothing is known; empty if something is.
 	Not string
-	// NotAsked: it is not known because nobody asked for it, or because it is about something that is not in the cluster.
+	// NotAsked: it is not known because no flag asks for it, or because it is about something that is not in the cluster.
 	NotAsked bool
 }
 

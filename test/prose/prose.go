@@ -35,7 +35,7 @@ var rules = []struct {
 }
 
 var (
-	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	fence    = regexp.MustCompile("(?s)\n *```.*?\n *```")
 	written  = regexp.MustCompile(`(?s)<!-- [^>]*\bwrites?\b[^>]*-->.*?<!-- [^>]*(to here|end of the table)[^>]*-->`)
 	comment  = regexp.MustCompile(`(?s)<!--.*?-->`)
 	picture  = regexp.MustCompile(`!\[[^\]]*\]\([^)]*\)`)
@@ -50,6 +50,7 @@ var (
 // out. Cells of tables are
 // searched for words and double negations and may be long, because a cell is read by itself.
 func Find(page string) []string {
+	page = "\n" + page
 	for _, skipped := range []*regexp.Regexp{fence, written, comment, picture} {
 		page = skipped.ReplaceAllString(page, "")
 	}

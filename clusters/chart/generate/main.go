@@ -71,7 +71,7 @@ func writeAll(root, into string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(into, t.name+".yaml"), []byte(text), 0o644); err != nil { //nolint:gosec // all may read a manifest
+		if err := os.WriteFile(filepath.Join(into, t.name+".yaml"), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func TestAnErrorIsAnExitCode(t *testing.T) {
 	}
 }
 
-func TestOfErrorsThatAreToldTheGravestCounts(t *testing.T) {
+func TestOfSeveralErrorsTheGravestCounts(t *testing.T) {
 	g := NewWithT(t)
 	f := &Factory{Name: "moult", ErrOut: &strings.Builder{}}
 	bad, failed := NotDone{Sentence: "lost"}, errors.New("no such file")
