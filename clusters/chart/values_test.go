@@ -94,7 +94,7 @@ func TestValuesThatMeanNothingAreRefused(t *testing.T) {
 		values values
 		says   string // empty: accepted
 	}{
-		"a word that is no value":            {values{"refrences": true}, "refrences"},
+		"a word that is no value":            {values{"reference": true}, "reference"},
 		"the same in a group":                {values{"image": values{"name": "x"}}, "name"},
 		"a word for yes":                     {values{"nudge": "yes"}, "nudge"},
 		"a mode that there is not":           {values{"admission": values{"mode": "audit"}}, "admission/mode"},
