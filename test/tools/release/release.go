@@ -40,7 +40,12 @@ func (r release) write(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasSuffix(source.version, "-dirty") {
+	// Files that Git does not know would be compiled in and packed, too.
+	changed, err := source.output(ctx, nil, "git", "status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if changed != "" {
 		return fmt.Errorf("the work tree of %s has changes that are not committed, so the release would not be that of a commit; commit them first", root)
 	}
 	source.version = r.version
