@@ -107,7 +107,7 @@ func (f *follower) argoCDFolder(u *delivery.Unit, d delivery.Source, dir string)
 	source := d.Settings
 	if render.KustomizationIn(dir) == "" {
 		return render.Directory(dir, render.DirectoryOptions{
-			Recurse: source.True("directory", "recurse"), Root: f.rootOf(dir),
+			Recurse: source.True("directory", "recurse"), Root: f.rootOf(dir), Note: f.note(),
 			Include: source.Text("directory", "include"), Exclude: source.Text("directory", "exclude"),
 		})
 	}

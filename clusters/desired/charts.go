@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -59,6 +60,12 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 	if depth > mostNested {
 		return nil, fmt.Errorf("the charts at %s name one another", f.tree.Relative(dir))
 	}
+	if f.survey == nil {
+		f.tree.Reads.Folder(dir)
+	}
+	if err := pointersIn(dir); err != nil {
+		return nil, err
+	}
 	chart, err := charts.Folder(dir, f.rootOf(dir))
 	if err != nil {
 		return nil, err
@@ -78,6 +85,17 @@ func (f *follower) chartWithin(dir string, depth int) (*charts.Chart, error) {
 		}
 	}
 	return chart, nil
+}
+
+// pointersIn is an error if a file of a chart is not here: what it makes would be another thing.
+func pointersIn(dir string) error {
+	return filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || !isData(file) && filepath.Ext(file) != ".tgz" {
+			return err
+		}
+		_, err = render.ReadRegular(file)
+		return err
+	})
 }
 
 // render renders a chart, for a cluster that has only Kubernetes' own APIs. If what matters is otherwise where the cluster

@@ -3,6 +3,7 @@ package desired
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,7 +28,7 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 	if err != nil || !info.IsDir() || render.KustomizationIn(t.Dir) != "" {
 		return nil, err
 	}
-	e := &entryPoints{tree: t}
+	e := &entryPoints{tree: t, kustomized: map[string][]string{}}
 	if err := filepath.WalkDir(t.Dir, e.visit); err != nil {
 		return nil, err
 	}
@@ -62,12 +63,18 @@ type entryPoints struct {
 	// holders are folders with Kustomizations or Applications, selves those that a Kustomization in them applies, and targets
 	// the others that are applied.
 	holders, selves, targets []string
+	// kustomized are the folders of kustomizations, each with all that it may be built of.
+	kustomized map[string][]string
 }
 
 func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
 		return err
+	case render.KustomizationIn(filepath.Dir(file)) == file && !render.IsComponent(file):
+		e.kustomized[filepath.Dir(file)] = render.Local(filepath.Dir(file), e.tree.Root)
+	}
+	switch {
 	case entry.IsDir() && file != e.tree.Dir && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(forReading, entry.Name())):
 		return filepath.SkipDir
 	case !entry.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(filepath.ToSlash(file))):
@@ -82,11 +89,21 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 		return nil //nolint:nilerr // a template, for example; whoever builds it says what is wrong
 	}
 	for _, object := range read.Objects {
-		if delivers(object) {
+		if delivers(object) && !isTemplateOfChart(file) {
 			e.add(filepath.Dir(file), object)
 		}
 	}
 	return nil
+}
+
+// isTemplateOfChart tells whether a file lies below templates/ of a chart: what Helm makes of it is applied, and not the file.
+func isTemplateOfChart(file string) bool {
+	for dir := filepath.Dir(file); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == "templates" && hasFile(filepath.Dir(dir), "Chart.yaml") {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *entryPoints) add(holder string, object *delivery.Object) {
@@ -118,7 +135,7 @@ func appliesBelow(by *delivery.Object, s delivery.Source, dir string) bool {
 // candidates are the outermost folders that hold something and are not applied by something else.
 func (e *entryPoints) candidates() []string {
 	all := slices.Clone(e.selves)
-	for _, holder := range e.holders {
+	for _, holder := range e.aroundHolders() {
 		if !slices.ContainsFunc(e.targets, func(target string) bool { return inside(holder, target) }) {
 			all = append(all, holder)
 		}
@@ -134,6 +151,28 @@ func (e *entryPoints) candidates() []string {
 		}
 	}
 	return outermost
+}
+
+// aroundHolders are the holders, and in place of one that kustomizations of other folders are built of the outermost of these:
+// they are what is applied.
+func (e *entryPoints) aroundHolders() (all []string) {
+	isBuiltOf := func(dir, part string) bool {
+		return dir != part && !inside(part, dir) && slices.ContainsFunc(e.kustomized[dir], func(file string) bool { return filepath.Dir(file) == part })
+	}
+	for _, holder := range e.holders {
+		var around []string
+		for dir := range e.kustomized {
+			isOutermost := !slices.ContainsFunc(slices.Collect(maps.Keys(e.kustomized)), func(other string) bool { return isBuiltOf(other, dir) })
+			if isOutermost && isBuiltOf(dir, holder) && !slices.ContainsFunc(e.targets, func(target string) bool { return inside(dir, target) }) {
+				around = append(around, dir)
+			}
+		}
+		if len(around) == 0 {
+			around = []string{holder}
+		}
+		all = append(all, around...)
+	}
+	return all
 }
 
 func inside(path, folder string) bool {

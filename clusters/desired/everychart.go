@@ -28,6 +28,7 @@ func (e *everywhere) templated(name string, content []byte) bool {
 	if len(found) < declared {
 		return false
 	}
+	e.noteTemplate(dir, name, string(content), found)
 	for _, crd := range found {
 		if !e.added[crd] {
 			e.added[crd] = true

@@ -114,6 +114,9 @@ func deciding(object *delivery.Object) map[string]any {
 		unstructured.RemoveNestedField(content, "spec", field)
 	}
 	unstructured.RemoveNestedField(content, "spec", "chart", "spec", "interval")
+	if fields := becoming[object.GetKind()]; len(fields) > 0 && installs(object) {
+		return map[string]any{"kind": object.GetKind(), "becomes": object.Field(delivery.Under([]string{"spec"}, fields...)...)}
+	}
 	if spec, ok := content["spec"].(map[string]any); ok && (isRelease(object) || object.Is("argoproj.io", "Application")) {
 		decidingValues(spec)
 	}
@@ -209,6 +212,7 @@ func (p *fingerprint) references(namespace string, value any) {
 // file adds a file or a folder with all below, and what a chart there takes from beside it. A link counts for what it leads
 // to inside of the repository.
 func (p *fingerprint) file(path string) {
+	p.tree.Reads.File(path)
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		p.write("none", p.tree.Relative(path))
@@ -228,7 +232,7 @@ func (p *fingerprint) file(path string) {
 		}
 		return
 	}
-	content, err := render.ReadRegular(resolved)
+	content, err := render.ReadAsIs(resolved)
 	if err != nil {
 		content = fmt.Append(nil, err)
 	}

@@ -159,6 +159,7 @@ func (f *follower) takeLate() bool {
 // entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
 // that is the unit.
 func (f *follower) entry(entry string) (*delivery.Unit, error) {
+	entry, values := ValuesOf(entry)
 	path := f.entryPath(entry)
 	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
 		return nil, fmt.Errorf("the entry point %s is outside of %s", entry, f.tree.Name)
@@ -173,6 +174,10 @@ func (f *follower) entry(entry string) (*delivery.Unit, error) {
 	}
 	if !info.IsDir() {
 		path = filepath.Dir(path)
+	}
+	if entry != "" && hasFile(path, "Chart.yaml") && render.KustomizationIn(path) == "" {
+		f.chartEntry(unit, path, values)
+		return unit, nil
 	}
 	if err := f.buildEntry(unit, path, entry != ""); err != nil {
 		return nil, f.inTree(err)
@@ -203,6 +208,7 @@ func (f *follower) entryPath(entry string) string {
 }
 
 func (f *follower) readFile(unit *delivery.Unit, path string) error {
+	f.tree.Reads.File(path)
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -226,7 +232,7 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 // the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
-	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, LeaveOut: func(file string, content []byte) bool {
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, Note: f.tree.Reads.File, LeaveOut: func(file string, content []byte) bool {
 		if !named && ForReading(dir, file) {
 			return true
 		}
@@ -239,7 +245,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 		return true
 	}})
 	if err != nil && named && render.KustomizationIn(dir) == "" {
-		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root}); plainErr == nil && len(plain.Objects) > 0 && !leavesOut(dir, plain) {
+		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root, Note: f.tree.Reads.File}); plainErr == nil && len(plain.Objects) > 0 && !leavesOut(dir, plain) {
 			rendering, err = plain, nil
 		}
 	}

@@ -64,6 +64,7 @@ func (f *follower) fileInRepository(name string) ([]byte, bool) {
 	if file == "" {
 		return nil, false
 	}
+	f.tree.Reads.File(file)
 	direct, err := filepath.EvalSymlinks(file)
 	if err != nil || !inside(direct, f.tree.Root) {
 		return nil, false

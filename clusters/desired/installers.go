@@ -25,8 +25,18 @@ var installers = map[string][]string{
 	"operator.cluster.x-k8s.io": { // of Cluster API's operator
 		"CoreProvider", "BootstrapProvider", "ControlPlaneProvider", "InfrastructureProvider", "AddonProvider", "IPAMProvider", "RuntimeExtensionProvider",
 	},
-	"addons.cluster.x-k8s.io": {"HelmChartProxy"},
+	"addons.cluster.x-k8s.io":  {"HelmChartProxy"},
+	"config.projectsveltos.io": {"ClusterProfile", "Profile"},
+	"helm.crossplane.io":       {"Release"},
+	"core.oam.dev":             {"Application"},
+	"operator.knative.dev":     {"KnativeServing", "KnativeEventing"},
+	"kro.run":                  {"ResourceGraphDefinition"}, // becomes a CRD
+	"templates.gatekeeper.sh":  {"ConstraintTemplate"},      // becomes a CRD
 }
+
+// becoming are the fields of kinds that become CRDs, as far as they decide about these. What else an object holds is compared
+// by itself, or decides about no CRD.
+var becoming = map[string][]string{"ResourceGraphDefinition": {"schema"}, "ConstraintTemplate": {"crd"}}
 
 func installs(object *delivery.Object) bool {
 	return slices.Contains(installers[object.GroupVersionKind().Group], object.GetKind())

@@ -46,6 +46,7 @@ func (f *follower) all(much scope) string {
 		case !entry.IsDir() && much.has(path):
 			content, err := render.ReadRegular(path)
 			if err != nil || much > wires || isWiring(path) || speaksOfCRDs(content) {
+				f.tree.Reads.File(path)
 				p.write(f.tree.Relative(path), string(content))
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io/fs"
+	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -29,8 +30,9 @@ import (
 // example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
 // its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
 //
-// Of the options WithNetwork counts: nothing is followed.
-func Everywhere(ctx context.Context, t *repository.Tree, options ...Option) (*delivery.Cluster, error) {
+// Built are the folders of kustomizations, by their paths from what the tree was opened for, whose CRDs are compared as these
+// build them, too. Of the options WithNetwork counts: nothing is followed.
+func Everywhere(ctx context.Context, t *repository.Tree, built []string, options ...Option) (*delivery.Cluster, error) {
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
 		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
@@ -39,25 +41,58 @@ func Everywhere(ctx context.Context, t *repository.Tree, options ...Option) (*de
 	for _, option := range options {
 		option(&e.follower)
 	}
-	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
-		switch name := entry.Name(); {
-		case err != nil:
-			return err
+	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
+		switch name := filepath.Base(file); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case entry.IsDir() && file != t.Dir && (strings.HasPrefix(name, ".") || slices.Contains(notApplied, name)):
-			return filepath.SkipDir
-		case entry.Type().IsRegular() && filepath.Ext(name) == ".tgz" && filepath.Base(filepath.Dir(file)) == "charts":
+		case filepath.Ext(name) == ".tgz" && filepath.Base(filepath.Dir(file)) == "charts":
 			return e.archive(file)
-		case !entry.Type().IsRegular() || !isManifest(name):
+		case !isManifest(name):
 			return nil
 		case name == "Chart.yaml":
 			return e.chart(file)
 		}
 		return e.file(file)
 	})
+	for _, dir := range built {
+		e.asKustomized(filepath.Join(t.Dir, filepath.FromSlash(dir)))
+	}
 	e.findInCharts()
 	return e.cluster, err
+}
+
+// asKustomized adds the CRDs that a kustomization builds, if it is there.
+func (e *everywhere) asKustomized(dir string) {
+	file := render.KustomizationIn(dir)
+	if file == "" || render.IsComponent(file) {
+		return
+	}
+	built := e.build(dir, file)
+	if built == nil {
+		return
+	}
+	name := e.tree.Relative(dir)
+	unit := &delivery.Unit{Name: name, Dirs: []string{name}}
+	for _, object := range built.Objects {
+		object.At = func(...string) finding.Place { return finding.Place{File: e.tree.Relative(file)} }
+		for _, crd := range e.crdsOf(name, object) {
+			e.shared(crd)
+			unit.Objects = append(unit.Objects, crd)
+		}
+	}
+	e.cluster.Built = append(e.cluster.Built, unit)
+}
+
+// crdsOf is an object, if that is a CRD, or else those that it holds.
+func (e *everywhere) crdsOf(where string, object *delivery.Object) []*delivery.Object {
+	if object.IsCRD() {
+		return []*delivery.Object{object}
+	}
+	held, unread := object.Inside()
+	for i, text := range unread {
+		e.hidden(filepath.Join(e.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s holds CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
+	}
+	return held
 }
 
 // notApplied are names of folders whose manifests are a program's own input, or another project's.
@@ -76,7 +111,11 @@ type everywhere struct {
 
 // file adds the CRDs of a file.
 func (e *everywhere) file(name string) error {
+	e.tree.Reads.File(name)
 	content, err := render.ReadRegular(name)
+	if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
+		return e.pointer(name, pointer)
+	}
 	if err != nil || !declares.Match(content) {
 		return err
 	}
@@ -88,15 +127,32 @@ func (e *everywhere) file(name string) error {
 		e.unseen(name, content, e.inTree(err))
 		return nil
 	}
-	for i, object := range placed(read, e.inRepository) {
-		if object.IsCRD() {
-			untemplate(object)
-			object.At = e.placeOf(name, i, object.Place())
-			e.inChart(name, object)
-			e.add(filepath.Dir(name), e.asBuilt(object, name))
+	all := placed(read, e.inRepository)
+	if isTemplateOfChart(name) {
+		e.noteTemplate(e.chartAround(filepath.Dir(name)), name, string(content), crdsAmong(all))
+	}
+	for i, object := range all {
+		if !object.IsCRD() {
+			for _, crd := range e.crdsOf(e.tree.Relative(name), object) {
+				e.add(filepath.Dir(name), crd)
+			}
+			continue
 		}
+		untemplate(object)
+		object.At = e.placeOf(name, i, object.Place())
+		e.inChart(name, object)
+		e.add(filepath.Dir(name), e.asBuilt(object, name))
 	}
 	return nil
+}
+
+// pointer notes a file whose content is elsewhere.
+func (e *everywhere) pointer(file string, pointer *render.PointerError) error {
+	content, err := render.ReadAsIs(file)
+	if err == nil {
+		e.hidden(file, content, "it may hold CRDs, and is "+pointer.How+"; "+pointer.Fix)
+	}
+	return err
 }
 
 // placeOf is where an object and its fields are in a file. For a field the file is read again: what it was parsed into takes
@@ -145,7 +201,7 @@ func untemplate(crd *delivery.Object) {
 }
 
 // declares finds what may be a CRD, in YAML, JSON or a template of either.
-var declares = regexp.MustCompile(`kind["']?:\s*["']?(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
+var declares = regexp.MustCompile(`kind\\?["']?:\s*\\?["']?(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
 
 // add puts a CRD into the unit of a folder, the last one as a rule.
 func (e *everywhere) add(dir string, crd *delivery.Object) {
@@ -186,15 +242,22 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 	if known {
 		return built
 	}
-	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network})
+	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File})
 	if err != nil {
 		built = nil
-		if content, unread := render.ReadRegular(kustomization); unread == nil {
-			e.unseen(kustomization, content, e.inTree(err))
-		}
+		e.hidden(kustomization, []byte(e.local(dir)), "it is about CRDs, and fails: "+failureOf(e.inTree(err)))
 	}
 	e.built[dir] = built
 	return built
+}
+
+// local stands for all that a kustomization may be built of.
+func (e *everywhere) local(dir string) string {
+	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
+	for _, path := range render.Local(dir, e.tree.Root) {
+		p.file(path)
+	}
+	return hex.EncodeToString(p.sum.Sum(nil))
 }
 
 // unseen notes a file that decides about CRDs and cannot be read, or built.
@@ -208,7 +271,7 @@ func (e *everywhere) unseen(file string, content []byte, err error) {
 
 // archive notes a chart that is packed, beside one that depends on it.
 func (e *everywhere) archive(file string) error {
-	content, err := render.ReadRegular(file)
+	content, err := render.ReadAsIs(file)
 	if err == nil {
 		e.hidden(file, content, "it is a packed chart, which may have CRDs")
 	}

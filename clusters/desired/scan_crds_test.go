@@ -23,7 +23,7 @@ func TestCopiesOfACRDShareTheirSpecAndKnowTheirPlaces(t *testing.T) {
 	tree, err := repository.Open(t.Context(), dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer tree.Close()
-	found, err := Everywhere(t.Context(), tree)
+	found, err := Everywhere(t.Context(), tree, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	all := found.CRDs()
 	g.Expect(all).To(HaveLen(2))

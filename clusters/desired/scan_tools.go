@@ -3,10 +3,11 @@ package desired
 import (
 	"bytes"
 	"context"
-	"io/fs"
+	"errors"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -19,12 +20,16 @@ import (
 func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: t.Name}}
 	found, unread := &delivery.Unit{Name: t.Name}, &everywhere{follower: *f, cluster: &delivery.Cluster{}}
-	err := filepath.WalkDir(t.Dir, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !entry.Type().IsRegular() || !isManifest(entry.Name()) || ForReading(t.Dir, file) {
-			return err
+	err := eachFile(t, t.Dir, func(string) bool { return false }, func(file string) error {
+		if !isManifest(filepath.Base(file)) || ForReading(t.Dir, file) {
+			return nil
 		}
+		t.Reads.File(file)
 		content, err := render.ReadRegular(file)
-		if err != nil || !ofTools.Match(content) {
+		if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
+			return nil // the CRDs in files are looked for by others, who say so
+		}
+		if err != nil || !ofTools.Match(content) && !ofInstallers.Match(content) {
 			return err
 		}
 		read, failed := render.Stream(file, bytes.NewReader(content))
@@ -52,6 +57,19 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 
 // ofTools finds what may be an object of Flux or Argo CD, in YAML, JSON or a template of either.
 var ofTools = regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
+
+// ofInstallers finds what may be an object of those that install something, but for those of the Operator Lifecycle Manager,
+// which every bundle has.
+var ofInstallers = func() *regexp.Regexp {
+	var groups []string
+	for group := range installers {
+		if group != "operators.coreos.com" {
+			groups = append(groups, regexp.QuoteMeta(group))
+		}
+	}
+	slices.Sort(groups)
+	return regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(` + strings.Join(groups, "|") + `)/`)
+}()
 
 // mayDeliver tells whether what cannot be read may make Flux or Argo CD apply something. Argo's projects have many kinds that
 // do not, such as Rollouts and Workflows.

@@ -118,11 +118,19 @@ func (f *follower) inTree(err error) error {
 	return errors.New(strings.NewReplacer(f.tree.Root+string(filepath.Separator), "", f.tree.Root, "the repository").Replace(err.Error()))
 }
 
+// note takes note of the files that are read.
+func (f *follower) note() func(path string) {
+	if f.tree == nil {
+		return nil
+	}
+	return f.tree.Reads.File
+}
+
 // options are what a delivery adds to a folder.
 func (f *follower) options(d delivery.Source) render.Options {
 	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: f.tree.Root,
-		Patches: d.Patches, Network: f.network,
+		Patches: d.Patches, Network: f.network, Note: f.note(),
 	}
 }
 

@@ -68,8 +68,21 @@ func firstBelow(dir, path string) string {
 }
 
 // ReadRegular is os.ReadFile for files that nobody has named one by one, as those below a folder are. To open a named pipe
-// is to wait until somebody writes into it, and a device may have no end: so what is no regular file is an error.
+// is to wait until somebody writes into it, and a device may have no end: so what is no regular file is an error. So is a
+// pointer, whose content is not here (PointerError).
 func ReadRegular(name string) ([]byte, error) {
+	content, err := ReadAsIs(name)
+	if err != nil {
+		return nil, err
+	}
+	if pointer := pointerIn(name, content); pointer != nil {
+		return nil, pointer
+	}
+	return content, nil
+}
+
+// ReadAsIs is the same, and gives pointers as they are.
+func ReadAsIs(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ type DirectoryOptions struct {
 	Include, Exclude string
 	// Root, if set, is the folder that nothing is read outside of.
 	Root string
+	// Note, if set, is called for every file that is read, by its absolute path.
+	Note func(path string)
 }
 
 // Directory reads the manifests of a folder one by one, as Argo CD does when there is neither a kustomization nor a
@@ -30,6 +32,7 @@ func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", dir, err)
 	}
+	disk = noted(disk, o.Note)
 	files, err := o.files(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", dir, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -23,6 +24,10 @@ func OnlyHere(err error) string {
 	var chart *NotInflatedError
 	if errors.As(err, &chart) {
 		return chart.Error()
+	}
+	var pointer *PointerError
+	if errors.As(err, &pointer) {
+		return fmt.Sprintf("%s is %s; %s", filepath.Base(pointer.file), pointer.How, pointer.Fix)
 	}
 	var git *exec.ExitError
 	var noGit *exec.Error

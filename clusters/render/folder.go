@@ -41,6 +41,8 @@ type Options struct {
 	// LeaveOut, if set, tells which files of a folder without a kustomization are no manifests and are not built. It gets
 	// absolute paths, and may be asked more than once for each file.
 	LeaveOut func(file string, content []byte) bool
+	// Note, if set, is called for every file that is read or looked for, by its absolute path.
+	Note func(path string)
 	// Edit, if set, changes a kustomization file before Kustomize reads it; the file itself is left alone. It is called
 	// for every kustomization and component of the build that has a file, by the file's absolute path, and may be called
 	// more than once for each. An error ends the build.
@@ -102,6 +104,7 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 	if f.options.Ignored != nil {
 		disk = ignoring{disk, f.options.Ignored}
 	}
+	all, disk := disk, noted(disk, f.options.Note)
 	root, file, err := disk.CleanedAbs(f.dir)
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +122,7 @@ func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.R
 		return nil, nil, err
 	}
 	if s != nil {
-		s.readAhead(disk, root.String())
+		s.readAhead(all, root.String())
 	}
 	built, err = build(overlay, root.String(), remotes)
 	if err != nil {

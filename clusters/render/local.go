@@ -1,6 +1,8 @@
 package render
 
 import (
+	"bytes"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,15 +14,36 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Local are the files and folders of a repository that the kustomization of a folder may be built of, by absolute paths:
-// the folder itself, and whatever is there of all that a kustomization names, and so on. It is more than Kustomize reads
-// rather than less. Nothing outside of root is among them.
+// Local are the files and folders of a repository that a folder may be built of, by absolute paths: its kustomization, and
+// whatever is there of all that a kustomization names, and so on; of a folder without one, all that is below. It is more than
+// Kustomize reads rather than less. Nothing outside of root is among them.
 func Local(dir, root string) []string {
+	var files []string
+	for _, path := range reachable(dir, root) {
+		file := KustomizationIn(path)
+		if file == "" {
+			files = append(files, path)
+			continue
+		}
+		files = append(files, file)
+		if content, err := ReadRegular(file); err != nil || bytes.Contains(bytes.ToLower(content), []byte("helm")) {
+			files = append(files, path) // its charts may be in any folder
+		}
+	}
+	return files
+}
+
+// reachable are the files and folders that a folder names, and those that these name.
+func reachable(dir, root string) []string {
 	found := map[string]bool{dir: true}
-	for next := []string{dir}; len(next) > 0; {
-		named := namedBy(next[0], root)
+	start := append(kustomizationsBelow(dir), dir)
+	for _, below := range start {
+		found[below] = true
+	}
+	for next := start; len(next) > 0; {
+		these := namedBy(next[0], root)
 		next = next[1:]
-		for _, path := range named {
+		for _, path := range these {
 			if !found[path] {
 				found[path] = true
 				next = append(next, path)
@@ -28,6 +51,25 @@ func Local(dir, root string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// kustomizationsBelow are the folders with kustomizations that are built with a folder that has none.
+func kustomizationsBelow(dir string) (found []string) {
+	if KustomizationIn(dir) != "" {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !entry.IsDir():
+			return nil //nolint:nilerr // what cannot be read, the build will tell
+		case entry.Name() == ".git":
+			return filepath.SkipDir
+		case KustomizationIn(path) != "":
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
 }
 
 // namedBy are the paths in root that stand anywhere in the kustomization of a folder; none for what has none.
@@ -45,7 +87,11 @@ func namedBy(dir, root string) []string {
 		return nil
 	}
 	var paths []string
-	for _, text := range texts(read) {
+	words := texts(read)
+	for _, name := range configurations(read) {
+		words = append(words, textsIn(filepath.Join(dir, filepath.FromSlash(name)), root)...)
+	}
+	for _, text := range words {
 		_, behind, _ := strings.Cut(text, "=") // a generator's file may have a key before it
 		for _, name := range []string{text, behind} {
 			path := filepath.Join(dir, filepath.FromSlash(name))
@@ -58,6 +104,33 @@ func namedBy(dir, root string) []string {
 		}
 	}
 	return paths
+}
+
+// configurations are the files of a kustomization that configure its generators and transformers. They may name other files,
+// as seen from the kustomization.
+func configurations(kustomization any) (names []string) {
+	fields, _ := kustomization.(map[string]any)
+	for _, field := range []string{"generators", "transformers", "validators"} {
+		names = append(names, texts(fields[field])...)
+	}
+	return names
+}
+
+// textsIn are all strings in a file of YAML below a root; none if it cannot be read.
+func textsIn(file, root string) []string {
+	direct, err := filepath.EvalSymlinks(file)
+	if err != nil || !below(root, direct) {
+		return nil
+	}
+	content, err := ReadRegular(direct)
+	var all []string
+	for document := range bytes.SplitSeq(content, []byte("\n---")) {
+		var read any
+		if err == nil && unpacking.Bounded(document) == nil && yaml.Unmarshal(document, &read) == nil {
+			all = append(all, texts(read)...)
+		}
+	}
+	return all
 }
 
 // texts are all strings of a value but the keys.

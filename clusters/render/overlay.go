@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -38,6 +39,10 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	content, err := o.inflated[name], error(nil)
 	if content == nil {
 		content, err = o.FileSystem.ReadFile(name)
+	}
+	var pointer *PointerError
+	if errors.As(err, &pointer) { // Kustomize's own errors do not keep it
+		o.remotes.refused = pointer
 	}
 	replaced := name == o.rootFile && o.root != nil
 	if err == nil && !isInflated(name) {

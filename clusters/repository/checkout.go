@@ -35,6 +35,7 @@ func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *
 		return err
 	}
 	defer func() { _ = root.Close() }()
+	t.hashes = map[string]string{}
 	c := &checkout{tree: t, repository: repository, root: root}
 	if err := c.find(ctx, files, inside, named); err != nil {
 		return err
@@ -75,6 +76,7 @@ type entry struct {
 func (c *checkout) find(ctx context.Context, files *object.Tree, inside string, named *object.TreeEntry) error {
 	if alone, err := c.standsAlone(ctx, inside, named); err != nil || alone {
 		c.files = append(c.files, entry{inside, *named})
+		c.tree.hashes[inside] = hashed(named.Mode, named.Hash.String())
 		return errors.Join(err, c.walk(ctx, files, func(name string) bool { return name == SettingsFile }))
 	}
 	return c.walk(ctx, files, func(string) bool { return true })
@@ -112,6 +114,9 @@ func (c *checkout) walk(ctx context.Context, files *object.Tree, wanted func(nam
 
 // take handles one entry of a tree.
 func (c *checkout) take(e entry) error {
+	if e.Mode != filemode.Dir {
+		c.tree.hashes[e.name] = hashed(e.Mode, e.Hash.String())
+	}
 	switch e.Mode { //nolint:exhaustive // all others are files
 	case filemode.Dir: // is made for what lies in it
 	case filemode.Submodule:

@@ -30,11 +30,16 @@ type Tree struct {
 	// repositories, and may be missing here.
 	Submodules map[string]string
 
+	// Reads are what the answers about this tree were made of.
+	Reads Reads
+
 	// Links is where the files of a revision can be read, with {file} and {line} in it, as far as the remote tells; empty
 	// otherwise.
 	Links string
 
 	temporary string
+	// hashes are those of all files of a revision, by their paths from the root, nil for a folder.
+	hashes map[string]string
 
 	more moreFolders
 }

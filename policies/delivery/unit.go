@@ -32,6 +32,10 @@ type Cluster struct {
 	Findings []finding.Finding
 	// InCharts are the CRDs that charts in the files bring, whoever installs these; only without an entry point.
 	InCharts []InChart
+	// Built are the CRDs that kustomizations around other folders build of them, a unit for each; only without an entry point.
+	Built []*Unit
+	// Templates are the files of charts that make CRDs; only without an entry point.
+	Templates []Template
 }
 
 // Unit is what one Kustomization, Application or HelmRelease applies.

@@ -41,7 +41,7 @@ func (s *spread) left(gone []*delivery.CRD, stay []delivery.CRD) (pairs []change
 		})
 		all := func(crd delivery.CRD) bool { return !lacks(crd, *copied) }
 		if last := stay[len(stay)-1]; !slices.ContainsFunc(stay, all) && !sameButForRelease(folder, last.Unit.Name) {
-			pairs = append(pairs, change{copied, &last})
+			pairs = append(pairs, change{base: copied, head: &last})
 		}
 	}
 	return pairs

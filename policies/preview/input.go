@@ -27,6 +27,8 @@ type Input struct {
 	// MayBeApplied tells whether somebody may apply a file that nothing in the repository leads to, by its name; nil if
 	// nobody does, because the entry points are named.
 	MayBeApplied func(file string) bool
+	// Unread are the files that change and that nothing which may be applied is made of, by their names.
+	Unread []string
 	// Findings are those of the caller.
 	Findings []finding.Finding
 	// Acknowledgements are those that count: the base's, unless the caller trusts the head.
@@ -40,6 +42,8 @@ type Delivered struct {
 	Base, Head Side
 	// NoCluster: these are the CRDs of a repository's files, and nothing says to which cluster they are applied.
 	NoCluster bool
+	// Held: these are CRDs that objects of a cluster hold for somebody else, so a snapshot of the cluster says nothing about them.
+	Held bool
 	// KnownBefore are the names of all CRDs of the base, wherever they lie; only with NoCluster.
 	KnownBefore []string
 	// Findings are about what Flux and Argo CD apply of the head.

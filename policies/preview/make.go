@@ -18,7 +18,7 @@ const (
 
 // Make joins all of it.
 func Make(in Input) Report {
-	r := Report{APIVersion: APIVersion, Kind: Kind, Base: in.Base, Head: in.Head, Findings: slices.Clone(in.Findings)}
+	r := Report{APIVersion: APIVersion, Kind: Kind, Base: in.Base, Head: in.Head, Findings: slices.Clone(in.Findings), Irrelevant: in.Unread}
 	var known validated
 	for _, d := range in.Clusters {
 		changes := crddiff.Sets(d.Base.CRDs, d.Head.CRDs, in.LabelKey)

@@ -42,6 +42,8 @@ type Report struct {
 	Findings []finding.Finding `json:"findings,omitempty"`
 	// Manifests are objects in the repository still written at a version that leaves.
 	Manifests []Manifest `json:"manifests,omitempty"`
+	// Irrelevant are the files that change and that nothing which may be applied is made of.
+	Irrelevant []string `json:"irrelevant,omitempty"`
 }
 
 // Cluster is one entry point, with what is known about the cluster behind it.

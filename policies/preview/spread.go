@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -26,12 +27,18 @@ func Spread(whole, all Pair, mayBeApplied func(file string) bool) []Pair {
 	s := &spread{first: whole, all: all, mayBeApplied: mayBeApplied}
 	base, head := s.readable(&all.Base, &s.first.Base), s.readable(&all.Head, &s.first.Head)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(base)), maps.Keys(head))
+	for _, unit := range slices.Concat(all.Base.Built, all.Head.Built) {
+		for _, crd := range unit.CRDs() {
+			names = append(names, crd.GetName())
+		}
+	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		pairs, left := pairsOf(base[name], head[name])
-		s.add(name, append(pairs, s.left(left, head[name])...))
+		s.add(name, slices.Concat(pairs, s.left(left, head[name]), s.built(name, base[name], head[name])))
 	}
 	s.leaveCharts()
+	s.hiddenByValues()
 	return append([]Pair{s.first}, s.rest...)
 }
 
@@ -46,8 +53,9 @@ type spread struct {
 // readable are the CRDs of a cluster by name. What is no CRD after all is not seen in another one.
 func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CRD {
 	whole.Unseen = append(slices.Clone(whole.Unseen), all.Unseen...)
-	found := map[string][]delivery.CRD{}
-	for _, crd := range all.CRDs() {
+	found, files := map[string][]delivery.CRD{}, all.CRDs()
+	built := delivery.Cluster{Units: all.Built}
+	for i, crd := range append(files, built.CRDs()...) {
 		if isPatch(crd) {
 			continue
 		}
@@ -57,7 +65,9 @@ func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CR
 			})
 			continue
 		}
-		found[crd.GetName()] = append(found[crd.GetName()], crd)
+		if i < len(files) {
+			found[crd.GetName()] = append(found[crd.GetName()], crd)
+		}
 	}
 	return found
 }
@@ -69,7 +79,11 @@ func isPatch(crd delivery.CRD) bool {
 }
 
 // change is one copy of a CRD before and after, nil where there is none.
-type change struct{ base, head *delivery.CRD }
+type change struct {
+	base, head *delivery.CRD
+	// built: by a kustomization that is not the one of the file.
+	built bool
+}
 
 // folder is where the copy lies.
 func (c change) folder() string {
@@ -93,7 +107,7 @@ func pairsOf(base, head []delivery.CRD) (pairs []change, left []*delivery.CRD) {
 		came = slices.DeleteFunc(came, func(h *delivery.CRD) bool {
 			i := slices.IndexFunc(gone, func(b *delivery.CRD) bool { return same(b, h) })
 			if i >= 0 {
-				pairs, gone = append(pairs, change{gone[i], h}), slices.Delete(gone, i, i+1)
+				pairs, gone = append(pairs, change{base: gone[i], head: h}), slices.Delete(gone, i, i+1)
 			}
 			return i >= 0
 		})
@@ -103,13 +117,13 @@ func pairsOf(base, head []delivery.CRD) (pairs []change, left []*delivery.CRD) {
 		if len(base) > 0 {
 			before = &base[len(base)-1]
 		}
-		pairs = append(pairs, change{before, h})
+		pairs = append(pairs, change{base: before, head: h})
 	}
 	if len(head) > 0 {
 		return pairs, gone
 	}
 	for _, b := range gone {
-		pairs = append(pairs, change{b, nil})
+		pairs = append(pairs, change{base: b})
 	}
 	return pairs, nil
 }
@@ -139,7 +153,7 @@ func (s *spread) add(name string, pairs []change) {
 			key[1] = contentOf(c.head.Object)
 		}
 		switch {
-		case seen[key]:
+		case seen[key], c.built && (key[0] == key[1] || s.isKnown(name, c)):
 		case !whole:
 			whole = true
 			put(&s.first, c)
@@ -148,6 +162,15 @@ func (s *spread) add(name string, pairs []change) {
 		}
 		seen[key] = true
 	}
+}
+
+// isKnown tells whether a change of a CRD is like one that was put already.
+func (s *spread) isKnown(name string, c change) bool {
+	diffs := c.diffs()
+	return slices.ContainsFunc(append([]Pair{s.first}, s.rest...), func(p Pair) bool {
+		base, head := p.Base.CRD(name), p.Head.CRD(name)
+		return (base != nil || head != nil) && reflect.DeepEqual(diffs, diffsOf(base, head))
+	})
 }
 
 // of is the further Pair of a folder.

@@ -17,16 +17,20 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 	if in.Acknowledgements, in.Findings, err = p.acknowledgements(s, in.Now); err != nil {
 		return in, err
 	}
+	if err := p.findEntries(s); err != nil {
+		return in, err
+	}
 	byEntry, err := p.sources()
 	if err != nil {
 		return in, err
 	}
 	entries := p.entries
 	if len(entries) == 0 {
-		if err := p.askForEntries(s); err != nil {
+		more, err := s.wiring(nil)
+		if err != nil {
 			return in, err
 		}
-		entries = []string{""}
+		entries = append([]string{""}, more...)
 	}
 	for _, entry := range entries {
 		sources := byEntry[entry]
@@ -41,12 +45,42 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 			in.Clusters = append(in.Clusters, clusters...)
 		}
 	}
+	if in.Clusters, err = p.unfollowed(ctx, s, in.Clusters); err != nil {
+		return in, err
+	}
+	if in.Unread, err = s.unread(); err != nil {
+		return in, err
+	}
 	if len(p.entries) == 0 && s.head.isFolder() {
 		in.MayBeApplied = s.head.mayBeApplied
 	}
 	in.Findings = append(in.Findings, p.noted...)
 	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
 	return in, err
+}
+
+// unfollowed adds what the entry points that were found by themselves do not lead to: kustomizations and charts that make
+// something which is installed.
+func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delivered) ([]preview.Delivered, error) {
+	if !p.found {
+		return all, nil
+	}
+	unread, err := s.unread()
+	if err != nil || len(unread) == 0 {
+		return all, err
+	}
+	entries, err := s.wiring(unread)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		more, err := p.clusters(ctx, s, entry, source{}, entry)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
 }
 
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.
@@ -64,7 +98,9 @@ func (p *command) clusters(ctx context.Context, s *sides, entry string, from sou
 		return nil, err
 	}
 	for i := range all {
-		all[i].Snapshot, all[i].Source = known, place
+		if !all[i].Held {
+			all[i].Snapshot, all[i].Source = known, place
+		}
 	}
 	return all, p.checkCluster(entry, from, known)
 }

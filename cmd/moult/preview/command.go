@@ -40,6 +40,7 @@ type command struct {
 	trustHead  bool
 
 	noted []finding.Finding // about the files that flags name
+	found bool              // the entries were not named, but found
 }
 
 // NewCommand makes the subcommand.
@@ -55,11 +56,11 @@ WHERE is a folder, a file, git:REV:PATH, or - for what Helm or another tool has 
 by default, the working folder is compared with the commit where its branch has left the
 default branch. With --entry, an entry point such as clusters/production is built and the
 Flux Kustomizations and Argo CD Applications in it are followed, as that cluster would; it
-may be given several times. In a repository with entry points it has to be given. In any
-other, every CRD is compared that lies in a file: one that a kustomization patches as that
-builds it, and one that has several copies once for each way in which they change. Charts
-are rendered. What cannot be had or rendered is named, and if it comes, goes or changes,
-the verdict is unknown.
+may be given several times. It may be a chart, with files of values, as in
+apps?values=values-prod.yaml. Without --entry, the entry points of the repository are found
+and all of them followed. Where there are none, every CRD in a file is compared: as it is,
+and as each kustomization around it builds it. Charts are rendered. What cannot be fetched
+or rendered is named, and if it is added, removed or changed, the verdict is unknown.
 
 Charts come from the repository, from --charts, or from their registry, over HTTP or OCI
 and with the credentials that Helm keeps. Remote bases, and other repositories at a tag or
@@ -118,7 +119,7 @@ func (p *command) bind(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&p.base, "base", "", "the repository before: a folder, a kustomization, a file, git:REV:PATH, or -; default: the commit where this branch has left the default branch")
 	f.StringVar(&p.head, "head", "", "the repository after; default: the working folder")
-	f.StringArrayVar(&p.entries, "entry", nil, "a folder that is a cluster's entry point, such as clusters/production; may be given several times")
+	f.StringArrayVar(&p.entries, "entry", nil, "a folder that is a cluster's entry point, such as clusters/production, or a chart, as apps or apps?values=FILE; may be given several times; default: those that are found")
 	f.StringArrayVar(&p.also, "also", nil, "[ENTRY=]FILE of manifests that are rendered elsewhere and that the cluster gets, too, after the pull request; may be given several times")
 	f.StringArrayVar(&p.alsoBase, "also-base", nil, "[ENTRY=]FILE, the same before the pull request")
 	f.StringArrayVar(&p.snapshots, "snapshot", nil, "[ENTRY=]FILE, which moult snapshot wrote; may be given several times")

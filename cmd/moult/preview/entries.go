@@ -10,10 +10,12 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// askForEntries refuses to take a whole repository for one cluster: built as one, what several clusters get would be mixed
-// up, and what no cluster gets would count. Which of the folders are clusters is not guessed but asked for, in a command
-// that can be run as it is, because a cluster that the guess misses would not be looked at.
-func (p *command) askForEntries(s *sides) error {
+// findEntries finds the entry points of a repository if none was named, and has all of them followed. Built as one, what several
+// clusters get would be mixed up. Which of them a snapshot is of is not guessed but asked for, in a command that can be run.
+func (p *command) findEntries(s *sides) error {
+	if len(p.entries) > 0 {
+		return nil
+	}
 	var found []string
 	for _, one := range []side{s.base, s.head} {
 		if one.tree == nil {
@@ -23,18 +25,18 @@ func (p *command) askForEntries(s *sides) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", one.tree.Name, err)
 		}
-		for _, entry := range entries {
-			if !slices.Contains(found, entry) {
-				found = append(found, entry)
-			}
-		}
-	}
-	if len(found) == 0 {
-		return nil
+		found = append(found, entries...)
 	}
 	slices.Sort(found)
-	return fmt.Errorf("this folder has entry points of clusters: %s; run `%s`, or use --entry . to take the whole folder for one cluster",
-		strings.Join(found, ", "), p.commandWith(found))
+	found = slices.Compact(found)
+	if len(found) > 1 && slices.ContainsFunc(append(p.snapshots, p.contexts...), func(text string) bool { return !strings.Contains(text, "=") }) {
+		return fmt.Errorf("this folder has entry points of clusters: %s; run `%s`, or use --entry . to take the whole folder for one cluster",
+			strings.Join(found, ", "), p.commandWith(found))
+	}
+	if p.entries, p.found = found, len(found) > 0; p.found {
+		fmt.Fprintf(p.ErrOut, "followed: the entry points %s; name others with --entry\n", words.Few(found, maxFolders))
+	}
+	return nil
 }
 
 // commandWith is the command line, with entry points.

@@ -29,6 +29,8 @@ type sides struct {
 	// following are the options of whatever is followed, on both sides.
 	following []desired.Option
 	errOut    io.Writer
+	// changes are the files that differ, nil until something asks for them.
+	changes []repository.Change
 }
 
 // side is a tree or, if that is nil, what standard input held.
@@ -107,6 +109,7 @@ func (s side) has(entry string) bool {
 	if s.stream != nil || entry == "" {
 		return true
 	}
+	entry, _ = desired.ValuesOf(entry)
 	for _, around := range []string{s.tree.Dir, s.tree.Root} {
 		if _, err := os.Stat(filepath.Join(around, filepath.FromSlash(entry))); !errors.Is(err, fs.ErrNotExist) {
 			return true
@@ -156,14 +159,26 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 	beside(&pair.Base, more.Base)
 	beside(&pair.Head, more.Head)
 	pair.Name = name
-	return compare(pair)
+	all, err := compare(pair)
+	if err != nil {
+		return nil, err
+	}
+	held, err := compare(preview.Held(pair)...)
+	for i := range held {
+		held[i].Held = true
+	}
+	return append(all, held...), err
 }
 
 // everything is what a repository amounts to without an entry point. One that cannot be applied as it is, as an operator's
 // with all its other files, has its CRDs all the same.
 func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivered, error) {
+	touched, err := s.touched()
+	if err != nil {
+		return nil, err
+	}
 	all, err := s.both(func(from side) (delivery.Cluster, error) {
-		found, err := desired.Everywhere(ctx, from.tree, s.following...)
+		found, err := desired.Everywhere(ctx, from.tree, touched, s.following...)
 		return *found, err
 	})
 	if err != nil {

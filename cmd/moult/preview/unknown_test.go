@@ -110,18 +110,19 @@ func TestWhatCanBeBuiltElsewhereIsUnknownIfItChanges(t *testing.T) {
 		code       int
 		says       string
 	}{
-		"the same remote base":                 {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote("")}, cli.ExitDone, "could not be fetched"},
-		"a remote base that is bumped":         {map[string]string{"kustomization.yaml": remote("?ref=v1")}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "its remote base file:///nowhere/at/all.git (v2) could not be fetched"},
-		"a remote base that comes":             {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "v2) could not be fetched"},
-		"a remote base that goes":              {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": local}, cli.ExitUnknown, "could not be fetched"},
-		"a file beside it":                     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, cli.ExitUnknown, "changes"},
-		"a folder that it is built of":         {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/more.yaml": "{}\n"}, cli.ExitUnknown, "changes"},
-		"a folder that it is not built of":     {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../other/more.yaml": "{}\n"}, cli.ExitDone, ""},
-		"the same chart":                       {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": chart}, cli.ExitDone, "it takes Helm to build it"},
-		"a chart that is bumped":               {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": strings.Replace(chart, "1.2.3", "1.3.0", 1)}, cli.ExitUnknown, "it takes Helm to build it"},
-		"a plug-in":                            {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin}, cli.ExitDone, "it takes a plug-in to build it"},
-		"a plug-in whose settings change":      {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin, "generator.yaml": generator + "more: x\n"}, cli.ExitUnknown, "it takes a plug-in to build it"},
-		"a remote base, and a manifest breaks": {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitNotDone, "missing.yaml"},
+		"the same remote base":                   {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote("")}, cli.ExitDone, "could not be fetched"},
+		"a remote base that is bumped":           {map[string]string{"kustomization.yaml": remote("?ref=v1")}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "its remote base file:///nowhere/at/all.git (v2) could not be fetched"},
+		"a remote base that comes":               {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": remote("?ref=v2")}, cli.ExitUnknown, "v2) could not be fetched"},
+		"a remote base that goes":                {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": local}, cli.ExitUnknown, "could not be fetched"},
+		"a file beside it":                       {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "crd.yaml": widgetsCRD + "# changed\n"}, cli.ExitUnknown, "changes"},
+		"a folder that it is built of":           {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/kustomization.yaml": "namespace: y\n"}, cli.ExitUnknown, "changes"},
+		"a file beside it that it does not name": {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../shared/more.yaml": "{}\n"}, cli.ExitDone, ""},
+		"a folder that it is not built of":       {map[string]string{"kustomization.yaml": remote("")}, map[string]string{"kustomization.yaml": remote(""), "../other/more.yaml": "{}\n"}, cli.ExitDone, ""},
+		"the same chart":                         {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": chart}, cli.ExitDone, "it takes Helm to build it"},
+		"a chart that is bumped":                 {map[string]string{"kustomization.yaml": chart}, map[string]string{"kustomization.yaml": strings.Replace(chart, "1.2.3", "1.3.0", 1)}, cli.ExitUnknown, "it takes Helm to build it"},
+		"a plug-in":                              {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin}, cli.ExitDone, "it takes a plug-in to build it"},
+		"a plug-in whose settings change":        {map[string]string{"kustomization.yaml": plugin}, map[string]string{"kustomization.yaml": plugin, "generator.yaml": generator + "more: x\n"}, cli.ExitUnknown, "it takes a plug-in to build it"},
+		"a remote base, and a manifest breaks":   {map[string]string{"kustomization.yaml": local}, map[string]string{"kustomization.yaml": "resources: [crd.yaml, missing.yaml]\n"}, cli.ExitNotDone, "missing.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}

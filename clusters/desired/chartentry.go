@@ -1,0 +1,59 @@
+package desired
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// ValuesOf takes the files of values off an entry point that is a chart, written as CHART?values=FILE,FILE.
+func ValuesOf(entry string) (folder string, values []string) {
+	folder, files, found := strings.Cut(entry, valuesAre)
+	if found {
+		values = strings.Split(files, ",")
+	}
+	return folder, values
+}
+
+// chartEntry fills a unit with what a chart makes, as somebody installs it by hand: an app of apps, as a rule. Files of values
+// are looked for beside the chart, then from the root of the repository.
+func (f *follower) chartEntry(unit *delivery.Unit, dir string, valueFiles []string) {
+	unit.Dirs = []string{f.tree.Relative(dir)}
+	if err := f.addChartEntry(unit, dir, valueFiles); err != nil {
+		unit.Unseen = "it is a chart that cannot be rendered: " + failureOf(f.inTree(err))
+		f.hiddenOf(unit).add(dir)
+		for _, file := range valueFiles {
+			f.hiddenOf(unit).add(f.inRoot(file))
+		}
+	}
+}
+
+func (f *follower) addChartEntry(unit *delivery.Unit, dir string, valueFiles []string) error {
+	chart, err := f.chartIn(dir)
+	if err != nil {
+		return err
+	}
+	values := map[string]any{}
+	for _, name := range valueFiles {
+		content, found := f.fileInRepository(f.tree.Relative(filepath.Join(dir, filepath.FromSlash(name))))
+		if !found {
+			content, found = f.fileInRepository(name)
+		}
+		if !found {
+			return fmt.Errorf("there is no file of values %s", name)
+		}
+		if values, err = withFile(values, name, content); err != nil {
+			return err
+		}
+	}
+	rendering, err := f.render(chart, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+	if err != nil {
+		return err
+	}
+	unit.Charts = []string{nameChart(chart)}
+	unit.Objects = append(f.placedInChart(rendering.CRDs), f.placedInChart(rendering.Objects)...)
+	return nil
+}

@@ -1,0 +1,143 @@
+package desired
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/clusters/repository"
+)
+
+// Touched are the folders of the kustomizations that may be built of some files, by their paths from what the tree was
+// opened for. A file counts for all kustomizations that it may be part of, however far away these are. Left out are Components,
+// which are built as part of others, and folders that are for reading.
+func Touched(t *repository.Tree, files []string) ([]string, error) {
+	c := touching(t, files)
+	var touched []string
+	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
+		dir := filepath.Dir(file)
+		if render.KustomizationIn(dir) != file || ForReading(t.Dir, file) || render.IsComponent(file) {
+			return nil
+		}
+		if slices.ContainsFunc(render.Local(dir, t.Root), c.touch) {
+			short, err := filepath.Rel(t.Dir, dir)
+			touched = append(touched, filepath.ToSlash(short))
+			return err
+		}
+		return nil
+	})
+	return touched, err
+}
+
+// Wiring are entry points among the folders of a tree that has none of its own: kustomizations and charts which have to do with
+// some files, and make something that Flux, Argo CD or another controller installs from. A chart is one with its own values, and
+// one more with each file of values beside them.
+func Wiring(t *repository.Tree, files []string) ([]string, error) {
+	touched, err := Touched(t, files)
+	if err != nil {
+		return nil, err
+	}
+	found := wiredKustomizations(t, touched)
+	c := touching(t, files)
+	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
+		dir := filepath.Dir(file)
+		short, err := filepath.Rel(t.Dir, dir)
+		if filepath.Base(file) != "Chart.yaml" || filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), "Chart.yaml") ||
+			ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(filesIn(filepath.Join(dir, "templates")), installsSomething) {
+			return err
+		}
+		found = append(found, filepath.ToSlash(short))
+		for _, values := range filesIn(dir) {
+			if name := filepath.Base(values); filepath.Dir(values) == dir && otherValues.MatchString(name) {
+				found = append(found, filepath.ToSlash(short)+valuesAre+name)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// valuesAre stands between a chart that is an entry point and its files of values.
+const valuesAre = "?values="
+
+// otherValues are names of files that have values for a chart beside its own, for an environment as a rule.
+var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?ml$`)
+
+// wiredKustomizations are those of some folders that none of the others is built of, if they make something that is installed.
+func wiredKustomizations(t *repository.Tree, folders []string) (found []string) {
+	parts := map[string][]string{}
+	for _, folder := range folders {
+		parts[folder] = render.Local(filepath.Join(t.Dir, filepath.FromSlash(folder)), t.Root)
+	}
+	for _, folder := range folders {
+		file := render.KustomizationIn(filepath.Join(t.Dir, filepath.FromSlash(folder)))
+		isPart := slices.ContainsFunc(folders, func(other string) bool { return other != folder && slices.Contains(parts[other], file) })
+		if folder != "." && !isPart && slices.ContainsFunc(parts[folder], installsSomething) {
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
+// installsSomething tells whether a file may hold an object of Flux, Argo CD or something else that installs.
+func installsSomething(file string) bool {
+	content, err := render.ReadRegular(file)
+	return err == nil && (ofTools.Match(content) || ofInstallers.Match(content))
+}
+
+// filesIn are the files below a folder, none if there is no such folder.
+func filesIn(dir string) (files []string) {
+	_ = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			files = append(files, file)
+		}
+		return nil
+	})
+	return files
+}
+
+// changes are files that are not as they were, and the folders around them.
+type changes struct {
+	root           string
+	files, folders map[string]bool
+}
+
+func touching(t *repository.Tree, files []string) changes {
+	c := changes{t.Root, map[string]bool{}, map[string]bool{}}
+	for _, file := range files {
+		c.files[file] = true
+		for dir := filepath.Dir(file); inside(dir, t.Root) && !c.folders[dir]; dir = filepath.Dir(dir) {
+			c.folders[dir] = true
+		}
+	}
+	return c
+}
+
+// touch tells whether they have to do with a file, or with a folder and all below it: with its symbolic links as well.
+func (c changes) touch(path string) bool {
+	direct, err := filepath.EvalSymlinks(path)
+	return c.has(path) || err == nil && direct != path && c.has(direct)
+}
+
+func (c changes) has(path string) bool {
+	if c.folders[path] {
+		return true
+	}
+	for ; inside(path, c.root); path = filepath.Dir(path) {
+		if c.files[path] {
+			return true
+		}
+		if path == c.root {
+			break
+		}
+	}
+	return false
+}
+
+// isNotApplied tells which folders nobody applies: hidden ones, as with Flux, and those whose manifests are a program's own.
+func isNotApplied(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains(notApplied, name)
+}

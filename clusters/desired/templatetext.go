@@ -1,0 +1,96 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+// noteTemplate remembers a template that makes CRDs, by what it says and by what it makes. The CRDs are those that are
+// compared.
+func (e *everywhere) noteTemplate(chart, file, content string, made []*delivery.Object) {
+	text, name := sha256.New(), e.tree.Relative(file)
+	defined := e.definedIn(chart)
+	taken := map[string]bool{}
+	for next := []string{content}; len(next) > 0; next = next[1:] {
+		text.Write([]byte(plainText(next[0])))
+		for _, include := range included.FindAllStringSubmatch(next[0], -1) {
+			if body, known := defined[include[1]]; known && !taken[include[1]] {
+				taken[include[1]] = true
+				next = append(next, body)
+			}
+		}
+	}
+	e.cluster.Templates = append(e.cluster.Templates, delivery.Template{
+		Name: name, By: standIn("File", name, name), Text: hex.EncodeToString(text.Sum(nil)), Made: madeOf(made),
+	})
+}
+
+var (
+	// included finds the named templates that a template takes in, and definition where one begins.
+	included   = regexp.MustCompile(`\b(?:include|template)\s+"([^"]+)"`)
+	definition = regexp.MustCompile(`\{\{-?\s*define\s+"([^"]+)"\s*-?\}\}`)
+	// remark finds comments, of the template and of YAML.
+	remark = regexp.MustCompile(`(?s)\{\{-?\s*/\*.*?\*/\s*-?\}\}|(?m:^[ \t]*#.*$)`)
+)
+
+// definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.
+func (e *everywhere) definedIn(chart string) map[string]string {
+	found := map[string]string{}
+	_ = eachFile(e.tree, chart, isNotApplied, func(file string) error {
+		if ext := filepath.Ext(file); ext != ".tpl" && ext != ".yaml" && ext != ".yml" {
+			return nil
+		}
+		content, err := render.ReadRegular(file)
+		if err != nil {
+			return nil //nolint:nilerr // a chart that cannot be read is not rendered
+		}
+		begins := definition.FindAllSubmatchIndex(content, -1)
+		for i, at := range begins {
+			end := len(content)
+			if i+1 < len(begins) {
+				end = begins[i+1][0]
+			}
+			found[string(content[at[2]:at[3]])] += string(content[at[1]:end])
+		}
+		return nil
+	})
+	return found
+}
+
+// plainText is a text without comments, empty lines, and spaces at the ends of lines.
+func plainText(text string) string {
+	var plain strings.Builder
+	for line := range strings.Lines(remark.ReplaceAllString(text, "")) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			plain.WriteString(line + "\n")
+		}
+	}
+	return plain.String()
+}
+
+// ofRelease are labels that are otherwise with every release of a chart.
+var ofRelease = []string{"helm.sh/chart", "app.kubernetes.io/version", "chart"}
+
+// madeOf stands for CRDs, but for what every release of a chart changes in them.
+func madeOf(crds []*delivery.Object) string {
+	sum := sha256.New()
+	for _, crd := range crds {
+		labels := maps.Clone(crd.GetLabels())
+		maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(ofRelease, key) })
+		raw, err := json.Marshal([]any{crd.GetName(), labels, crd.GetAnnotations(), crd.Field("spec")})
+		if err != nil {
+			raw = []byte(err.Error())
+		}
+		sum.Write(raw)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

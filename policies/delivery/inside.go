@@ -1,0 +1,96 @@
+package delivery
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/moult-dev/moult/policies/unpacking"
+)
+
+// Inside are the CRDs that an object holds for somebody else to apply: as objects in its fields, as a ManifestWork has them,
+// or as text, as a ConfigMap of a ClusterResourceSet. Unread are texts that hold CRDs and cannot be read as manifests, such as
+// templates.
+func (o *Object) Inside() (crds []*Object, unread []string) {
+	if o.IsCRD() {
+		return nil, nil
+	}
+	s := &insides{holder: o}
+	for _, key := range slices.Sorted(maps.Keys(o.Object)) {
+		if key != "metadata" { // annotations have what kubectl has applied
+			s.look(o.Object[key], 0)
+		}
+	}
+	return s.crds, s.unread
+}
+
+// Holder is an object that holds CRDs for others, as a person is told it.
+func (o *Object) Holder() string { return o.GetKind() + " " + FullName(o.GetNamespace(), o.GetName()) }
+
+// insides is a look into one object.
+type insides struct {
+	holder *Object
+	crds   []*Object
+	unread []string
+}
+
+const (
+	// mostNested is how deep objects and texts may lie in one another.
+	mostNested = 64
+	crdKind    = "CustomResourceDefinition"
+	crdGroup   = "apiextensions.k8s.io"
+)
+
+func (s *insides) look(value any, depth int) {
+	if depth > mostNested {
+		return
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if crd := Wrap(v); crd.IsCRD() && v["spec"] != nil {
+			crd.At = s.holder.Place
+			s.crds = append(s.crds, crd)
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			s.look(v[key], depth+1)
+		}
+	case []any:
+		for _, inner := range v {
+			s.look(inner, depth+1)
+		}
+	case string:
+		s.text(v, depth)
+	}
+}
+
+// text looks into a text, which may be in base64 as in a Secret.
+func (s *insides) text(text string, depth int) {
+	if !holdsCRD(text) {
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		if text = string(decoded); err != nil || !holdsCRD(text) {
+			return
+		}
+	}
+	for document, err := range unpacking.One().Documents(text) {
+		if err != nil {
+			s.unread = append(s.unread, text)
+			return
+		}
+		if _, isText := document.(string); isText {
+			continue // words about CRDs
+		}
+		var value any
+		if raw, err := json.Marshal(document); err == nil && utiljson.Unmarshal(raw, &value) == nil { // numbers as an object has them
+			s.look(value, depth+1)
+		}
+	}
+}
+
+func holdsCRD(text string) bool {
+	return strings.Contains(text, crdKind) && strings.Contains(text, crdGroup)
+}

@@ -1,0 +1,105 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/finding"
+)
+
+// built are the CRD of a name as kustomizations around other folders build it, before and after. One that is new is held
+// against the last copy in the files; one that a kustomization builds no longer, while the files have it, is a finding.
+func (s *spread) built(name string, copies, now []delivery.CRD) (pairs []change) {
+	for _, unit := range s.kustomizations() {
+		base, head := builtIn(s.all.Base.Built, unit, name), builtIn(s.all.Head.Built, unit, name)
+		switch {
+		case head == nil && base == nil:
+		case head == nil:
+			s.builtNoLonger(unit, base)
+		case base == nil && slices.ContainsFunc(now, func(crd delivery.CRD) bool { return contentOf(crd.Object) == contentOf(head.Object) }):
+			// the file's own kustomization, which has moved with it
+		case base == nil && len(copies) > 0:
+			pairs = append(pairs, change{&copies[len(copies)-1], head, true})
+		default:
+			pairs = append(pairs, change{base, head, true})
+		}
+	}
+	return pairs
+}
+
+// kustomizations are the folders of those that were built on either side.
+func (s *spread) kustomizations() (names []string) {
+	for _, unit := range slices.Concat(s.all.Base.Built, s.all.Head.Built) {
+		names = append(names, unit.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// builtIn is a CRD that one kustomization builds, nil if it does not.
+func builtIn(built []*delivery.Unit, unit, name string) *delivery.CRD {
+	for _, u := range built {
+		if u.Name != unit {
+			continue
+		}
+		for _, crd := range u.CRDs() {
+			if crd.GetName() == name && isReadable(crd) {
+				return &crd
+			}
+		}
+	}
+	return nil
+}
+
+func isReadable(crd delivery.CRD) bool {
+	_, _, err := crddiff.DecodeStrictly(crd.Unstructured)
+	return err == nil
+}
+
+// builtNoLonger is about a kustomization that still is there, and builds a CRD no longer that others have.
+func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
+	name := was.GetName()
+	stay := slices.DeleteFunc(s.all.Head.CRDs(), func(crd delivery.CRD) bool { return crd.GetName() != name })
+	still := slices.ContainsFunc(s.all.Head.Built, func(u *delivery.Unit) bool { return u.Name == unit })
+	if !still || len(stay) == 0 {
+		return
+	}
+	s.finds(finding.Finding{
+		Rule: CRDLeavesFolder, Severity: finding.Warning, Object: name, CRD: name,
+		Why: fmt.Sprintf("the kustomization %s no longer builds the CRD, and %s: in a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
+			unit, staysAt(stay)),
+		Remediation: "have these clusters get it from the other copy first",
+	})
+}
+
+// diffs are what changes.
+func (c change) diffs() []crddiff.Diff {
+	var base, head *delivery.Object
+	if c.base != nil {
+		base = c.base.Object
+	}
+	if c.head != nil {
+		head = c.head.Object
+	}
+	return diffsOf(base, head)
+}
+
+func diffsOf(base, head *delivery.Object) []crddiff.Diff {
+	return crddiff.Sets(decoded(base), decoded(head), "")
+}
+
+// decoded is a CRD, if it can be read.
+func decoded(crd *delivery.Object) []*apiextensionsv1.CustomResourceDefinition {
+	if crd == nil {
+		return nil
+	}
+	read, _, err := crddiff.DecodeStrictly(crd.Unstructured)
+	if err != nil {
+		return nil
+	}
+	return []*apiextensionsv1.CustomResourceDefinition{read}
+}
