@@ -156,21 +156,22 @@ func (e *entryPoints) candidates() []string {
 // aroundHolders are the holders, and in place of one that kustomizations of other folders are built of the outermost of these:
 // they are what is applied.
 func (e *entryPoints) aroundHolders() (all []string) {
-	isBuiltOf := func(dir, part string) bool {
-		return dir != part && !inside(part, dir) && slices.ContainsFunc(e.kustomized[dir], func(file string) bool { return filepath.Dir(file) == part })
-	}
-	for _, holder := range e.holders {
-		var around []string
-		for dir := range e.kustomized {
-			isOutermost := !slices.ContainsFunc(slices.Collect(maps.Keys(e.kustomized)), func(other string) bool { return isBuiltOf(other, dir) })
-			if isOutermost && isBuiltOf(dir, holder) && !slices.ContainsFunc(e.targets, func(target string) bool { return inside(dir, target) }) {
-				around = append(around, dir)
+	around := map[string][]string{} // by a folder, those of which kustomizations are built of it
+	for _, dir := range slices.Sorted(maps.Keys(e.kustomized)) {
+		for _, file := range e.kustomized[dir] {
+			if part := filepath.Dir(file); part != dir && !inside(part, dir) && !slices.Contains(around[part], dir) {
+				around[part] = append(around[part], dir)
 			}
 		}
-		if len(around) == 0 {
-			around = []string{holder}
+	}
+	for _, holder := range e.holders {
+		outermost := slices.DeleteFunc(slices.Clone(around[holder]), func(dir string) bool {
+			return len(around[dir]) > 0 || slices.ContainsFunc(e.targets, func(target string) bool { return inside(dir, target) })
+		})
+		if len(outermost) == 0 {
+			outermost = []string{holder}
 		}
-		all = append(all, around...)
+		all = append(all, outermost...)
 	}
 	return all
 }

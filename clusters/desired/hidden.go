@@ -121,14 +121,24 @@ func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
 	if dir == "" {
 		return
 	}
-	rendering, err := render.Folder(dir, f.fluxOptions(u, d))
-	if err != nil {
+	f.hideFolder(u, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
+}
+
+// hideFolder builds a folder that may be a unit's, to tell whether what matters in it changes. Of a chart, nobody knows the
+// values.
+func (f *follower) hideFolder(u *delivery.Unit, dir string, build func() (*render.Rendering, error)) {
+	if hasFile(dir, "Chart.yaml") {
 		f.hiddenOf(u).add(dir)
-		f.hiddenOf(u).widen(wires)
+		return
+	}
+	rendering, err := build()
+	if err != nil {
+		f.hiddenOf(u).files = append(f.hiddenOf(u).files, render.Local(dir, f.tree.Root)...)
 		return
 	}
 	for _, object := range rendering.Objects {
-		if raw, err := object.MarshalJSON(); err == nil && (matters(object) || installs(object)) {
+		crds, unread := object.Inside()
+		if raw, err := object.MarshalJSON(); err == nil && (matters(object) || installs(object) || len(crds)+len(unread) > 0) {
 			f.hiddenOf(u).built = append(f.hiddenOf(u).built, string(raw))
 		}
 		if delivers(object) {

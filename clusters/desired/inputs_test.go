@@ -71,7 +71,7 @@ func TestWhatDecidesUnseenIsNoticed(t *testing.T) {
 		variable = strings.ReplaceAll(crd("x.example.com"), "v1}", "'${x}'}")
 		plain    = files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com"), "b/x.yaml": configMap("x"), "README.md": "one"}
 		jsonnet  = files{"entry/a.yaml": app("a", "source: {path: a}"), "a/x.yaml": crd("x.example.com"), "a/y.jsonnet": "one", "lib/z.libsonnet": "one", "README.md": "one"}
-		listed   = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{git: {files: [{path: 'envs/*.json'}]}}], template: {spec: {source: {path: a}}}"), "envs/one.json": "{}", "README.md": "one"}
+		listed   = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{matrix: {generators: [{git: {files: [{path: 'envs/*.json'}]}}, {clusters: {}}]}}], template: {spec: {source: {path: a}}}"), "envs/one.json": "{}", "README.md": "one"}
 		folders  = files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{git: {revision: main, directories: [{path: 'at/*'}]}}], template: {metadata: {name: '{{path.basename}}'}, spec: {source: {path: '{{path}}'}}}"), "at/one/x.yaml": crd("x.example.com")}
 		plugin   = files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x": "one", "any.where": "one"}
 		made     = files{"entry/a.yaml": flux("a", "path: ./, sourceRef: {kind: ExternalArtifact, name: x}"), "a/x.yaml": "one"}
@@ -160,7 +160,7 @@ func TestASubmoduleIsNotSeen(t *testing.T) {
 		return c
 	}
 	one := with(map[string]string{"a/sub": "1", "b/sub": "1"})
-	g.Expect(unseen(one)).To(Equal([]string{"submodule a/sub: its content is in another repository", "submodule b/sub: its content is in another repository"}))
+	g.Expect(unseen(one)).To(Equal([]string{"submodule a/sub: its content is in another repository"}), "nothing is built of the other")
 	g.Expect(one.Unseen[0].By.At("spec").String()).To(Equal(".gitmodules"))
 	g.Expect(differing(decisions(one), decisions(with(map[string]string{"a/sub": "2", "b/sub": "1"})))).To(Equal([]string{"submodule a/sub"}))
 	g.Expect(differing(decisions(one), decisions(with(map[string]string{"b/sub": "1"})))).To(Equal([]string{"submodule a/sub"}))
@@ -174,6 +174,8 @@ func TestWhatInstallsIsKnown(t *testing.T) {
 		"olm.operatorframework.io/v1": {"ClusterExtension", "ClusterCatalog"}, "pkg.crossplane.io/v1": {"Provider", "Configuration", "Function"},
 		"apiextensions.crossplane.io/v2": {"CompositeResourceDefinition"}, "packaging.carvel.dev/v1alpha1": {"PackageInstall", "PackageRepository"},
 		"kappctrl.k14s.io/v1alpha1": {"App"}, "addons.cluster.x-k8s.io/v1alpha1": {"HelmChartProxy"},
+		"config.projectsveltos.io/v1beta1": {"ClusterProfile", "Profile"}, "helm.crossplane.io/v1beta1": {"Release"}, "core.oam.dev/v1beta1": {"Application"},
+		"operator.knative.dev/v1beta1":       {"KnativeServing", "KnativeEventing"},
 		"operator.cluster.x-k8s.io/v1alpha2": {"CoreProvider", "BootstrapProvider", "ControlPlaneProvider", "InfrastructureProvider", "AddonProvider", "IPAMProvider", "RuntimeExtensionProvider"},
 	} {
 		for _, kind := range kinds {

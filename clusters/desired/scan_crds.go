@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -36,7 +35,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
 		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
-		making: map[string][]delivery.InChart{},
+		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{},
 	}
 	for _, option := range options {
 		option(&e.follower)
@@ -51,6 +50,8 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return nil
 		case name == "Chart.yaml":
 			return e.chart(file)
+		case slices.Contains(ofOtherTools, name):
+			return e.otherTool(file)
 		}
 		return e.file(file)
 	})
@@ -59,40 +60,6 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 	}
 	e.findInCharts()
 	return e.cluster, err
-}
-
-// asKustomized adds the CRDs that a kustomization builds, if it is there.
-func (e *everywhere) asKustomized(dir string) {
-	file := render.KustomizationIn(dir)
-	if file == "" || render.IsComponent(file) {
-		return
-	}
-	built := e.build(dir, file)
-	if built == nil {
-		return
-	}
-	name := e.tree.Relative(dir)
-	unit := &delivery.Unit{Name: name, Dirs: []string{name}}
-	for _, object := range built.Objects {
-		object.At = func(...string) finding.Place { return finding.Place{File: e.tree.Relative(file)} }
-		for _, crd := range e.crdsOf(name, object) {
-			e.shared(crd)
-			unit.Objects = append(unit.Objects, crd)
-		}
-	}
-	e.cluster.Built = append(e.cluster.Built, unit)
-}
-
-// crdsOf is an object, if that is a CRD, or else those that it holds.
-func (e *everywhere) crdsOf(where string, object *delivery.Object) []*delivery.Object {
-	if object.IsCRD() {
-		return []*delivery.Object{object}
-	}
-	held, unread := object.Inside()
-	for i, text := range unread {
-		e.hidden(filepath.Join(e.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s holds CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
-	}
-	return held
 }
 
 // notApplied are names of folders whose manifests are a program's own input, or another project's.
@@ -104,6 +71,7 @@ type everywhere struct {
 	cluster  *delivery.Cluster
 	built    map[string]*render.Rendering  // by the folder of a kustomization; nil for one that cannot be built
 	charts   map[string]*madeByChart       // by the folder of a chart
+	defined  map[string]map[string]string  // named templates, by the folder of a chart
 	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
 	added    map[*delivery.Object]bool     // of these
 	specs    map[[sha256.Size]byte]map[string]any
@@ -124,7 +92,7 @@ func (e *everywhere) file(name string) error {
 	}
 	read, err := render.Stream(name, bytes.NewReader(content))
 	if err != nil {
-		e.unseen(name, content, e.inTree(err))
+		e.unseen(name, e.withPartials(name, content), e.inTree(err))
 		return nil
 	}
 	all := placed(read, e.inRepository)
@@ -215,51 +183,6 @@ func (e *everywhere) add(dir string, crd *delivery.Object) {
 	unit.Objects = append(unit.Objects, crd)
 }
 
-// asBuilt is the CRD of a file as the nearest kustomization around it has it that is made of the file, or as it is if there
-// is none. Another file in that build may have a CRD of the same name, for another channel for example.
-func (e *everywhere) asBuilt(crd *delivery.Object, name string) *delivery.Object {
-	for dir := filepath.Dir(name); dir == e.tree.Dir || strings.HasPrefix(dir, e.tree.Dir+string(filepath.Separator)); dir = filepath.Dir(dir) {
-		file := render.KustomizationIn(dir)
-		if file == "" || render.IsComponent(file) {
-			continue
-		}
-		built := e.build(dir, file)
-		if built == nil || !slices.Contains(built.Files, name) {
-			continue
-		}
-		for _, object := range built.Objects {
-			if object.IsCRD() && object.GetName() == crd.GetName() {
-				return &delivery.Object{Unstructured: object.Unstructured, At: crd.At} // to find its own places, all would be built again
-			}
-		}
-	}
-	return crd
-}
-
-// build builds a folder by its kustomization, once. One that cannot be built may have changed a CRD, so it is unseen.
-func (e *everywhere) build(dir, kustomization string) *render.Rendering {
-	built, known := e.built[dir]
-	if known {
-		return built
-	}
-	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File})
-	if err != nil {
-		built = nil
-		e.hidden(kustomization, []byte(e.local(dir)), "it is about CRDs, and fails: "+failureOf(e.inTree(err)))
-	}
-	e.built[dir] = built
-	return built
-}
-
-// local stands for all that a kustomization may be built of.
-func (e *everywhere) local(dir string) string {
-	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
-	for _, path := range render.Local(dir, e.tree.Root) {
-		p.file(path)
-	}
-	return hex.EncodeToString(p.sum.Sum(nil))
-}
-
 // unseen notes a file that decides about CRDs and cannot be read, or built.
 func (e *everywhere) unseen(file string, content []byte, err error) {
 	why := "it is about CRDs, and fails: " + failureOf(err)
@@ -274,6 +197,18 @@ func (e *everywhere) archive(file string) error {
 	content, err := render.ReadAsIs(file)
 	if err == nil {
 		e.hidden(file, content, "it is a packed chart, which may have CRDs")
+	}
+	return err
+}
+
+// ofOtherTools are files that tools install charts and other repositories from which are not followed.
+var ofOtherTools = []string{"fleet.yaml", "helmfile.yaml", "helmfile.yml", "helmfile.yaml.gotmpl", "vendir.yml"}
+
+func (e *everywhere) otherTool(file string) error {
+	content, err := render.ReadAsIs(file)
+	if err == nil && !ForReading(e.tree.Dir, file) {
+		e.tree.Reads.File(file)
+		e.hidden(file, []byte(plainText(string(content))), "a tool that is not followed installs what it names")
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 		found.Objects = append(found.Objects, placed(read, f.inRepository)...)
 		return nil
 	})
-	if err != nil || len(found.Objects)+len(unread.cluster.Unseen) == 0 {
+	if err != nil || len(found.Objects)+len(unread.cluster.Unseen)+len(t.Submodules) == 0 {
 		return &delivery.Cluster{}, err
 	}
 	f.add(found)

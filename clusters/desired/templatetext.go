@@ -17,11 +17,18 @@ import (
 // noteTemplate remembers a template that makes CRDs, by what it says and by what it makes. The CRDs are those that are
 // compared.
 func (e *everywhere) noteTemplate(chart, file, content string, made []*delivery.Object) {
-	text, name := sha256.New(), e.tree.Relative(file)
-	defined := e.definedIn(chart)
-	taken := map[string]bool{}
+	text, name := sha256.Sum256([]byte(e.textOf(chart, content))), e.tree.Relative(file)
+	e.cluster.Templates = append(e.cluster.Templates, delivery.Template{
+		Name: name, By: standIn("File", name, name), Text: hex.EncodeToString(text[:]), Made: madeOf(made),
+	})
+}
+
+// textOf is what a template of a chart says, with the named templates that it takes in.
+func (e *everywhere) textOf(chart, content string) string {
+	var text strings.Builder
+	defined, taken := e.definedIn(chart), map[string]bool{}
 	for next := []string{content}; len(next) > 0; next = next[1:] {
-		text.Write([]byte(plainText(next[0])))
+		text.WriteString(plainText(next[0]))
 		for _, include := range included.FindAllStringSubmatch(next[0], -1) {
 			if body, known := defined[include[1]]; known && !taken[include[1]] {
 				taken[include[1]] = true
@@ -29,9 +36,15 @@ func (e *everywhere) noteTemplate(chart, file, content string, made []*delivery.
 			}
 		}
 	}
-	e.cluster.Templates = append(e.cluster.Templates, delivery.Template{
-		Name: name, By: standIn("File", name, name), Text: hex.EncodeToString(text.Sum(nil)), Made: madeOf(made),
-	})
+	return text.String()
+}
+
+// withPartials is a file, with the named templates that it takes in if it is a chart's.
+func (e *everywhere) withPartials(file string, content []byte) []byte {
+	if chart := e.chartAround(filepath.Dir(file)); chart != "" {
+		return []byte(e.textOf(chart, string(content)) + string(content))
+	}
+	return content
 }
 
 var (
@@ -44,7 +57,11 @@ var (
 
 // definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.
 func (e *everywhere) definedIn(chart string) map[string]string {
+	if known := e.defined[chart]; known != nil {
+		return known
+	}
 	found := map[string]string{}
+	e.defined[chart] = found
 	_ = eachFile(e.tree, chart, isNotApplied, func(file string) error {
 		if ext := filepath.Ext(file); ext != ".tpl" && ext != ".yaml" && ext != ".yml" {
 			return nil

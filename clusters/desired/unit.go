@@ -1,10 +1,13 @@
 package desired
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
@@ -53,6 +56,9 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 	dir := f.folder(path)
 	if dir == "" {
 		u.Unseen = fmt.Sprintf("there is no folder %s in this repository", path)
+		if f.survey == nil {
+			f.tree.Reads.File(f.inRoot(path))
+		}
 		return
 	}
 	rendering, err := build(dir)
@@ -68,13 +74,27 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 
 // hide makes a unit unseen that may well be built where its tool runs, and tells whether it is one.
 func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
-	why := render.OnlyHere(err)
-	if why == "" || f.survey != nil {
+	if f.survey != nil {
+		return false
+	}
+	why := cmp.Or(render.OnlyHere(err), f.lacksSubmodule())
+	if why == "" {
 		return false
 	}
 	u.Unseen = why
 	f.hiddenOf(u).files = append(f.hiddenOf(u).files, render.Local(dir, f.tree.Root)...)
 	return true
+}
+
+// lacksSubmodule names a submodule below which a file was looked for, empty if there is none: a build that fails may have lacked
+// the file.
+func (f *follower) lacksSubmodule() string {
+	for _, path := range slices.Sorted(maps.Keys(f.tree.Submodules)) {
+		if f.tree.Reads.Below(f.inRoot(path)) {
+			return fmt.Sprintf("a file in the submodule %s is looked for, whose content is in another repository", path)
+		}
+	}
+	return ""
 }
 
 // folder finds a path that is applied; empty if there is no such folder.

@@ -3,7 +3,9 @@ package desired
 import (
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -12,7 +14,7 @@ import (
 
 // findUnseen lists all that brings what cannot be seen. It comes last, as a source may stand in any unit.
 func (f *follower) findUnseen() {
-	f.findSubmodules()
+	defer f.findSubmodules() // what is not seen may be built of them, too
 	for _, u := range f.cluster.Units {
 		if u.Unseen != "" {
 			h := f.hiddenOf(u)
@@ -47,15 +49,34 @@ func standIn(kind, name, file string) *delivery.Object {
 	return object
 }
 
-// findSubmodules names the submodules of the repository. Whether Flux and Argo CD fetch them is a setting of theirs, and a
-// file of one may be built into any unit.
+// findSubmodules names the submodules of the repository of which something may be built in: those in a folder that was built,
+// and those below which a file was looked for. Whether Flux and Argo CD fetch them is a setting of theirs.
 func (f *follower) findSubmodules() {
 	if f.tree == nil {
 		return
 	}
 	for _, path := range slices.Sorted(maps.Keys(f.tree.Submodules)) {
-		f.unseen(delivery.Unseen{Name: "submodule " + path, By: standIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
+		if f.mayUse(path) {
+			f.unseen(delivery.Unseen{Name: "submodule " + path, By: standIn("Submodule", path, ".gitmodules"), Why: "its content is in another repository"}, nil, hidden{built: []string{f.tree.Submodules[path]}})
+		}
 	}
+}
+
+// mayUse tells whether a unit may be built of what is below a path of the repository.
+func (f *follower) mayUse(path string) bool {
+	if f.tree.Reads.Below(f.inRoot(path)) {
+		return true
+	}
+	isBelow := func(dir string) bool { return dir == "." || strings.HasPrefix(path, dir+"/") }
+	for _, u := range f.cluster.Units {
+		isSet := u.Set != nil || u.By != nil && u.By.GetKind() == "ApplicationSet" // its Applications may be of any folder
+		if isSet || f.hidden[u] != nil && f.hidden[u].scope != named || u.By != nil && slices.ContainsFunc(u.Dirs, isBelow) {
+			return true
+		}
+	}
+	// Nothing says what is applied of an entry point that nothing here applies.
+	first := f.cluster.Units[0]
+	return first.By == nil && (first.Name == f.tree.Name || slices.ContainsFunc(first.Dirs, isBelow)) && !ForReading(f.tree.Dir, filepath.Join(f.inRoot(path), "it"))
 }
 
 func (f *follower) unseen(s delivery.Unseen, holder *delivery.Unit, h hidden) {

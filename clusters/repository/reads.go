@@ -2,6 +2,7 @@ package repository
 
 import (
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -67,4 +68,16 @@ func (r *Reads) Has(path string) bool {
 			return r.files[path]
 		}
 	}
+}
+
+// Below tells whether anything below a folder was read, or looked for.
+func (r *Reads) Below(dir string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for path := range r.files {
+		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return r.files[dir]
 }

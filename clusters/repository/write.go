@@ -74,7 +74,8 @@ func (c *checkout) read(e entry) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = content.Close() }()
-	return io.ReadAll(content)
+	read, err := io.ReadAll(content)
+	return c.kept(read), err
 }
 
 // writeFolder writes files of one folder.

@@ -1,8 +1,10 @@
 package preview
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +15,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
 
-// side are the files of a state of a repository, by their paths. One whose content begins with link: is a symbolic link.
+// files are those of one state of a repository, by their paths. One whose content begins with link: is a symbolic link.
 type files map[string]string
 
 // overlooked is a pull request after which a cluster may get another CRD, or loses one, in a place that is easily overlooked.
@@ -129,7 +131,7 @@ var everyOverlooked = map[string]overlooked{
 	},
 }
 
-// A change that nothing compares is found by what nothing has read, so none of these is known to the code by name.
+// Wherever a CRD is changed, the preview does not say that none changes.
 func TestNoChangeOfACRDIsOverlooked(t *testing.T) {
 	for name, c := range everyOverlooked {
 		t.Run(name, func(t *testing.T) {
@@ -206,4 +208,59 @@ func graph(crd string) string {
 func constraintTemplate(parameter string) string {
 	return "apiVersion: templates.gatekeeper.sh/v1\nkind: ConstraintTemplate\nmetadata: {name: w}\nspec:\n  crd: {spec: {names: {kind: W}, validation: {openAPIV3Schema: {type: object, properties: {" + parameter +
 		": {type: string}}}}}}\n  targets: [{target: admission.k8s.gatekeeper.sh, rego: 'package w'}]\n"
+}
+
+// A submodule's commit counts where something may be built of the submodule.
+func TestACommitOfASubmoduleIsNotOverlooked(t *testing.T) {
+	const kustomization = "resources: [../third-party/crds]\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		at    string
+		entry string
+		code  int
+	}{
+		"nothing says what is applied":      {map[string]string{"deploy/w.yaml": configMap}, "deploy/widgets", "", cli.ExitUnknown},
+		"files that are no manifests":       {map[string]string{"deploy/w.yaml": configMap, "mkdocs.yml": "site_name: it\n"}, "deploy/widgets", "", cli.ExitUnknown},
+		"for reading":                       {map[string]string{"deploy/w.yaml": configMap}, "docs/theme", "", cli.ExitDone},
+		"a kustomization names it":          {map[string]string{"deploy/kustomization.yaml": kustomization}, "third-party", "deploy", cli.ExitUnknown},
+		"the entry point has nothing of it": {map[string]string{"deploy/w.yaml": configMap}, "third-party", "deploy", cli.ExitDone},
+		"it lies in the entry point":        {map[string]string{"deploy/w.yaml": configMap}, "deploy/third-party", "deploy", cli.ExitUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := clitest.InRepository(t, c.files)
+			git(t, "init", "-q", "-b", "main")
+			for _, commit := range []string{"1", "2"} {
+				git(t, "add", ".")
+				git(t, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat(commit, 40)+","+c.at)
+				git(t, "commit", "-q", "-m", commit)
+			}
+			args := []string{"--base", "git:HEAD~1", "--head", "git:HEAD"}
+			if c.entry != "" {
+				args = append(args, "--entry", c.entry)
+			}
+			code, out, errOut := previewed(t, args...)
+			g.Expect(code).To(Equal(c.code), out+errOut)
+		})
+	}
+}
+
+func git(t *testing.T, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+	out, err := command.CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// A file that nothing is made of is named.
+func TestAFileThatNothingReadsIsIrrelevant(t *testing.T) {
+	g := clitest.InRepository(t, map[string]string{
+		"base/clusters/production/apps.yaml": appsKustomization, "base/apps/crd.yaml": widgetsCRD, "base/apps/kustomization.yaml": "resources: [crd.yaml]\n", "base/apps/old.yaml": "a: b\n",
+		"head/clusters/production/apps.yaml": appsKustomization, "head/apps/crd.yaml": widgetsCRD + "# changed\n", "head/apps/kustomization.yaml": "resources: [crd.yaml]\n", "head/apps/new.yaml": "a: b\n",
+	})
+	code, out, errOut := previewed(t, "--base", "base", "--head", "head", "-o", "json")
+	g.Expect(code).To(BeZero(), out+errOut)
+	g.Expect(errOut).To(ContainSubstring("irrelevant: 2 changed files of 3, which nothing that is applied is made of: apps/new.yaml, apps/old.yaml"))
+	var report struct{ Irrelevant []string }
+	g.Expect(json.Unmarshal([]byte(out), &report)).To(Succeed())
+	g.Expect(report.Irrelevant).To(Equal([]string{"apps/new.yaml", "apps/old.yaml"}))
 }

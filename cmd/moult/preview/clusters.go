@@ -8,6 +8,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // input gathers everything the report is made of.
@@ -17,18 +18,34 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 	if in.Acknowledgements, in.Findings, err = p.acknowledgements(s, in.Now); err != nil {
 		return in, err
 	}
-	if err := p.findEntries(s); err != nil {
+	if in.Clusters, err = p.allClusters(ctx, s); err != nil {
 		return in, err
+	}
+	if in.Unread, err = p.irrelevant(s); err != nil {
+		return in, err
+	}
+	if len(p.entries) == 0 && s.head.isFolder() {
+		in.MayBeApplied = s.head.mayBeApplied
+	}
+	in.Findings = append(in.Findings, p.noted...)
+	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
+	return in, err
+}
+
+// allClusters are those of all entry points, named or found.
+func (p *command) allClusters(ctx context.Context, s *sides) (all []preview.Delivered, err error) {
+	if err := p.findEntries(s); err != nil {
+		return nil, err
 	}
 	byEntry, err := p.sources()
 	if err != nil {
-		return in, err
+		return nil, err
 	}
 	entries := p.entries
 	if len(entries) == 0 {
 		more, err := s.wiring(nil)
 		if err != nil {
-			return in, err
+			return nil, err
 		}
 		entries = append([]string{""}, more...)
 	}
@@ -40,23 +57,24 @@ func (p *command) input(ctx context.Context, s *sides) (preview.Input, error) {
 		for _, from := range sources {
 			clusters, err := p.clusters(ctx, s, entry, from, nameOf(entry, from, len(sources)))
 			if err != nil {
-				return in, err
+				return nil, err
 			}
-			in.Clusters = append(in.Clusters, clusters...)
+			all = append(all, clusters...)
 		}
 	}
-	if in.Clusters, err = p.unfollowed(ctx, s, in.Clusters); err != nil {
-		return in, err
+	return p.unfollowed(ctx, s, all)
+}
+
+// irrelevant are the changed files that nothing which may be applied is made of. Where entry points are named, many are.
+func (p *command) irrelevant(s *sides) ([]string, error) {
+	if !s.base.isFolder() || !s.head.isFolder() {
+		return nil, nil
 	}
-	if in.Unread, err = s.unread(); err != nil {
-		return in, err
+	names, err := s.unread()
+	if len(names) > 0 && (p.found || len(p.entries) == 0) {
+		fmt.Fprintf(p.ErrOut, "irrelevant: %s of %d, which nothing that is applied is made of: %s\n", words.Count(len(names), "changed file"), len(s.changes), words.Few(names, maxFolders))
 	}
-	if len(p.entries) == 0 && s.head.isFolder() {
-		in.MayBeApplied = s.head.mayBeApplied
-	}
-	in.Findings = append(in.Findings, p.noted...)
-	in.Manifests, err = s.head.leftBehind(in.Clusters, len(p.entries) > 0)
-	return in, err
+	return names, err
 }
 
 // unfollowed adds what the entry points that were found by themselves do not lead to: kustomizations and charts that make

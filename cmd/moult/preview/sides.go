@@ -163,10 +163,7 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 	if err != nil {
 		return nil, err
 	}
-	held, err := compare(preview.Held(pair)...)
-	for i := range held {
-		held[i].Held = true
-	}
+	held, err := heldBy(pair)
 	return append(all, held...), err
 }
 
@@ -209,7 +206,26 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 	for i := range delivered {
 		delivered[i].NoCluster, delivered[i].KnownBefore = true, before
 	}
-	return delivered, err
+	if err != nil {
+		return nil, err
+	}
+	held, err := heldBy(preview.Pair{Name: name, Base: fetched(whole.Base), Head: fetched(whole.Head)})
+	return append(delivered, held...), err
+}
+
+// fetched are the units that were not built of the files of this repository alone.
+func fetched(c delivery.Cluster) delivery.Cluster {
+	c.Units = slices.DeleteFunc(slices.Clone(c.Units), func(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) == 0 })
+	return c
+}
+
+// heldBy compares the CRDs that objects of a cluster hold for somebody else.
+func heldBy(p preview.Pair) ([]preview.Delivered, error) {
+	held, err := compare(preview.Held(p)...)
+	for i := range held {
+		held[i].Held = true
+	}
+	return held, err
 }
 
 // lookedAt says in a line what of a repository was compared.

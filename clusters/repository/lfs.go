@@ -1,0 +1,37 @@
+package repository
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// lfsPointer is what Git has of a file that Git LFS keeps.
+// https://github.com/git-lfs/git-lfs/blob/v3.7.0/docs/spec.md
+var lfsPointer = regexp.MustCompile(`^version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\n`)
+
+// longestPointer is how many bytes a pointer has at most.
+const longestPointer = 1024
+
+// kept is the content that a pointer of Git LFS means, if this clone has it; otherwise the pointer as it is.
+func (c *checkout) kept(content []byte) []byte {
+	if len(content) > longestPointer {
+		return content
+	}
+	found := lfsPointer.FindSubmatch(content)
+	storage, ok := c.repository.Storer.(*filesystem.Storage)
+	if found == nil || !ok {
+		return content
+	}
+	oid := string(found[1])
+	object, err := os.ReadFile(filepath.Join(storage.Filesystem().Root(), "lfs", "objects", oid[:2], oid[2:4], oid))
+	if sum := sha256.Sum256(object); err != nil || !bytes.Equal(found[1], []byte(hex.EncodeToString(sum[:]))) {
+		return content
+	}
+	return object
+}

@@ -1,0 +1,41 @@
+package delivery_test
+
+import (
+	"encoding/base64"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/policies/delivery"
+)
+
+const heldCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: w}\nspec: {versions: [{name: v1, additionalPrinterColumns: [{priority: 1}]}]}\n"
+
+// Whatever an object is, the CRDs in it are found.
+func TestTheCRDsInsideOfAnObject(t *testing.T) {
+	crd := map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "w"}, "spec": map[string]any{}}
+	for name, c := range map[string]struct {
+		content      map[string]any
+		crds, unread int
+	}{
+		"an object in a list":      {map[string]any{"kind": "ManifestWork", "spec": map[string]any{"manifests": []any{crd, crd}}}, 2, 0},
+		"a text":                   {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": heldCRD, "b": "---\n" + heldCRD + "---\n" + heldCRD}}, 3, 0},
+		"a text in a text":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "kind: ConfigMap\ndata:\n  b: '{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \"CustomResourceDefinition\", \"spec\": {}}'\n"}}, 1, 0},
+		"base64":                   {map[string]any{"kind": "Secret", "data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(heldCRD))}}, 1, 0},
+		"a template":               {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "{{ if .x }}\n" + heldCRD + "{{ end }}\n"}}, 0, 1},
+		"words about CRDs":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "A CustomResourceDefinition is of apiextensions.k8s.io"}}, 0, 0},
+		"a rule of RBAC":           {map[string]any{"kind": "ClusterRole", "rules": []any{map[string]any{"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"}}}}, 0, 0},
+		"what kubectl has applied": {map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"annotations": map[string]any{"a": heldCRD}}}, 0, 0},
+		"a CRD itself":             {crd, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crds, unread := delivery.Wrap(c.content).Inside()
+			g := NewWithT(t)
+			g.Expect(crds).To(HaveLen(c.crds))
+			g.Expect(unread).To(HaveLen(c.unread))
+			for _, found := range crds {
+				g.Expect(found.DeepCopy().Object).To(Equal(found.Object), "numbers are those of an object")
+			}
+		})
+	}
+}
