@@ -1,45 +1,30 @@
 package desired
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
+	"github.com/moult-dev/moult/clusters/desired/appset"
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// parameters are what a generator gives for one Application, under the names that a template calls them by.
-type parameters map[string]string
-
-// generated are the Applications of an ApplicationSet, as far as its generators can be run without a cluster: list, and
-// git with directories. Of the others there is one unit that says so.
+// generated are the Applications of an ApplicationSet, as far as its generators can be run without a cluster. Of the others
+// there is one unit that says so.
 func (f *follower) generated(p pointer) []*delivery.Unit {
 	set := p.by
-	unseen := &delivery.Unit{Name: unitName(p), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set)}
-	f.hiddenOf(unseen).widen(scopeOf(set)) // its Applications may be of any folder
-	all, err := f.parametersOf(set)
+	applications, err := appset.Applications(set, setFiles{f})
 	if err != nil {
-		unseen.Unseen = err.Error()
+		unseen := &delivery.Unit{Name: unitName(p), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
+		f.hideSet(unseen)
 		return []*delivery.Unit{unseen}
 	}
 	var units []*delivery.Unit
-	for _, given := range all {
-		application, err := applicationOf(set, given)
-		if err != nil {
-			unseen.Unseen = err.Error()
-			return []*delivery.Unit{unseen}
-		}
-		application.SetNamespace(set.GetNamespace())
+	for _, application := range applications {
 		by := &delivery.Object{Unstructured: application.Unstructured, At: func(fields ...string) finding.Place {
 			return p.by.Place(delivery.Under([]string{"spec", "template"}, fields...)...)
 		}}
@@ -56,105 +41,20 @@ func (f *follower) generated(p pointer) []*delivery.Unit {
 	return units
 }
 
-// parametersOf runs the generators.
-func (f *follower) parametersOf(set *delivery.Object) ([]parameters, error) {
-	if set.Field("spec", "templatePatch") != nil {
-		return nil, errors.New("its Applications are patched by a template (spec.templatePatch)")
-	}
-	var all []parameters
-	for _, generator := range set.Entries("spec", "generators") {
-		switch {
-		case generator.Field("selector") != nil:
-			return nil, errors.New("it selects what its generators give")
-		case hasContent(generator.Field("list", "template")), hasContent(generator.Field("git", "template")):
-			return nil, errors.New("its generators have templates of their own")
-		case generator.Field("list", "elements") != nil:
-			for _, element := range generator.Entries("list", "elements") {
-				given := parameters{}
-				flatten(given, "", element.Object)
-				all = append(all, given)
-			}
-		case generator.Field("git", "directories") != nil && generator.Text("git", "pathParamPrefix") == "":
-			for _, dir := range f.directories(generator.Entries("git", "directories")) {
-				all = append(all, pathParameters(dir))
-			}
-		default:
-			return nil, errors.New("what its generators give is not known without a cluster")
-		}
-	}
-	if len(all) == 0 {
-		return nil, errors.New("its generators give nothing in this repository")
-	}
-	return all, nil
-}
+// setFiles are the repository as a generator sees it.
+type setFiles struct{ *follower }
 
-// hasContent tells whether there is any text, number or list in a value. An ApplicationSet that was read from a cluster has
-// templates without any.
-func hasContent(value any) bool {
-	switch v := value.(type) {
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasContent)
-	case nil:
-		return false
-	}
-	return value != ""
-}
-
-// flatten names what is inside of maps by the way there, with dots.
-func flatten(into parameters, prefix string, value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			name := key
-			if prefix != "" {
-				name = prefix + "." + key
-			}
-			flatten(into, name, inner)
-		}
-	case string:
-		into[prefix] = v
-	case nil, []any:
-	default:
-		into[prefix] = fmt.Sprint(v)
-	}
-}
-
-// pathParameters are those of a folder, for both kinds of templates.
-func pathParameters(dir string) parameters {
-	base := path.Base(dir)
-	normal := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(base), "-"), "-.")
-	given := parameters{"path": dir, "path.path": dir, "path.basename": base, "path.basenameNormalized": normal}
-	for i, segment := range strings.Split(dir, "/") {
-		given["path["+strconv.Itoa(i)+"]"] = segment
-		given["index path.segments "+strconv.Itoa(i)] = segment
-	}
-	return given
-}
-
-var notInNames = regexp.MustCompile(`[^-a-z0-9.]`)
-
-// directories are the folders of the repository that match a pattern and none that excludes.
-func (f *follower) directories(patterns []*delivery.Object) []string {
-	var found []string
-	_ = filepath.WalkDir(f.tree.Root, func(name string, entry fs.DirEntry, err error) error {
+// Folders implements appset.Repository.
+func (s setFiles) Folders() (found []string) {
+	_ = filepath.WalkDir(s.tree.Root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return nil //nolint:nilerr // what cannot be read is not there
 		}
-		if strings.HasPrefix(entry.Name(), ".") && name != f.tree.Root {
+		if strings.HasPrefix(entry.Name(), ".") && name != s.tree.Root {
 			return filepath.SkipDir
 		}
-		dir := f.tree.Relative(name)
-		taken := false
-		for _, pattern := range patterns {
-			if ok, err := path.Match(pattern.Text("path"), dir); err == nil && ok {
-				if pattern.True("exclude") {
-					return nil
-				}
-				taken = true
-			}
-		}
-		if taken {
-			found = append(found, dir)
+		if name != s.tree.Root {
+			found = append(found, s.tree.Relative(name))
 		}
 		return nil
 	})
@@ -162,52 +62,74 @@ func (f *follower) directories(patterns []*delivery.Object) []string {
 	return found
 }
 
-// applicationOf fills in the template.
-func applicationOf(set *delivery.Object, given parameters) (*delivery.Object, error) {
-	template, ok := set.Field("spec", "template").(map[string]any)
-	if !ok {
-		return nil, errors.New("it has no template")
-	}
-	filled, err := fill(runtime.DeepCopyJSON(template), given)
-	if err != nil {
-		return nil, err
-	}
-	content, _ := filled.(map[string]any)
-	application := delivery.Wrap(content)
-	application.SetAPIVersion("argoproj.io/v1alpha1")
-	application.SetKind("Application")
-	return application, nil
+// Files implements appset.Repository.
+func (s setFiles) Files(fits func(path string) bool) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	err := filepath.WalkDir(s.tree.Root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return filepath.SkipDir
+		case !entry.Type().IsRegular() || !fits(s.tree.Relative(name)):
+			return nil
+		}
+		s.tree.Reads.File(name)
+		content, err := render.ReadRegular(name)
+		found[s.tree.Relative(name)] = content
+		return err
+	})
+	return found, err
 }
 
-// action is what a template has between braces: a name, for Go templates with a dot before it.
-var action = regexp.MustCompile(`\{\{-?\s*(.*?)\s*-?\}\}`)
+// mostFolders is how many folders an ApplicationSet that cannot be expanded may be of, to be looked at one by one.
+const mostFolders = 100
 
-// fill puts parameters into all strings of a value. What is more than a name is not for us to run.
-func fill(value any, given parameters) (any, error) {
-	var failed error
-	switch v := value.(type) {
-	case string:
-		filled := action.ReplaceAllStringFunc(v, func(found string) string {
-			name := strings.ReplaceAll(action.FindStringSubmatch(found)[1], " .", " ")
-			known, ok := given[strings.TrimPrefix(name, ".")]
-			if !ok {
-				failed = fmt.Errorf("its template has %s, which is not known without a cluster", found)
-			}
-			return known
-		})
-		return filled, failed
-	case []any:
-		for i := range v {
-			if v[i], failed = fill(v[i], given); failed != nil {
-				return nil, failed
-			}
-		}
-	case map[string]any:
-		for key := range v {
-			if v[key], failed = fill(v[key], given); failed != nil {
-				return nil, failed
-			}
+// hideSet remembers what of this repository decides about an ApplicationSet that cannot be expanded: what matters in all folders
+// that its Applications may be of. If files are read for them, or if it may be any folder, it is more.
+func (f *follower) hideSet(u *delivery.Unit) {
+	much := scopeOf(u.By)
+	var folders []string
+	for _, source := range u.Sources {
+		if source.Path != "" {
+			folders = append(folders, f.foldersLike(source.Path)...)
 		}
 	}
-	return value, nil
+	if much != wires || len(folders) == 0 || len(folders) > mostFolders {
+		f.hiddenOf(u).widen(much)
+		return
+	}
+	for _, source := range u.Sources {
+		for _, dir := range f.foldersLike(source.Path) {
+			f.hideFolder(u, dir, func() (*render.Rendering, error) { return f.argoCDFolder(u, source, dir) })
+		}
+	}
+}
+
+// placeholder is what a template has between braces, and severalFolders what may become more than one folder there.
+var (
+	placeholder    = regexp.MustCompile(`\{\{.*?\}\}`)
+	severalFolders = regexp.MustCompile(`path|annotation|values`)
+)
+
+// foldersLike are the folders, absolute, that a templated path may become.
+func (f *follower) foldersLike(path string) (found []string) {
+	var like strings.Builder
+	rest := strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
+	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
+		like.WriteString(regexp.QuoteMeta(rest[:at[0]]))
+		if severalFolders.MatchString(rest[at[0]:at[1]]) {
+			like.WriteString(".+")
+		} else {
+			like.WriteString("[^/]+")
+		}
+		rest = rest[at[1]:]
+	}
+	pattern := regexp.MustCompile("^" + like.String() + regexp.QuoteMeta(rest) + "$")
+	for _, folder := range (setFiles{f}).Folders() {
+		if pattern.MatchString(folder) {
+			found = append(found, f.inRoot(folder))
+		}
+	}
+	return found
 }

@@ -217,18 +217,23 @@ func TestAnApplicationSetIsExpandedWithoutACluster(t *testing.T) {
 		"folders but one":          {"generators: [{git: {directories: [{path: apps/*}, {path: apps/b, exclude: true}]}}]" + template, []string{"argocd/a: in-a"}},
 		"folders for Go templates": {"goTemplate: true, generators: [{git: {directories: [{path: apps/a}]}}], template: {metadata: {name: '{{ index .path.segments 0 }}-{{.path.basename}}'}, spec: {source: {path: '{{.path.path}}'}}}", []string{"argocd/apps-a: in-a"}},
 		"clusters":                 {"generators: [{clusters: {}}]" + template, []string{"argocd/set: (what its generators give is not known without a cluster)"}},
-		"more than a name":         {"goTemplate: true, generators: [{git: {directories: [{path: apps/*}]}}], template: {metadata: {name: '{{ .path.basename | upper }}'}}", []string{"argocd/set: (its template has {{ .path.basename | upper }}, which is not known without a cluster)"}},
+		"more than a name":         {"goTemplate: true, generators: [{git: {directories: [{path: apps/*}]}}], template: {metadata: {name: '{{ .path.basename | upper }}'}}", []string{"argocd/A: (it has no source)", "argocd/B: (it has no source)"}},
+		"a name of a cluster":      {"goTemplate: true, generators: [{list: {elements: [{a: b}]}}], template: {metadata: {name: '{{ .name }}'}}", []string{"argocd/set: (its template has {{ .name }}, of which not all is known without a cluster)"}},
+		"two generators":           {"goTemplate: true, generators: [{matrix: {generators: [{git: {directories: [{path: apps/*}]}}, {list: {elements: [{env: dev}, {env: prod}]}}]}}], template: {metadata: {name: '{{.path.basename}}-{{.env}}'}, spec: {source: {path: '{{.path.path}}'}}}", []string{"argocd/a-dev: in-a", "argocd/a-prod: in-a", "argocd/b-dev: in-b", "argocd/b-prod: in-b"}},
+		"two that are merged":      {"generators: [{merge: {mergeKeys: [name], generators: [{list: {elements: [{name: one, dir: a}, {name: two, dir: a}]}}, {list: {elements: [{name: two, dir: b}]}}]}}], template: {metadata: {name: '{{name}}'}, spec: {source: {path: 'apps/{{dir}}'}}}", []string{"argocd/one: in-a", "argocd/two: in-b"}},
+		"files":                    {"generators: [{git: {files: [{path: 'envs/*.json'}]}}], template: {metadata: {name: '{{env.name}}-{{path.filename}}'}, spec: {source: {path: 'apps/{{env.dir}}'}}}", []string{"argocd/one-one.json: in-a"}},
+		"a matrix of clusters":     {"generators: [{matrix: {generators: [{git: {directories: [{path: apps/*}]}}, {clusters: {}}]}}]" + template, []string{"argocd/set: (what its generators give is not known without a cluster)"}},
 		"nothing":                  {"generators: [{git: {directories: [{path: none/*}]}}]" + template, []string{"argocd/set: (its generators give nothing in this repository)"}},
 		"no template":              {"generators: [{list: {elements: [{a: b}]}}]", []string{"argocd/set: (it has no template)"}},
-		"a patch":                  {"templatePatch: x, generators: [{list: {elements: [{a: b}]}}]" + template, []string{"argocd/set: (its Applications are patched by a template (spec.templatePatch))"}},
+		"a patch":                  {"templatePatch: '{spec: {source: {path: apps/{{path.basename}}}}}', generators: [{git: {directories: [{path: apps/b}]}}], template: {metadata: {name: it}, spec: {source: {path: apps/a}}}", []string{"argocd/it: in-b"}},
 		"a generator's template":   {"generators: [{list: {elements: [{a: b}], template: {metadata: {labels: {step: first}}}}}]" + template, []string{"argocd/set: (its generators have templates of their own)"}},
 		"folders with a template":  {"generators: [{git: {directories: [{path: apps/*}], template: {spec: {sources: []}}}}]" + template, []string{"argocd/set: (its generators have templates of their own)"}},
 		"an empty template":        {"generators: [{git: {directories: [{path: apps/a}], template: {metadata: {}, spec: {project: ''}}}}]" + template, []string{"argocd/a: in-a"}},
-		"a selector":               {"generators: [{selector: {}, list: {elements: [{a: b}]}}]" + template, []string{"argocd/set: (it selects what its generators give)"}},
+		"a selector":               {"generators: [{selector: {matchLabels: {env: dev}}, list: {elements: [{name: one, env: dev}, {name: two, env: prod}]}}], template: {metadata: {name: '{{name}}'}, spec: {source: {path: apps/a}}}", []string{"argocd/one: in-a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			cluster := followed(t, files{"entry/set.yaml": set(c.spec), "apps/a/x.yaml": configMap("in-a"), "apps/b/x.yaml": configMap("in-b"), "apps/.hidden/x.yaml": configMap("hidden")})
+			cluster := followed(t, files{"entry/set.yaml": set(c.spec), "apps/a/x.yaml": configMap("in-a"), "apps/b/x.yaml": configMap("in-b"), "apps/.hidden/x.yaml": configMap("hidden"), "envs/one.json": `{"env": {"name": "one", "dir": "a"}}`})
 			g.Expect(units(cluster)[1:]).To(Equal(c.want))
 			g.Expect(cluster.Units[1].By.At("spec", "source").String()).To(Equal("entry/set.yaml:4"))
 			for _, unit := range cluster.Units[1:] {

@@ -1,0 +1,118 @@
+// Package appset makes the Applications of an ApplicationSet without a cluster, as far as its generators can be run so: list,
+// git with directories or files, matrix and merge, with both kinds of templates. What takes a cluster, or is not known here, is
+// an error that names it.
+//
+// Start with Applications; generators.go makes the parameters, and template.go fills them in.
+package appset
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
+)
+
+// Repository is what git generators look at.
+type Repository interface {
+	// Folders are the paths of all folders from the root, without hidden ones.
+	Folders() []string
+	// Files are the contents of all files by their paths from the root, as far as a path fits.
+	Files(fits func(path string) bool) (map[string][]byte, error)
+}
+
+// Applications are those that a set makes of a repository, in the order of the generators.
+func Applications(set *delivery.Object, r Repository) ([]*delivery.Object, error) {
+	template, ok := set.Field("spec", "template").(map[string]any)
+	if !ok {
+		return nil, errors.New("it has no template")
+	}
+	g := &generating{repository: r, filler: fillerOf(set)}
+	var all []parameters
+	for _, generator := range set.Entries("spec", "generators") {
+		given, err := g.run(generator, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, given...)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("its generators give nothing in this repository")
+	}
+	var applications []*delivery.Object
+	for _, given := range all {
+		application, err := g.application(template, set.Text("spec", "templatePatch"), given)
+		if err != nil {
+			return nil, err
+		}
+		application.SetNamespace(set.GetNamespace())
+		applications = append(applications, application)
+	}
+	return applications, nil
+}
+
+// application fills in the template, and the patch over it.
+func (g *generating) application(template map[string]any, patch string, given parameters) (*delivery.Object, error) {
+	filled, err := g.fill(template, given)
+	if err != nil {
+		return nil, err
+	}
+	content, _ := filled.(map[string]any)
+	if patch != "" {
+		text, err := g.text(patch, given)
+		if err != nil {
+			return nil, fmt.Errorf("spec.templatePatch: %w", err)
+		}
+		var over map[string]any
+		if err := unpacking.Unmarshal([]byte(text), &over); err != nil {
+			return nil, fmt.Errorf("spec.templatePatch: %w", err)
+		}
+		content = patched(content, plain(over))
+	}
+	application := delivery.Wrap(content)
+	application.SetAPIVersion("argoproj.io/v1alpha1")
+	application.SetKind("Application")
+	return application, nil
+}
+
+// patched puts a merge patch over an object. Lists are replaced: those of an Application have no keys to merge by.
+// https://github.com/argoproj/argo-cd/blob/v3.5.7/applicationset/controllers/template/patch.go
+func patched(object, patch map[string]any) map[string]any {
+	merged := map[string]any{}
+	for key, value := range object {
+		merged[key] = value
+	}
+	for key, value := range patch {
+		below, isMap := value.(map[string]any)
+		was, _ := merged[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(merged, key)
+		case isMap:
+			merged[key] = patched(was, below)
+		default:
+			merged[key] = value
+		}
+	}
+	return merged
+}
+
+// plain is a value with numbers as objects have them.
+func plain(value map[string]any) map[string]any {
+	object := delivery.Wrap(nil)
+	raw, err := yaml.Marshal(value)
+	if err == nil {
+		raw, err = yaml.YAMLToJSON(raw)
+	}
+	if err != nil || object.UnmarshalJSON(append([]byte(`{"apiVersion":"v1","kind":"x","value":`), append(raw, '}')...)) != nil {
+		return value
+	}
+	of, _ := object.Field("value").(map[string]any)
+	return of
+}
+
+// isTemplated tells whether a text has a template in it.
+func isTemplated(text string) bool { return strings.Contains(text, "{{") }
