@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/moult-dev/moult/clusters/releases"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/cmd/moult/internal/releases"
 	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -128,6 +130,9 @@ func (v *command) run(ctx context.Context) error {
 		return errors.New("--crd is for --promote only")
 	}
 	v.Options.LabelKey, v.Progress = v.Factory.LabelKey, releases.Lines(v.ErrOut)
+	v.CRDs = func(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+		return input.CRDs(ctx, place, nil)
+	}
 	source, err := releases.Read(ctx, v.Options)
 	if err != nil {
 		return err

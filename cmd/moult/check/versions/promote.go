@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/releases"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/cmd/moult/internal/releases"
 	"github.com/moult-dev/moult/policies/deprecation"
 	preview "github.com/moult-dev/moult/policies/preview/output"
 	"github.com/moult-dev/moult/policies/words"

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/moult-dev/moult/clusters/repository"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/words"
@@ -37,6 +38,8 @@ type Options struct {
 	Next       string
 	// Named are releases that no tag names, in their order, as NAME=PATH. No repository is read then.
 	Named []string
+	// CRDs reads those that lie at the PATH of a named release.
+	CRDs func(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error)
 	// LabelKey is the opt-in label's.
 	LabelKey string
 	// Progress is told of each release that is read.
@@ -115,7 +118,7 @@ func (r *reader) readNamed(ctx context.Context) error {
 			return fmt.Errorf("--release %s is not NAME=PATH, for example v1.2.0=releases/v1.2.0/crds", named)
 		}
 		r.Progress(name)
-		crds, err := input.CRDs(ctx, place, nil)
+		crds, err := r.CRDs(ctx, place)
 		if err != nil {
 			return fmt.Errorf("--release %s: %w", named, err)
 		}
