@@ -18,7 +18,6 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/plan"
-	"github.com/moult-dev/moult/policies/words"
 )
 
 // A walk stores every object at the storage version. Where no webhook converts them, the API server drops what the storage
@@ -222,73 +221,6 @@ func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string
 	return listed, nil
 }
 
-// maxFieldLosses is how many fields are counted at a version; where anything may be a field, there may be any number.
-const maxFieldLosses = 100
-
-// count adds an object to those that lose a field.
-func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object map[string]any) []rewrite.FieldLoss {
-	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
-	allowed := f.may(field)
-	switch {
-	case at >= 0:
-		losses[at].Objects++
-	case len(losses) < maxFieldLosses || !allowed && !slices.ContainsFunc(losses, held):
-		meta := unstructured.Unstructured{Object: object}
-		losses = append(losses, rewrite.FieldLoss{Field: field, Version: version, Objects: 1, Allowed: allowed,
-			Object: types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}})
-	}
-	return losses
-}
-
-func held(l rewrite.FieldLoss) bool { return !l.Allowed }
-
-// maxFieldsTold is how many fields a sentence names.
-const maxFieldsTold = 10
-
-// failure is why nothing is rewritten; nil if no object loses what it may not, and all could be seen.
-func (f *fields) failure() *plan.Failure {
-	var counts, examples, names, problems []string
-	for _, l := range f.losses {
-		if l.Allowed {
-			continue
-		}
-		counts = append(counts, fmt.Sprintf("%s (%s at %s)", l.Field, words.Count(l.Objects, "object"), l.Version))
-		examples = append(examples, fmt.Sprintf("%s has %s", nameOf(l), l.Field))
-		names = append(names, l.Field)
-	}
-	if len(counts) > 0 {
-		problems = append(problems, f.why+": "+words.Few(counts, maxFieldsTold))
-	}
-	for _, u := range f.unseen {
-		if len(u.fields) == 0 {
-			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen what the conversion webhook would lose of them; serve it until they are rewritten, or let Moult not ask the webhook", u.version))
-			continue
-		}
-		problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen whether they have fields that %s does not have: %s; serve %[1]s until they are rewritten",
-			u.version, f.storage, words.Few(u.fields, maxFieldsTold)))
-		names = append(names, u.fields...)
-	}
-	hidden, more := f.hiddenProblems()
-	problems, examples = append(problems, hidden...), append(examples, more...)
-	for _, l := range f.hidden {
-		names = append(names, l.Field)
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	slices.Sort(names)
-	public := strings.Join(problems, ". And ") + ". Nothing is rewritten"
-	if len(names) > 0 {
-		public += fmt.Sprintf(". Move the values to fields that %s has, or let them go: annotation %s: %q on the CRD",
-			f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
-	}
-	if len(examples) == 0 {
-		return &plan.Failure{Reason: v1alpha1.ReasonFieldsWouldBeLost, Message: public, Public: public}
-	}
-	return failure(v1alpha1.ReasonFieldsWouldBeLost, public, ". For example, %s", words.Few(examples, maxFieldsTold))
-}
-
 // lostBy are fields that one object would lose that it may not: as many as a sentence names.
 func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []string, err error) {
 	for _, s := range f.sights {
@@ -309,13 +241,4 @@ func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []s
 	slices.Sort(lost)
 	lost = slices.Compact(lost)
 	return lost[:min(len(lost), maxFieldsTold)], nil
-}
-
-// tellOfFields says which fields objects lose because they may.
-func (r *Reconciler) tellOfFields(crd *apiextensionsv1.CustomResourceDefinition, storageVersion string, losses []rewrite.FieldLoss) {
-	for _, l := range losses[:min(len(losses), maxLossesTold)] {
-		if l.Allowed {
-			r.event(crd, v1alpha1.EventFieldsDropped, "%s", l.Told(storageVersion))
-		}
-	}
 }

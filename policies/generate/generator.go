@@ -3,9 +3,7 @@ package generate
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/policies/conversion"
@@ -242,85 +240,5 @@ func (g *Generator) below(n int64) int64 {
 func (g *Generator) one1in(n int64) bool { return g.below(n) == 0 }
 
 func pick[T any](g *Generator, from []T) T { return from[g.below(int64(len(from)))] }
-
-// focus leads to a field: names, [] for any item and {} for any key.
-type focus []string
-
-// String is the path as values are told by it.
-func (f focus) String() string {
-	path := ""
-	for _, step := range f {
-		switch step {
-		case anyItem:
-			path += "[*]"
-		case anyKey:
-			path = joined(path, "*")
-		default:
-			path = joined(path, step)
-		}
-	}
-	return path
-}
-
-// isIn tells whether a value has the field.
-func (f focus) isIn(value any) bool {
-	if len(f) == 0 {
-		return true
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		if f[0] != anyKey {
-			inner, there := value[f[0]]
-			return there && f[1:].isIn(inner)
-		}
-		for _, inner := range value {
-			if f[1:].isIn(inner) {
-				return true
-			}
-		}
-	case []any:
-		return f[0] == anyItem && slices.ContainsFunc(value, f[1:].isIn)
-	}
-	return false
-}
-
-const (
-	anyItem = "[]"
-	anyKey  = "{}"
-	// mostPaths bounds how many fields of a schema are gone through one by one.
-	mostPaths = 20_000
-)
-
-// pathsOf are the fields of a schema, but for metadata.
-func pathsOf(s *structural.Structural) (all []focus) {
-	var walk func(s *structural.Structural, at focus)
-	walk = func(s *structural.Structural, at focus) {
-		if len(all) >= mostPaths {
-			return
-		}
-		leaf := true
-		for _, name := range sortedKeys(s.Properties) {
-			if len(at) == 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
-				continue
-			}
-			leaf = false
-			inner := s.Properties[name]
-			walk(&inner, append(slices.Clip(at), name))
-		}
-		if s.Items != nil {
-			leaf = false
-			walk(s.Items, append(slices.Clip(at), anyItem))
-		}
-		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-			leaf = false
-			walk(s.AdditionalProperties.Structural, append(slices.Clip(at), anyKey))
-		}
-		if leaf && len(at) > 0 {
-			all = append(all, at)
-		}
-	}
-	walk(s, nil)
-	return all
-}
 
 func copied(v any) any { return runtime.DeepCopyJSONValue(v) }

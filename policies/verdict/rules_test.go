@@ -12,22 +12,6 @@ import (
 	"github.com/moult-dev/moult/policies/plan"
 )
 
-// blocked is a blocker, told by its kind and parts of what it says.
-func blocked(kind, message, action string) types.GomegaMatcher {
-	return And(HaveField("Kind", kind), HaveField("Message", ContainSubstring(message)), HaveField("Action", ContainSubstring(action)))
-}
-
-type want struct {
-	rule     string
-	state    State
-	reason   string
-	says     []string // parts of the message
-	blockers []types.GomegaMatcher
-	warnings []types.GomegaMatcher
-	progress *v1alpha1.Progress
-	until    time.Time
-}
-
 func TestEachRule(t *testing.T) {
 	servedWarning := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "commit served: false on v1alpha1")
 	servedBlocker := blocked(v1alpha1.ReasonStillServed, "v1alpha1 is still served by the CRD "+widgets, "in the same commit take the VersionRemoval out")
@@ -312,21 +296,4 @@ func TestEachRule(t *testing.T) {
 			}
 		})
 	}
-}
-
-func matchers(of []types.GomegaMatcher) []any {
-	elements := make([]any, len(of))
-	for i, m := range of {
-		elements[i] = m
-	}
-	return elements
-}
-
-func TestAStatusNamesTwentyWritersAtMost(t *testing.T) {
-	g := NewWithT(t)
-	s := with(served, require(time.Hour))
-	for range 50 {
-		written("v1alpha1", time.Minute)(&s)
-	}
-	g.Expect(Judge(s).Warnings).To(HaveLen(20))
 }
