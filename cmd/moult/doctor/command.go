@@ -31,7 +31,33 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [CRD...]",
 		Short: "Find what would stop a migration, undo it, or make a removal hurt",
-		Long: `Examine the named CRDs, or all that are opted in, and what they depend on. Nothing
+		Long:  long(f),
+		Example: f.Example(`  # all opted-in CRDs
+  moult doctor
+
+  # before a version of one of them is removed, with Helm's releases
+  moult doctor widgets.example.com --helm
+
+  # Helm's releases of two namespaces, for someone who may not read the others
+  moult doctor --helm-namespace widgets,gadgets
+
+  # the errors alone, for a program
+  moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), words.Distinct(names)) },
+	}
+	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+inspect.ControllerUser+", if that ServiceAccount is there)")
+	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
+	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
+	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
+	d.failOn.AddFlag(c, string(finding.Error), string(finding.Error), cli.FailOnUnknown, cli.FailOnWarning)
+	output.AddFlag(c, &d.output)
+	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Examine the named CRDs, or all that are opted in, and what they depend on. Nothing
 is written. Problems come first, each with what was seen and how to fix it.
 
   label-in-git     the opt-in label is in what a tool applies, not only on the live
@@ -60,32 +86,11 @@ failure. Helm keeps its releases, values and all, in Secrets; they are read only
 with --helm, and nothing of the values is kept or told.
 
 ` + f.ExitCodes(cli.Codes{
-			Done:     "no finding of severity error; there may be warnings, and checks that did not run",
-			NotDone:  "at least one error",
-			Unknown:  "with --fail-on unknown or warning: no error, and something could not be looked at",
-			Warnings: "with --fail-on warning: no error, and at least one warning",
-		}),
-		Example: f.Example(`  # all opted-in CRDs
-  moult doctor
-
-  # before a version of one of them is removed, with Helm's releases
-  moult doctor widgets.example.com --helm
-
-  # Helm's releases of two namespaces, for someone who may not read the others
-  moult doctor --helm-namespace widgets,gadgets
-
-  # the errors alone, for a program
-  moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), words.Distinct(names)) },
-	}
-	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+inspect.ControllerUser+", if that ServiceAccount is there)")
-	c.Flags().StringVar(&d.argoCD, "argocd-namespace", "argocd", "namespace of Argo CD")
-	c.Flags().BoolVar(&d.helm, "helm", false, "read the Secrets in which Helm keeps its releases")
-	c.Flags().StringSliceVar(&d.helmNamespaces, "helm-namespace", nil, "read them in these namespaces only; implies --helm")
-	d.failOn.AddFlag(c, string(finding.Error), string(finding.Error), cli.FailOnUnknown, cli.FailOnWarning)
-	output.AddFlag(c, &d.output)
-	return c
+		Done:     "no finding of severity error; there may be warnings, and checks that did not run",
+		NotDone:  "at least one error",
+		Unknown:  "with --fail-on unknown or warning: no error, and something could not be looked at",
+		Warnings: "with --fail-on warning: no error, and at least one warning",
+	})
 }
 
 func (d *command) run(ctx context.Context, names []string) error {

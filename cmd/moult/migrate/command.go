@@ -64,32 +64,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate CRD...",
 		Short: "Migrate CRDs once, from here, without a controller",
-		Long: `Rewrite every object of the named CRDs at the storage version, wait out the
-settle time, check every object again, and trim status.storedVersions: what
-moult-controller does, by the same code, from a shell or a Job.
-
-The CRDs must carry the opt-in label; if one of them does not, or does not exist,
-none is touched. Interrupted, nothing is lost: the same command goes on with what
-is not yet rewritten.
-
-Where admission policies let only Moult's own user write the status of CRDs, name
-that user with --as. It needs the right to impersonate it.
-
-Where no webhook converts and objects have fields that the storage version lacks,
-nothing is rewritten (FieldsWouldBeLost) until the CRD lets these fields go with the
-annotation moult.dev/allow-field-loss. With --rehearse, conversion webhooks are asked
-first, and nothing is rewritten that they would lose a field of.
-
-With --backup a file is written first, as ` + "`" + `backup` + "`" + ` does, and verified. If it would lack
-something, nothing is rewritten.
-
-With --dry-run every object is sent its write as a dry run, so that admission and
-validation are asked about it, and nothing is written. That needs no label.
-
-` + f.ExitCodes(cli.Codes{Done: "every CRD asked for is migrated", NotDone: "at least one is not"}) + `
-
-With --dry-run 0 means that no write would be refused, and 1 that some would or
-that a CRD cannot be tried as it is, for example because it is paused.`,
+		Long:  long(f),
 		Example: f.Example(`  # which objects would be refused?
   moult migrate widgets.example.com --dry-run
 
@@ -120,6 +95,36 @@ that a CRD cannot be tried as it is, for example because it is paused.`,
 	}
 	m.bind(c)
 	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Rewrite every object of the named CRDs at the storage version, wait out the
+settle time, check every object again, and trim status.storedVersions: what
+moult-controller does, by the same code, from a shell or a Job.
+
+The CRDs must carry the opt-in label; if one of them does not, or does not exist,
+none is touched. Interrupted, nothing is lost: the same command goes on with what
+is not yet rewritten.
+
+Where admission policies let only Moult's own user write the status of CRDs, name
+that user with --as. It needs the right to impersonate it.
+
+Where no webhook converts and objects have fields that the storage version lacks,
+nothing is rewritten (FieldsWouldBeLost) until the CRD lets these fields go with the
+annotation moult.dev/allow-field-loss. With --rehearse, conversion webhooks are asked
+first, and nothing is rewritten that they would lose a field of.
+
+With --backup a file is written first, as ` + "`" + `backup` + "`" + ` does, and verified. If it would lack
+something, nothing is rewritten.
+
+With --dry-run every object is sent its write as a dry run, so that admission and
+validation are asked about it, and nothing is written. That needs no label.
+
+` + f.ExitCodes(cli.Codes{Done: "every CRD asked for is migrated", NotDone: "at least one is not"}) + `
+
+With --dry-run 0 means that no write would be refused, and 1 that some would or
+that a CRD cannot be tried as it is, for example because it is paused.`
 }
 
 func (m *command) bind(c *cobra.Command) {

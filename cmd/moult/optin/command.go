@@ -33,28 +33,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "opt-in PATH",
 		Short: "Add the opt-in label, in Git, to the CRDs that a kustomization builds",
-		Long: `Add the opt-in Component to a kustomization: it puts the label ` + v1alpha1.MigrateLabel + `
-on the CRDs that the kustomization builds, and on nothing else. PATH is the folder
-of the kustomization, or its file. Comments and order are kept, and a kustomization
-that has the Component already is left as it is.
-
-The Component is written into a folder of its own beside the kustomization, so a
-build fetches nothing. --folder names another place, and if the Component is there
-already, it is shared; --ref refers to Moult's own repository instead. If the
-kustomization sets the label already, nothing is written, and flags that ask for
-something else are named.
-
-A CRD that carries the label with the value "false" is left alone. --crds and
---annotated choose some of the CRDs.
-
-With --print nothing is written. It prints the Component, or a patch that does the
-same: for a kustomization, or for the spec of an Argo CD Application or a Flux
-Kustomization, where the repository with the CRDs is somebody else's.
-
-` + f.ExitCodes(cli.Codes{
-			Done:    "CRDs that are built from there carry the label; with --dry-run, they would",
-			NotDone: "there is no CRD that the Component and the flags match, or what sets the\nlabel already leaves one of them out, and nothing was written",
-		}),
+		Long:  long(f),
 		Example: f.Example(`  # what would change?
   moult opt-in config/crd --dry-run
 
@@ -88,6 +67,32 @@ Kustomization, where the repository with the CRDs is somebody else's.
 	_ = c.RegisterFlagCompletionFunc("print", cobra.FixedCompletions(snippets, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagDirname("folder")
 	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Add the opt-in Component to a kustomization: it puts the label ` + v1alpha1.MigrateLabel + `
+on the CRDs that the kustomization builds, and on nothing else. PATH is the folder
+of the kustomization, or its file. Comments and order are kept, and a kustomization
+that has the Component already is left as it is.
+
+The Component is written into a folder of its own beside the kustomization, so a
+build fetches nothing. --folder names another place, and if the Component is there
+already, it is shared; --ref refers to Moult's own repository instead. If the
+kustomization sets the label already, nothing is written, and flags that ask for
+something else are named.
+
+A CRD that carries the label with the value "false" is left alone. --crds and
+--annotated choose some of the CRDs.
+
+With --print nothing is written. It prints the Component, or a patch that does the
+same: for a kustomization, or for the spec of an Argo CD Application or a Flux
+Kustomization, where the repository with the CRDs is somebody else's.
+
+` + f.ExitCodes(cli.Codes{
+		Done:    "CRDs that are built from there carry the label; with --dry-run, they would",
+		NotDone: "there is no CRD that the Component and the flags match, or what sets the\nlabel already leaves one of them out, and nothing was written",
+	})
 }
 
 func (o *command) arguments(c *cobra.Command, args []string) error {

@@ -52,42 +52,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rbac PATH...",
 		Short: "Print the role that lets the controller rewrite the objects of CRDs",
-		Long: `Print the ClusterRole that moult-controller needs for the objects of the CRDs that
-are built from the PATHs, and nothing beyond: get, list and patch on each resource,
-and patch on its status where the storage version has one. Commit it beside the
-CRDs, and print it again when one comes or goes, or when the storage version changes.
-
-The role carries a label by which Kubernetes adds it to the controller's own
-ClusterRole, so nothing has to be bound.
-
-A PATH is a folder with a kustomization, or without one, in which case all manifests
-in it and below are taken, as Flux does; a file of manifests; git:REV:PATH; or - for
-standard input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
-
-With --repair-owners it is another role, to be added to the first: what the controller
-needs to move owner references, which the annotation ` + v1alpha1.RepairOwnersAnnotation + `
-on a CRD asks for. It names Kubernetes' own resources, list on all and patch on those
-in namespaces, and the objects of the CRDs of the PATHs, of which there need be none:
-name all CRDs of the cluster whose objects may be owned. It is a wide right: who may
-list Secrets reads them, and who may patch Deployments can run what he likes.
-
-With --migrate-stashes it is what the controller needs to move stashed copies, which the
-annotation ` + v1alpha1.MigrateStashesAnnotation + ` on a CRD asks for: it names the resources at
-which copies are known to lie and how they are moved. With it the controller may
-delete ControllerRevisions. It takes no PATHs.
-
-With --references it is what the controller's flag of that name reads, to find what
-else names the versions that are to go: get and list on the resources of Kubernetes,
-Secrets included, and on those at which versions are known to lie. That role is in
-clusters/components/references. With PATHs it is get and list on the objects of
-the CRDs that are built from them, for what is in your cluster beside that.
-
-With -o values it is the same rights as values for the Helm chart in clusters/chart,
-which makes that role of them.
-
-` + f.ExitCodes(cli.Codes{
-			Done: "the role is printed",
-		}),
+		Long:  long(f),
 		Example: f.Example(`  moult rbac config/crd > moult-role.yaml
 
   # for the Helm chart
@@ -138,6 +103,46 @@ which makes that role of them.
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("aggregate-to", cobra.NoFileCompletions)
 	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Print the ClusterRole that moult-controller needs for the objects of the CRDs that
+are built from the PATHs, and nothing beyond: get, list and patch on each resource,
+and patch on its status where the storage version has one. Commit it beside the
+CRDs, and print it again when one comes or goes, or when the storage version changes.
+
+The role carries a label by which Kubernetes adds it to the controller's own
+ClusterRole, so nothing has to be bound.
+
+A PATH is a folder with a kustomization, or without one, in which case all manifests
+in it and below are taken, as Flux does; a file of manifests; git:REV:PATH; or - for
+standard input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
+
+With --repair-owners it is another role, to be added to the first: what the controller
+needs to move owner references, which the annotation ` + v1alpha1.RepairOwnersAnnotation + `
+on a CRD asks for. It names Kubernetes' own resources, list on all and patch on those
+in namespaces, and the objects of the CRDs of the PATHs, of which there need be none:
+name all CRDs of the cluster whose objects may be owned. It is a wide right: who may
+list Secrets reads them, and who may patch Deployments can run what he likes.
+
+With --migrate-stashes it is what the controller needs to move stashed copies, which the
+annotation ` + v1alpha1.MigrateStashesAnnotation + ` on a CRD asks for: it names the resources at
+which copies are known to lie and how they are moved. With it the controller may
+delete ControllerRevisions. It takes no PATHs.
+
+With --references it is what the controller's flag of that name reads, to find what
+else names the versions that are to go: get and list on the resources of Kubernetes,
+Secrets included, and on those at which versions are known to lie. That role is in
+clusters/components/references. With PATHs it is get and list on the objects of
+the CRDs that are built from them, for what is in your cluster beside that.
+
+With -o values it is the same rights as values for the Helm chart in clusters/chart,
+which makes that role of them.
+
+` + f.ExitCodes(cli.Codes{
+		Done: "the role is printed",
+	})
 }
 
 // check refuses names that the API server would refuse, and flags that do not go together.

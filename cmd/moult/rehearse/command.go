@@ -34,37 +34,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rehearse --crds NEW [--objects WHERE...] [--context CONTEXT...] [CRD...]",
 		Short: "Rehearse what new CRDs do to the objects that there are",
-		Long: `Tell what becomes of objects when they are stored at the storage version of new
-CRDs, and read at their own again: which fields are lost or have another value then, and
-which objects cannot be converted or would be refused. It is worked out by the API
-server's own code for conversion, pruning, defaults, schemas and rules. Nothing is
-written, and no server is asked but for the objects.
-
-The objects are the manifests in the places of --objects, or those of a backup there, or
-of the cluster, or of several with --context. Of a cluster, all objects of the CRDs are read, at each version
-that they may be stored at: only there all shows that is stored. What is stored at a
-version that the cluster does not serve is not known.
-
-A field is lost if clients of its version do not find it again. What is only a default
-is no loss, and fields of status are told and do not count. An object is refused if it
-breaks the schema or a rule in a way that the API server does not let pass although
-nothing in the object changes; what it lets pass for that long is told, too.
-
-What a conversion webhook does is known if it can be asked; objects are sent to it:
-  --webhook crd          as the CRDs say: by URL, or by Service, through a port-forward of
-                         the cluster, which needs create on pods/portforward
-  --webhook URL          there, for example https://localhost:9443/convert;
-                         --webhook-ca is the file with its certificate authority
-  --webhook-command CMD  it is started for this, by the shell, and ended. It listens on
-                         127.0.0.1, port $WEBHOOK_PORT, with tls.crt and tls.key of the
-                         folder $WEBHOOK_CERT_DIR; the path is the CRD's, or /convert
-Without one of these, such objects are not known.
-
-` + f.ExitCodes(cli.Codes{
-			Done:    "nothing would be lost, and nothing refused",
-			NotDone: "something would be lost, changed or refused, or cannot be converted",
-			Unknown: "nothing is lost or refused of what could be looked at, and some could not",
-		}),
+		Long:  long(f),
 		Example: f.Example(`  # the objects of a cluster, before a release is merged
   moult rehearse --context production --crds config/crd
 
@@ -93,6 +63,41 @@ Without one of these, such objects are not known.
 	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
 	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Tell what becomes of objects when they are stored at the storage version of new
+CRDs, and read at their own again: which fields are lost or have another value then, and
+which objects cannot be converted or would be refused. It is worked out by the API
+server's own code for conversion, pruning, defaults, schemas and rules. Nothing is
+written, and no server is asked but for the objects.
+
+The objects are the manifests in the places of --objects, or those of a backup there, or
+of the cluster, or of several with --context. Of a cluster, all objects of the CRDs are read, at each version
+that they may be stored at: only there all shows that is stored. What is stored at a
+version that the cluster does not serve is not known.
+
+A field is lost if clients of its version do not find it again. What is only a default
+is no loss, and fields of status are told and do not count. An object is refused if it
+breaks the schema or a rule in a way that the API server does not let pass although
+nothing in the object changes; what it lets pass for that long is told, too.
+
+What a conversion webhook does is known if it can be asked; objects are sent to it:
+  --webhook crd          as the CRDs say: by URL, or by Service, through a port-forward of
+                         the cluster, which needs create on pods/portforward
+  --webhook URL          there, for example https://localhost:9443/convert;
+                         --webhook-ca is the file with its certificate authority
+  --webhook-command CMD  it is started for this, by the shell, and ended. It listens on
+                         127.0.0.1, port $WEBHOOK_PORT, with tls.crt and tls.key of the
+                         folder $WEBHOOK_CERT_DIR; the path is the CRD's, or /convert
+Without one of these, such objects are not known.
+
+` + f.ExitCodes(cli.Codes{
+		Done:    "nothing would be lost, and nothing refused",
+		NotDone: "something would be lost, changed or refused, or cannot be converted",
+		Unknown: "nothing is lost or refused of what could be looked at, and some could not",
+	})
 }
 
 func (r *command) run(ctx context.Context, names []string, c *cobra.Command) error {

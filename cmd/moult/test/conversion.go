@@ -33,7 +33,35 @@ func newConversion(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conversion [FOLDER] --crds CRDS",
 		Short: "Test that the conversion of CRDs loses nothing, there and back",
-		Long: `Take objects from their version to each other version that is served, and back, and tell
+		Long:  long(f),
+		Example: f.Example(`  # the fixtures of this repository, through its webhook
+  moult test conversion test/fixtures --crds config/crd \
+    --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
+
+  # and 1,000 made objects of each version
+  moult test conversion test/fixtures --crds config/crd --fuzz 1000 \
+    --webhook https://localhost:9443/convert --webhook-ca ca.crt
+
+  # losses that are meant: a list of crd, path and reason
+  moult test conversion test/fixtures --crds config/crd --accept losses.yaml -o junit`),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return r.run(c.Context(), args, c)
+		},
+	}
+	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
+	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
+	c.Flags().IntVar(&r.fuzz, "fuzz", 0, "how many objects to make from the schema of each version; default: none")
+	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
+	r.webhook.Bind(c)
+	r.report.AddFlag(c)
+	_ = c.MarkFlagFilename("accept", "yaml", "yml")
+	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Take objects from their version to each other version that is served, and back, and tell
 what is not as it was. What the API server does beside the webhook (pruning, defaults,
 schemas, rules) is done by its own code. No cluster is asked.
 
@@ -62,33 +90,10 @@ What a conversion webhook does is known if it can be asked:
   --webhook crd          as the CRDs say
 
 ` + f.ExitCodes(cli.Codes{
-			Done:    "nothing is lost",
-			NotDone: "something is lost, changed or refused, or cannot be converted",
-			Unknown: "nothing is lost of what could be looked at, and some could not",
-		}),
-		Example: f.Example(`  # the fixtures of this repository, through its webhook
-  moult test conversion test/fixtures --crds config/crd \
-    --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
-
-  # and 1,000 made objects of each version
-  moult test conversion test/fixtures --crds config/crd --fuzz 1000 \
-    --webhook https://localhost:9443/convert --webhook-ca ca.crt
-
-  # losses that are meant: a list of crd, path and reason
-  moult test conversion test/fixtures --crds config/crd --accept losses.yaml -o junit`),
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return r.run(c.Context(), args, c)
-		},
-	}
-	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
-	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
-	c.Flags().IntVar(&r.fuzz, "fuzz", 0, "how many objects to make from the schema of each version; default: none")
-	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
-	r.webhook.Bind(c)
-	r.report.AddFlag(c)
-	_ = c.MarkFlagFilename("accept", "yaml", "yml")
-	return c
+		Done:    "nothing is lost",
+		NotDone: "something is lost, changed or refused, or cannot be converted",
+		Unknown: "nothing is lost of what could be looked at, and some could not",
+	})
 }
 
 func (r *command) run(ctx context.Context, args []string, c *cobra.Command) error {
