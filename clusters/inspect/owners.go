@@ -1,12 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -60,37 +62,61 @@ func (c *Cluster) Resources() (all []schema.GroupVersionResource, unseen map[str
 	return all, unseen, err
 }
 
-// Pages lists the metadata of objects.
+// Pages lists objects, or their metadata.
 type Pages struct {
 	*Cluster
 	// Tell is called after each page of a list that is longer.
 	Tell func(Progress)
-	// Size is how many objects are listed at a time. Default: 500.
+	// Size is how many objects are listed at a time. Default: 500, or 20 where they are read whole.
 	Size int64
 }
 
 // EachPage is an owners.Lister.
 func (p Pages) EachPage(ctx context.Context, at schema.GroupVersionResource, take func([]metav1.PartialObjectMetadata)) (why string, err error) {
-	if p.Size == 0 {
-		p.Size = defaultPageSize
-	}
-	r := listed{Resource: survivors.Resource{GroupResource: at.GroupResource()}, at: at}
-	n, list := int64(0), p.objects.Resource(at).List
-	err = p.pages(ctx, metav1.ListOptions{Limit: p.Size}, func() { n = 0 }, func(asked context.Context, opts metav1.ListOptions) (string, error) {
+	list := p.objects.Resource(at).List
+	return p.each(ctx, at, defaultPageSize, func(asked context.Context, opts metav1.ListOptions) (metav1.ListInterface, int, error) {
 		page, err := list(asked, opts)
+		if err != nil {
+			return nil, 0, err
+		}
+		take(page.Items)
+		return page, len(page.Items), nil
+	})
+}
+
+// EachObject is an embeddedcopies.Lister.
+func (p Pages) EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error) {
+	return p.each(ctx, at, wholePerPage, func(asked context.Context, opts metav1.ListOptions) (metav1.ListInterface, int, error) {
+		page, err := p.objects.WholePage(asked, at, opts, wholePageBytes)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range page.Items {
+			take(&page.Items[i])
+		}
+		return page, len(page.Items), nil
+	})
+}
+
+// each goes through the pages of a resource, so many objects at a time, and reports how far it is.
+func (p Pages) each(ctx context.Context, at schema.GroupVersionResource, size int64, next func(context.Context, metav1.ListOptions) (metav1.ListInterface, int, error)) (why string, err error) {
+	size = cmp.Or(p.Size, size)
+	r := listed{Resource: survivors.Resource{GroupResource: at.GroupResource()}, at: at}
+	n := int64(0)
+	err = p.pages(ctx, metav1.ListOptions{Limit: size}, func() { n = 0 }, func(asked context.Context, opts metav1.ListOptions) (string, error) {
+		page, taken, err := next(asked, opts)
 		if err != nil {
 			return "", err
 		}
-		take(page.Items)
-		n += int64(len(page.Items))
-		if rest := page.RemainingItemCount; p.Tell != nil && (rest != nil || n > p.Size) {
+		n += int64(taken)
+		if rest := page.GetRemainingItemCount(); p.Tell != nil && (rest != nil || n > size) {
 			total := n
 			if rest != nil {
 				total += *rest
 			}
 			p.Tell(Progress{CRD: r.String(), Done: n, Total: total})
 		}
-		return page.Continue, ctx.Err()
+		return page.GetContinue(), ctx.Err()
 	})
 	if err != nil {
 		why = unread(err, r.String(), r.permission("list"))
