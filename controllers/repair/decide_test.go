@@ -9,6 +9,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
 func TestWhenToLookForReferences(t *testing.T) {
@@ -54,23 +55,23 @@ func TestWhenToLookForReferences(t *testing.T) {
 }
 
 func TestWhatIsNotSeenIsNeverSaidToBeDone(t *testing.T) {
-	left := []owners.Group{{Reason: owners.Refused, Count: 1}}
+	left := []repairs.Group{{Reason: repairs.Refused, Count: 1}}
 	for name, c := range map[string]struct {
-		found foundReferences
+		found finding
 		want  outcome
 	}{
-		"nothing":                   {foundReferences{}, none},
-		"all were moved":            {foundReferences{Report: owners.Report{Moved: 3}}, moved},
-		"some were left":            {foundReferences{Report: owners.Report{Moved: 3, Left: left}}, unfinished},
-		"a resource was not listed": {foundReferences{Report: owners.Report{Moved: 3, NotLooked: []owners.NotLooked{{Resource: "pods"}}}}, unfinished},
-		"there are always new ones": {foundReferences{Report: owners.Report{Moved: 3, Unfinished: true}}, unfinished},
-		"no answer":                 {foundReferences{err: errors.New("no answer")}, unfinished},
+		"nothing":                   {finding{}, none},
+		"all were moved":            {finding{Report: repairs.Report{Moved: 3}}, moved},
+		"some were left":            {finding{Report: repairs.Report{Moved: 3, Left: left}}, unfinished},
+		"a resource was not listed": {finding{Report: repairs.Report{Moved: 3, NotLooked: []repairs.NotLooked{{Resource: "pods"}}}}, unfinished},
+		"there are always new ones": {finding{Report: repairs.Report{Moved: 3, Unfinished: true}}, unfinished},
+		"no answer":                 {finding{err: errors.New("no answer")}, unfinished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(c.found.outcome()).To(Equal(c.want))
 			trouble := false
-			for _, said := range c.found.sayings(subject{}) {
+			for _, said := range ownerEvents.sayings(subject{}, c.found) {
 				trouble = trouble || said.reason == v1alpha1.EventOwnerReferencesLeft || said.reason == v1alpha1.EventOwnerReferencesUnknown
 			}
 			g.Expect(trouble).To(Equal(c.want == unfinished), "what is not done is told")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
 // repairMetrics are those of one kind, all labelled by CRD.
@@ -15,15 +16,7 @@ type repairMetrics struct {
 	moved   *prometheus.CounterVec
 	left    *prometheus.GaugeVec // by reason
 	known   *prometheus.GaugeVec
-	reasons []string
-}
-
-// counted is what a look has found for one CRD.
-type counted struct {
-	moved int64
-	left  map[string]int64 // by reason
-	// known: all was looked at. failed: it ended with an error, and stopped: because the process ends.
-	known, failed, stopped bool
+	reasons []repairs.InWords
 }
 
 func newOwnerMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
@@ -34,7 +27,7 @@ func newOwnerMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
 			Help: "Owner references that the last look has found and could not move, by reason: ComesBack, Forbidden, Refused, OwnerGone, OwnerUnknown."}, []string{"crd", "reason"}),
 		known: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_owner_references_known",
 			Help: "1 if the last look at owner references has seen all objects of the cluster to its end, else 0."}, []string{"crd"}),
-		reasons: texts(owners.Reasons),
+		reasons: owners.Kind.Reasons,
 	})
 }
 
@@ -46,15 +39,8 @@ func newStashMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
 			Help: "Stashed copies that the last look has found and has not moved, by reason; docs/survivors.md has these."}, []string{"crd", "reason"}),
 		known: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "moult_stashes_known",
 			Help: "1 if the last look at stashed copies has seen all that may hold or name one, else 0."}, []string{"crd"}),
-		reasons: texts(embeddedcopies.Reasons),
+		reasons: embeddedcopies.Kind.Reasons,
 	})
-}
-
-func texts[S ~string](all []S) (texts []string) {
-	for _, s := range all {
-		texts = append(texts, string(s))
-	}
-	return texts
 }
 
 func registered(reg prometheus.Registerer, m *repairMetrics) (*repairMetrics, error) {
@@ -76,22 +62,25 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
 	return err
 }
 
-// looked tells of a look. One that was stopped, or failed, leaves what the look before has found: it is the last that is known.
-func (m *repairMetrics) looked(crd string, c counted) {
-	m.moved.WithLabelValues(crd).Add(float64(c.moved))
-	if c.stopped {
+// looked measures a look. One that was stopped, or failed, leaves what the look before has found: it is the last that is known.
+func (m *repairMetrics) looked(crd string, f finding) {
+	m.moved.WithLabelValues(crd).Add(float64(f.Moved))
+	if f.stopped() {
 		return
 	}
 	known := 0.0
-	if c.known {
+	if f.known() {
 		known = 1
 	}
 	m.known.WithLabelValues(crd).Set(known)
-	if c.failed {
+	if f.err != nil {
 		return
 	}
 	for _, reason := range m.reasons {
-		m.left.WithLabelValues(crd, reason).Set(float64(c.left[reason]))
+		m.left.WithLabelValues(crd, string(reason.Reason)).Set(0)
+	}
+	for i := range f.Left {
+		m.left.WithLabelValues(crd, string(f.Left[i].Reason)).Set(float64(f.Left[i].Count))
 	}
 }
 

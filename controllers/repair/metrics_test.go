@@ -1,12 +1,15 @@
 package repair
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
 func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
@@ -35,13 +38,13 @@ func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
 	}
 	left := func(reason string) float64 { return value("moult_stashes_left", reason) }
 	known := func() float64 { return value("moult_stashes_known", "") }
-	m.looked(crd, counted{moved: 2, left: map[string]int64{busy: 3}, known: true})
-	g.Expect([]float64{left(busy), left(string(embeddedcopies.Refused)), known()}).To(Equal([]float64{3, 0, 1}))
-	m.looked(crd, counted{moved: 1, failed: true, stopped: true})
+	m.looked(crd, finding{Report: repairs.Report{Moved: 2, Left: []repairs.Group{{Reason: embeddedcopies.Busy, Count: 3}}}})
+	g.Expect([]float64{left(busy), left(string(repairs.Refused)), known()}).To(Equal([]float64{3, 0, 1}))
+	m.looked(crd, finding{Report: repairs.Report{Moved: 1}, err: context.Canceled})
 	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{3, 1}), "a look that was stopped says nothing")
-	m.looked(crd, counted{moved: 1, failed: true})
+	m.looked(crd, finding{Report: repairs.Report{Moved: 1}, err: errors.New("no answer")})
 	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{3, 0}), "a look that failed says that nothing is known")
-	m.looked(crd, counted{known: true})
+	m.looked(crd, finding{})
 	g.Expect([]float64{left(busy), known(), value("moult_stashes_moved_total", "")}).To(Equal([]float64{0, 1, 4}))
 	m.forget(crd)
 	g.Expect([]float64{left(busy), known()}).To(Equal([]float64{-1, -1}))

@@ -1,96 +1,83 @@
 package repair
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
+	"github.com/moult-dev/moult/policies/words"
 )
 
-// ownerReferences are the kind that is moved by controllers/rewrite/owners. A look goes through all objects of the cluster, once
-// for all CRDs that are due.
+// ownerReferences are the kind that is moved by controllers/rewrite/owners. One look at all objects of the cluster serves all CRDs.
 type ownerReferences struct {
 	cluster Cluster
 	objects *rewrite.Client
 	lane    *throttle.Lane
 	clock   clock.Clock
 	memory  owners.Memory
-	metrics *repairMetrics
 }
 
 func (k *ownerReferences) wanted(crd metav1.Object) bool { return crds.RepairsOwners(crd) }
-
-func (k *ownerReferences) forget(crd string) { k.metrics.forget(crd) }
 
 func (k *ownerReferences) repair(ctx context.Context, subjects []subject) map[string]finding {
 	report, err := k.move(ctx, subjects)
 	all := map[string]finding{}
 	for _, s := range subjects {
-		all[s.name()] = foundReferences{Report: report.Each[s.name()], err: err, metrics: k.metrics}
+		all[s.name()] = finding{Report: report.Each[s.name()], err: err}
 	}
 	return all
 }
 
-// move moves what is to be moved.
-func (k *ownerReferences) move(ctx context.Context, subjects []subject) (owners.Report, error) {
+func (k *ownerReferences) move(ctx context.Context, subjects []subject) (repairs.Report, error) {
 	resources, unseen, err := k.cluster.Resources()
 	if err != nil {
-		return owners.Report{}, fmt.Errorf(noResources, err)
+		return repairs.Report{}, fmt.Errorf(noResources, err)
 	}
 	job := &owners.Repair{
-		Resources: resources, Lister: k.cluster, Client: k.objects, Most: mostTold, Memory: &k.memory, Lane: k.lane, Clock: k.clock,
+		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostTold, Lane: k.lane, Clock: k.clock},
+		Targets: words.Of(subjects, func(s subject) owners.Target { return s.target }), Lister: k.cluster, Client: k.objects, Memory: &k.memory,
 	}
-	for i := range subjects {
-		job.Targets = append(job.Targets, subjects[i].target)
-	}
-	report, err := job.Run(ctx)
-	for crd, each := range report.Each {
-		for group, why := range unseen {
-			each.NotLooked = append(each.NotLooked, owners.NotLooked{Resource: "*." + group, Why: why})
-		}
-		slices.SortFunc(each.NotLooked, func(a, b owners.NotLooked) int { return cmp.Compare(a.Resource, b.Resource) })
-		report.Each[crd] = each
-	}
-	return report, err
+	return job.Run(ctx)
 }
 
 const noResources = "the API server does not tell which resources there are: %w"
 
-// foundReferences is what a repair has found for one CRD.
-type foundReferences struct {
-	owners.Report
-
-	// err: not all was looked at.
-	err     error
-	metrics *repairMetrics
+// ownerEvents are what is said about owner references.
+var ownerEvents = &inEvents{
+	Kind:  &owners.Kind,
+	moved: v1alpha1.EventOwnerReferencesMoved, returned: v1alpha1.EventOwnerReferencesReturned,
+	left: v1alpha1.EventOwnerReferencesLeft, unknown: v1alpha1.EventOwnerReferencesUnknown,
+	movedText: movedReferences, returnedText: returnedReferences,
 }
 
-func (f foundReferences) stopped() bool { return errors.Is(f.err, context.Canceled) }
-
-func (f foundReferences) measure(crd string) {
-	c := counted{moved: f.Moved, left: map[string]int64{}, failed: f.err != nil, stopped: f.stopped(), known: f.err == nil && !f.Unfinished && len(f.NotLooked) == 0}
-	for i := range f.Left {
-		c.left[string(f.Left[i].Reason)] = f.Left[i].Count
+func movedReferences(s subject, f finding) string {
+	text := fmt.Sprintf("%s moved to %s", owners.Kind.Count(f.Moved), s.target.Storage)
+	if f.Taken > 0 {
+		text += fmt.Sprintf("; %d of them belong to Moult in managedFields now: %s", f.Taken, f.TakenWhy)
 	}
-	f.metrics.looked(crd, c)
+	if len(f.Items) > 0 {
+		text += fmt.Sprintf("; for example that of %s to %s, from %s", f.Items[0].Object, f.Items[0].Owner, f.Items[0].From)
+	}
+	if len(f.Writers) > 0 {
+		names := words.Of(f.Writers, func(w repairs.Writer) string { return w.Manager })
+		text += "; they were set by " + words.Few(names, maxNamed) + ", which should write the storage version by now"
+	}
+	return text
 }
 
-func (f foundReferences) outcome() outcome {
-	switch {
-	case f.err != nil, f.Unfinished, len(f.Left) > 0, len(f.NotLooked) > 0:
-		return unfinished
-	case f.Moved > 0:
-		return moved
-	default:
-		return none
+func returnedReferences(s subject, f finding) string {
+	by := "managedFields do not say who"
+	if len(f.ReturnedBy) > 0 {
+		by = "the field manager is " + words.Few(f.ReturnedBy, maxNamed)
 	}
+	return fmt.Sprintf("%s had been moved before, and somebody wrote another version again: %s. It has to write %s/%s, or the references come back after the removal, too",
+		owners.Kind.Count(f.Returned), by, s.target.Group, s.target.Storage)
 }

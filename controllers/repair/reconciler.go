@@ -16,6 +16,9 @@ type Reconciler struct {
 	crds lister // opted-in CRDs, without their schemas
 	kind kind
 
+	events  *inEvents
+	metrics *repairMetrics
+
 	looks map[string]look // the last one for each CRD that is looked after
 	work  *work           // the repair under way, nil if there is none
 
@@ -31,8 +34,8 @@ type lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-func newReconciler(opts Options, crds lister, kind kind) *Reconciler {
-	r := &Reconciler{opts: opts, crds: crds, kind: kind, looks: map[string]look{}, ended: make(chan struct{}, 1)}
+func newReconciler(opts Options, crds lister, kind kind, events *inEvents, metrics *repairMetrics) *Reconciler {
+	r := &Reconciler{opts: opts, crds: crds, kind: kind, events: events, metrics: metrics, looks: map[string]look{}, ended: make(chan struct{}, 1)}
 	r.base, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -94,7 +97,7 @@ func (r *Reconciler) forget(subjects []subject) {
 	for name := range r.looks {
 		if !still[name] {
 			delete(r.looks, name)
-			r.kind.forget(name)
+			r.metrics.forget(name)
 		}
 	}
 }

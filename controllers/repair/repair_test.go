@@ -92,7 +92,7 @@ func TestWithoutTheRightsTheCRDSaysSoAndAllElseGoesOn(t *testing.T) {
 	list := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}}
 	running.Allow(t, cp.Config, user, running.MoultRules(objects, list)...)
 	w.Eventually(w.events, soon, "100ms").Should(ContainElement(
-		HavePrefix("Warning OwnerReferencesLeft: 1 owner reference could not be moved, and are tried again: 1 may not be written (grant patch on configmaps): configmaps default/" + w.name("soil"))))
+		HavePrefix("Warning OwnerReferencesLeft: 1 owner reference is left, and tried again: 1 may not be written (grant patch on configmaps): configmaps default/" + w.name("soil"))))
 
 	running.Allow(t, cp.Config, user, running.MoultRules(objects, list, running.Rule("", "configmaps", "patch"))...)
 	w.Eventually(w.refersAt("soil"), soon, "100ms").Should(Equal([]string{"v1"}))
@@ -112,7 +112,7 @@ func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
 	w.Ask()
 	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
 	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
-		HavePrefix("Warning OwnerReferencesLeft: 2 owner references could not be moved"),
+		HavePrefix("Warning OwnerReferencesLeft: 2 owner references are left, and tried again"),
 		ContainSubstring("1 were refused (fix the object, or what refuses it): configmaps default/"+w.name("stone")),
 		ContainSubstring("set in stone"),
 		ContainSubstring("1 have an owner that does not exist"), ContainSubstring("configmaps default/"+w.name("leaves")))))

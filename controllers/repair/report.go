@@ -16,8 +16,8 @@ import (
 
 // report tells what a repair has found for one CRD, in Events on it, in the log and in metrics.
 func (r *Reconciler) report(ctx context.Context, s subject, f finding) {
-	f.measure(s.name())
-	for _, said := range f.sayings(s) {
+	r.metrics.looked(s.name(), f)
+	for _, said := range r.events.sayings(s, f) {
 		ctrl.LoggerFrom(ctx).Info(said.text, "crd", s.name(), "reason", said.reason)
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: s.name(), UID: s.uid}}
 		crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))

@@ -49,28 +49,28 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err := mgr.Add(crds); err != nil {
 		return err
 	}
-	references, err := newOwnerReferences(mgr, opts)
+	references, err := newOwnerReferences(mgr, opts, crds)
 	if err != nil {
 		return err
 	}
-	copies, err := newStashedCopies(mgr, opts)
+	copies, err := newStashedCopies(mgr, opts, crds)
 	if err != nil {
 		return err
 	}
-	return errors.Join(add(mgr, controllerName+"-owners", crds, newReconciler(opts, crds, references)),
-		add(mgr, controllerName+"-stashes", crds, newReconciler(opts, crds, copies)))
+	return errors.Join(add(mgr, controllerName+"-owners", crds, references), add(mgr, controllerName+"-stashes", crds, copies))
 }
 
-func newOwnerReferences(mgr manager.Manager, opts Options) (*ownerReferences, error) {
+func newOwnerReferences(mgr manager.Manager, opts Options, crds lister) (*Reconciler, error) {
 	objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
 	metrics, err := newOwnerMetrics(opts.Registerer)
-	return &ownerReferences{cluster: opts.Cluster, objects: objects, lane: opts.Pace.Lane(), clock: opts.Clock, metrics: metrics}, err
+	kind := &ownerReferences{cluster: opts.Cluster, objects: objects, lane: opts.Pace.Lane(), clock: opts.Clock}
+	return newReconciler(opts, crds, kind, ownerEvents, metrics), err
 }
 
-func newStashedCopies(mgr manager.Manager, opts Options) (*stashedCopies, error) {
+func newStashedCopies(mgr manager.Manager, opts Options, crds lister) (*Reconciler, error) {
 	paced := rest.CopyConfig(mgr.GetConfig())
 	paced.QPS, paced.Burst = -1, -1 // the lane paces
 	objects, err := dynamic.NewForConfigAndClient(paced, mgr.GetHTTPClient())
@@ -78,10 +78,11 @@ func newStashedCopies(mgr manager.Manager, opts Options) (*stashedCopies, error)
 		return nil, err
 	}
 	metrics, err := newStashMetrics(opts.Registerer)
-	return &stashedCopies{
+	kind := &stashedCopies{
 		cluster: opts.Cluster, places: opts.Places, newConverter: opts.NewConverter, client: objects, lane: opts.Pace.Lane(), clock: opts.Clock,
-		recorder: opts.Recorder, metrics: metrics,
-	}, err
+		recorder: opts.Recorder,
+	}
+	return newReconciler(opts, crds, kind, copyEvents, metrics), err
 }
 
 // add has the manager run a reconciler.

@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,8 +13,10 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // stashedCopies are the kind that is moved by controllers/rewrite/embeddedcopies, at the places that declare how. Each CRD has a look of
@@ -28,22 +29,18 @@ type stashedCopies struct {
 	lane         *throttle.Lane
 	clock        clock.Clock
 	recorder     events.EventRecorder
-	metrics      *repairMetrics
 }
 
 func (k *stashedCopies) wanted(crd metav1.Object) bool { return crds.MigratesStashes(crd) }
 
-func (k *stashedCopies) forget(crd string) { k.metrics.forget(crd) }
-
 func (k *stashedCopies) repair(ctx context.Context, subjects []subject) map[string]finding {
 	all := map[string]finding{}
 	for _, s := range subjects {
-		found := foundStashes{metrics: k.metrics}
-		found.Report, found.err = k.move(ctx, k.copiesOf(s))
+		report, err := k.move(ctx, k.copiesOf(s))
 		if ctx.Err() != nil {
-			found.err = ctx.Err() // whatever the request that was cut off has answered
+			err = ctx.Err() // whatever the request that was cut off has answered
 		}
-		all[s.name()] = found
+		all[s.name()] = finding{Report: report, err: err}
 	}
 	return all
 }
@@ -57,21 +54,22 @@ func (k *stashedCopies) copiesOf(s subject) survivors.Target {
 }
 
 // move moves what is to be moved of one CRD.
-func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (embeddedcopies.Report, error) {
+func (k *stashedCopies) move(ctx context.Context, target survivors.Target) (repairs.Report, error) {
 	if len(target.Leaving) == 0 || ctx.Err() != nil {
-		return embeddedcopies.Report{}, ctx.Err()
+		return repairs.Report{}, ctx.Err()
 	}
 	resources, unseen, err := k.cluster.Resources()
 	if err != nil {
-		return embeddedcopies.Report{}, fmt.Errorf(noResources, err)
+		return repairs.Report{}, fmt.Errorf(noResources, err)
 	}
 	types, err := k.cluster.Types(ctx, []survivors.Target{target})
 	if err != nil {
-		return embeddedcopies.Report{}, err
+		return repairs.Report{}, err
 	}
 	job := &embeddedcopies.Migration{
-		Targets: []survivors.Target{target}, Places: k.places, Converter: k.newConverter(), Resources: resources, Unseen: unseen, Lister: k.cluster,
-		Client: k.client, Types: types, Mapper: k.cluster.Mapper(), Tell: k.tell, Most: mostTold, Lane: k.lane, Clock: k.clock,
+		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostTold, Lane: k.lane, Clock: k.clock},
+		Targets: []survivors.Target{target}, Places: k.places, Converter: k.newConverter(), Lister: k.cluster,
+		Client: k.client, Types: types, Mapper: k.cluster.Mapper(), Tell: k.tell,
 	}
 	return job.Run(ctx)
 }
@@ -89,32 +87,27 @@ func (k *stashedCopies) tell(r embeddedcopies.Replacement) {
 	tell(k.recorder, r.Now, said)
 }
 
-// foundStashes is what a repair has found for one CRD.
-type foundStashes struct {
-	embeddedcopies.Report
-
-	// err: not all was looked at.
-	err     error
-	metrics *repairMetrics
+// copyEvents are what is said about stashed copies.
+var copyEvents = &inEvents{
+	Kind:  &embeddedcopies.Kind,
+	moved: v1alpha1.EventStashesMoved, returned: v1alpha1.EventStashesReturned,
+	left: v1alpha1.EventStashesLeft, unknown: v1alpha1.EventStashesUnknown,
+	movedText: movedCopies,
+	returnedText: func(_ subject, f finding) string {
+		return fmt.Sprintf("%s named again after the objects that hold them were deleted, so these were created again; Events on them tell by whom", were(f.Returned))
+	},
 }
 
-func (f foundStashes) stopped() bool { return errors.Is(f.err, context.Canceled) }
-
-func (f foundStashes) measure(crd string) {
-	c := counted{moved: f.Moved, left: map[string]int64{}, failed: f.err != nil, stopped: f.stopped(), known: f.err == nil && !f.Unfinished && len(f.NotLooked) == 0}
-	for i := range f.Left {
-		c.left[string(f.Left[i].Reason)] = f.Left[i].Count
+func movedCopies(_ subject, f finding) string {
+	text := were(f.Moved) + " moved"
+	for i := range f.Items[:min(len(f.Items), maxNamed)] {
+		s := &f.Items[i]
+		text += fmt.Sprintf("; that of %s from %s to %s in %s, whose annotations keep the object that was deleted", s.Object, s.From, s.To, s.Successor)
 	}
-	f.metrics.looked(crd, c)
+	if more := f.Moved - maxNamed; more > 0 {
+		text += fmt.Sprintf("; and %d more; an Event on each successor tells", more)
+	}
+	return text
 }
 
-func (f foundStashes) outcome() outcome {
-	switch {
-	case f.err != nil, f.Unfinished, len(f.Left) > 0, len(f.NotLooked) > 0:
-		return unfinished
-	case f.Moved > 0, f.GivenBack > 0:
-		return moved
-	default:
-		return none
-	}
-}
+func were(n int64) string { return embeddedcopies.Kind.Count(n) + " " + words.Agree(n, "was", "were") }

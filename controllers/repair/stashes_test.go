@@ -126,7 +126,7 @@ func TestWhatVirtControllerMovesIsWaitedForAndTold(t *testing.T) {
 	config, looks := w.counting()
 	w.runs(config, 0)
 	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
-		HavePrefix("Normal StashesLeft: 1 stashed copy is left, and tried again: 1 are moved by the project's own controller, which Moult waits for"),
+		HavePrefix("Normal StashesLeft: 1 stashed copy is left, and tried again: 1 are moved by the project's own controller (Moult waits for it"),
 		ContainSubstring("virt-controller of KubeVirt v1.5.2 moves it by itself"))))
 	w.eventuallyLooked(looks)
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))

@@ -9,11 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// operation is one line of a JSON Patch.
-type operation struct {
+// Operation is one line of a JSON Patch.
+type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
+}
+
+// SameState are tests that hold a JSON Patch to an object and the state of it that the patch was made from.
+func SameState(item metav1.Object) []Operation {
+	return []Operation{{"test", "/metadata/uid", item.GetUID()}, {"test", "/metadata/resourceVersion", item.GetResourceVersion()}}
 }
 
 // replaceEntries gives an object other managedFields. The API server takes them
@@ -21,15 +26,15 @@ type operation struct {
 // is repair and rewrite in one. It is guarded, because the entries are only true
 // for the resourceVersion they were read at.
 func replaceEntries(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*write, error) {
-	ops := []operation{{"test", "/metadata/resourceVersion", item.ResourceVersion}}
+	ops := []Operation{{"test", "/metadata/resourceVersion", item.ResourceVersion}}
 	if onlyVersionsDiffer(item.ManagedFields, entries) {
 		for i := range entries {
 			if entries[i].APIVersion != item.ManagedFields[i].APIVersion {
-				ops = append(ops, operation{"replace", at(i, "apiVersion"), entries[i].APIVersion})
+				ops = append(ops, Operation{"replace", at(i, "apiVersion"), entries[i].APIVersion})
 			}
 		}
 	} else {
-		ops = append(ops, operation{"add", "/metadata/managedFields", entries})
+		ops = append(ops, Operation{"add", "/metadata/managedFields", entries})
 	}
 	return repairOf(ops)
 }
@@ -43,17 +48,17 @@ func replaceTheseEntries(item *metav1.PartialObjectMetadata, entries []metav1.Ma
 	if !aligned {
 		return replaceEntries(item, entries)
 	}
-	var tests, changes []operation
+	var tests, changes []Operation
 	var made []metav1.ManagedFieldsEntry
 	for i := len(became) - 1; i >= 0; i-- { // from the end, since a removal moves what is behind it
 		was, is := item.ManagedFields[i], became[i]
 		switch {
 		case is == nil:
-			changes = append(changes, operation{Op: "remove", Path: at(i)})
+			changes = append(changes, Operation{Op: "remove", Path: at(i)})
 		case sameEntry(was, *is):
 			continue
 		default:
-			changes = append(changes, operation{"replace", at(i), *is})
+			changes = append(changes, Operation{"replace", at(i), *is})
 			made = append(made, *is)
 		}
 		tests = append(tests, testsOf(i, was)...)
@@ -65,7 +70,7 @@ func replaceTheseEntries(item *metav1.PartialObjectMetadata, entries []metav1.Ma
 	return w, err
 }
 
-func repairOf(ops []operation) (*write, error) {
+func repairOf(ops []Operation) (*write, error) {
 	body, err := json.Marshal(ops)
 	if err != nil {
 		return nil, fmt.Errorf("managedFields: %w", err)
@@ -75,13 +80,13 @@ func repairOf(ops []operation) (*write, error) {
 
 // testsOf hold an entry to what it was, but for its time, which its manager moves
 // with every write.
-func testsOf(i int, e metav1.ManagedFieldsEntry) []operation {
-	tests := []operation{
+func testsOf(i int, e metav1.ManagedFieldsEntry) []Operation {
+	tests := []Operation{
 		{"test", at(i, "manager"), e.Manager}, {"test", at(i, "operation"), e.Operation},
 		{"test", at(i, "apiVersion"), e.APIVersion}, {"test", at(i, "fieldsV1"), e.FieldsV1},
 	}
 	if e.Subresource != "" {
-		tests = append(tests, operation{"test", at(i, "subresource"), e.Subresource})
+		tests = append(tests, Operation{"test", at(i, "subresource"), e.Subresource})
 	}
 	return tests
 }
@@ -126,15 +131,15 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 // not know of one that came meanwhile.
 func (p write) forgotten(after *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(p.unwatched, func(made metav1.ManagedFieldsEntry) bool {
-		owned, err := decode(made)
+		owned, err := DecodeFields(made)
 		if err != nil {
 			return false
 		}
 		for _, e := range after.ManagedFields {
-			if !sameManager(e, made) {
+			if !SameManager(e, made) {
 				continue
 			}
-			if has, err := decode(e); err == nil && owned.Difference(has).Empty() {
+			if has, err := DecodeFields(e); err == nil && owned.Difference(has).Empty() {
 				return false
 			}
 		}

@@ -110,7 +110,7 @@ func (v *visitor) judge(ctx context.Context, o Ownership, version string, known 
 // version has not is gone without a webhook, and needs no owner.
 func (v *visitor) toFollow(o Ownership, entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if v.Converts {
-		return decode(entry)
+		return DecodeFields(entry)
 	}
 	return o.owned(entry)
 }
@@ -147,7 +147,7 @@ func (v *visitor) forced(o Ownership, item *metav1.PartialObjectMetadata, why er
 		if !o.lost(entry) {
 			continue
 		}
-		all, err := decode(entry)
+		all, err := DecodeFields(entry)
 		kept, err2 := o.owned(entry)
 		if err != nil || err2 != nil {
 			continue // nothing is moved that cannot be read

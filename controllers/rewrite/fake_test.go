@@ -217,7 +217,7 @@ func operate(entries *[]metav1.ManagedFieldsEntry, op, place string, value json.
 // oneEach keeps the last of several entries of one manager, as the API server does.
 func oneEach(entries []metav1.ManagedFieldsEntry) (kept []metav1.ManagedFieldsEntry) {
 	for i, e := range entries {
-		if !slices.ContainsFunc(entries[i+1:], func(later metav1.ManagedFieldsEntry) bool { return sameManager(e, later) }) {
+		if !slices.ContainsFunc(entries[i+1:], func(later metav1.ManagedFieldsEntry) bool { return SameManager(e, later) }) {
 			kept = append(kept, e)
 		}
 	}

@@ -94,7 +94,7 @@ func (o Ownership) move(entries []metav1.ManagedFieldsEntry, known fates) (moved
 				return nil, err
 			}
 		}
-		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return sameManager(e, entry) && !known[keyOf(e)].waits })
+		twin := slices.IndexFunc(moved, func(e metav1.ManagedFieldsEntry) bool { return SameManager(e, entry) && !known[keyOf(e)].waits })
 		if twin < 0 {
 			moved = append(moved, entry)
 		} else if moved[twin], err = merge(moved[twin], entry); err != nil {
@@ -123,7 +123,7 @@ const ownsNothing = `{"f:metadata":{}}`
 
 // owned are the fields of an entry that exist at the storage version.
 func (o Ownership) owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
-	fields, err := decode(entry)
+	fields, err := DecodeFields(entry)
 	if err != nil || o.Has == nil {
 		return fields, err
 	}
@@ -136,21 +136,21 @@ func (o Ownership) owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error
 	return kept, nil
 }
 
-// sameManager tells whether the API server takes two entries for one: it keeps
+// SameManager tells whether the API server takes two entries for one: it keeps
 // entries by manager, operation, subresource and, for updates, apiVersion
 // (apimachinery/pkg/util/managedfields, BuildManagerIdentifier).
-func sameManager(a, b metav1.ManagedFieldsEntry) bool {
+func SameManager(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
 		(a.APIVersion == b.APIVersion || a.Operation == metav1.ManagedFieldsOperationApply)
 }
 
 // merge unites the fields of two entries and keeps the later time.
 func merge(a, b metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
-	fa, err := decode(a)
+	fa, err := DecodeFields(a)
 	if err != nil {
 		return a, err
 	}
-	fb, err := decode(b)
+	fb, err := DecodeFields(b)
 	if err != nil {
 		return a, err
 	}
@@ -162,9 +162,10 @@ func merge(a, b metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
 	return merged, err
 }
 
-func decode(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+// DecodeFields are the fields that an entry owns.
+func DecodeFields(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	fields := fieldpath.NewSet()
-	if entry.FieldsV1.GetRawString() == "" {
+	if entry.FieldsV1 == nil || entry.FieldsV1.GetRawString() == "" {
 		return fields, nil
 	}
 	if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {

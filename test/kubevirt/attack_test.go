@@ -5,22 +5,18 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -52,7 +48,7 @@ func (w *world) patches(gvr schema.GroupVersionResource, name, format string, ar
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func (w *world) runs(m *embeddedcopies.Migration) embeddedcopies.Report {
+func (w *world) runs(m *embeddedcopies.Migration) repairs.Report {
 	w.t.Helper()
 	report, err := m.Run(w.t.Context())
 	w.Expect(err).NotTo(HaveOccurred())
@@ -60,42 +56,12 @@ func (w *world) runs(m *embeddedcopies.Migration) embeddedcopies.Report {
 }
 
 // leaves expects that copies were left for one reason.
-func leaves(reason embeddedcopies.Reason, why string) OmegaMatcher {
-	return ConsistOf(And(HaveField("Reason", reason), HaveField("Stashes", ConsistOf(HaveField("Why", ContainSubstring(why))))))
+func leaves(reason repairs.Reason, why string) OmegaMatcher {
+	return ConsistOf(And(HaveField("Reason", reason), HaveField("Items", ConsistOf(HaveField("Why", ContainSubstring(why))))))
 }
 
 func isWrite(req *http.Request, method, resource string) bool {
 	return req.Method == method && strings.Contains(req.URL.Path, "/"+resource+"/")
-}
-
-func TestAVirtualMachineThatIsEditedMeanwhile(t *testing.T) {
-	w := newWorld(t)
-	w.one("vm")
-	var once sync.Once
-	report := w.runs(w.migration(func(req *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if isWrite(req, http.MethodPatch, vms.Resource) {
-			once.Do(func() { w.patches(vms, "vm", `{"metadata":{"labels":{"edited":"yes"}},"spec":{"running":true}}`) })
-		}
-		return send()
-	}))
-	w.Expect(report).To(And(HaveField("Moved", BeEquivalentTo(1)), HaveField("Left", BeEmpty())))
-	w.Expect(w.names("vm")).To(Equal("vm" + successor))
-	w.Expect(w.now(vms, "vm").GetLabels()).To(HaveKeyWithValue("edited", "yes"))
-	w.Expect(w.revisions()).To(Equal(map[string]string{"vm" + successor: "v1beta1"}))
-}
-
-func TestARevisionThatMoreThanOneName(t *testing.T) {
-	w := newWorld(t)
-	w.one("vm")
-	w.named("other", "vm-old")
-	w.makes(contents, "content", map[string]any{"spec": map[string]any{"source": map[string]any{"virtualMachine": map[string]any{
-		"spec": map[string]any{"instancetype": map[string]any{"revisionName": "vm-old"}},
-	}}}})
-	report := w.migrates()
-	w.Expect(report).To(And(HaveField("Moved", BeEquivalentTo(1)), HaveField("Repointed", BeEquivalentTo(3)), HaveField("Left", BeEmpty())))
-	w.Expect(w.names("vm")).To(Equal("vm" + successor))
-	w.Expect(w.names("other")).To(Equal("vm" + successor))
-	w.Expect(text(w.now(contents, "content"), "spec.source.virtualMachine.spec.instancetype.revisionName")).To(Equal("vm" + successor))
 }
 
 func TestWhereTheNameOfTheSuccessorIsTaken(t *testing.T) {
@@ -145,29 +111,6 @@ func TestAFieldOfAnotherTypeCannotBeDecoded(t *testing.T) {
 	w.Expect(w.now(vms, "vm")).To(Equal(u))
 }
 
-// behind is a clock on which every survey is old when its objects are to be deleted.
-type behind struct {
-	clock.Clock
-
-	asked atomic.Int64
-}
-
-func (b *behind) Now() time.Time {
-	return b.Clock.Now().Add(time.Duration(b.asked.Add(1)) * 20 * time.Second)
-}
-
-func TestWhatASurveyShowsIsOldAfterAWhile(t *testing.T) {
-	w := newWorld(t)
-	for i := range 8 {
-		w.one(fmt.Sprintf("vm-%d", i))
-	}
-	m := w.migration(nil)
-	m.Clock = &behind{Clock: clock.RealClock{}}
-	report := w.runs(m)
-	w.Expect(report).To(And(HaveField("Moved", BeEquivalentTo(8)), HaveField("Left", BeEmpty()), HaveField("Unfinished", BeFalse())))
-	w.Expect(report.Looks).To(BeNumerically(">", 5), "each look deletes only some")
-}
-
 func TestWhoMayNotDeleteLeavesTheOldOne(t *testing.T) {
 	w := newWorld(t)
 	w.one("vm")
@@ -175,7 +118,7 @@ func TestWhoMayNotDeleteLeavesTheOldOne(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "patch"}},
 	)))
-	w.Expect(report.Left).To(ConsistOf(And(HaveField("Reason", embeddedcopies.Forbidden), HaveField("Needs", ConsistOf("delete on controllerrevisions in apps")))))
+	w.Expect(report.Left).To(ConsistOf(And(HaveField("Reason", repairs.Forbidden), HaveField("Needs", ConsistOf("delete on controllerrevisions in apps")))))
 	w.Expect(w.names("vm")).To(Equal("vm" + successor))
 	w.Expect(w.revision("vm-old")).NotTo(BeNil())
 	w.Expect(w.migrates()).To(And(HaveField("Moved", BeEquivalentTo(1)), HaveField("Left", BeEmpty())), "somebody who may goes on")
@@ -238,53 +181,6 @@ func TestWhileASnapshotOrARestoreIsUnderWayNothingIsTouched(t *testing.T) {
 	}
 }
 
-func TestWhatIsNamedWhileItGoesIsGivenBackAndMovedAgain(t *testing.T) {
-	w := newWorld(t)
-	w.one("vm")
-	var once sync.Once
-	report := w.runs(w.migration(func(req *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if req.Method == http.MethodDelete { // a restore has found the old one, and names it
-			once.Do(func() { w.patches(vms, "vm", `{"spec":{"instancetype":{"revisionName":"vm-old"}}}`) })
-		}
-		return send()
-	}))
-	w.Expect(report).To(And(HaveField("GivenBack", BeEquivalentTo(1)), HaveField("Left", BeEmpty())))
-	w.Expect(w.names("vm")).To(Equal("vm" + successor))
-	w.Expect(w.revisions()).To(Equal(map[string]string{"vm" + successor: "v1beta1"}))
-}
-
-func TestARunAfterAKillGivesBackWhatTheFileHas(t *testing.T) {
-	w := newWorld(t)
-	w.one("vm")
-	ctx, kill := context.WithCancel(t.Context())
-	defer kill()
-	_, err := w.migration(func(req *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if req.Method == http.MethodDelete {
-			defer kill()
-		}
-		return send()
-	}).Run(ctx)
-	w.Expect(err).To(MatchError(context.Canceled))
-	w.Expect(w.revision("vm-old")).To(BeNil())
-	w.patches(vms, "vm", `{"spec":{"instancetype":{"revisionName":"vm-old"}}}`)
-	w.Expect(w.migrates()).To(And(HaveField("GivenBack", BeEquivalentTo(1)), HaveField("Left", BeEmpty())))
-	w.Expect(w.names("vm")).To(Equal("vm" + successor))
-}
-
-func TestWhoNamesItAgainAndAgainKeepsIt(t *testing.T) {
-	w := newWorld(t)
-	w.one("vm")
-	report := w.runs(w.migration(func(req *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if req.Method == http.MethodDelete {
-			w.patches(vms, "vm", `{"spec":{"instancetype":{"revisionName":"vm-old"}}}`)
-		}
-		return send()
-	}))
-	w.Expect(report.Left).To(leaves(embeddedcopies.ComesBack, "again"))
-	w.Expect(w.names("vm")).To(Equal("vm-old"))
-	w.Expect(w.revision("vm-old")).NotTo(BeNil(), "it resolves still")
-}
-
 func TestWhatVirtControllerMovesIsLeftToIt(t *testing.T) {
 	for version, byItself := range map[string]bool{"v1.2.9": false, "v1.3.0-rc.1": true, "v1.6.3": true, "v1.7.0": false, "devel": true} {
 		t.Run(version, func(t *testing.T) {
@@ -342,20 +238,4 @@ func TestANameThatSomebodyAppliesIsLeft(t *testing.T) {
 			w.Expect(w.revision("vm-old")).NotTo(BeNil())
 		})
 	}
-}
-
-func TestAnObjectThatChangesBeforeItIsDeleted(t *testing.T) {
-	w := newWorld(t)
-	w.one("vm")
-	var deletes atomic.Int64
-	report := w.runs(w.migration(func(req *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if req.Method == http.MethodDelete && deletes.Add(1) == 1 {
-			w.patches(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, "vm-old", `{"metadata":{"labels":{"claimed":"yes"}}}`)
-		}
-		return send()
-	}))
-	w.Expect(report.Left).To(BeEmpty())
-	w.Expect(deletes.Load()).To(BeEquivalentTo(2), "the first is refused")
-	_, err := w.core.AppsV1().ControllerRevisions(w.namespace).Get(t.Context(), "vm-old", metav1.GetOptions{})
-	w.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/test/builders"
 )
@@ -239,7 +240,7 @@ func (w *world) as(cfg *rest.Config) *embeddedcopies.Migration {
 	types, err := all.Types(w.t.Context(), targets)
 	w.Expect(err).NotTo(HaveOccurred())
 	m := &embeddedcopies.Migration{
-		Targets: targets, Places: survivors.Embedded(), Resources: resources, Unseen: unseen, Lister: inspect.Pages{Cluster: cluster},
+		Work: repairs.Work{Resources: resources, Unseen: unseen}, Targets: targets, Places: survivors.Embedded(), Lister: inspect.Pages{Cluster: cluster},
 		Client: dynamic.NewForConfigOrDie(cfg), Mapper: cluster.Mapper(), Types: types,
 	}
 	if w.file != "" {
@@ -251,7 +252,7 @@ func (w *world) as(cfg *rest.Config) *embeddedcopies.Migration {
 	return m
 }
 
-func (w *world) migrates() embeddedcopies.Report {
+func (w *world) migrates() repairs.Report {
 	w.t.Helper()
 	report, err := w.migration(nil).Run(w.t.Context())
 	w.Expect(err).NotTo(HaveOccurred())

@@ -1,13 +1,11 @@
-// Package repair is `moult repair`: what outlives a version is moved to one that stays. `moult repair owners` moves owner
-// references.
+// Package repair is `moult repair owners` and `moult survivors migrate`: what outlives a version is moved to one that stays. Both
+// run an engine of controllers/rewrite/repairs once, and print its report.
 package repair
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -18,22 +16,10 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/policies/words"
 )
-
-// command is what a person wants to be moved.
-type command struct {
-	*cli.Factory
-	output   string
-	versions []string
-	dryRun   bool
-	orphans  bool
-	limit    int
-	pace     migration.Options
-}
 
 // NewCommand makes the subcommand.
 func NewCommand(f *cli.Factory) *cobra.Command {
@@ -42,67 +28,31 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	return cli.OnlySubcommands(c)
 }
 
-func newOwners(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f}
-	c := &cobra.Command{
-		Use:   "owners [CRD...]",
-		Short: "Move owner references from versions that leave, or have left, to the storage version",
-		Long: `Look through all objects of the cluster for owner references to objects of the named
-CRDs, or of all that are opted in, at versions that are to leave or have left, and write
-the storage version into their apiVersion. Nothing else is changed: the uid, the name,
-the kind and the flags of a reference stay, and so does who owns it in managedFields.
-Nothing is deleted.
-
-The garbage collector resolves an owner at the version of the reference. Once that has
-left, it deletes dependents whose owner lives, keeps others that should go, and leaves
-owners in foreground deletion Terminating. This fixes it, before the removal and after.
-Where an owner is being deleted already, its dependents then go, too, as was asked for.
-
-The versions are those of --version; else those that VersionRemovals of the CRD name, or
-where none does all but the storage version, and those that the CRD does not have.
-
-A write is refused if the object is not as it was read; it is then read again. All
-objects are listed until a list has none left. What comes back is named with the field
-manager that writes it. A reference whose owner does not exist is left and named: once
-moved, it makes the garbage collector delete the object; --orphans moves it, too.
-
-It needs list and patch on all resources that have owners, of which only the metadata
-are read, of Secrets too, and get on the objects of the CRDs. What may not be listed or
-written is named. Where the admission plugin OwnerReferencesPermissionEnforcement is on,
-it needs delete on the objects, too.
-
-Interrupted, nothing is lost: the same command goes on with what is left.
-
-` + f.ExitCodes(cli.Codes{
-			Done:    "none is left; with --dry-run: no write would be refused",
-			NotDone: "some are left: refused, forbidden, without an owner, or written back",
-			Unknown: "none that was found is left, and not everything could be looked at",
-		}),
-		Example: f.Example(`  # what would be moved, and would it be refused?
-  moult repair owners widgets.example.com --dry-run
-
-  # before the removal of v1alpha1, or after it
-  moult repair owners widgets.example.com --version v1alpha1
-
-  # all opted-in CRDs, at 20 writes a second
-  moult repair owners --max-rate 20
-
-  # who would write the version again?
-  moult repair owners widgets.example.com --dry-run -o json | jq '.writers'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE: func(c *cobra.Command, names []string) error {
-			return r.run(c.Context(), words.Distinct(names))
-		},
-	}
-	r.bind(c)
-	return c
+// command is what a person says about either kind.
+type command struct {
+	*cli.Factory
+	output   string
+	versions []string
+	dryRun   bool
+	limit    int
+	pace     migration.Options
 }
 
-func (r *command) bind(c *cobra.Command) {
+// task is one of the two kinds.
+type task struct {
+	*repairs.Kind
+	// saved is the file that keeps what is removed; empty if nothing is.
+	saved string
+	// find finds the CRDs that are meant: for programs, and in a line for each.
+	find func(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error)
+	// move does the work for them.
+	move func(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (repairs.Report, error)
+}
+
+func (r *command) bind(c *cobra.Command, many string) {
 	c.Flags().StringSliceVar(&r.versions, "version", nil, "versions that are to leave, or have left; may be given several times")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "write nothing; the API server checks every write")
-	c.Flags().BoolVar(&r.orphans, "orphans", false, "move references whose owner does not exist, too; the garbage collector then deletes what has no other owner")
-	c.Flags().IntVar(&r.limit, "limit", 100, "most references that are named of each sort; all are counted; 0 for all")
+	c.Flags().IntVar(&r.limit, "limit", 100, "most "+many+" that are named of each sort; all are counted; 0 for all")
 	c.Flags().IntVar(&r.pace.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&r.pace.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average")
 	c.Flags().Float64Var(&r.pace.MaxRate, "max-rate", 0, "most writes per second; 0 is no bound")
@@ -115,22 +65,25 @@ func (r *command) validate(names []string) error {
 	if err := start.Check(r.pace); err != nil {
 		return err
 	}
-	if err := output.CheckFormat(r.output); err != nil {
+	return CheckSearch(r.output, r.limit, r.versions, names)
+}
+
+// CheckSearch refuses flags that do not fit each other, of commands that look for something about CRDs.
+func CheckSearch(format string, limit int, versions, names []string) error {
+	if err := output.CheckFormat(format); err != nil {
 		return err
 	}
-	if r.limit < 0 {
-		return fmt.Errorf("--limit %d is below 0; 0 is for all", r.limit)
+	if limit < 0 {
+		return fmt.Errorf("--limit %d is below 0; 0 is for all", limit)
 	}
-	if len(r.versions) > 0 && len(names) == 0 {
+	if len(versions) > 0 && len(names) == 0 {
 		return errors.New("--version is about CRDs that are named; name at least one")
 	}
 	return nil
 }
 
-func (r *command) run(ctx context.Context, names []string) error {
-	if err := r.validate(names); err != nil {
-		return err
-	}
+// run moves what there is of one kind, and prints what became of it. The error of an interruption says how to go on.
+func (r *command) run(ctx context.Context, names []string, t task) error {
 	cfg, err := r.ConfigToWrite(r.dryRun)
 	if err != nil {
 		return err
@@ -139,62 +92,43 @@ func (r *command) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	targets, from, note, err := cluster.Owners(ctx, names, r.Selector(), words.Distinct(r.versions))
+	targets, lines, note, err := t.find(ctx, cluster, names, words.Distinct(r.versions))
 	if err != nil {
 		return cli.ReadError(err)
 	}
-	if len(targets) == 0 {
-		return fmt.Errorf("no CRD carries the label %s; name the CRDs of the owners", r.Selector())
+	if len(lines) == 0 {
+		return fmt.Errorf("no CRD carries the label %s; name the CRDs whose %s are to be moved", r.Selector(), t.Many)
 	}
-	d := document{DryRun: r.dryRun, Targets: targets, from: from}
+	d := document{DryRun: r.dryRun, Saved: t.saved, Targets: targets, kind: t.Kind, lines: lines}
 	if note != "" {
 		d.Notes = append(d.Notes, note)
 	}
-	if err := r.move(ctx, cfg, cluster, &d); err != nil {
-		return err
-	}
-	if err := r.print(d); err != nil {
-		return err
-	}
-	return d.ending()
-}
-
-// move does the work. The error of an interruption says how to go on.
-func (r *command) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, d *document) error {
-	work, unseen, err := r.prepare(cfg, cluster, d.Targets)
-	if err != nil {
-		return cli.ReadError(err)
-	}
-	if !r.dryRun {
-		fmt.Fprintf(r.ErrOut, "moving owner references in the cluster at %s\n", cfg.Host)
-	}
-	d.Report, err = work.Run(ctx)
-	for group, why := range unseen {
-		d.NotLooked = append(d.NotLooked, owners.NotLooked{Resource: "*." + group, Why: why})
-	}
-	slices.SortFunc(d.NotLooked, func(a, b owners.NotLooked) int { return cmp.Compare(a.Resource, b.Resource) })
+	d.Report, err = t.move(ctx, cfg, cluster)
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted after %s; nothing is lost: what was moved stays so, and the same command goes on from there", words.Count(d.Moved, "reference"))
+		return fmt.Errorf("interrupted after %s; nothing is lost: what was moved stays so, and the same command goes on from there", t.Count(d.Moved))
 	}
-	d.Verdict = d.verdict()
-	return err
+	if err != nil {
+		return err
+	}
+	d.Verdict = d.Report.Verdict()
+	if r.output != "" {
+		err = output.Print(r.Out, r.output, d)
+	} else {
+		d.print(r.Out)
+	}
+	return errors.Join(err, d.ending())
 }
 
-func (r *command) prepare(cfg *rest.Config, cluster *inspect.Cluster, targets []owners.Target) (work *owners.Repair, unseen map[string]string, err error) {
+// starting is printed once all that is needed is there.
+func (r *command) starting(cfg *rest.Config, kind *repairs.Kind) {
+	if !r.dryRun {
+		fmt.Fprintf(r.ErrOut, "moving %s in the cluster at %s\n", kind.Many, cfg.Host)
+	}
+}
+
+// work is what every kind is given.
+func (r *command) work(cluster *inspect.Cluster) (work repairs.Work, pages inspect.Pages, err error) {
 	resources, unseen, err := cluster.Resources()
-	if err != nil {
-		return nil, nil, err
-	}
-	httpClient, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := rewrite.NewClient(cfg, httpClient)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &owners.Repair{
-		Targets: targets, Resources: resources, Client: client, DryRun: r.dryRun, Orphans: r.orphans, Most: r.limit,
-		Lister: inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(r.ErrOut).Tell}, Lane: r.pace.NewPace().Lane(),
-	}, unseen, nil
+	pages = inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(r.ErrOut).Tell}
+	return repairs.Work{Resources: resources, Unseen: unseen, DryRun: r.dryRun, Most: r.limit, Lane: r.pace.NewPace().Lane()}, pages, err
 }

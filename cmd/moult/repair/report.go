@@ -2,203 +2,142 @@ package repair
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
-	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// verdict is the answer in a word. The set is closed.
-type verdict string
-
-const (
-	done     verdict = "done"
-	left     verdict = "left"
-	notKnown verdict = "unknown"
-)
-
 // document is what -o json and -o yaml print.
 type document struct {
-	Verdict verdict         `json:"verdict"`
+	Verdict repairs.Verdict `json:"verdict"`
 	DryRun  bool            `json:"dryRun"`
-	Targets []owners.Target `json:"targets"`
-	owners.Report
+	// Saved is the file that has what was removed.
+	Saved   string `json:"saved,omitempty"`
+	Targets any    `json:"targets"`
+	repairs.Report
 	// Notes are what else a person should know.
 	Notes []string `json:"notes,omitempty"`
 
-	from []survivors.From // of each target
-}
-
-// verdict is left if something is, and done only if all could be looked at.
-func (d *document) verdict() verdict {
-	switch {
-	case len(d.Left) > 0, d.Unfinished:
-		return left
-	case len(d.NotLooked) > 0:
-		return notKnown
-	default:
-		return done
-	}
+	kind  *repairs.Kind
+	lines []string // of the targets
 }
 
 func (d *document) ending() error {
 	switch d.Verdict {
-	case left:
+	case repairs.Remaining:
 		return cli.Ended{Code: cli.ExitNotDone}
-	case notKnown:
+	case repairs.NotKnown:
 		return cli.Ended{Code: cli.ExitUnknown}
-	case done:
+	case repairs.Done:
 	}
 	return nil
 }
 
 const indent = "         "
 
-func (r *command) print(d document) error {
-	if r.output != "" {
-		return output.Print(r.Out, r.output, d)
+// print is the document for people.
+func (d *document) print(out io.Writer) {
+	fmt.Fprintln(out, strings.Join(append(d.lines, words.Of(d.Notes, output.Paragraph)...), "\n")+"\n")
+	if d.Moved > 0 {
+		word := "moved"
+		if d.DryRun {
+			word = "would be moved"
+		}
+		fmt.Fprintf(out, "%s  %s\n", word, d.kind.Count(d.Moved))
+		items(out, d.Items, d.Moved)
+		d.references(out)
+		fmt.Fprintln(out)
 	}
-	for i := range d.Targets {
-		fmt.Fprintln(r.Out, subject(&d.Targets[i], d.from[i]))
-	}
-	for _, note := range d.Notes {
-		fmt.Fprintln(r.Out, output.Paragraph(note))
-	}
-	fmt.Fprintln(r.Out)
-	r.moved(d)
-	for _, g := range d.Left {
-		r.left(g)
+	for i := range d.Left {
+		d.left(out, &d.Left[i])
 	}
 	for _, n := range d.NotLooked {
-		fmt.Fprintf(r.Out, "not looked at    %s\n", n.Why)
+		fmt.Fprintf(out, "not looked at    %s\n", n.Why)
 	}
-	fmt.Fprintln(r.Out, d.sentence())
-	return nil
+	fmt.Fprintln(out, d.sentence())
 }
 
-// subject is a CRD, and where its references are moved from and to.
-func subject(t *owners.Target, from survivors.From) string {
-	leaving := strings.Join(t.Leaving, ", ")
-	unlisted := "versions that it does not have"
-	if leaving == "" {
-		return fmt.Sprintf("%s: from %s to %s", t.CRD, unlisted, t.Storage)
-	}
-	switch from {
-	case survivors.Asked:
-		return fmt.Sprintf("%s: from %s (--version) to %s", t.CRD, leaving, t.Storage)
-	case survivors.Removals:
-		return fmt.Sprintf("%s: from %s (VersionRemovals name them) and %s to %s", t.CRD, leaving, unlisted, t.Storage)
-	case survivors.NotStored:
-		return fmt.Sprintf("%s: from %s (no VersionRemoval names a version, so all but the storage version) and %s to %s", t.CRD, leaving, unlisted, t.Storage)
-	}
-	return t.CRD
-}
-
-func (r *command) moved(d document) {
-	if d.Moved == 0 {
-		return
-	}
-	word := "moved"
-	if d.DryRun {
-		word = "would be moved"
-	}
-	fmt.Fprintf(r.Out, "%s  %s\n", word, words.Count(d.Moved, "reference"))
-	r.references(d.References, d.Moved)
-	if d.terminating() {
-		fmt.Fprintln(r.Out, output.Paragraph("an owner that is being deleted: the garbage collector deletes the object, unless another owner keeps it"))
+// references is what only owner references have.
+func (d *document) references(out io.Writer) {
+	if slices.ContainsFunc(d.Items, func(i repairs.Item) bool { return i.OwnerTerminating }) {
+		fmt.Fprintln(out, output.Paragraph("an owner that is being deleted: the garbage collector deletes the object, unless another owner keeps it"))
 	}
 	if len(d.Writers) > 0 {
-		fmt.Fprintln(r.Out, output.Paragraph("written by: "+d.writers()+". Unless they write the storage version by now, they write the old one again with the next object"))
+		names := words.Of(d.Writers, func(w repairs.Writer) string { return fmt.Sprintf("%s (%d)", w.Manager, w.References) })
+		fmt.Fprintln(out, output.Paragraph("written by: "+words.Few(names, 10)+". Unless they write the storage version by now, they write the old one again with the next object"))
 	}
 	if d.Taken > 0 {
-		fmt.Fprintln(r.Out, output.Paragraph(fmt.Sprintf("managedFields: %s now %s to moult, and not to the manager that wrote it: %s", words.Count(d.Taken, "reference"), words.Agree(d.Taken, "belongs", "belong"), d.TakenWhy)))
+		fmt.Fprintln(out, output.Paragraph(fmt.Sprintf("managedFields: %s now %s to moult, and not to the manager that wrote it: %s", d.kind.Count(d.Taken), words.Agree(d.Taken, "belongs", "belong"), d.TakenWhy)))
 	}
-	fmt.Fprintln(r.Out)
 }
 
-func (d *document) terminating() bool {
-	for i := range d.References {
-		if d.References[i].OwnerTerminating {
-			return true
-		}
-	}
-	return false
-}
-
-func (d *document) writers() string {
-	return words.Few(words.Of(d.Writers, func(w owners.Writer) string { return fmt.Sprintf("%s (%d)", w.Manager, w.References) }), 10)
-}
-
-// left tells why references stay, and what to do about that.
-func (r *command) left(g owners.Group) {
-	fmt.Fprintf(r.Out, "left  %s: %s\n", words.Count(g.Count, "reference"), why(g.Reason))
-	r.references(g.References, g.Count)
+// left is why items stay, and what to do about that.
+func (d *document) left(out io.Writer, g *repairs.Group) {
+	reason := d.kind.Words(g.Reason)
+	fmt.Fprintf(out, "left  %s: they %s\n", d.kind.Count(g.Count), strings.TrimSuffix(reason.What+"; "+reason.Fix, "; "))
+	items(out, g.Items, g.Count)
 	if len(g.Needs) > 0 {
-		fmt.Fprintln(r.Out, output.Paragraph("it needs "+words.Few(g.Needs, 20)))
+		fmt.Fprintln(out, output.Paragraph("it needs "+words.Few(g.Needs, 20)))
 	}
-	fmt.Fprintln(r.Out)
+	fmt.Fprintln(out)
 }
 
-// why is a reason, and what to do.
-func why(reason owners.Reason) string {
-	switch reason {
-	case owners.ComesBack:
-		return "the version comes back; the writer has to move to the storage version first"
-	case owners.Forbidden:
-		return "they may not be written"
-	case owners.Refused:
-		return "the write was refused; fix what refuses it, then run the same command again"
-	case owners.OwnerGone:
-		return "their owner does not exist; once they are moved, the garbage collector deletes the objects; --orphans moves them"
-	case owners.OwnerUnknown:
-		return "whether their owner exists is not known, and without one the garbage collector would delete the objects"
-	}
-	return string(reason)
-}
-
-func (r *command) references(all []owners.Reference, count int64) {
+// items are a line each.
+func items(out io.Writer, all []repairs.Item, count int64) {
 	for i := range all {
 		f := &all[i]
-		parts := []string{f.Object.String(), f.Path, f.Owner, f.From + " -> " + f.To}
+		parts := []string{f.Object.String(), f.Path, f.Owner, f.Copy, strings.Trim(f.From+" -> "+f.To, " ->"), f.Successor, "", f.Why}
 		if f.OwnerTerminating {
-			parts = append(parts, "the owner is being deleted")
+			parts[6] = "the owner is being deleted"
 		}
-		if f.Why != "" {
-			parts = append(parts, f.Why)
-		}
-		fmt.Fprintf(r.Out, "%s%s\n", indent, strings.Join(parts, "  "))
+		fmt.Fprintf(out, "%s%s\n", indent, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "  "))
 	}
 	if more := count - int64(len(all)); more > 0 {
-		fmt.Fprintf(r.Out, "%sand %d more; --limit 0 names all\n", indent, more)
+		fmt.Fprintf(out, "%sand %d more; --limit 0 names all\n", indent, more)
 	}
 }
 
 // sentence is the answer.
 func (d *document) sentence() string {
-	did := "moved"
+	moved := d.kind.Count(d.Moved) + " moved"
 	if d.DryRun {
-		did = "would be moved, and nothing was written"
+		moved = d.kind.Count(d.Moved) + " would be moved, and nothing was written"
+	} else if d.Moved > 0 && d.Saved != "" {
+		moved += ", and what was removed is in " + d.Saved
 	}
-	n := int64(0)
-	for _, g := range d.Left {
-		n += g.Count
-	}
-	moved := words.Count(d.Moved, "reference") + " " + did
-	switch d.Verdict {
-	case left:
-		if n == 0 {
-			return fmt.Sprintf("left: %s; new ones at the version still come, so the writers have to move first", moved)
-		}
-		return fmt.Sprintf("left: %s, %d left", moved, n)
-	case notKnown:
-		return fmt.Sprintf("not known: %s, and not all objects could be looked at", moved)
-	case done:
-	}
-	if d.DryRun {
+	switch n := d.LeftCount(); {
+	case d.Verdict == repairs.Remaining && n == 0:
+		return fmt.Sprintf("left: %s; new ones at the version still come, so the writers have to move first", moved)
+	case d.Verdict == repairs.Remaining:
+		return fmt.Sprintf("left: %s; %d left", moved, n)
+	case d.Verdict == repairs.NotKnown:
+		return fmt.Sprintf("not known: %s; not all could be looked at", moved)
+	case d.DryRun:
 		return "done: " + moved
 	}
-	return fmt.Sprintf("done: %s, and a list of all objects has none left", moved)
+	return fmt.Sprintf("done: %s; a list of everything has none left", moved)
+}
+
+// Subject is a CRD and its versions in question.
+func Subject(t survivors.Target) string {
+	if len(t.Leaving) == 0 {
+		return t.CRD + ": no version can leave, since it has only one"
+	}
+	leaving := strings.Join(t.Leaving, ", ")
+	leave := words.Agree(len(t.Leaving), "leaves", "leave")
+	switch t.From {
+	case survivors.Asked:
+		return fmt.Sprintf("%s: %s %s (--version)", t.CRD, leaving, leave)
+	case survivors.Removals:
+		return fmt.Sprintf("%s: %s %s (VersionRemovals name them)", t.CRD, leaving, leave)
+	case survivors.NotStored:
+		return fmt.Sprintf("%s: %s could leave (no VersionRemoval names a version, so all but the storage version)", t.CRD, leaving)
+	}
+	return t.CRD
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 	"github.com/moult-dev/moult/controllers/migration"
-	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -113,7 +113,7 @@ func (w *world) repairs(args ...string) (document, int) {
 type sends func(req *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 
 // through runs a repair whose writes go through somebody's hands.
-func (w *world) through(ctx context.Context, hands sends) (owners.Report, error) {
+func (w *world) through(ctx context.Context, hands sends) (repairs.Report, error) {
 	w.T.Helper()
 	cfg := rest.CopyConfig(cp.Config)
 	cfg.UserAgent = "moult"
@@ -127,12 +127,10 @@ func (w *world) through(ctx context.Context, hands sends) (owners.Report, error)
 	})
 	cluster, err := inspect.Connect(cfg)
 	w.Expect(err).NotTo(HaveOccurred())
-	r := &command{Factory: &cli.Factory{ErrOut: &strings.Builder{}}, pace: migration.Options{MaxInFlight: 8}}
-	targets, _, _, err := cluster.Owners(w.T.Context(), []string{w.CRD.Name}, "", nil)
+	r := &ownersCommand{command: command{Factory: &cli.Factory{ErrOut: &strings.Builder{}}, pace: migration.Options{MaxInFlight: 8}}}
+	_, _, _, err = r.find(w.T.Context(), cluster, []string{w.CRD.Name}, nil)
 	w.Expect(err).NotTo(HaveOccurred())
-	work, _, err := r.prepare(cfg, cluster, targets)
-	w.Expect(err).NotTo(HaveOccurred())
-	return work.Run(ctx)
+	return r.move(ctx, cfg, cluster)
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

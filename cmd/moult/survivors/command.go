@@ -4,7 +4,6 @@ package survivors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/cmd/moult/repair"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -82,12 +82,12 @@ but the names in references. Backups, Git and other clusters are never looked at
 	output.AddFlag(c, &s.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
 	_ = c.MarkFlagDirname("places")
-	c.AddCommand(newMigrate(f))
+	c.AddCommand(repair.NewCopies(f))
 	return c
 }
 
 func (s *command) run(ctx context.Context, names []string) error {
-	if err := s.validate(names); err != nil {
+	if err := repair.CheckSearch(s.output, s.limit, s.versions, names); err != nil {
 		return err
 	}
 	places, err := input.Places(s.places)
@@ -123,19 +123,6 @@ func (s *command) run(ctx context.Context, names []string) error {
 		return err
 	}
 	return ending(report)
-}
-
-func (s *command) validate(names []string) error {
-	if err := output.CheckFormat(s.output); err != nil {
-		return err
-	}
-	if s.limit < 0 {
-		return fmt.Errorf("--limit %d is below 0; 0 is for all", s.limit)
-	}
-	if len(s.versions) > 0 && len(names) == 0 {
-		return errors.New("--version is about CRDs that are named; name at least one")
-	}
-	return nil
 }
 
 // ending is the exit code of a report.

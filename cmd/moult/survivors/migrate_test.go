@@ -15,6 +15,7 @@ import (
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -82,15 +83,15 @@ func TestStashedCopiesAreMoved(t *testing.T) {
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.Out+got.ErrOut)
 	w.Expect(got.ErrOut).To(BeEmpty())
 	w.Expect(got.Out).To(HavePrefix(stashedCRD + ": v1alpha2 could leave"))
-	w.Expect(got.Out).To(ContainSubstring("\nwould be moved  1 copy\n         controllerrevisions.apps " + w.namespace + "/rose-old  VirtualMachineInstancetype small  v1alpha2 -> v1beta1  " + successor + "\n"))
-	w.Expect(got.Out).To(HaveSuffix("\ndone: 1 copy would be moved, and nothing was written\n"))
+	w.Expect(got.Out).To(ContainSubstring("\nwould be moved  1 stashed copy\n         controllerrevisions.apps " + w.namespace + "/rose-old  VirtualMachineInstancetype small  v1alpha2 -> v1beta1  " + successor + "\n"))
+	w.Expect(got.Out).To(HaveSuffix("\ndone: 1 stashed copy would be moved, and nothing was written\n"))
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
 	w.Expect(w.names()).To(Equal("rose-old"))
 
 	got = w.Run("survivors", "migrate", stashedCRD, "--save", file)
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.Out+got.ErrOut)
 	w.Expect(got.ErrOut).To(HavePrefix("moving stashed copies in the cluster at "))
-	w.Expect(got.Out).To(HaveSuffix("\ndone: 1 copy moved, and what was removed is in " + file + "\n"))
+	w.Expect(got.Out).To(HaveSuffix("\ndone: 1 stashed copy moved, and what was removed is in " + file + "; a list of everything has none left\n"))
 	w.Expect(w.revisions()).To(ConsistOf(successor))
 	w.Expect(w.names()).To(Equal(successor))
 
@@ -104,7 +105,7 @@ func TestStashedCopiesAreMoved(t *testing.T) {
 	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--save", file).Code).To(Equal(cli.ExitDone))
 	w.Expect(w.revisions()).To(ConsistOf(successor))
 	got = w.Run("survivors", "migrate", stashedCRD, "--save", file)
-	w.Expect(got.Out).To(HaveSuffix("\ndone: 0 copies moved\n"))
+	w.Expect(got.Out).To(HaveSuffix("\ndone: 0 stashed copies moved; a list of everything has none left\n"))
 }
 
 func TestWhatCannotBeMovedIsToldForAProgram(t *testing.T) {
@@ -112,13 +113,16 @@ func TestWhatCannotBeMovedIsToldForAProgram(t *testing.T) {
 	w.revision("broken", `{apiVersion: "", spec: "?"}`)
 	got := w.Run("survivors", "migrate", stashedCRD, "--save", filepath.Join(t.TempDir(), "removed.json"), "-o", "json")
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.Out+got.ErrOut)
-	d := migrated{}
+	d := struct {
+		Verdict repairs.Verdict
+		repairs.Report
+	}{}
 	w.Expect(json.Unmarshal([]byte(got.Out), &d)).To(Succeed())
-	w.Expect(d.Verdict).To(Equal(left))
+	w.Expect(d.Verdict).To(Equal(repairs.Remaining))
 	w.Expect(d.Moved).To(BeEquivalentTo(1))
 	w.Expect(d.Left).To(ConsistOf(And(HaveField("Reason", embeddedcopies.Undecodable), HaveField("Count", BeEquivalentTo(1)))))
 	w.Expect(w.revisions()).To(ConsistOf(successor, "broken"))
-	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--dry-run").Out).To(HaveSuffix("\nleft: 0 copies would be moved, and nothing was written; 1 left\n"))
+	w.Expect(w.Run("survivors", "migrate", stashedCRD, "--dry-run").Out).To(HaveSuffix("\nleft: 0 stashed copies would be moved, and nothing was written; 1 left\n"))
 }
 
 func TestAMigrationThatIsInterruptedGoesOn(t *testing.T) {

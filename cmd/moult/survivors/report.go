@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/repair"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -15,7 +16,7 @@ func (s *command) print(report survivors.Report) error {
 		return output.Print(s.Out, s.output, report)
 	}
 	for _, t := range report.Targets {
-		fmt.Fprintln(s.Out, subject(t))
+		fmt.Fprintln(s.Out, repair.Subject(t))
 	}
 	for _, note := range report.Notes {
 		fmt.Fprintf(s.Out, "%s\n", output.Paragraph(note))
@@ -33,24 +34,6 @@ func (s *command) print(report survivors.Report) error {
 	s.notLooked(report.NotLooked)
 	s.looked(report)
 	return nil
-}
-
-// subject is a CRD and its versions in question.
-func subject(t survivors.Target) string {
-	if len(t.Leaving) == 0 {
-		return t.CRD + ": no version can leave, since it has only one"
-	}
-	leaving := strings.Join(t.Leaving, ", ")
-	leave := words.Agree(len(t.Leaving), "leaves", "leave")
-	switch t.From {
-	case survivors.Asked:
-		return fmt.Sprintf("%s: %s %s (--version)", t.CRD, leaving, leave)
-	case survivors.Removals:
-		return fmt.Sprintf("%s: %s %s (VersionRemovals name them)", t.CRD, leaving, leave)
-	case survivors.NotStored:
-		return fmt.Sprintf("%s: %s could leave (no VersionRemoval names a version, so all but the storage version)", t.CRD, leaving)
-	}
-	return t.CRD
 }
 
 // group tells the fields of a place, what they do, and what to do about them.

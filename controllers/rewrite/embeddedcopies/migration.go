@@ -11,26 +11,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/clock"
 
-	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/rewrite/throttle"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
 const (
-	// maxFruitless is how many looks may find something to do and end without a copy that is moved.
-	maxFruitless = 10
 	// freshFor is how long after a survey objects are deleted by what it shows, or as long as the survey took, if that is longer.
 	freshFor = 30 * time.Second
-	// maxMoves is how often one name is changed, or one object given back, before that is left.
-	maxMoves = 2
-	// maxRaces is how often an object is read again after another client has written it first.
-	maxRaces = 10
 	// workers are the copies that may be moved at a time; the Lane allows fewer.
 	workers = 16
 	// manager is who writes, in managedFields.
@@ -57,13 +48,12 @@ type Journal interface {
 
 // Migration moves stashed copies.
 type Migration struct {
+	repairs.Work
+
 	// Targets are the CRDs whose objects are in the copies, and their versions that leave.
 	Targets []survivors.Target
 	// Places are where copies lie. Those without a survivors.Move are left out.
 	Places []survivors.Place
-	// Resources are all that the cluster has, each at a version that is served. Unseen tells why those of a group are not known.
-	Resources []schema.GroupVersionResource
-	Unseen    map[string]string
 	// Lister lists them.
 	Lister Lister
 	// Client reads and writes.
@@ -78,24 +68,15 @@ type Migration struct {
 	Journal Journal
 	// Tell hears of each object that was deleted, or was made again, as it happens. Default: nobody does.
 	Tell func(Replacement)
-	// DryRun has the API server check each write, and writes nothing.
-	DryRun bool
 	// TakeOver moves, too, what a controller of the project moves by itself.
 	TakeOver bool
-	// Most is how many copies of each sort the report has. All are counted. 0: all.
-	Most int
-	// Lane paces the writes. Default: one on a pace of its own.
-	Lane *throttle.Lane
-	// Clock is replaced in tests. Default: the real one.
-	Clock clock.Clock
 
-	collector *collector
-	removed   *removed
+	removed *removed
 }
 
 // Replacement is that one object took the place of another, or that it was taken back.
 type Replacement struct {
-	Stash
+	repairs.Item
 	// Object has the place now: the successor, or the one that was made again.
 	Now *unstructured.Unstructured
 	// NamedBy is what names the object that was made again; empty if it was deleted.
@@ -105,31 +86,13 @@ type Replacement struct {
 // CRDVersion is a version of a CRD.
 type CRDVersion struct{ CRD, Version string }
 
-// Run looks and moves until a look finds nothing to do. What was left is in the report and is no error. It runs once.
-func (m *Migration) Run(ctx context.Context) (Report, error) {
-	if m.Lane == nil {
-		m.Lane = throttle.New(throttle.Options{MaxInFlight: workers}).Lane()
-	}
-	if m.Clock == nil {
-		m.Clock = clock.RealClock{}
-	}
+// Run looks and moves until a look finds nothing to do. It is as Work.Run.
+func (m *Migration) Run(ctx context.Context) (repairs.Report, error) {
 	if m.Tell == nil {
 		m.Tell = func(Replacement) {}
 	}
-	m.collector, m.removed = newCollector(m.Most), newRemoved(m.Journal)
-	for looks, fruitless := 1, 0; ; looks++ {
-		m.collector.look()
-		before := m.collector.moves()
-		if err := m.look(ctx); err != nil {
-			return m.collector.result(looks, false), err
-		}
-		if m.collector.moves() == before {
-			fruitless++
-		}
-		if unfinished := m.collector.done() > 0; m.DryRun || !unfinished || fruitless == maxFruitless {
-			return m.collector.result(looks, unfinished && !m.DryRun), nil
-		}
-	}
+	m.removed = newRemoved(m.Journal)
+	return m.Work.Run(ctx, &Kind, nil, m.look)
 }
 
 // look does what one survey shows has to be done.
@@ -187,14 +150,3 @@ func (m *Migration) target(group, kind, version string) *survivors.Target {
 	}
 	return nil
 }
-
-// dryRun is what requests say.
-func (m *Migration) dryRun() []string {
-	if m.DryRun {
-		return []string{metav1.DryRunAll}
-	}
-	return nil
-}
-
-// retry sends requests again. Each write may be sent twice: it tests what it changes, or meets what it made.
-func (m *Migration) retry() rewrite.Retry { return rewrite.Retry{Clock: m.Clock} }

@@ -86,7 +86,7 @@ func (m *Migration) removedObject(ctx context.Context, key types.NamespacedName,
 		return where.object, nil
 	}
 	var holder *unstructured.Unstructured
-	if err := m.retry().Do(ctx, func() (err error) {
+	if err := m.Retry().Do(ctx, func() (err error) {
 		holder, err = m.objects(where.at, where.in.Namespace).Get(ctx, where.in.Name, metav1.GetOptions{})
 		return err
 	}); err != nil {
@@ -189,11 +189,11 @@ func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (save
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		v.refused(fmt.Errorf("it cannot be kept in %s: %w", v.told.Successor, err), "patch", v.at)
+		v.Refuse(fmt.Errorf("it cannot be kept in %s: %w", v.told.Successor, err), "patch", v.at, v.told)
 		return false, nil
 	}
 	if err := v.removed.add(keyOf(u), kept{at: v.at, in: keyOf(v.made)}); err != nil {
-		v.leave(NotKnown, err.Error(), "")
+		v.leave(NotKnown, err.Error())
 		return false, nil
 	}
 	return true, nil
@@ -230,7 +230,7 @@ func (v *visit) keepInSuccessor(ctx context.Context, u *unstructured.Unstructure
 	if err != nil {
 		return err
 	}
-	return v.retry().Write(ctx, v.Lane, func() error {
+	return v.Retry().Write(ctx, v.Lane, func() error {
 		got, err := v.objects(v.at, v.key.Namespace).Patch(ctx, v.told.Successor, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 		if err != nil {
 			return err

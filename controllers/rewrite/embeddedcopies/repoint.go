@@ -16,15 +16,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 )
-
-// operation is one line of a JSON Patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
 
 // repointAll makes everything that names the old object name the successor. done is false if something was left.
 func (v *visit) repointAll(ctx context.Context, successor string) (done bool, end error) {
@@ -42,7 +36,7 @@ func (v *visit) repointAll(ctx context.Context, successor string) (done bool, en
 		done = done && ok
 	}
 	if len(fixed) > 0 {
-		v.leave(StillNamed, fmt.Sprintf("%s names it: %s", fixed[0], fixed[0].field.Fixed), "")
+		v.leave(StillNamed, fmt.Sprintf("%s names it: %s", fixed[0], fixed[0].field.Fixed))
 		return false, nil
 	}
 	return done, nil
@@ -58,7 +52,7 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 		case rewrite.IsGone(err, r.at.Group, r.key.Name):
 			return true, nil
 		case err != nil:
-			v.refused(err, "get", r.at)
+			v.Refuse(err, "get", r.at, v.told)
 			return false, nil
 		}
 		named := r.named(item, v.key.Name)
@@ -66,11 +60,11 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 			return true, nil
 		}
 		if writer := declares(item, named, v.key.Name); writer != "" {
-			v.leave(Declared, fmt.Sprintf("%s names it at %s, which %s applies", r, named[0].Path, writer), "")
+			v.leave(Declared, fmt.Sprintf("%s names it at %s, which %s applies", r, named[0].Path, writer))
 			return false, nil
 		}
-		if v.collector.timesRepointed(r, v.key) >= maxMoves {
-			v.leave(ComesBack, fmt.Sprintf("%s names it again at %s", r, named[0].Path), "")
+		if v.Times(naming{r, v.key}) >= repairs.MaxMoves {
+			v.leave(repairs.ComesBack, fmt.Sprintf("%s names it again at %s", r, named[0].Path))
 			return false, nil
 		}
 		refusal := v.patch(ctx, r, item, named, successor)
@@ -83,12 +77,14 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 			continue
 		}
 		if left := r.named(item, v.key.Name); len(left) == 0 {
-			v.collector.repointed(r, v.key)
-		} else if refusal != nil && (item.GetResourceVersion() == before || races == maxRaces) {
-			v.refused(fmt.Errorf("%s: %w", r, refusal), "patch", r.at)
+			if v.Did(naming{r, v.key}) == 1 {
+				v.Count(v.told.CRD, func(all *repairs.Report) { all.Repointed++ })
+			}
+		} else if refusal != nil && (item.GetResourceVersion() == before || races == repairs.MaxRaces) {
+			v.Refuse(fmt.Errorf("%s: %w", r, refusal), "patch", r.at, v.told)
 			return false, nil
-		} else if refusal == nil && races == maxRaces {
-			v.leave(Refused, fmt.Sprintf("%s was written, and names it still", r), "")
+		} else if refusal == nil && races == repairs.MaxRaces {
+			v.leave(repairs.Refused, fmt.Sprintf("%s was written, and names it still", r))
 			return false, nil
 		}
 	}
@@ -120,16 +116,16 @@ func (v *visit) patch(ctx context.Context, r referrer, item *unstructured.Unstru
 }
 
 func (v *visit) replace(ctx context.Context, r referrer, item *unstructured.Unstructured, named []survivors.Named, successor string, subresources ...string) error {
-	ops := []operation{{"test", "/metadata/uid", item.GetUID()}, {"test", "/metadata/resourceVersion", item.GetResourceVersion()}}
+	ops := rewrite.SameState(item)
 	for _, n := range named {
-		ops = append(ops, operation{"test", n.Pointer, n.Name}, operation{"replace", n.Pointer, successor})
+		ops = append(ops, rewrite.Operation{Op: "test", Path: n.Pointer, Value: n.Name}, rewrite.Operation{Op: "replace", Path: n.Pointer, Value: successor})
 	}
 	body, err := json.Marshal(ops)
 	if err != nil {
 		return err
 	}
-	return v.retry().Write(ctx, v.Lane, func() error {
-		opts := metav1.PatchOptions{DryRun: v.dryRun(), FieldManager: manager}
+	return v.Retry().Write(ctx, v.Lane, func() error {
+		opts := metav1.PatchOptions{DryRun: v.DryRunOption(), FieldManager: manager}
 		_, err := v.objects(r.at, r.key.Namespace).Patch(ctx, r.key.Name, types.JSONPatchType, body, opts, subresources...)
 		return err
 	})
@@ -141,11 +137,8 @@ func declares(item *unstructured.Unstructured, named []survivors.Named, name str
 		return "kubectl"
 	}
 	for _, entry := range item.GetManagedFields() {
-		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
-			continue
-		}
-		fields := fieldpath.NewSet()
-		if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+		fields, err := rewrite.DecodeFields(entry)
+		if err != nil || entry.Operation != metav1.ManagedFieldsOperationApply {
 			continue
 		}
 		for _, n := range named {
@@ -187,13 +180,14 @@ func (m *Migration) restoreOwnership(ctx context.Context, s *survey) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && !apierrors.IsAlreadyExists(err) && m.Journal == nil: // whoever has written the annotation must not stop all else
-			m.collector.leave(Refused, "", Stash{Place: s.places[0].Name, Object: Object{Resource: string(s.places[0].Resources[0]), Namespace: key.Namespace, Name: key.Name},
-				Referrers: int64(len(referrers)), Why: fmt.Sprintf("it was removed, %s names it, and it cannot be made again: %v", referrers[0], err)})
+			o := repairs.Object{Resource: string(s.places[0].Resources[0]), Namespace: key.Namespace, Name: key.Name}
+			m.leaveAt(s, o, repairs.Refused, fmt.Sprintf("it was removed, %s names it, and it cannot be made again: %v", referrers[0], err))
 			continue
 		case err != nil && !apierrors.IsAlreadyExists(err):
 			return errors.Join(fmt.Errorf("%s was removed, and %s names it; make it again from where it was saved", key, referrers[0]), err)
 		}
-		m.collector.gaveBack(key)
+		m.Did(remade(key))
+		m.Count("", func(all *repairs.Report) { all.Returned++ })
 		if err == nil {
 			m.Tell(Replacement{Now: made, NamedBy: referrers[0].String()})
 		}
@@ -211,7 +205,7 @@ func (m *Migration) makeAgain(ctx context.Context, key types.NamespacedName, whe
 	if err != nil {
 		return nil, err
 	}
-	err = m.retry().Write(ctx, m.Lane, func() error {
+	err = m.Retry().Write(ctx, m.Lane, func() error {
 		made, err = m.objects(at.Resource, key.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
 		return err
 	})

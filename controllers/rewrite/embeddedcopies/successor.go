@@ -42,12 +42,12 @@ func (v *visit) successor(ctx context.Context, live *unstructured.Unstructured, 
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err != nil:
-			v.refused(err, "create", v.at)
+			v.Refuse(err, "create", v.at, v.told)
 			return "", nil
 		case fits:
 			return name, nil
 		case name != plain:
-			v.leave(Conflict, fmt.Sprintf("%s exists and is another object", name), "")
+			v.leave(Conflict, fmt.Sprintf("%s exists and is another object", name))
 			return "", nil
 		}
 		name = cut(plain) + digest
@@ -84,8 +84,8 @@ func strip(u *unstructured.Unstructured) {
 
 // create makes an object, unless it is there. It tells whether the one that is there is the one that was wanted.
 func (v *visit) create(ctx context.Context, wanted *unstructured.Unstructured) (fits bool, err error) {
-	err = v.retry().Write(ctx, v.Lane, func() error {
-		_, err := v.objects(v.at, v.key.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: v.dryRun(), FieldManager: manager})
+	err = v.Retry().Write(ctx, v.Lane, func() error {
+		_, err := v.objects(v.at, v.key.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: v.DryRunOption(), FieldManager: manager})
 		return err
 	})
 	if err == nil && v.DryRun {

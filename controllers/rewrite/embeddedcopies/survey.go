@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
@@ -43,7 +43,7 @@ type stash struct {
 	key   types.NamespacedName
 	uid   types.UID
 	place *survivors.Place
-	told  Stash
+	told  repairs.Item
 	// owned is true if the project's controller cares for it.
 	owned bool
 	// problem says why the copy cannot be read.
@@ -58,7 +58,7 @@ type referrer struct {
 }
 
 func (r referrer) String() string {
-	return Object{Resource: r.at.GroupResource().String(), Namespace: r.key.Namespace, Name: r.key.Name}.String()
+	return repairs.Object{Resource: r.at.GroupResource().String(), Namespace: r.key.Namespace, Name: r.key.Name}.String()
 }
 
 // survey lists the copies first, then the work that goes on, then what names them: a copy that was there at first and is
@@ -87,7 +87,7 @@ func (m *Migration) missing(s *survey) {
 	for i := range s.References {
 		gr := schema.ParseGroupResource(s.References[i].Resource)
 		if !slices.ContainsFunc(m.Resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == gr }) {
-			m.collector.notLooked(gr.String(), "the cluster has no such resource; is it misspelt in the place?")
+			m.CannotLook(gr.String(), "the cluster has no such resource; is it misspelt in the place?")
 			s.unknown = true
 		}
 	}
@@ -99,20 +99,13 @@ func (m *Migration) list(ctx context.Context, resource string, take func(schema.
 	at := slices.IndexFunc(m.Resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == gr })
 	if at < 0 {
 		if why, unseen := m.Unseen[gr.Group]; unseen {
-			m.collector.notLooked(resource, why)
+			m.CannotLook(resource, why)
 			return false, nil
 		}
 		return true, nil
 	}
 	why, err := m.Lister.EachObject(ctx, m.Resources[at], func(item *unstructured.Unstructured) { take(m.Resources[at], item) })
-	switch {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case err != nil && !apierrors.IsNotFound(err): // the resource may have gone since
-		m.collector.notLooked(resource, why)
-		return false, nil
-	}
-	return true, nil
+	return m.Listed(ctx, resource, why, err)
 }
 
 func keyOf(item *unstructured.Unstructured) types.NamespacedName {
@@ -144,8 +137,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 	}
 	s.exists[key] = true
 	if err := m.removed.learn(at, item, s.unpacked.Object()); err != nil {
-		m.collector.leave(NotKnown, "", Stash{Place: s.places[0].Name, Object: Object{Resource: at.GroupResource().String(), Namespace: key.Namespace, Name: key.Name},
-			Why: "what it has replaced is not known: " + err.Error()})
+		m.leaveAt(s, repairs.ObjectOf(at, item), NotKnown, "what it has replaced is not known: "+err.Error())
 	}
 	r := survivors.Resource{GroupResource: at.GroupResource()}
 	for _, p := range s.places {
@@ -153,7 +145,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 			continue
 		}
 		one := &stash{at: at, key: key, uid: item.GetUID(), place: p, owned: s.Controller != nil && s.Controller.Owned(item.Object)}
-		one.told = Stash{Place: p.Name, Object: Object{Resource: r.String(), Namespace: key.Namespace, Name: key.Name}}
+		one.told = repairs.Item{Place: p.Name, Object: repairs.ObjectOf(at, item)}
 		c, err := s.ReadCopy(p.Groups[0], item.Object)
 		if err != nil {
 			if kind, version := p.Labelled(item.GetLabels()); kind != "" && version != "" && m.target(p.Groups[0], kind, version) == nil {
@@ -169,6 +161,11 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 		}
 		return
 	}
+}
+
+// leaveAt counts an object that was not read as a copy.
+func (m *Migration) leaveAt(s *survey, o repairs.Object, reason repairs.Reason, why string) {
+	m.Leave(reason, "", repairs.Item{Place: s.places[0].Name, Object: o, Referrers: int64(len(s.names[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}])), Why: why})
 }
 
 func (m *Migration) listBusy(ctx context.Context, s *survey) error {
@@ -225,7 +222,7 @@ func (m *Migration) listReferences(ctx context.Context, s *survey) error {
 			}
 			seen[key] = true
 			if key.Namespace == "" && len(f.Read(item.Object)) > 0 {
-				m.collector.notLooked(f.Resource, "it has no namespace, so it is not known which copies it names")
+				m.CannotLook(f.Resource, "it has no namespace, so it is not known which copies it names")
 				s.unknown = true
 			}
 			named := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
@@ -31,7 +32,7 @@ type visit struct {
 func (v *visit) run(ctx context.Context) error {
 	v.told.Referrers = int64(len(v.names[v.key]))
 	if reason, why := v.waits(); reason != "" {
-		v.leave(reason, why, "")
+		v.leave(reason, why)
 		return nil
 	}
 	live, err := v.read(ctx, v.at, v.key)
@@ -41,12 +42,14 @@ func (v *visit) run(ctx context.Context) error {
 	case rewrite.IsGone(err, v.at.Group, v.key.Name), err == nil && live.GetUID() != v.uid:
 		return nil // gone, or another one for the next look
 	case err != nil:
-		v.refused(err, "get", v.at)
+		v.Refuse(err, "get", v.at, v.told)
 		return nil
 	}
-	if reason, why, err := v.owner(ctx, live); err != nil || reason != "" {
-		v.leave(reason, why, "")
+	if reason, why, err := v.owner(ctx, live); err != nil {
 		return err
+	} else if reason != "" {
+		v.leave(reason, why)
+		return nil
 	}
 	converted, ok := v.convert(ctx, live)
 	if !ok {
@@ -63,21 +66,21 @@ func (v *visit) run(ctx context.Context) error {
 		}
 	}
 	if v.unknown {
-		v.leave(NotKnown, "not everything that can name it could be read", "")
+		v.leave(NotKnown, "not everything that can name it could be read")
 		return nil
 	}
 	return v.remove(ctx, live)
 }
 
 // waits tells why the copy is not to be touched now.
-func (v *visit) waits() (reason Reason, why string) {
+func (v *visit) waits() (reason repairs.Reason, why string) {
 	switch {
 	case v.problem != nil:
 		return Undecodable, v.problem.Error()
 	case v.busy[v.key.Namespace] != "":
 		return Busy, v.busy[v.key.Namespace]
-	case v.collector.timesGivenBack(v.key) >= maxMoves:
-		return ComesBack, "it was removed, and something has named it again"
+	case v.Times(remade(v.key)) >= repairs.MaxMoves:
+		return repairs.ComesBack, "it was removed, and something has named it again"
 	case v.mover != "" && !v.TakeOver && v.owned && len(v.names[v.key]) > 0:
 		return ByController, v.mover
 	}
@@ -86,7 +89,7 @@ func (v *visit) waits() (reason Reason, why string) {
 
 // owner reads the object's controller: what has none or is being deleted is for the garbage collector, and so would be the
 // successor.
-func (v *visit) owner(ctx context.Context, live *unstructured.Unstructured) (reason Reason, why string, end error) {
+func (v *visit) owner(ctx context.Context, live *unstructured.Unstructured) (reason repairs.Reason, why string, end error) {
 	if live.GetDeletionTimestamp() != nil {
 		return Terminating, "it is being deleted", nil
 	}
@@ -111,12 +114,12 @@ func (v *visit) readOwner(ctx context.Context, namespace string, ref *metav1.Own
 }
 
 // judged tells from what was read, or the error, why the copy is not to be moved.
-func judged(ref *metav1.OwnerReference, owner *unstructured.Unstructured, err error) (reason Reason, why string) {
+func judged(ref *metav1.OwnerReference, owner *unstructured.Unstructured, err error) (reason repairs.Reason, why string) {
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group; {
 	case rewrite.IsGone(err, group, ref.Name):
 		return Terminating, "its owner does not exist"
 	case err != nil:
-		return OwnerUnknown, "its owner cannot be read: " + err.Error()
+		return repairs.OwnerUnknown, "its owner cannot be read: " + err.Error()
 	case owner.GetUID() != ref.UID:
 		return Terminating, fmt.Sprintf("its owner does not exist: %s is another object now", ref.Name)
 	case owner.GetDeletionTimestamp() != nil:
@@ -130,7 +133,7 @@ func (v *visit) convert(ctx context.Context, live *unstructured.Unstructured) (c
 	group := v.place.Groups[0]
 	c, err := v.ReadCopy(group, live.Object)
 	if err != nil {
-		v.leave(Undecodable, err.Error(), "")
+		v.leave(Undecodable, err.Error())
 		return c, false
 	}
 	target := v.target(group, c.Kind, c.Version)
@@ -144,14 +147,14 @@ func (v *visit) convert(ctx context.Context, live *unstructured.Unstructured) (c
 	}
 	switch {
 	case errors.Is(err, survivors.ErrUndecodable):
-		v.leave(Undecodable, err.Error(), "")
+		v.leave(Undecodable, err.Error())
 	case err != nil:
-		v.leave(NoRule, err.Error(), "")
+		v.leave(NoRule, err.Error())
 	case !slices.Contains(target.Staying, converted.Version):
-		v.leave(NoRule, fmt.Sprintf("it can be converted to %s, which %s does not keep", converted.Version, target.CRD), "")
+		v.leave(NoRule, fmt.Sprintf("it can be converted to %s, which %s does not keep", converted.Version, target.CRD))
 	default:
 		if err := v.checkTypes(target.CRD, converted); err != nil {
-			v.leave(Undecodable, err.Error(), "")
+			v.leave(Undecodable, err.Error())
 			return converted, false
 		}
 		return converted, true
@@ -182,35 +185,23 @@ func (m *Migration) objects(at schema.GroupVersionResource, namespace string) dy
 }
 
 func (m *Migration) read(ctx context.Context, at schema.GroupVersionResource, key types.NamespacedName) (item *unstructured.Unstructured, err error) {
-	err = m.retry().Do(ctx, func() (err error) {
+	err = m.Retry().Do(ctx, func() (err error) {
 		item, err = m.objects(at, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 		return err
 	})
 	return item, err
 }
 
-func (v *visit) leave(reason Reason, why, needs string) {
-	if reason == "" {
-		return
-	}
+func (v *visit) leave(reason repairs.Reason, why string) {
 	told := v.told
 	told.Why = why
-	v.collector.leave(reason, needs, told)
-}
-
-// refused keeps the error of a request.
-func (v *visit) refused(err error, verb string, at schema.GroupVersionResource) {
-	if rewrite.IsForbidden(err) {
-		v.leave(Forbidden, err.Error(), verb+" on "+at.Resource+" in "+at.Group)
-		return
-	}
-	v.leave(Refused, err.Error(), "")
+	v.Leave(reason, "", told)
 }
 
 // remove keeps the object where it can be had again, and deletes it if it is as it was read.
 func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) error {
 	if v.Clock.Now().After(v.fresh) {
-		v.collector.again() // what names it may have changed by now
+		v.Again() // what names it may have changed by now
 		return nil
 	}
 	if !v.DryRun {
@@ -219,9 +210,9 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 		}
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
-	err := v.retry().Write(ctx, v.Lane, func() error {
+	err := v.Retry().Write(ctx, v.Lane, func() error {
 		return v.objects(v.at, v.key.Namespace).Delete(ctx, v.key.Name, metav1.DeleteOptions{
-			DryRun: v.dryRun(), Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+			DryRun: v.DryRunOption(), Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 			PropagationPolicy: new(metav1.DeletePropagationBackground),
 		})
 	})
@@ -229,14 +220,15 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil, rewrite.IsGone(err, v.at.Group, v.key.Name):
-		v.collector.moved(v.told)
+		v.Moved(v.told)
+		v.Again()
 		if !v.DryRun {
-			v.Tell(Replacement{Stash: v.told, Now: v.made})
+			v.Tell(Replacement{Item: v.told, Now: v.made})
 		}
 	case apierrors.IsConflict(err): // written since, and for the next look
-		v.collector.again()
+		v.Again()
 	default:
-		v.refused(err, "delete", v.at)
+		v.Refuse(err, "delete", v.at, v.told)
 	}
 	return nil
 }

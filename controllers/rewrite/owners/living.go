@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
 // maxLiving bounds how many owners are remembered.
@@ -52,7 +53,7 @@ func (l *living) add(owner identity, terminating bool) {
 type owner struct {
 	terminating bool
 	// reason and why say why the reference is not to be moved; empty if it is.
-	reason Reason
+	reason repairs.Reason
 	why    string
 }
 
@@ -69,7 +70,7 @@ func (v *visit) owner(ctx context.Context, m match) (owner, error) {
 		return owner{terminating: terminating}, nil
 	}
 	var read *metav1.PartialObjectMetadata
-	err := v.retry().Do(ctx, func() (err error) {
+	err := v.Retry().Do(ctx, func() (err error) {
 		read, err = v.Client.Resource(m.target.resource()).Get(ctx, key)
 		return err
 	})
@@ -89,7 +90,7 @@ func ownerOf(m match, read *metav1.PartialObjectMetadata, err error) owner {
 	case rewrite.IsGone(err, m.target.Group, m.Name):
 		return owner{reason: OwnerGone, why: "its owner does not exist"}
 	case err != nil:
-		return owner{reason: OwnerUnknown, why: "its owner cannot be read: " + err.Error()}
+		return owner{reason: repairs.OwnerUnknown, why: "its owner cannot be read: " + err.Error()}
 	case read.UID != m.UID:
 		return owner{reason: OwnerGone, why: fmt.Sprintf("its owner does not exist: %s is another object now, with the uid %s", m.Name, read.UID)}
 	default:

@@ -95,7 +95,7 @@ func TestOwnershipGoesBackToThoseWhoHadIt(t *testing.T) {
 			}
 			took, err := takers(c.before, c.after, c.moved)
 			g.Expect(err).NotTo(HaveOccurred())
-			got, err := returned(c.before, c.now, took, c.moved)
+			got, err := restored(c.before, c.now, took, c.moved)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(ConsistOf(asAny(c.want)...))
 		})

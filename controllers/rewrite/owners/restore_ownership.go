@@ -2,6 +2,7 @@ package owners
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
 // giveBackTime is how long the second write may go on after a repair was stopped. It would leave the reference with the wrong
@@ -31,15 +33,15 @@ func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjec
 	took, err := takers(before, after.ManagedFields, moved)
 	for now, try := after, 0; err == nil; try++ {
 		var entries []metav1.ManagedFieldsEntry
-		if entries, err = returned(before, now.ManagedFields, took, moved); err != nil || entries == nil {
+		if entries, err = restored(before, now.ManagedFields, took, moved); err != nil || entries == nil {
 			break
 		}
-		if try == maxRaces {
+		if try == repairs.MaxRaces {
 			err = errBusyObject
 			break
 		}
 		var body []byte
-		if body, err = restoreOwnership(now, entries); err != nil {
+		if body, err = json.Marshal(append(rewrite.SameState(now), rewrite.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})); err != nil {
 			break
 		}
 		_, refusal := v.patch(ctx, body, func() {})
@@ -58,7 +60,7 @@ func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjec
 	}
 	if err != nil {
 		for _, m := range found {
-			v.collector.taken(m.target.CRD, err.Error())
+			v.taken(m.target.CRD, err.Error())
 		}
 	}
 }

@@ -5,11 +5,15 @@
 package owners
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // Target is a CRD whose objects are owners.
@@ -67,4 +71,18 @@ func matches(targets []Target, item *metav1.PartialObjectMetadata) (found []matc
 		}
 	}
 	return found
+}
+
+// move is a patch that moves references, each only if it is in its place as it was read.
+func move(item *metav1.PartialObjectMetadata, found []match) ([]byte, error) {
+	ops := rewrite.SameState(item)
+	for _, m := range found {
+		at := fmt.Sprintf("/metadata/ownerReferences/%d/", m.index)
+		ops = append(ops, rewrite.Operation{Op: "test", Path: at + "apiVersion", Value: m.APIVersion}, rewrite.Operation{Op: "test", Path: at + "kind", Value: m.Kind},
+			rewrite.Operation{Op: "test", Path: at + "name", Value: m.Name}, rewrite.Operation{Op: "test", Path: at + "uid", Value: m.UID})
+	}
+	for _, m := range found {
+		ops = append(ops, rewrite.Operation{Op: "replace", Path: fmt.Sprintf("/metadata/ownerReferences/%d/apiVersion", m.index), Value: m.target.apiVersion()})
+	}
+	return json.Marshal(ops)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
 // visit moves the references of one object.
@@ -24,7 +25,7 @@ type visit struct {
 	item    *metav1.PartialObjectMetadata // as it was read last
 	races   int
 	// unsure is what a write was to move that was never answered, and may have been carried out.
-	unsure []Reference
+	unsure []repairs.Item
 }
 
 // run ends when every reference of the object is moved or left. The error is the context's.
@@ -46,12 +47,12 @@ func (v *visit) run(ctx context.Context) error {
 }
 
 // movable are the references that are to be moved now. Those that are to be left are.
-func (v *visit) movable(ctx context.Context) (found []match, told []Reference, err error) {
+func (v *visit) movable(ctx context.Context) (found []match, told []repairs.Item, err error) {
 	for _, m := range matches(v.Targets, v.item) {
 		r := v.reference(m)
-		if v.collector.timesMoved(v.key(r)) >= maxMoves {
+		if v.Times(v.key(r)) >= repairs.MaxMoves {
 			r.Why = comesBack(r.Writers)
-			v.collector.leave(ComesBack, "", r)
+			v.Leave(repairs.ComesBack, "", r)
 			continue
 		}
 		if !v.Orphans {
@@ -60,7 +61,7 @@ func (v *visit) movable(ctx context.Context) (found []match, told []Reference, e
 				return nil, nil, err
 			}
 			if r.Why = o.why; o.reason != "" {
-				v.collector.leave(o.reason, needs(o.reason, m), r)
+				v.Leave(o.reason, needs(o.reason, m), r)
 				continue
 			}
 			r.OwnerTerminating = o.terminating
@@ -77,27 +78,27 @@ func comesBack(writers []string) string {
 	return strings.Join(writers, " or ") + " writes it back"
 }
 
-func (v *visit) reference(m match) Reference {
+func (v *visit) reference(m match) repairs.Item {
 	gv, _ := schema.ParseGroupVersion(m.APIVersion) // it was parsed to be found
-	return Reference{
-		Object: nameOf(v.at, v.item), Path: fmt.Sprintf("metadata.ownerReferences[%d]", m.index), CRD: m.target.CRD, Owner: m.Kind + " " + m.Name,
+	return repairs.Item{
+		Object: repairs.ObjectOf(v.at, v.item), Path: fmt.Sprintf("metadata.ownerReferences[%d]", m.index), CRD: m.target.CRD, Owner: m.Kind + " " + m.Name,
 		UID: m.UID, From: gv.Version, To: m.target.Storage, Writers: writers(v.item.ManagedFields, m.UID),
 	}
 }
 
-func (v *visit) key(r Reference) entry { return entry{v.item.UID, r.UID} }
+func (v *visit) key(r repairs.Item) entry { return entry{v.item.UID, r.UID} }
 
 // needs is the permission that would tell whether an owner exists.
-func needs(reason Reason, m match) string {
-	if reason == OwnerUnknown {
-		return permission("get", m.target.resource())
+func needs(reason repairs.Reason, m match) string {
+	if reason == repairs.OwnerUnknown {
+		return repairs.Permission("get", m.target.resource())
 	}
 	return ""
 }
 
 // settle counts what a write without an answer has moved after all: what is not to be moved any more. Whether it was that write
 // or another client is not known, so nothing is given back.
-func (v *visit) settle(still []Reference) {
+func (v *visit) settle(still []repairs.Item) {
 	for _, r := range v.unsure {
 		moved := true
 		for i := range still {
@@ -106,16 +107,38 @@ func (v *visit) settle(still []Reference) {
 		if !moved {
 			continue
 		}
-		v.collector.hasMoved(v.key(r), r)
+		v.hasMoved(r)
 		if !slices.Equal(r.Writers, writers(v.item.ManagedFields, r.UID)) {
-			v.collector.taken(r.CRD, "the write was not answered, so it is not known who has it now")
+			v.taken(r.CRD, "the write was not answered, so it is not known who has it now")
 		}
 	}
 	v.unsure = nil
 }
 
+// hasMoved counts a reference that was moved. One that was moved before has come back.
+func (v *visit) hasMoved(r repairs.Item) {
+	times := v.Did(v.key(r))
+	if times == 1 {
+		v.Moved(r)
+	}
+	if (times > 1 || v.Memory.comesBack(v.key(r))) && v.Did(returned(v.key(r))) == 1 {
+		v.Count(r.CRD, func(all *repairs.Report) {
+			all.Returned++
+			all.ReturnedBy = append(all.ReturnedBy, r.Writers...)
+		})
+	}
+}
+
+// taken counts one reference to an object of a CRD.
+func (v *visit) taken(crd, why string) {
+	v.Count(crd, func(all *repairs.Report) {
+		all.Taken++
+		all.TakenWhy = why
+	})
+}
+
 // move writes once, and tells whether to look at the object again.
-func (v *visit) move(ctx context.Context, found []match, told []Reference) (again bool, err error) {
+func (v *visit) move(ctx context.Context, found []match, told []repairs.Item) (again bool, err error) {
 	body, err := move(v.item, found)
 	if err != nil {
 		return false, err
@@ -126,7 +149,7 @@ func (v *visit) move(ctx context.Context, found []match, told []Reference) (agai
 		return false, ctx.Err()
 	case err == nil:
 		for _, r := range told {
-			v.collector.hasMoved(v.key(r), r)
+			v.hasMoved(r)
 		}
 		if !v.DryRun {
 			v.restoreOwnership(ctx, after, found)
@@ -137,7 +160,7 @@ func (v *visit) move(ctx context.Context, found []match, told []Reference) (agai
 }
 
 // refused reads the object again, which tells whether it has gone, or was written by somebody else meanwhile.
-func (v *visit) refused(ctx context.Context, err error, told []Reference) (again bool, end error) {
+func (v *visit) refused(ctx context.Context, err error, told []repairs.Item) (again bool, end error) {
 	if rewrite.IsForbidden(err) || rewrite.IsDenied(err) {
 		v.leave(err, told)
 		return false, nil
@@ -151,7 +174,7 @@ func (v *visit) refused(ctx context.Context, err error, told []Reference) (again
 	case getErr != nil:
 		v.leave(errors.Join(err, getErr), told)
 	case fresh.UID != v.item.UID: // made again since, and for the next look
-	case fresh.ResourceVersion != v.item.ResourceVersion && v.races < maxRaces:
+	case fresh.ResourceVersion != v.item.ResourceVersion && v.races < repairs.MaxRaces:
 		v.races++
 		v.item = fresh
 		return true, nil
@@ -162,19 +185,14 @@ func (v *visit) refused(ctx context.Context, err error, told []Reference) (again
 }
 
 // leave keeps why the references of a write were not moved.
-func (v *visit) leave(err error, told []Reference) {
-	reason, needs := Refused, ""
-	if rewrite.IsForbidden(err) {
-		reason, needs = Forbidden, permission("patch", v.at)
-	}
+func (v *visit) leave(err error, told []repairs.Item) {
 	for _, r := range told {
-		r.Why = err.Error()
-		v.collector.leave(reason, needs, r)
+		v.Refuse(err, "patch", v.at, r)
 	}
 }
 
 func (v *visit) read(ctx context.Context) (fresh *metav1.PartialObjectMetadata, err error) {
-	err = v.retry().Do(ctx, func() (err error) {
+	err = v.Retry().Do(ctx, func() (err error) {
 		fresh, err = v.objects.Get(ctx, v.name())
 		return err
 	})
@@ -187,7 +205,7 @@ func (v *visit) name() types.NamespacedName {
 
 // patch sends a write when its turn has come. One that may have been carried out without an answer is unsure.
 func (v *visit) patch(ctx context.Context, body []byte, unsure func()) (after *metav1.PartialObjectMetadata, err error) {
-	err = v.retry().Write(ctx, v.Lane, func() error {
+	err = v.Retry().Write(ctx, v.Lane, func() error {
 		after, err = v.objects.Patch(ctx, v.name(), types.JSONPatchType, body)
 		if ctx.Err() == nil && err != nil && rewrite.MayPass(err) && !apierrors.IsTooManyRequests(err) {
 			unsure()
@@ -196,6 +214,3 @@ func (v *visit) patch(ctx context.Context, body []byte, unsure func()) (after *m
 	})
 	return after, err
 }
-
-// retry sends requests again. A test of resourceVersion makes that safe for writes, too.
-func (v *visit) retry() rewrite.Retry { return rewrite.Retry{Clock: v.Clock} }

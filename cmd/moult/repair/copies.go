@@ -1,0 +1,150 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/clusters/converters"
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
+	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// copiesCommand is what a person wants to be done about stashed copies.
+type copiesCommand struct {
+	command
+
+	takeOver bool
+	save     string
+	places   string
+
+	known   []survivors.Place
+	targets []survivors.Target
+}
+
+// NewCopies makes `moult survivors migrate`.
+func NewCopies(f *cli.Factory) *cobra.Command {
+	m := &copiesCommand{command: command{Factory: f}}
+	c := &cobra.Command{
+		Use:   "migrate [CRD...]",
+		Short: "Move stashed copies to a version that stays",
+		Long: `Look through the cluster for stashed copies of objects of the named CRDs, or of all that
+are opted in, at versions that are to leave, and move them, where it is known how:
+KubeVirt's instance types and preferences, stashed in ControllerRevisions of
+VirtualMachines and of their snapshots, and what places of your own declare (--places).
+docs/survivors.md has how each is converted.
+The controller does the same for CRDs with the annotation moult.dev/migrate-stashes.
+
+The data of a ControllerRevision cannot be changed. So each gets a successor with the
+converted copy, the same labels and owners, and the name that KubeVirt would give it;
+whatever names the old one is made to name the successor; and once a look at
+everything that can name it finds nothing, the old one is written to the file of
+--save and deleted. Moult deletes nothing but such copies. To have one back, run
+kubectl create -f with the file.
+
+A write is refused if the object is not as it was read; it is then read again. A copy
+that cannot be decoded, that something names that cannot be changed, or that somebody
+applies the name of, is left and named, and so is all of a namespace in which a
+snapshot or a restore is under way. What virt-controller moves by itself is left to
+it; --take-over moves that, too.
+
+It needs list and get on ControllerRevisions and on what names them, create and delete
+on ControllerRevisions, and patch on what names them.
+
+Interrupted, nothing is lost: the same command, with the same file, goes on. What
+something has named meanwhile is made again from the file.
+
+` + f.ExitCodes(cli.Codes{
+			Done:    "none is left; with --dry-run: no write would be refused",
+			NotDone: "some are left",
+			Unknown: "none that was found is left, and not everything could be looked at",
+		}),
+		Example: f.Example(`  # what would be moved, and would it be refused?
+  moult survivors migrate --dry-run virtualmachineinstancetypes.instancetype.kubevirt.io
+
+  # all opted-in CRDs, with what is removed in a file
+  moult survivors migrate --save removed.json
+
+  # without waiting for virt-controller
+  moult survivors migrate --save removed.json --take-over
+
+  # what could not be moved, and why
+  moult survivors migrate --dry-run -o json | jq '.left[] | {reason, count}'`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE: func(c *cobra.Command, names []string) error {
+			return m.run(c.Context(), words.Distinct(names))
+		},
+	}
+	m.bind(c, "copies")
+	c.Flags().StringVar(&m.save, "save", "", "file that each object is written to before it is deleted; one that exists is gone on with")
+	c.Flags().BoolVar(&m.takeOver, "take-over", false, "move, too, what the project's own controller moves by itself")
+	c.Flags().StringVar(&m.places, "places", "", "folder with places of one's own, one in each file that ends in .yaml")
+	_ = c.MarkFlagDirname("places")
+	return c
+}
+
+func (m *copiesCommand) run(ctx context.Context, names []string) (err error) {
+	if err := m.validate(names); err != nil {
+		return err
+	}
+	if m.known, err = input.Places(m.places); err != nil {
+		return err
+	}
+	switch {
+	case m.save == "" && !m.dryRun:
+		return errors.New("--save is missing: the file that each object is written to before it is deleted; --dry-run needs none")
+	case m.save != "" && m.dryRun:
+		return errors.New("--dry-run removes nothing, so there is nothing to --save")
+	}
+	return m.command.run(ctx, names, task{Kind: &embeddedcopies.Kind, saved: m.save, find: m.find, move: m.move})
+}
+
+func (m *copiesCommand) find(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error) {
+	m.targets, note, err = cluster.LeavingVersions(ctx, names, m.Selector(), versions)
+	return m.targets, words.Of(m.targets, Subject), note, err
+}
+
+func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (none repairs.Report, err error) {
+	forwards, err := converters.NewForwards(cfg)
+	if err != nil {
+		return none, err
+	}
+	defer forwards.Close()
+	work, pages, err := m.work(cluster)
+	if err != nil {
+		return none, cli.ReadError(err)
+	}
+	types, err := cluster.Types(ctx, m.targets)
+	if err != nil {
+		return none, cli.ReadError(err)
+	}
+	paced := rest.CopyConfig(cfg)
+	paced.QPS, paced.Burst = -1, -1 // the lane paces
+	client, err := dynamic.NewForConfig(paced)
+	if err != nil {
+		return none, err
+	}
+	job := &embeddedcopies.Migration{
+		Work: work, Targets: m.targets, Places: m.known, Client: client, Mapper: cluster.Mapper(), Types: types, Lister: pages, TakeOver: m.takeOver,
+		Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: forwards}},
+	}
+	if !m.dryRun {
+		file, err := embeddedcopies.OpenFile(m.save)
+		if err != nil {
+			return none, fmt.Errorf("--save: %w", err)
+		}
+		defer func() { _ = file.Close() }() // every write to it is on disk
+		job.Journal = file
+	}
+	m.starting(cfg, &embeddedcopies.Kind)
+	return job.Run(ctx)
+}

@@ -1,0 +1,132 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/rewrite/owners"
+	"github.com/moult-dev/moult/controllers/rewrite/repairs"
+	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/words"
+)
+
+// ownersCommand is what a person wants to be done about owner references.
+type ownersCommand struct {
+	command
+
+	orphans bool
+	targets []owners.Target
+}
+
+func newOwners(f *cli.Factory) *cobra.Command {
+	r := &ownersCommand{command: command{Factory: f}}
+	c := &cobra.Command{
+		Use:   "owners [CRD...]",
+		Short: "Move owner references from versions that leave, or have left, to the storage version",
+		Long: `Look through all objects of the cluster for owner references to objects of the named
+CRDs, or of all that are opted in, at versions that are to leave or have left, and write
+the storage version into their apiVersion. Nothing else is changed: the uid, the name,
+the kind and the flags of a reference stay, and so does who owns it in managedFields.
+Nothing is deleted.
+
+The garbage collector resolves an owner at the version of the reference. Once that has
+left, it deletes dependents whose owner lives, keeps others that should go, and leaves
+owners in foreground deletion Terminating. This fixes it, before the removal and after.
+Where an owner is being deleted already, its dependents then go, too, as was asked for.
+
+The versions are those of --version; else those that VersionRemovals of the CRD name, or
+where none does all but the storage version, and those that the CRD does not have.
+
+A write is refused if the object is not as it was read; it is then read again. All
+objects are listed until a list has none left. What comes back is named with the field
+manager that writes it. A reference whose owner does not exist is left and named: once
+moved, it makes the garbage collector delete the object; --orphans moves it, too.
+
+It needs list and patch on all resources that have owners, of which only the metadata
+are read, of Secrets too, and get on the objects of the CRDs. What may not be listed or
+written is named. Where the admission plugin OwnerReferencesPermissionEnforcement is on,
+it needs delete on the objects, too.
+
+Interrupted, nothing is lost: the same command goes on with what is left.
+
+` + f.ExitCodes(cli.Codes{
+			Done:    "none is left; with --dry-run: no write would be refused",
+			NotDone: "some are left: refused, forbidden, without an owner, or written back",
+			Unknown: "none that was found is left, and not everything could be looked at",
+		}),
+		Example: f.Example(`  # what would be moved, and would it be refused?
+  moult repair owners widgets.example.com --dry-run
+
+  # before the removal of v1alpha1, or after it
+  moult repair owners widgets.example.com --version v1alpha1
+
+  # all opted-in CRDs, at 20 writes a second
+  moult repair owners --max-rate 20
+
+  # who would write the version again?
+  moult repair owners widgets.example.com --dry-run -o json | jq '.writers'`),
+		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		RunE: func(c *cobra.Command, names []string) error {
+			return r.run(c.Context(), words.Distinct(names))
+		},
+	}
+	r.bind(c, "references")
+	c.Flags().BoolVar(&r.orphans, "orphans", false, "move references whose owner does not exist, too; the garbage collector then deletes what has no other owner")
+	return c
+}
+
+func (r *ownersCommand) run(ctx context.Context, names []string) error {
+	if err := r.validate(names); err != nil {
+		return err
+	}
+	return r.command.run(ctx, names, task{Kind: &owners.Kind, find: r.find, move: r.move})
+}
+
+func (r *ownersCommand) find(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error) {
+	all, from, note, err := cluster.Owners(ctx, names, r.Selector(), versions)
+	for i := range all {
+		lines = append(lines, ownerSubject(&all[i], from[i]))
+	}
+	r.targets = all
+	return all, lines, note, err
+}
+
+// ownerSubject is a CRD, and where references to its objects are moved from and to.
+func ownerSubject(t *owners.Target, from survivors.From) string {
+	const unlisted = "versions that it does not have"
+	leaving := strings.Join(t.Leaving, ", ")
+	switch {
+	case leaving == "":
+		return fmt.Sprintf("%s: from %s to %s", t.CRD, unlisted, t.Storage)
+	case from == survivors.Asked:
+		return fmt.Sprintf("%s: from %s (--version) to %s", t.CRD, leaving, t.Storage)
+	case from == survivors.Removals:
+		return fmt.Sprintf("%s: from %s (VersionRemovals name them) and %s to %s", t.CRD, leaving, unlisted, t.Storage)
+	default:
+		return fmt.Sprintf("%s: from %s (no VersionRemoval names a version, so all but the storage version) and %s to %s", t.CRD, leaving, unlisted, t.Storage)
+	}
+}
+
+func (r *ownersCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (repairs.Report, error) {
+	work, pages, err := r.work(cluster)
+	if err != nil {
+		return repairs.Report{}, cli.ReadError(err)
+	}
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return repairs.Report{}, err
+	}
+	client, err := rewrite.NewClient(cfg, httpClient)
+	if err != nil {
+		return repairs.Report{}, err
+	}
+	r.starting(cfg, &owners.Kind)
+	return (&owners.Repair{Work: work, Targets: r.targets, Client: client, Orphans: r.orphans, Lister: pages}).Run(ctx)
+}
