@@ -37,10 +37,10 @@ func (r *reader) choose() ([]repository.Tag, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b numbered) int { return a.number.Compare(b.number) })
-	all = slices.CompactFunc(all, func(a, b numbered) bool {
-		same := a.number.Equal(b.number)
+	all = slices.CompactFunc(all, func(next, kept numbered) bool {
+		same := next.number.Equal(kept.number)
 		if same {
-			r.note("%s was left out: %s has the same number", b.Name, a.Name)
+			r.note("%s was left out: %s has the same number", next.Name, kept.Name)
 		}
 		return same
 	})

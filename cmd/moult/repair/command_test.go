@@ -228,7 +228,7 @@ func TestWhatIsNoRepairHasNoAnswer(t *testing.T) {
 		"no writes at all":         {[]string{"--max-in-flight", "0"}, "max-in-flight"},
 		"a format that there not":  {[]string{"-o", "xml"}, "-o xml is none of json, yaml"},
 		"a flag that there is not": {[]string{"--orphan"}, "unknown flag: --orphan; see moult repair owners --help"},
-		"no CRD is opted in":       {[]string{"--label-key", "example.com/nobody"}, "no CRD carries the label example.com/nobody=true; name the CRDs of the owners"},
+		"no CRD is opted in":       {[]string{"--label-key", "example.com/nobody"}, "no CRD carries the label example.com/nobody=true; name the CRDs whose owner references are to be moved"},
 	} {
 		t.Run(name, func(*testing.T) {
 			got := w.Run(append([]string{"repair", "owners"}, c.args...)...)

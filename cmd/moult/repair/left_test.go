@@ -146,5 +146,5 @@ func TestWhatMayNotBeDoneIsNamed(t *testing.T) {
 	writer := w.KubeconfigAs(append(w.EverythingBut("leases.coordination.k8s.io"), running.Rule("", "configmaps", "patch"))...)
 	got = w.Run("repair", "owners", w.CRD.Name, "--kubeconfig", writer)
 	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.Out+got.ErrOut)
-	w.Expect(got.Out).To(HaveSuffix("\nnot known: 1 reference moved, and not all objects could be looked at\n"))
+	w.Expect(got.Out).To(HaveSuffix("\nnot known: 1 owner reference moved; not all could be looked at\n"))
 }
