@@ -14,7 +14,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	discovery "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -24,8 +25,9 @@ import (
 // Forwards reach the Services of a cluster as kubectl port-forward does: through the API server and a kubelet, to one ready pod. It
 // is a webhook.ServiceResolver, to be closed.
 type Forwards struct {
-	cfg  *rest.Config
-	core kubernetes.Interface
+	cfg    *rest.Config
+	core   core.CoreV1Interface
+	slices discovery.DiscoveryV1Interface
 
 	mu   sync.Mutex
 	open map[forwarded]*forward
@@ -46,11 +48,13 @@ type forward struct {
 
 // NewForwards opens nothing yet.
 func NewForwards(cfg *rest.Config) (*Forwards, error) {
-	core, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
+	f := &Forwards{cfg: cfg, open: map[forwarded]*forward{}}
+	var err error
+	if f.core, err = core.NewForConfig(cfg); err != nil {
 		return nil, err
 	}
-	return &Forwards{cfg: cfg, core: core, open: map[forwarded]*forward{}}, nil
+	f.slices, err = discovery.NewForConfig(cfg)
+	return f, err
 }
 
 // ResolveEndpoint is the local end of a port-forward, which is opened if it is not yet, or not any more.
@@ -92,11 +96,11 @@ func (f *Forwards) Close() {
 
 // pod is a ready one of a Service, and the port there.
 func (f *Forwards) pod(ctx context.Context, to forwarded) (pod string, port int32, err error) {
-	service, err := f.core.CoreV1().Services(to.namespace).Get(ctx, to.name, metav1.GetOptions{})
+	service, err := f.core.Services(to.namespace).Get(ctx, to.name, metav1.GetOptions{})
 	if err != nil {
 		return "", 0, err
 	}
-	slices, err := f.core.DiscoveryV1().EndpointSlices(to.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + to.name})
+	slices, err := f.slices.EndpointSlices(to.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + to.name})
 	if err != nil {
 		return "", 0, err
 	}
@@ -131,7 +135,7 @@ func ready(slice *discoveryv1.EndpointSlice, portName string) (pod string, port 
 
 // to opens one. As in kubectl, it goes by WebSocket, and by SPDY where the API server knows no other.
 func (f *Forwards) to(ctx context.Context, namespace, pod string, port int32) (*forward, error) {
-	at := f.core.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	at := f.core.RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	dialer, err := f.dialer(at)
 	if err != nil {
 		return nil, err

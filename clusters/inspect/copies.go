@@ -18,7 +18,7 @@ const copiesPerPage = 50
 
 // UID is what identifies a cluster: that of its namespace kube-system. It is empty if that may not be read.
 func (c *Cluster) UID(ctx context.Context) types.UID {
-	namespace, err := c.core.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	namespace, err := c.core.Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return ""
 	}

@@ -96,7 +96,7 @@ func (c *Cluster) namespaces(ctx context.Context, seen doctor.Known[[]string]) d
 	if seen.Not != "" {
 		return seen
 	}
-	err := each(ctx, c, metav1.ListOptions{Limit: defaultPageSize}, func() {}, c.core.CoreV1().Namespaces().List, func(ns *corev1.Namespace) error {
+	err := each(ctx, c, metav1.ListOptions{Limit: defaultPageSize}, func() {}, c.core.Namespaces().List, func(ns *corev1.Namespace) error {
 		seen.Value = append(seen.Value, ns.Name)
 		return nil
 	})
@@ -155,7 +155,7 @@ func migrationOf(group string, object *unstructured.Unstructured) doctor.Migrati
 func (c *Cluster) ArgoCDConfig(ctx context.Context, namespace string) (map[string]string, error) {
 	var found *corev1.ConfigMap
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
-		found, err = c.core.CoreV1().ConfigMaps(namespace).Get(ctx, lua.ConfigMap, metav1.GetOptions{})
+		found, err = c.core.ConfigMaps(namespace).Get(ctx, lua.ConfigMap, metav1.GetOptions{})
 		return err
 	})
 	if err != nil {

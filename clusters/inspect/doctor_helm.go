@@ -41,7 +41,7 @@ func (c *Cluster) releases(ctx context.Context, namespaces []string) (known doct
 func (c *Cluster) releasesIn(ctx context.Context, namespace string) (releases []doctor.Release, broken []string, err error) {
 	restart := func() { releases, broken = nil, nil }
 	query := metav1.ListOptions{Limit: secretsPerPage, FieldSelector: "type=" + helmSecret}
-	err = each(ctx, c, query, restart, c.core.CoreV1().Secrets(namespace).List, func(secret *corev1.Secret) error {
+	err = each(ctx, c, query, restart, c.core.Secrets(namespace).List, func(secret *corev1.Secret) error {
 		release, err := releaseIn(ctx, secret) // which may take longer than one request may
 		switch {
 		case ctx.Err() != nil:

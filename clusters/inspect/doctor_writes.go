@@ -43,7 +43,7 @@ func (c *Cluster) readController(ctx context.Context, e Examination, p *doctor.C
 // the API server keeps them for an hour.
 func (c *Cluster) refusals(ctx context.Context) (known doctor.Known[[]doctor.Refusal]) {
 	query := metav1.ListOptions{Limit: defaultPageSize, FieldSelector: "involvedObject.kind=CustomResourceDefinition,reason=" + v1alpha1.EventStatusRefused}
-	events := c.core.CoreV1().Events(metav1.NamespaceDefault)
+	events := c.core.Events(metav1.NamespaceDefault)
 	err := each(ctx, c, query, func() { known.Value = nil }, events.List, func(event *corev1.Event) error {
 		known.Value = append(known.Value, doctor.Refusal{CRD: event.InvolvedObject.Name, Last: lastSeen(event), Note: event.Message})
 		return nil
@@ -71,7 +71,7 @@ func lastSeen(event *corev1.Event) time.Time {
 func (c *Cluster) lacksController(ctx context.Context) string {
 	namespace, name, _ := serviceAccountOf(ControllerUser)
 	err := c.retry(ctx, func(ctx context.Context) error {
-		_, err := c.core.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+		_, err := c.core.ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	switch {
@@ -89,7 +89,7 @@ func (c *Cluster) guards(ctx context.Context, labelKey string) (known doctor.Kno
 		policies []admissionv1.ValidatingAdmissionPolicy
 		bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	)
-	api, query := c.core.AdmissionregistrationV1(), metav1.ListOptions{Limit: defaultPageSize}
+	api, query := c.admission, metav1.ListOptions{Limit: defaultPageSize}
 	err := each(ctx, c, query, func() { policies = nil }, api.ValidatingAdmissionPolicies().List, func(policy *admissionv1.ValidatingAdmissionPolicy) error {
 		policies = append(policies, *policy)
 		return nil
@@ -126,7 +126,7 @@ func (c *Cluster) mayWriteStatus(ctx context.Context, user, crd string) (known d
 	}
 	var answer *authorizationv1.SubjectAccessReview
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
-		answer, err = c.core.AuthorizationV1().SubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
+		answer, err = c.authorization.SubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
