@@ -40,6 +40,22 @@ func look(ctx context.Context, root string) (source, error) {
 	return s, err
 }
 
+// tags leave out what the programs do not use. grpc's traces are pages of its own HTTP server, whose templates call methods by
+// name: with them, the linker has to keep every method of every type, a third of moult-controller.
+const tags = "grpcnotrace"
+
+// light refuses a program that has become too heavy.
+func light(program, name, platform string) error {
+	info, err := os.Stat(program)
+	if err != nil {
+		return err
+	}
+	if size := info.Size(); size > most[name] {
+		return fmt.Errorf("%s for %s has %.1f MB, and may have %d; `go tool nm -size -sort size` lists what is in it", name, platform, float64(size)/1e6, most[name]/1e6)
+	}
+	return nil
+}
+
 // compile builds programs for a platform, without cgo, so that they need nothing around them. They know the commit that they
 // were built from, which cmd/internal/start reports.
 func (s source) compile(ctx context.Context, folder, platform string, names ...string) (programs []string, err error) {
@@ -48,14 +64,17 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 		return nil, fmt.Errorf("the platform is %q; write it like linux/amd64", platform)
 	}
 	const start = "-X github.com/moult-dev/moult/cmd/internal/start."
-	flags := "-s -w " + start + "version=" + s.version + " " + start + "commit=" + s.revision + " " + start + "date=" + s.time.Format(time.RFC3339)
+	flags := "-s -w -funcalign=16 " + start + "version=" + s.version + " " + start + "commit=" + s.revision + " " + start + "date=" + s.time.Format(time.RFC3339)
 	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off"}
 	for _, name := range names {
 		program, err := filepath.Abs(filepath.Join(folder, fileName(name, platform)))
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
+		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
+			return nil, err
+		}
+		if err := light(program, name, platform); err != nil {
 			return nil, err
 		}
 		programs = append(programs, program)

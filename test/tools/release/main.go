@@ -2,13 +2,14 @@
 //
 //	make image                      # bin/image: the container image of moult-controller, and its bills of materials
 //	make release VERSION=v0.1.0     # dist: the image and every other file of a release
+//	go -C test/tools/release run . -weigh $PWD/bin/image/programs/moult-linux-amd64   # what a program consists of, by module
 //
 // The image is a static binary on nothing: no daemon and no base image is needed. Its folder holds an OCI layout (oci/), which
 // `go tool crane push` takes, an archive per platform for `docker load`, `ctr image import` or `kind load image-archive`, and
 // the bills as CycloneDX. Built from the same commit with the same Go, every file is the same: all times are the commit's.
 //
 // binary.go compiles, bill.go lists what was compiled in, image.go makes the image. release.go makes the files of a release with
-// archive.go (archives), manifests.go (what is applied to a cluster) and statements.go (checksums, provenance, krew, notes).
+// archive.go (archives), weigh.go (sizes), manifests.go (what is applied to a cluster) and statements.go (checksums, provenance, krew, notes).
 package main
 
 import (
@@ -31,12 +32,16 @@ func main() {
 	version := flag.String("release", "", "the version to release, like v0.1.0; without it only the image is written")
 	cli := flag.String("cli-platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "platforms of the command line in a release")
 	kustomize := flag.String("kustomize", "kustomize", "the kustomize program that builds the manifests of a release")
+	weighed := flag.String("weigh", "", "a program for Linux, to list what it consists of; nothing is written")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if *version == "" {
+	switch {
+	case *weighed != "":
+		err = weigh(*weighed, os.Stdout)
+	case *version == "":
 		err = run(ctx, *root, or(*out, "bin/image"), *name, strings.Split(*platforms, ","))
-	} else {
+	default:
 		err = release{version: *version, out: or(*out, "dist"), kustomize: *kustomize,
 			images: strings.Split(*platforms, ","), programs: strings.Split(*cli, ",")}.write(ctx, *root)
 	}
