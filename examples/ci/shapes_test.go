@@ -52,10 +52,7 @@ func TestTheActionUsesTheScripts(t *testing.T) {
 	parsed(t, "github/action.yml", &action)
 	g.Expect(action.Runs.Using).To(Equal("composite"))
 	steps := action.Runs.Steps
-	g.Expect(steps).To(HaveLen(5))
-	g.Expect(settings(t, "install.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[0].Env))))
-	g.Expect(steps[0].Run).To(ContainSubstring("$GITHUB_PATH"))
-	steps = steps[1:]
+	g.Expect(steps).To(HaveLen(4))
 	g.Expect(settings(t, "preview.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[0].Env))), "the script reads what the step sets")
 	g.Expect(settings(t, "comment-github.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[2].Env))))
 	for _, script := range []string{steps[0].Run, steps[2].Run} {
@@ -77,18 +74,45 @@ func TestTheActionUsesTheScripts(t *testing.T) {
 	g.Expect(workflow.Permissions).To(HaveKeyWithValue("pull-requests", "write"))
 	all := workflow.Jobs["preview"].Steps
 	g.Expect(all[0].With).To(HaveKeyWithValue("fetch-depth", BeEquivalentTo(0)))
+	g.Expect(all[1].Uses).To(HavePrefix("moult-dev/moult/examples/ci/github/setup-moult@"), "the preview takes what it installs")
 	g.Expect(action.Inputs).To(HaveKey("entries"))
 	for name := range all[len(all)-1].With {
 		g.Expect(action.Inputs).To(HaveKey(name))
 	}
 }
 
+func TestSetupMoultUsesTheScript(t *testing.T) {
+	g := NewWithT(t)
+	var action struct {
+		Inputs map[string]any `json:"inputs"`
+		Runs   struct {
+			Steps []step `json:"steps"`
+		} `json:"runs"`
+	}
+	parsed(t, "github/setup-moult/action.yml", &action)
+	steps := action.Runs.Steps
+	g.Expect(steps).To(HaveLen(3))
+	for _, s := range steps[:2] {
+		g.Expect(s.Uses).To(MatchRegexp(`@[0-9a-f]{40}$`), "a tag of somebody else's action can be moved to other code")
+	}
+	g.Expect(steps[0].With["path"]).To(Equal(steps[2].Env["CACHE"]))
+	g.Expect(settings(t, "install.sh")).To(ContainElements(slices.Collect(maps.Keys(steps[2].Env))), "the script reads what the step sets")
+	for _, used := range regexp.MustCompile(`inputs\.([a-z-]+)`).FindAllStringSubmatch(read(t, "github/setup-moult/action.yml"), -1) {
+		g.Expect(action.Inputs).To(HaveKey(used[1]))
+	}
+}
+
 func TestGitLabsTemplateUsesTheScripts(t *testing.T) {
 	g := NewWithT(t)
 	var template map[string]struct {
+		Extends   string            `json:"extends"`
 		Variables map[string]string `json:"variables"`
-		Script    []string          `json:"script"`
-		Artifacts struct {
+		Cache     struct {
+			Paths []string `json:"paths"`
+		} `json:"cache"`
+		BeforeScript []string `json:"before_script"`
+		Script       []string `json:"script"`
+		Artifacts    struct {
 			Paths   []string          `json:"paths"`
 			Reports map[string]string `json:"reports"`
 		} `json:"artifacts"`
@@ -101,6 +125,13 @@ func TestGitLabsTemplateUsesTheScripts(t *testing.T) {
 		name := regexp.MustCompile(`/([a-z-]+\.sh)`).FindStringSubmatch(line)
 		g.Expect("scripts/" + name[1]).To(BeAnExistingFile())
 	}
+	setup := template[job.Extends]
+	install := setup.BeforeScript[len(setup.BeforeScript)-1]
+	for _, variable := range regexp.MustCompile(`\b([A-Z_]+)=`).FindAllStringSubmatch(install, -1) {
+		g.Expect(settings(t, "install.sh")).To(ContainElement(variable[1]), "the script reads what the template sets")
+	}
+	g.Expect(install).To(And(ContainSubstring(`CACHE="$CI_PROJECT_DIR/`+setup.Cache.Paths[0]+"/"), ContainSubstring("PUBLIC_KEY=$MOULT_PUBLIC_KEY ")))
+	g.Expect(setup.Variables).To(And(HaveKey("MOULT_VERSION"), HaveKey("MOULT_RELEASES"), HaveKey("MOULT_PUBLIC_KEY")))
 	g.Expect(job.Script[2]).To(Equal(`exit "$(cat "$OUT/exit-code")"`), "the verdict decides, last of all")
 	g.Expect(job.Artifacts.Reports["codequality"]).To(Equal(job.Variables["OUT"] + "/codequality.json"))
 }
