@@ -25,7 +25,7 @@ GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yam
 
 include test/tools/tools.mk test/full.mk
 
-.PHONY: help build demo test test-fast test-full test-e2e test-kubernetes mutate bench fuzz lint generate verify image release clean
+.PHONY: help build demo test test-fast test-full test-e2e test-kubernetes mutate bench fuzz lint generate verify image release publish clean
 
 help: ## list what there is to do
 	@echo "Moult: drop an old version from a CRD without losing an object. Start with \`make demo\`."
@@ -110,6 +110,9 @@ image: # the container image and its SBOM into bin/image, without a daemon
 # Two runs at one commit write the same bytes. The work tree has to be clean.
 release: e2e-kustomize ## write every file of a release into dist/ (VERSION=v0.1.0)
 	@$(RELEASE) -out $(CURDIR)/dist -release "$(VERSION)" -kustomize $(KUSTOMIZE) $(ARGS)
+
+publish: crane helm cosign # push the image and the chart of dist/ and sign all (VERSION=v0.1.0); the release workflow does it
+	@CRANE=$(CRANE) HELM=$(HELM) COSIGN=$(COSIGN) test/tools/release/publish.sh "$(VERSION)" dist
 
 clean: ## remove bin/ and everything that was built into the cache folder
 	@$(CONTROL_PLANE) -clean

@@ -17,7 +17,7 @@ declare -A what=(
   [page]="the preview's page in headless Chromium"
   [chart]="the Helm chart, installed, upgraded and uninstalled on an API server by Helm's own library"
   [scripts]="the scripts of examples/ci, against GitHub and GitLab played on loopback; curl and jq"
-  [image]="what is in the container image"
+  [image]="what is in the container image and in a release, its signatures, and krew"
 )
 all=(race kubernetes faults simulation collector e2e kubevirt operators health bench page chart scripts image)
 

@@ -4,7 +4,7 @@
 MOULT_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult
 
 # Each link of a large program takes gigabytes, so they depend on one another for -j to build one at a time.
-.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins actionlint
+.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins actionlint cosign crane helm
 
 # kube-apiserver and etcd. MOULT_KUBERNETES=1.34 asks for an older kube-apiserver (test/tools/kubernetes), and
 # KUBEBUILDER_ASSETS, when set, is used as it is.
@@ -34,6 +34,9 @@ tool-path = $(MOULT_CACHE)/tools/$(1)-$(shell GOFLAGS=-mod=readonly GOWORK=off $
 GOLANGCI_LINT = $(call tool-path,golangci-lint,lint,github.com/golangci/golangci-lint/v2)
 CONTROLLER_GEN = $(call tool-path,controller-gen,lint,sigs.k8s.io/controller-tools)
 ACTIONLINT = $(call tool-path,actionlint,actionlint,github.com/rhysd/actionlint)
+COSIGN = $(call tool-path,cosign,cosign,github.com/sigstore/cosign/v3)
+CRANE = $(call tool-path,crane,release,github.com/google/go-containerregistry)
+HELM = $(call tool-path,helm,../chart,helm.sh/helm/v4)
 GREMLINS = $(call tool-path,gremlins,mutate,github.com/go-gremlins/gremlins)
 
 KUSTOMIZE = $(MOULT_CACHE)/e2e/kustomize-$(shell GOFLAGS=-mod=readonly GOWORK=off $(GO) -C test/tools/kustomize list -m -f '{{.Version}}' sigs.k8s.io/kustomize/kustomize/v5)-$(shell $(GO) env GOHOSTOS)-$(shell $(GO) env GOHOSTARCH)/kustomize
@@ -49,6 +52,15 @@ actionlint:
 
 gremlins:
 	$(call pinned-program,tools/gremlins-,gremlins,mutate,github.com/go-gremlins/gremlins,github.com/go-gremlins/gremlins/cmd/gremlins,10 seconds)
+
+cosign:
+	$(call pinned-program,tools/cosign-,cosign,cosign,github.com/sigstore/cosign/v3,github.com/sigstore/cosign/v3/cmd/cosign,5 minutes)
+
+crane:
+	$(call pinned-program,tools/crane-,crane,release,github.com/google/go-containerregistry,github.com/google/go-containerregistry/cmd/crane,20 seconds)
+
+helm:
+	$(call pinned-program,tools/helm-,helm,../chart,helm.sh/helm/v4,helm.sh/helm/v4/cmd/helm,2 minutes)
 
 # $(call pinned-program,start of the folder's name,program,folder under test/tools,module,package,rough time): silent when
 # the program is there; a broken-off build leaves nothing behind. The exports take back what settings made for another

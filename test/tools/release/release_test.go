@@ -18,19 +18,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kustomize is the pinned program.
-func kustomize(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "kustomize")
-	said, err := exec.CommandContext(t.Context(), "go", "-C", "../kustomize", "build", "-o", program, "sigs.k8s.io/kustomize/kustomize/v5").CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(said))
-	return program
-}
-
 func TestARelease(t *testing.T) {
 	g := NewWithT(t)
 	root, out := commit(t), filepath.Join(t.TempDir(), "dist")
-	r := release{version: "v0.1.0", out: out, kustomize: kustomize(t), images: []string{platform}, programs: []string{platform, "windows/amd64"}}
+	r := release{version: "v0.1.0", out: out, kustomize: pinned(t, t.TempDir(), "../kustomize", "sigs.k8s.io/kustomize/kustomize/v5"), images: []string{platform}, programs: []string{platform, "windows/amd64"}}
 	g.Expect(r.write(t.Context(), root)).To(Succeed())
 	own := "moult_0.1.0_linux_" + runtime.GOARCH + ".tar.gz"
 
@@ -109,6 +100,8 @@ func TestARelease(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(second)).To(Equal(string(first)))
 	})
+	t.Run("is a plug-in that krew accepts and installs", func(t *testing.T) { installsWithKrew(t, out) })
+	t.Run("is signed when it is published", func(t *testing.T) { isSigned(t, out) })
 	t.Run("is refused for what is not committed", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(os.WriteFile(filepath.Join(root, "LICENSE"), []byte("another\n"), 0o600)).To(Succeed())
