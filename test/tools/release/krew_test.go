@@ -15,6 +15,7 @@ import (
 // installsWithKrew has krew validate the manifest, install every platform of it, and then the one of this machine from its
 // archive. owner.env says where the archives will be; here they are on loopback.
 func installsWithKrew(t *testing.T, out string) {
+	t.Helper()
 	g := NewWithT(t)
 	server := httptest.NewServer(http.FileServer(http.Dir(out)))
 	t.Cleanup(server.Close)

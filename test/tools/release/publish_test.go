@@ -107,6 +107,7 @@ func (p place) verifying(t *testing.T) []string {
 
 // isSigned publishes the release, verifies it by the documented commands, and sees what has been changed refused.
 func isSigned(t *testing.T, out string) {
+	t.Helper()
 	g := NewWithT(t)
 	p := published(t, out)
 	commands := p.verifying(t)
