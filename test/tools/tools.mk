@@ -36,7 +36,7 @@ CONTROLLER_GEN = $(call tool-path,controller-gen,lint,sigs.k8s.io/controller-too
 ACTIONLINT = $(call tool-path,actionlint,actionlint,github.com/rhysd/actionlint)
 COSIGN = $(call tool-path,cosign,cosign,github.com/sigstore/cosign/v3)
 CRANE = $(call tool-path,crane,release,github.com/google/go-containerregistry)
-HELM = $(call tool-path,helm,../chart,helm.sh/helm/v4)
+HELM = $(call tool-path,helm,helm,helm.sh/helm/v4)
 GREMLINS = $(call tool-path,gremlins,mutate,github.com/go-gremlins/gremlins)
 
 KUSTOMIZE = $(MOULT_CACHE)/e2e/kustomize-$(shell GOFLAGS=-mod=readonly GOWORK=off $(GO) -C test/tools/kustomize list -m -f '{{.Version}}' sigs.k8s.io/kustomize/kustomize/v5)-$(shell $(GO) env GOHOSTOS)-$(shell $(GO) env GOHOSTARCH)/kustomize
@@ -60,7 +60,7 @@ crane:
 	$(call pinned-program,tools/crane-,crane,release,github.com/google/go-containerregistry,github.com/google/go-containerregistry/cmd/crane,20 seconds)
 
 helm:
-	$(call pinned-program,tools/helm-,helm,../chart,helm.sh/helm/v4,helm.sh/helm/v4/cmd/helm,2 minutes)
+	$(call pinned-program,tools/helm-,helm,helm,helm.sh/helm/v4,helm.sh/helm/v4/cmd/helm,2 minutes)
 
 # $(call pinned-program,start of the folder's name,program,folder under test/tools,module,package,rough time): silent when
 # the program is there; a broken-off build leaves nothing behind. The exports take back what settings made for another

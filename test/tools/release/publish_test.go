@@ -33,7 +33,7 @@ func published(t *testing.T, out string) place {
 	g.Expect(os.CopyFS(p.dist, os.DirFS(out))).To(Succeed())
 	pinned(t, p.tools, "../cosign", "github.com/sigstore/cosign/v3/cmd/cosign")
 	pinned(t, p.tools, ".", "github.com/google/go-containerregistry/cmd/crane")
-	pinned(t, p.tools, "../../chart", "helm.sh/helm/v4/cmd/helm")
+	pinned(t, p.tools, "../helm", "helm.sh/helm/v4/cmd/helm")
 	p.env = append(os.Environ(), "PATH="+p.tools+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "COSIGN_PASSWORD=")
 	p.run(t, "cosign", "generate-key-pair")
 
