@@ -128,15 +128,13 @@ func isSigned(t *testing.T, out string) {
 		_, err = p.try(t, "bash", "-ec", commands[0])
 		g.Expect(err).To(HaveOccurred())
 	})
-	t.Run("and an image or a chart that another has pushed is refused", func(t *testing.T) {
+	t.Run("and an image that another has pushed is refused", func(t *testing.T) {
 		g := NewWithT(t)
-		for _, command := range commands[2:] {
-			reference := regexp.MustCompile(p.host + `\S+`).FindString(command)
-			p.run(t, "crane", "mutate", reference, "--label", "changed=yes", "--tag", reference+"-other", "--platform", platform)
-			said, err := p.try(t, "bash", "-ec", strings.Replace(command, reference, reference+"-other", 1))
-			g.Expect(err).To(HaveOccurred(), reference)
-			g.Expect(said).To(ContainSubstring("no signatures found"))
-		}
+		reference := regexp.MustCompile(p.host + `\S+`).FindString(commands[2])
+		p.run(t, "crane", "mutate", reference, "--label", "changed=yes", "--tag", reference+"-other", "--platform", platform)
+		said, err := p.try(t, "bash", "-ec", strings.Replace(commands[2], reference, reference+"-other", 1))
+		g.Expect(err).To(HaveOccurred())
+		g.Expect(said).To(And(ContainSubstring("signature"), Not(ContainSubstring("MANIFEST_UNKNOWN"))))
 	})
 	t.Run("and another key is refused", func(t *testing.T) {
 		g := NewWithT(t)
