@@ -199,8 +199,11 @@ func TestTheActionRefusesWhatItCannotVerify(t *testing.T) {
 			says:   "checksums.txt of v9.9.9 is not signed by the key in ",
 		},
 		"another key signed the checksums": {
-			change: func(t *testing.T, p *published) { p.sign(t) },
-			says:   "checksums.txt of v9.9.9 is not signed by the key in ",
+			change: func(t *testing.T, p *published) {
+				t.Helper()
+				p.sign(t)
+			},
+			says: "checksums.txt of v9.9.9 is not signed by the key in ",
 		},
 		"archive and checksums are replaced together": {
 			change: func(_ *testing.T, p *published) {

@@ -28,7 +28,7 @@ func weigh(program string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close()
 	text, lines := file.Section(".text"), file.Section(".gopclntab")
 	if text == nil || lines == nil {
 		return errors.New("this is no Go program for Linux")
