@@ -21,6 +21,14 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
+// What the linker of a release sets (test/tools/release).
+const (
+	version, commit, date = "v0.1.0-test", "0123456789abcdef0123456789abcdef01234567", "2026-11-25T01:26:06Z"
+
+	start   = "-X github.com/moult-dev/moult/cmd/internal/start."
+	stamped = start + "version=" + version + " " + start + "commit=" + commit + " " + start + "date=" + date
+)
+
 // programs builds moult and moult-controller, once per run of the tests.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs(filepath.Join(root, "bin/install")) // bin is not committed
@@ -30,13 +38,14 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("go", "build", "-o", dir, root+"/cmd/moult", root+"/cmd/moult-controller").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w "+stamped, "-o", dir, root+"/cmd/moult", root+"/cmd/moult-controller").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building moult and moult-controller: %w\n%s", err, out)
 	}
 	return dir, nil
 })
 
-func program(t testing.TB, name string) string {
+// Program is the file of moult or moult-controller.
+func Program(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := programs()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -74,7 +83,7 @@ func (i *Installation) start(within *Cgroup, more ...string) *Controller {
 	dir := i.t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "log"))
 	i.g.Expect(err).NotTo(HaveOccurred())
-	command := append(append([]string{program(i.t, "moult-controller")}, c.arguments()...), more...)
+	command := append(append([]string{Program(i.t, "moult-controller")}, c.arguments()...), more...)
 	if within != nil {
 		command = within.Around(command...)
 	}

@@ -70,7 +70,7 @@ func (i *Installation) lookForReferences(t *testing.T) {
 	rendering, err := render.Stream("role.yaml", file)
 	i.g.Expect(err).NotTo(HaveOccurred())
 	i.apply(rendering.Objects[0])
-	i.aggregate()
+	i.Aggregate()
 }
 
 // small is how many small objects there are that unpack to much.

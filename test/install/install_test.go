@@ -50,13 +50,14 @@ func TestTheShippedInstallation(t *testing.T) {
 	t.Run("its roles are no more than enough", func(t *testing.T) { mayDoNothingElse(t, moult, group) })
 	t.Run("its work with objects has a lane of its own", func(t *testing.T) { keepsToItsLanes(t, controller, group) })
 	t.Run("so has its look at all objects of the cluster", func(t *testing.T) { looksInItsLane(t, moult) })
+	t.Run("its metrics and requests name what it was built from", func(t *testing.T) { namesItsBuild(t, moult, controller) })
 	t.Run("every metric that rules and dashboard ask for is there", func(t *testing.T) { hasMetrics(t, controller) })
 }
 
 // What the entry points grant is what the command prints for the CRDs of the example.
 func TestTheEntryPointsHoldWhatTheCommandPrints(t *testing.T) {
 	g := NewWithT(t)
-	printed, err := exec.CommandContext(t.Context(), program(t, "moult"), "rbac", filepath.Join(root, "examples/flux/4-removal/crds")).Output()
+	printed, err := exec.CommandContext(t.Context(), Program(t, "moult"), "rbac", filepath.Join(root, "examples/flux/4-removal/crds")).Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, cluster := range []string{"flux-production", "argocd-production"} {
 		committed, err := os.ReadFile(filepath.Join(root, "clusters", cluster, "moult/widgets.yaml"))

@@ -42,10 +42,26 @@ type Installation struct {
 	Token string
 }
 
+// Adopt is the installation whose Deployment somebody else has applied.
+func Adopt(t testing.TB, cp *controlplane.ControlPlane, namespace, name string) *Installation {
+	t.Helper()
+	i := newInstallation(t, cp)
+	i.Deployment = &appsv1.Deployment{}
+	i.g.Expect(i.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, i.Deployment)).To(Succeed())
+	i.Token = i.token()
+	i.Aggregate()
+	return i
+}
+
+func newInstallation(t testing.TB, cp *controlplane.ControlPlane) *Installation {
+	t.Helper()
+	return &Installation{t: t, g: NewWithT(t), cp: cp, client: running.Client(t, cp.Config)}
+}
+
 // Install applies what a folder of clusters builds.
 func Install(t testing.TB, cp *controlplane.ControlPlane, folder string) *Installation {
 	t.Helper()
-	i := &Installation{t: t, g: NewWithT(t), cp: cp, client: running.Client(t, cp.Config)}
+	i := newInstallation(t, cp)
 	running.InstallGate(t, cp.Config)
 	rendering, err := render.Folder(filepath.Join(root, folder), render.Options{})
 	i.g.Expect(err).NotTo(HaveOccurred())
@@ -58,7 +74,7 @@ func Install(t testing.TB, cp *controlplane.ControlPlane, folder string) *Instal
 	}
 	i.g.Expect(i.Deployment).NotTo(BeNil(), "%s installs a controller", folder)
 	i.Token = i.token()
-	i.aggregate()
+	i.Aggregate()
 	return i
 }
 
@@ -80,7 +96,7 @@ func (i *Installation) Grant(name string, crds ...*apiextensionsv1.CustomResourc
 		i.g.Expect(err).NotTo(HaveOccurred())
 		manifests.WriteString("---\n" + string(raw))
 	}
-	command := exec.CommandContext(i.t.Context(), program(i.t, "moult"), "rbac", "--name", name, "--aggregate-to", i.Deployment.Spec.Template.Spec.ServiceAccountName, "-")
+	command := exec.CommandContext(i.t.Context(), Program(i.t, "moult"), "rbac", "--name", name, "--aggregate-to", i.Deployment.Spec.Template.Spec.ServiceAccountName, "-")
 	command.Stdin = &manifests
 	role, err := command.Output()
 	i.g.Expect(err).NotTo(HaveOccurred(), string(role))
@@ -91,12 +107,12 @@ func (i *Installation) Grant(name string, crds ...*apiextensionsv1.CustomResourc
 	i.t.Cleanup(func() { // the next installation is granted nothing yet
 		_ = kubernetes.NewForConfigOrDie(i.cp.Config).RbacV1().ClusterRoles().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
-	i.aggregate()
+	i.Aggregate()
 }
 
-// aggregate does what the controller manager does in a cluster: it gives each ClusterRole that asks for it the rules of
+// Aggregate does what the controller manager does in a cluster: it gives each ClusterRole that asks for it the rules of
 // those that its selectors match, in the order of their names.
-func (i *Installation) aggregate() {
+func (i *Installation) Aggregate() {
 	i.t.Helper()
 	list := &rbacv1.ClusterRoleList{}
 	i.g.Expect(i.client.List(i.t.Context(), list)).To(Succeed())

@@ -29,7 +29,7 @@ const ownersRole = "clusters/components/repair-owners/role.yaml"
 // The Component grants what the command prints, and that is every resource of Kubernetes' own.
 func TestTheRoleForOwnerReferencesIsExactAndWhole(t *testing.T) {
 	g := NewWithT(t)
-	printed, err := exec.CommandContext(t.Context(), program(t, "moult"), "rbac", "--repair-owners").Output()
+	printed, err := exec.CommandContext(t.Context(), Program(t, "moult"), "rbac", "--repair-owners").Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	committed, err := os.ReadFile(filepath.Join(root, ownersRole))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -66,7 +66,7 @@ func TestTheRoleForOwnerReferencesIsExactAndWhole(t *testing.T) {
 
 func TestTheRoleForStashedCopiesIsWhatIsPrinted(t *testing.T) {
 	g := NewWithT(t)
-	printed, err := exec.CommandContext(t.Context(), program(t, "moult"), "rbac", "--migrate-stashes").Output()
+	printed, err := exec.CommandContext(t.Context(), Program(t, "moult"), "rbac", "--migrate-stashes").Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	committed, err := os.ReadFile(filepath.Join(root, "clusters/components/migrate-stashes/role.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -100,7 +100,7 @@ func TestOwnerReferencesAreMovedWithTheShippedRoles(t *testing.T) {
 	t.Cleanup(func() { // the next installation is granted nothing of it
 		_ = kubernetes.NewForConfigOrDie(cp.Config).RbacV1().ClusterRoles().Delete(context.Background(), "moult-controller-owners", metav1.DeleteOptions{})
 	})
-	moult.aggregate()
+	moult.Aggregate()
 	moult.inForce(t, "/apis/"+group+"/v1/widgets", "moult-objects")
 	controller := moult.Start()
 	g.Eventually(func() (string, error) {

@@ -20,6 +20,8 @@ type Request struct {
 	Code         int
 	// Lane is the UID of the PriorityLevelConfiguration that the API server served it in.
 	Lane string
+	// Agent is what its sender calls itself.
+	Agent string
 }
 
 // Is tells whether the request has a method, or any if it is empty, and a path with this part in it.
@@ -53,7 +55,7 @@ func NewRoad(config *rest.Config) (*Road, error) {
 		ModifyResponse: func(answer *http.Response) error {
 			r.note(Request{
 				Method: answer.Request.Method, Path: answer.Request.URL.Path, Code: answer.StatusCode,
-				Lane: answer.Header.Get("X-Kubernetes-Pf-Prioritylevel-Uid"),
+				Lane: answer.Header.Get("X-Kubernetes-Pf-Prioritylevel-Uid"), Agent: answer.Request.UserAgent(),
 			})
 			return nil
 		},

@@ -50,11 +50,20 @@ func Version() string {
 	if b.Commit == "" {
 		return b.Version
 	}
-	return fmt.Sprintf("%s (commit %s of %s)", b.Version, b.Commit[:min(12, len(b.Commit))], b.Date)
+	return b.Version + " (" + b.from() + ")"
 }
 
-// UserAgent is what a program calls itself in requests: its name and version, as in moult/v0.1.0.
-func UserAgent(program string) string { return program + "/" + Of().Version }
+// from is the commit and its date.
+func (b Build) from() string { return "commit " + b.Commit[:min(12, len(b.Commit))] + " of " + b.Date }
+
+// UserAgent is what a program calls itself in requests, as in moult/v0.1.0 (linux/amd64; commit 0123456789ab of 2026-11-25T01:26:06Z).
+func UserAgent(program string) string {
+	b, about := Of(), runtime.GOOS+"/"+runtime.GOARCH
+	if b.Commit != "" {
+		about += "; " + b.from()
+	}
+	return program + "/" + b.Version + " (" + about + ")"
+}
 
 // Check refuses options that cannot work, naming the flag. Flags have their defaults by now, so what is zero was set to
 // zero by a person.
