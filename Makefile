@@ -21,11 +21,11 @@ LINTED = . health/argocd test/bench test/chart test/e2e test/kubevirt test/lua t
 
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml' \
-	'clusters/chart/templates/generated/*.yaml'
+	'clusters/chart/templates/generated/*.yaml' clusters/chart/README.md
 
 include test/tools/tools.mk test/full.mk
 
-.PHONY: help build demo test test-fast test-full test-e2e test-kubernetes mutate bench fuzz lint generate verify image release publish clean
+.PHONY: help build demo test test-fast test-full test-e2e test-kubernetes mutate bench fuzz lint generate verify image release publish site clean
 
 help: ## list what there is to do
 	@echo "Moult: drop an old version from a CRD without losing an object. Start with \`make demo\`."

@@ -1,8 +1,10 @@
 // Command generate writes the templates of the chart from the kustomizations that install Moult without Helm. Kustomize
-// itself puts a name prefix wherever a name is referred to, and what it has put there becomes a call of a helper.
+// itself puts a name prefix wherever a name is referred to, and what it has put there becomes a call of a helper. It also writes
+// the table of the chart's README, from values.yaml.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -12,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/clusters/chart"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 )
@@ -55,9 +58,36 @@ var templates = []template{
 
 func main() {
 	log.SetFlags(0)
-	if err := writeAll("../..", "templates/generated"); err != nil {
+	if err := errors.Join(writeAll("../..", "templates/generated"), writeTable("values.yaml", "README.md")); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// writeTable writes the values into the table at the end of the README.
+func writeTable(values, readme string) error {
+	content, err := os.ReadFile(values)
+	if err != nil {
+		return err
+	}
+	rows, err := chart.Rows(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", values, err)
+	}
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		return err
+	}
+	const head = "| value | default | |\n|---|---|---|\n"
+	before, _, found := strings.Cut(string(text), head)
+	if !found {
+		return fmt.Errorf("%s has no table of values", readme)
+	}
+	b := &strings.Builder{}
+	b.WriteString(before + head)
+	for _, row := range rows {
+		fmt.Fprintf(b, "| `%s` | `%s` | %s |\n", row.Name, row.Default, row.About)
+	}
+	return os.WriteFile(readme, []byte(b.String()), 0o644)
 }
 
 // writeAll writes the templates. The ways are those from the folder of the chart, where go generate runs this.
