@@ -114,6 +114,10 @@ release: e2e-kustomize ## write every file of a release into dist/ (VERSION=v0.1
 publish: crane helm cosign # push the image and the chart of dist/ and sign all (VERSION=v0.1.0); the release workflow does it
 	@CRANE=$(CRANE) HELM=$(HELM) COSIGN=$(COSIGN) test/tools/release/publish.sh "$(VERSION)" dist
 
+site: hugo # README and docs as pages, into bin/site
+	@$(HUGO) build --source docs/site --destination $(CURDIR)/bin/site --cleanDestinationDir --noBuildLock --panicOnWarning --quiet
+	@echo "built bin/site; any web server can serve it"
+
 clean: ## remove bin/ and everything that was built into the cache folder
 	@$(CONTROL_PLANE) -clean
 	@rm -rf bin dist "$(MOULT_CACHE)/tools" "$(MOULT_CACHE)/e2e" "$(MOULT_CACHE)/kube-controller-manager"

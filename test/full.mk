@@ -1,8 +1,8 @@
 # The long proofs: `make test-full` runs them one after the other, PARTS="faults e2e" some of them. Each part is a target
 # full-<part>, and full.sh says what each is for. Included by the Makefile at the top.
-PARTS ?= race kubernetes faults simulation collector e2e kubevirt operators health bench page chart scripts image
+PARTS ?= race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer scripts image
 
-.PHONY: full-race full-kubernetes full-faults full-simulation full-collector full-e2e full-kubevirt full-operators full-health full-bench full-page full-chart full-scripts full-image
+.PHONY: full-race full-kubernetes full-faults full-simulation full-collector full-e2e full-kubevirt full-operators full-health full-bench full-site full-page full-chart full-newcomer full-scripts full-image
 
 test-full: ## run every long proof; hours (PARTS="faults e2e" runs some; CONTRIBUTING.md says when)
 	@MAKE="$(MAKE)" test/full.sh $(PARTS)
@@ -53,12 +53,18 @@ full-health:
 full-bench: control-plane
 	@$(WITH_CGO) $(GO) -C test/bench test $(RACE) $(TEST_FLAGS) ./...
 
+full-site: site
+	@$(GO) test -count=1 $(TEST_FLAGS) ./test/site
+
 # CHROMIUM names a browser that is not in the PATH.
-full-page:
+full-page: site
 	@$(GO) -C test/page test -count=1 -timeout 30m $(TEST_FLAGS) ./... $(PAGE_FLAGS)
 
 full-chart: control-plane
 	@$(WITH_CGO) $(GO) -C test/chart test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+full-newcomer: control-plane e2e-kubectl
+	@MOULT_KUBECTL=$(KUBECTL) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/newcomer
 
 full-scripts:
 	@$(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./examples/ci

@@ -14,12 +14,14 @@ declare -A what=(
   [operators]="Cluster API's own conversions through moult test conversion"
   [health]="health checks in Argo CD, its sync engine and Flux give the same verdicts"
   [bench]="what measures is tested itself"
-  [page]="the preview's page in headless Chromium"
+  [site]="every link and anchor of the site that README and docs become"
+  [page]="the preview's page and the site in headless Chromium"
   [chart]="the Helm chart, installed, upgraded and uninstalled on an API server by Helm's own library"
+  [newcomer]="the commands of docs/install.md, from install.yaml to a migrated CRD, with kubectl"
   [scripts]="the scripts of examples/ci, against GitHub and GitLab played on loopback; curl and jq"
   [image]="what is in the container image and in a release, its signatures, and krew"
 )
-all=(race kubernetes faults simulation collector e2e kubevirt operators health bench page chart scripts image)
+all=(race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer scripts image)
 
 failed=0 table=""
 for part in "$@"; do

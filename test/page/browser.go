@@ -1,4 +1,4 @@
-// Package page looks at the preview's HTML page in a real browser, headless Chromium: does it need nothing but itself,
+// Package page looks at the preview's HTML page and the site in a real browser, headless Chromium: does it need nothing but itself,
 // can it be read in light and dark, on a phone and on paper, and do its links go where they say.
 //
 // The pages are those of policies/preview/output/testdata, of which that folder's own tests say that they are what is

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -57,4 +58,30 @@ func TestEveryActionIsPinned(t *testing.T) {
 			g.Expect(action[1]).To(MatchRegexp(`^[\w./-]+@[0-9a-f]{40} # v\d`), file)
 		}
 	}
+}
+
+// What nobody runs each night would fail first in a release.
+func TestEveryLongProofRunsEachNight(t *testing.T) {
+	g := NewWithT(t)
+	content, err := os.ReadFile("../full.mk")
+	g.Expect(err).NotTo(HaveOccurred())
+	parts := regexp.MustCompile(`(?m)^PARTS \?= (.*)$`).FindStringSubmatch(string(content))
+	g.Expect(parts).NotTo(BeNil())
+	content, err = os.ReadFile("../../.github/workflows/nightly.yml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var nightly struct {
+		Jobs struct {
+			Proofs struct {
+				Strategy struct{ Matrix struct{ Part []string } }
+			}
+			Kubernetes struct{ Steps []struct{ Run string } }
+		}
+	}
+	g.Expect(yaml.Unmarshal(content, &nightly)).To(Succeed())
+	g.Expect(nightly.Jobs.Kubernetes.Steps).To(ContainElement(HaveField("Run", ContainSubstring("make test-kubernetes "))))
+	g.Expect(append(nightly.Jobs.Proofs.Strategy.Matrix.Part, "kubernetes")).To(ConsistOf(strings.Fields(parts[1])))
+
+	content, err = os.ReadFile("../full.sh")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(ContainSubstring("\nall=(" + parts[1] + ")\n"))
 }

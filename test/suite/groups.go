@@ -38,6 +38,8 @@ var raced = []string{
 var elsewhere = []string{
 	"examples/ci",    // scripts: curl and jq
 	"test/collector", // collector: kube-controller-manager
+	"test/newcomer",  // newcomer: kubectl
+	"test/site",      // site: what Hugo has built
 }
 
 // slow need no server, and are left out of a fast run all the same.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,12 +18,19 @@ import (
 var short = []struct {
 	part     string
 	packages map[string]string
+	// reads matches the files of other folders that its tests read.
+	reads *regexp.Regexp
 }{
-	{"page", map[string]string{"test/page": "./..."}},
-	{"scripts", map[string]string{".": "./examples/ci"}},
-	{"kubevirt", map[string]string{"test/kubevirt": "./..."}},
-	{"health", map[string]string{"health/argocd": "./...", "test/lua": "./..."}},
+	{"site", map[string]string{".": "./test/site"}, pages},
+	{"page", map[string]string{"test/page": "./..."}, regexp.MustCompile(`^(docs/site|policies/preview/output/testdata)/`)},
+	{"newcomer", map[string]string{".": "./test/newcomer"}, regexp.MustCompile(`^(docs/install\.md$|clusters/base/)`)},
+	{"scripts", map[string]string{".": "./examples/ci"}, nil},
+	{"kubevirt", map[string]string{"test/kubevirt": "./..."}, nil},
+	{"health", map[string]string{"health/argocd": "./...", "test/lua": "./..."}, nil},
 }
+
+// pages is what becomes a page of the site.
+var pages = regexp.MustCompile(`^(docs/|README\.md$|CONTRIBUTING\.md$|CHANGELOG\.md$)`)
 
 // touched prints the parts that the changes since a commit may concern: those one of whose packages, or a package that it
 // imports, has a file that changed.
@@ -41,7 +49,9 @@ func touched(ctx context.Context, base string, out io.Writer) error {
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(changed, func(file string) bool { return belongs(filepath.Join(root, file), folders) }) {
+			if slices.ContainsFunc(changed, func(file string) bool {
+				return s.reads != nil && s.reads.MatchString(file) || belongs(filepath.Join(root, file), folders)
+			}) {
 				fmt.Fprintln(out, s.part)
 				break
 			}

@@ -4,7 +4,7 @@
 MOULT_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult
 
 # Each link of a large program takes gigabytes, so they depend on one another for -j to build one at a time.
-.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins actionlint cosign crane helm
+.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins actionlint cosign crane helm hugo
 
 # kube-apiserver and etcd. MOULT_KUBERNETES=1.34 asks for an older kube-apiserver (test/tools/kubernetes), and
 # KUBEBUILDER_ASSETS, when set, is used as it is.
@@ -37,9 +37,11 @@ ACTIONLINT = $(call tool-path,actionlint,actionlint,github.com/rhysd/actionlint)
 COSIGN = $(call tool-path,cosign,cosign,github.com/sigstore/cosign/v3)
 CRANE = $(call tool-path,crane,release,github.com/google/go-containerregistry)
 HELM = $(call tool-path,helm,helm,helm.sh/helm/v4)
+HUGO = $(call tool-path,hugo,hugo,github.com/gohugoio/hugo)
 GREMLINS = $(call tool-path,gremlins,mutate,github.com/go-gremlins/gremlins)
 
 KUSTOMIZE = $(MOULT_CACHE)/e2e/kustomize-$(shell GOFLAGS=-mod=readonly GOWORK=off $(GO) -C test/tools/kustomize list -m -f '{{.Version}}' sigs.k8s.io/kustomize/kustomize/v5)-$(shell $(GO) env GOHOSTOS)-$(shell $(GO) env GOHOSTARCH)/kustomize
+KUBECTL = $(MOULT_CACHE)/e2e/kubectl-$(shell GOFLAGS=-mod=readonly GOWORK=off $(GO) -C test/tools/kubectl list -m -f '{{.Version}}' k8s.io/kubernetes)-$(shell $(GO) env GOHOSTOS)-$(shell $(GO) env GOHOSTARCH)/kubectl
 
 golangci-lint:
 	$(call pinned-program,tools/golangci-lint-,golangci-lint,lint,github.com/golangci/golangci-lint/v2,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,4 minutes)
@@ -49,6 +51,9 @@ controller-gen:
 
 actionlint:
 	$(call pinned-program,tools/actionlint-,actionlint,actionlint,github.com/rhysd/actionlint,github.com/rhysd/actionlint/cmd/actionlint,10 seconds)
+
+hugo:
+	$(call pinned-program,tools/hugo-,hugo,hugo,github.com/gohugoio/hugo,github.com/gohugoio/hugo,3 minutes)
 
 gremlins:
 	$(call pinned-program,tools/gremlins-,gremlins,mutate,github.com/go-gremlins/gremlins,github.com/go-gremlins/gremlins/cmd/gremlins,10 seconds)

@@ -1,0 +1,158 @@
+// Package newcomer does what docs/install.md has a newcomer do, with the commands that are in it: from install.yaml on an API
+// server that has nothing else to a CRD that is migrated. kubectl is the pinned one, whose file MOULT_KUBECTL names;
+// `make test-full PARTS=newcomer` builds it.
+//
+// No kubelet and no controller manager runs beside the API server. What they would do is done between two blocks of commands:
+// the controller is started as its Deployment asks, roles are aggregated, and the Deployment gets its status.
+package newcomer
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/test/builders"
+	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/install"
+	"github.com/moult-dev/moult/test/running"
+)
+
+const (
+	root    = "../.."
+	objects = 500
+	// screen is how many lines of the document somebody sees at once.
+	screen = 45
+)
+
+var cp *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
+	running.Quiet()
+	controlplane.Run(m, &cp, controlplane.Own("Moult is installed by hand"))
+}
+
+var blocks = regexp.MustCompile("(?s)```(\\w+)\n(.*?)```")
+
+// path is the section of docs/install.md that leads to a migrated CRD, and what is before it.
+func path(g Gomega) (before, section string) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	before, section, found := strings.Cut(string(text), "\n## To the first migrated CRD\n")
+	g.Expect(found).To(BeTrue())
+	section, _, found = strings.Cut(section, "\n## ")
+	g.Expect(found).To(BeTrue())
+	return before, section
+}
+
+func TestTheDocumentIsShort(t *testing.T) {
+	g := NewWithT(t)
+	before, section := path(g)
+	ways := blocks.FindStringSubmatch(before)
+	g.Expect(ways).NotTo(BeNil())
+	g.Expect(strings.Split(strings.TrimSpace(ways[2]), "\n")).To(HaveExactElements(
+		HavePrefix("kubectl apply --server-side -f "), HavePrefix("helm install "), HavePrefix("kubectl apply -k ")), "three ways of one command each")
+	g.Expect(strings.Index(before, ways[0])).To(BeNumerically("<", 100), "it begins with them")
+	g.Expect(strings.Count(before, "\n")+strings.Count(section, "\n")).To(BeNumerically("<=", 2*screen), "two screens to a migrated CRD")
+}
+
+func TestANewcomersPath(t *testing.T) {
+	g := NewWithT(t)
+	c := running.Client(t, cp.Config)
+	crd := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
+	widgets := running.InstallFlipped(t, cp, crd, objects)
+	folder := belongings(t, widgets.Live())
+
+	var moult *install.Installation
+	play := func() {
+		deployment := &appsv1.Deployment{}
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: "moult-system", Name: "moult-controller"}, deployment)
+		switch {
+		case apierrors.IsNotFound(err):
+			return
+		case moult != nil:
+			moult.Aggregate()
+			return
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		moult = install.Adopt(t, cp, deployment.Namespace, deployment.Name)
+		moult.Start()
+		n := *deployment.Spec.Replicas
+		deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}
+		g.Expect(c.Status().Update(t.Context(), deployment)).To(Succeed())
+	}
+
+	_, section := path(g)
+	var printed, shown string
+	for _, block := range blocks.FindAllStringSubmatch(section, -1) {
+		if block[1] == "console" {
+			shown = block[2]
+			continue
+		}
+		g.Expect(block[1]).To(Equal("sh"))
+		printed = run(t, folder, block[2])
+		play()
+	}
+
+	g.Expect(moult).NotTo(BeNil(), "the document installs the controller")
+	g.Expect(widgets.Reason()).To(Equal(v1alpha1.ReasonMigrated))
+	g.Expect(widgets.Stored()).To(Equal(map[string]int{"v1": objects}))
+	g.Expect(widgets.StoredVersions()).To(Equal([]string{"v1"}))
+	g.Expect(shown).NotTo(BeEmpty())
+	g.Expect(printed).To(HaveSuffix(shown), "the document shows what is printed")
+}
+
+// belongings are what a newcomer has in the working folder: the release and the CRD.
+func belongings(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) string {
+	t.Helper()
+	g := NewWithT(t)
+	folder := t.TempDir()
+	write := func(name, text string) {
+		name = filepath.Join(folder, name)
+		g.Expect(os.MkdirAll(filepath.Dir(name), 0o750)).To(Succeed())
+		g.Expect(os.WriteFile(name, []byte(text), 0o600)).To(Succeed())
+	}
+	built, err := render.Folder(filepath.Join(root, "clusters/base"), render.Options{}) // as make release does
+	g.Expect(err).NotTo(HaveOccurred())
+	write("dist/install.yaml", builders.YAML(built.Objects))
+	manifest, err := yaml.Marshal(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": crd.Name}, "spec": crd.Spec})
+	g.Expect(err).NotTo(HaveOccurred())
+	write("config/crd/widgets.yaml", string(manifest))
+	kubeconfig, err := cp.APIServer().KubeConfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	write("kubeconfig", string(kubeconfig))
+	return folder
+}
+
+// run runs a block of commands as it is, and returns what it prints, less its warnings.
+func run(t *testing.T, folder, commands string) string {
+	t.Helper()
+	g := NewWithT(t)
+	kubectl := os.Getenv("MOULT_KUBECTL")
+	g.Expect(kubectl).To(BeAnExistingFile(), "MOULT_KUBECTL; make test-full PARTS=newcomer sets it")
+	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
+	shell.Dir = folder
+	programs := filepath.Dir(kubectl) + ":" + filepath.Dir(install.Program(t, "moult"))
+	shell.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "kubeconfig"), "HOME="+folder, "PATH="+programs+":"+os.Getenv("PATH"))
+	var complaints bytes.Buffer
+	shell.Stderr = &complaints
+	printed, err := shell.Output()
+	g.Expect(err).NotTo(HaveOccurred(), "%s\n%s%s", commands, printed, &complaints)
+	t.Logf("%s%s%s", commands, printed, &complaints)
+	return string(printed)
+}
