@@ -25,6 +25,7 @@ type release struct {
 type build struct {
 	release
 	source
+	news   string // what the changelog has about this version
 	digest string // of the image
 }
 
@@ -50,6 +51,9 @@ func (r release) write(ctx context.Context, root string) error {
 	}
 	source.version = r.version
 	b := &build{release: r, source: source}
+	if b.news, err = b.changes(); err != nil {
+		return err
+	}
 	if err := os.RemoveAll(r.out); err != nil {
 		return err
 	}

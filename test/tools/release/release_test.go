@@ -89,6 +89,14 @@ func TestARelease(t *testing.T) {
 		g.Expect(json.Unmarshal([]byte(untar(t, filepath.Join(out, "crd-schemas.tar.gz"))["moult.dev/versionremoval_v1alpha1.json"]), &schema)).To(Succeed())
 		g.Expect(schema.Properties.Spec.Required).To(ContainElements("crdName", "versions"))
 	})
+	t.Run("has the notes of its own version", func(t *testing.T) {
+		g := NewWithT(t)
+		notes, err := os.ReadFile(filepath.Join(out, "release-notes.md"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(notes)).To(And(HavePrefix("# Moult v0.1.0\n\n### Added\n"), ContainSubstring("`moult-controller` migrates"), MatchRegexp("\nImage: `sha256:[0-9a-f]{64}`\n$")))
+		g.Expect(string(notes)).To(ContainSubstring("](https://github.com/moult-dev/moult/blob/v0.1.0/docs/decisions/0013-the-gate-comes-last.md)"))
+		g.Expect(string(notes)).NotTo(Or(ContainSubstring("](docs/"), ContainSubstring("\n## "), ContainSubstring("\n["), ContainSubstring("Unreleased")))
+	})
 	t.Run("is the same when it is written again", func(t *testing.T) {
 		g := NewWithT(t)
 		again := r
@@ -102,11 +110,25 @@ func TestARelease(t *testing.T) {
 	})
 	t.Run("is a plug-in that krew accepts and installs", func(t *testing.T) { installsWithKrew(t, out) })
 	t.Run("is signed when it is published", func(t *testing.T) { isSigned(t, out) })
-	t.Run("is refused for what is not committed", func(t *testing.T) {
-		g := NewWithT(t)
-		g.Expect(os.WriteFile(filepath.Join(root, "LICENSE"), []byte("another\n"), 0o600)).To(Succeed())
-		g.Expect(r.write(t.Context(), root)).To(MatchError(ContainSubstring("commit them first")))
-	})
+}
+
+func TestAReleaseIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ version, file, says string }{
+		"for what is not committed":          {"v0.1.0", "LICENSE", "commit them first"},
+		"for a file that Git does not know":  {"v0.1.0", "cmd/moult/more.go", "commit them first"},
+		"without a section in the changelog": {"v0.1.1", "", "CHANGELOG.md has no section about 0.1.1"},
+		"with the section of another":        {"v0.1.0-rc.1", "", "CHANGELOG.md has no section about 0.1.0-rc.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			root, out := commit(t), filepath.Join(t.TempDir(), "dist")
+			if c.file != "" {
+				g.Expect(os.WriteFile(filepath.Join(root, c.file), []byte("package main\n"), 0o600)).To(Succeed())
+			}
+			g.Expect(release{version: c.version, out: out}.write(t.Context(), root)).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(out).NotTo(BeAnExistingFile(), "nothing is built before")
+		})
+	}
 }
 
 func TestAVersionThatIsNoneIsRefused(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -140,21 +140,29 @@ func (b *build) krew(context.Context, string) error {
 	return b.put("moult.krew.yaml", string(text))
 }
 
-// notes writes the section of the changelog about this version, or, before the changelog is cut, the one about what is
-// unreleased.
-func (b *build) notes(context.Context, string) error {
+// changes is the section of the changelog about this version.
+func (b *build) changes() (string, error) {
 	content, err := os.ReadFile(filepath.Join(b.root, "CHANGELOG.md"))
 	if err != nil {
-		return err
+		return "", err
 	}
-	sections := strings.Split("\n"+string(content), "\n## [")
-	for _, title := range []string{b.number() + "]", "Unreleased]"} {
-		for _, s := range sections[1:] {
-			if rest, found := strings.CutPrefix(s, title); found {
-				_, text, _ := strings.Cut(rest, "\n")
-				return b.put("release-notes.md", "# Moult "+b.release.version+"\n"+strings.TrimRight(text, "\n")+"\n\nImage: `"+b.digest+"`\n")
-			}
+	for _, section := range strings.Split("\n"+string(content), "\n## ")[1:] {
+		if title, text, _ := strings.Cut(section, "\n"); strings.HasPrefix(title, "["+b.number()+"] ") {
+			text = elsewhere.ReplaceAllString(links.ReplaceAllString(text, ""), "](https://github.com/moult-dev/moult/blob/"+b.release.version+"/$1)")
+			return strings.TrimSpace(text), nil
 		}
 	}
-	return errors.New("CHANGELOG.md has neither a section of this version nor one about what is unreleased")
+	return "", fmt.Errorf("CHANGELOG.md has no section about %[1]s; give [Unreleased] the title `## [%[1]s] - YYYY-MM-DD` and commit it", b.number())
+}
+
+var (
+	// links are the lines at the end of the changelog that say where its titles lead.
+	links = regexp.MustCompile(`(?m)^\[[^]]+\]: .*$`)
+	// elsewhere are links to other files of the repository, which a release's own page does not lie beside.
+	elsewhere = regexp.MustCompile(`\]\(([^:)]+)\)`)
+)
+
+// notes writes what the changelog has about this version, and the image.
+func (b *build) notes(context.Context, string) error {
+	return b.put("release-notes.md", "# Moult "+b.release.version+"\n\n"+b.news+"\n\nImage: `"+b.digest+"`\n")
 }
