@@ -9,7 +9,7 @@ import (
 )
 
 // namesItsBuild looks for version, commit and date in all that the two programs show of themselves.
-func namesItsBuild(t *testing.T, i *Installation, controller *Controller) {
+func namesItsBuild(t *testing.T, i *Installation, controller *Controller, migrated string) {
 	t.Helper()
 	g := NewWithT(t)
 	const build = version + " (commit 0123456789ab of " + date + ")"
@@ -38,7 +38,7 @@ func namesItsBuild(t *testing.T, i *Installation, controller *Controller) {
 	road, err := NewRoad(i.cp.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer road.Close()
-	said, err := exec.CommandContext(t.Context(), Program(t, "moult"), "status", "--kubeconfig", i.kubeconfig(t.TempDir(), road)).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), Program(t, "moult"), "status", migrated, "--kubeconfig", i.kubeconfig(t.TempDir(), road)).CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(said))
 	g.Expect(agents(road)).To(agent("moult"))
 }

@@ -50,7 +50,7 @@ func TestTheShippedInstallation(t *testing.T) {
 	t.Run("its roles are no more than enough", func(t *testing.T) { mayDoNothingElse(t, moult, group) })
 	t.Run("its work with objects has a lane of its own", func(t *testing.T) { keepsToItsLanes(t, controller, group) })
 	t.Run("so has its look at all objects of the cluster", func(t *testing.T) { looksInItsLane(t, moult) })
-	t.Run("its metrics and requests name what it was built from", func(t *testing.T) { namesItsBuild(t, moult, controller) })
+	t.Run("its metrics and requests name what it was built from", func(t *testing.T) { namesItsBuild(t, moult, controller, widgets.GR.String()) })
 	t.Run("every metric that rules and dashboard ask for is there", func(t *testing.T) { hasMetrics(t, controller) })
 }
 

@@ -7,7 +7,6 @@
 package newcomer
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,7 +112,7 @@ func TestANewcomersPath(t *testing.T) {
 	g.Expect(widgets.Stored()).To(Equal(map[string]int{"v1": objects}))
 	g.Expect(widgets.StoredVersions()).To(Equal([]string{"v1"}))
 	g.Expect(shown).NotTo(BeEmpty())
-	g.Expect(printed).To(HaveSuffix(shown), "the document shows what is printed")
+	g.Expect(printed).To(ContainSubstring(shown), "the document shows what is printed")
 }
 
 // belongings are what a newcomer has in the working folder: the release and the CRD.
@@ -139,7 +138,7 @@ func belongings(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) str
 	return folder
 }
 
-// run runs a block of commands as it is, and returns what it prints, less its warnings.
+// run runs a block of commands as it is, and returns what it prints.
 func run(t *testing.T, folder, commands string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -149,10 +148,8 @@ func run(t *testing.T, folder, commands string) string {
 	shell.Dir = folder
 	programs := filepath.Dir(kubectl) + ":" + filepath.Dir(install.Program(t, "moult"))
 	shell.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "kubeconfig"), "HOME="+folder, "PATH="+programs+":"+os.Getenv("PATH"))
-	var complaints bytes.Buffer
-	shell.Stderr = &complaints
-	printed, err := shell.Output()
-	g.Expect(err).NotTo(HaveOccurred(), "%s\n%s%s", commands, printed, &complaints)
-	t.Logf("%s%s%s", commands, printed, &complaints)
+	printed, err := shell.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), "%s\n%s", commands, printed)
+	t.Logf("%s%s", commands, printed)
 	return string(printed)
 }
