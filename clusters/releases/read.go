@@ -36,6 +36,8 @@ type Options struct {
 	// Unreleased reads the work tree, if its CRDs are not those of the last tag, and Next is what it is called.
 	Unreleased bool
 	Next       string
+	// Now is when the work tree would be released.
+	Now time.Time
 	// Named are releases that no tag names, in their order, as NAME=PATH. No repository is read then.
 	Named []string
 	// CRDs reads those that lie at the PATH of a named release.
@@ -176,7 +178,7 @@ func (r *reader) readWorkTree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	release := Release{Release: deprecation.Release{Name: cmp.Or(r.Next, "next"), When: time.Now(), Unreleased: true}, Files: root.FS(), Root: r.history.Root}
+	release := Release{Release: deprecation.Release{Name: cmp.Or(r.Next, "next"), When: r.Now, Unreleased: true}, Files: root.FS(), Root: r.history.Root}
 	r.read(ctx, &release)
 	switch n := len(r.source.Releases); {
 	case len(release.CRDs) == 0 && n == 0:

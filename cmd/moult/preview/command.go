@@ -49,7 +49,36 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "preview --base WHERE --head WHERE",
 		Short: "Tell a reviewer what a pull request does to CRDs, in every cluster",
-		Long: `Compare the CRDs of two states of a repository and answer: may a version go, in every
+		Long:  long(f),
+		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
+  moult preview
+
+  # this branch against main, asking nobody
+  moult preview --base git:origin/main --head . --entry clusters/production
+
+  # two clusters, one by a snapshot, one asked; a comment, and a page with all of it
+  moult preview --base git:origin/main --head git:HEAD \
+      --entry clusters/production --snapshot production=snapshots/production.yaml \
+      --entry clusters/staging --context staging=kind-staging \
+      -o markdown=comment.md -o html=preview.html
+
+  # a chart, rendered before and after, beside the manifests of the repository
+  moult preview --base git:origin/main --head . --entry clusters/production \
+      --also-base before.yaml --also after.yaml
+
+  # what Helm renders
+  helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
+		Args:              cli.NoArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(c *cobra.Command, _ []string) error { return p.run(c.Context(), c.InOrStdin()) },
+	}
+	p.bind(c)
+	return c
+}
+
+// long is the command's help.
+func long(f *cli.Factory) string {
+	return `Compare the CRDs of two states of a repository and answer: may a version go, in every
 cluster, and what happens at each wave?
 
 WHERE is a folder, a file, git:REV:PATH, or - for what Helm or another tool has rendered;
@@ -76,11 +105,11 @@ will do. A cluster about which nothing is known is never called safe.
 rendered by Helm or whatever else, so that it is judged together with the repository.
 
 ` + f.ExitCodes(cli.Codes{
-			Done:     "safe, or nothing that --fail-on names",
-			NotDone:  "blocked: some cluster would refuse it, or lose something",
-			Unknown:  "a version leaves, and what some cluster stores is not known; or what a\ncluster gets changes, and cannot be seen",
-			Warnings: "warnings, with --fail-on warning",
-		}) + `
+		Done:     "safe, or nothing that --fail-on names",
+		NotDone:  "blocked: some cluster would refuse it, or lose something",
+		Unknown:  "a version leaves, and what some cluster stores is not known; or what a\ncluster gets changes, and cannot be seen",
+		Warnings: "warnings, with --fail-on warning",
+	}) + `
 
 What is unknown can be acknowledged in the repository, in ` + preview.AcknowledgementsFile + ` at its root: what, why, and until
 when. Then it is told, and does not count.
@@ -88,31 +117,7 @@ when. Then it is told, and does not count.
 A pull request cannot silence findings about itself: ` + preview.AcknowledgementsFile + ` is read from --base. So are the files of
 --snapshot and --also-base and the folders of --charts, where --base is a revision that
 has them. The report says where the head changes such a file. With --trust-head the head's
-are read, for repositories in which all who can open a pull request may decide this.`,
-		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
-  moult preview
-
-  # this branch against main, asking nobody
-  moult preview --base git:origin/main --head . --entry clusters/production
-
-  # two clusters, one by a snapshot, one asked; a comment, and a page with all of it
-  moult preview --base git:origin/main --head git:HEAD \
-      --entry clusters/production --snapshot production=snapshots/production.yaml \
-      --entry clusters/staging --context staging=kind-staging \
-      -o markdown=comment.md -o html=preview.html
-
-  # a chart, rendered before and after, beside the manifests of the repository
-  moult preview --base git:origin/main --head . --entry clusters/production \
-      --also-base before.yaml --also after.yaml
-
-  # what Helm renders
-  helm template widgets ./chart --include-crds | moult preview --base crds-1.2.0.yaml --head -`),
-		Args:              cli.NoArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return p.run(c.Context(), c.InOrStdin()) },
-	}
-	p.bind(c)
-	return c
+are read, for repositories in which all who can open a pull request may decide this.`
 }
 
 func (p *command) bind(c *cobra.Command) {

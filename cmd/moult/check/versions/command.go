@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -133,6 +134,7 @@ func (v *command) run(ctx context.Context) error {
 	v.CRDs = func(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		return input.CRDs(ctx, place, nil)
 	}
+	v.Now = time.Now()
 	source, err := releases.Read(ctx, v.Options)
 	if err != nil {
 		return err

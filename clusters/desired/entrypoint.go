@@ -1,0 +1,135 @@
+package desired
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/unpacking"
+)
+
+// entry builds the entry point. If something in it makes a tool apply the entry point itself, as flux bootstrap has it,
+// that is the unit.
+func (f *follower) entry(entry string) (*delivery.Unit, error) {
+	entry, values := ValuesOf(entry)
+	path := f.entryPath(entry)
+	if short, err := filepath.Rel(f.tree.Root, path); err != nil || !filepath.IsLocal(short) {
+		return nil, fmt.Errorf("the entry point %s is outside of %s", entry, f.tree.Name)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("there is no entry point %s in %s; name a folder in it", entry, f.tree.Name)
+	}
+	unit := &delivery.Unit{Name: f.cluster.Name}
+	if !info.IsDir() && render.KustomizationIn(filepath.Dir(path)) != path {
+		return unit, f.readFile(unit, path)
+	}
+	if !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	if entry != "" && hasFile(path, "Chart.yaml") && render.KustomizationIn(path) == "" {
+		f.chartEntry(unit, path, values)
+		return unit, nil
+	}
+	if err := f.buildEntry(unit, path, entry != ""); err != nil {
+		return nil, f.inTree(err)
+	}
+	for _, object := range unit.Objects {
+		deliveries := delivery.SourcesOf(object)
+		if len(deliveries) == 1 && folder(f.tree, deliveries[0].Path) == path && deliveries[0].Path != "" {
+			if unit := f.unit(pointer{by: object, last: true}); unit.Err == nil && unit.Unseen == "" {
+				return unit, nil
+			}
+		}
+	}
+	return unit, nil
+}
+
+func (f *follower) entryPath(entry string) string {
+	if entry == "" {
+		return f.tree.Dir
+	}
+	if filepath.IsAbs(entry) {
+		return entry
+	}
+	path := filepath.Join(f.tree.Dir, entry)
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join(f.tree.Root, entry)
+	}
+	return path
+}
+
+func (f *follower) readFile(unit *delivery.Unit, path string) error {
+	f.tree.Reads.File(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	rendering, err := render.Stream(path, file)
+	if err != nil {
+		return f.inTree(err)
+	}
+	unit.Objects = placed(rendering, f.inRepository)
+	return nil
+}
+
+// buildEntry builds as Flux does; an entry point that has no kustomization, and files beside its manifests that Flux does
+// not accept, is read as Argo CD does: without what lies in folders below. It has to hold something of Argo CD for that, or
+// no folders with manifests: what Flux applies of them would be nowhere.
+//
+// If no entry point was named, folders for reading are left out: their manifests are examples, and nobody's cluster.
+//
+// A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
+// the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
+func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
+	var snapshots []string
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, Note: f.tree.Reads.File, LeaveOut: func(file string, content []byte) bool {
+		if !named && ForReading(dir, file) {
+			return true
+		}
+		if !isSnapshot(content) {
+			return false
+		}
+		if !slices.Contains(snapshots, file) {
+			snapshots = append(snapshots, file)
+		}
+		return true
+	}})
+	if err != nil && named && render.KustomizationIn(dir) == "" {
+		if plain, plainErr := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root, Note: f.tree.Reads.File}); plainErr == nil && len(plain.Objects) > 0 && !leavesOut(dir, plain) {
+			rendering, err = plain, nil
+		}
+	}
+	if err != nil && f.hide(unit, dir, err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	unit.Dirs = []string{f.tree.Relative(dir)}
+	unit.Objects = placed(rendering, f.inRepository)
+	if named {
+		f.reportSnapshots(snapshots)
+	}
+	return nil
+}
+
+// isSnapshot tells whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets
+// it.
+func isSnapshot(content []byte) bool {
+	if !bytes.Contains(content, []byte(snapshotKind)) {
+		return false
+	}
+	var head metav1.TypeMeta
+	return unpacking.Unmarshal(content, &head) == nil && head.Kind == snapshotKind && strings.HasPrefix(head.APIVersion, "preview.moult.dev/")
+}
+
+const snapshotKind = "ClusterSnapshot"
