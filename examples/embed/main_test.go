@@ -69,7 +69,7 @@ func flipped(g *WithT, t *testing.T, builder *builders.CRDBuilder) *apiextension
 func remove(g *WithT, name string) {
 	crds, ctx := apiextensions.NewForConfigOrDie(cp.Config).CustomResourceDefinitions(), context.Background()
 	g.Expect(crds.Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
-	g.Eventually(func() error { _, err := crds.Get(ctx, name, metav1.GetOptions{}); return err }, time.Minute).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	g.Eventually(func() error { _, err := crds.Get(ctx, name, metav1.GetOptions{}); return err }, 5*time.Minute).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 }
 
 // startOperator runs the operator as a user who may do what README.md asks for and nothing else.
