@@ -14,19 +14,24 @@ import (
 // Lacking: those that its managedFields name. A value at a field that the storage version lacks was last written through that
 // version, or through one that has left the CRD since: a write through any other version would have dropped it. The API server
 // records each such write in managedFields, with the names of the fields. They say nothing of values, so a field that has its
-// default, or that has been dropped since, is named, too. Without any managedFields, every lacking field may be there.
-func (f *Finder) Named(entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
-	if len(entries) == 0 {
-		return f.Lacking(version), nil
-	}
+// default, or that has been dropped since, is named, too. Where managedFields do not tell all, every lacking field may be there.
+func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
+	all := fieldpath.NewSet()
 	for _, entry := range entries {
 		_, at, _ := strings.Cut(entry.APIVersion, "/")
-		if at != version && f.versions[at] != nil || entry.FieldsV1 == nil {
+		if f.versions[at] == nil {
+			return f.Lacking(version), nil // since it has left the CRD, the API server has recorded nothing
+		}
+		if entry.FieldsV1 == nil {
 			continue
 		}
 		owned := &fieldpath.Set{}
 		if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			return nil, fmt.Errorf("the entry of %s in managedFields cannot be read: %w", entry.Manager, err)
+		}
+		all = all.Union(owned)
+		if at != version {
+			continue
 		}
 		named, err := f.named(owned, version)
 		if err != nil {
@@ -34,8 +39,39 @@ func (f *Finder) Named(entries []metav1.ManagedFieldsEntry, version string) (pat
 		}
 		patterns = append(patterns, named...)
 	}
+	if len(entries) == 0 || f.unowned(object, all) {
+		return f.Lacking(version), nil
+	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns), nil
+}
+
+// unowned tells whether an object, as it is read at the storage version, has a field outside of status that no entry names: then
+// managedFields were cleared once, or an admission webhook writes what they do not record.
+func (f *Finder) unowned(object map[string]any, owned *fieldpath.Set) bool {
+	for name, value := range object {
+		if slices.Contains(meta, name) || InStatus(name) {
+			continue
+		}
+		if below, inner := owned.Children.Get(fieldpath.PathElement{FieldName: &name}); inner {
+			fields, _ := value.(map[string]any)
+			for key := range fields {
+				if !has(below, key) && !f.to.IsDefault(object, Path{name, key}) {
+					return true
+				}
+			}
+		} else if !has(owned, name) && !f.to.IsDefault(object, Path{name}) {
+			return true
+		}
+	}
+	return false
+}
+
+// has tells whether a set has a field, or something below it.
+func has(set *fieldpath.Set, name string) bool {
+	element := fieldpath.PathElement{FieldName: &name}
+	_, inner := set.Children.Get(element)
+	return inner || set.Members.Has(element)
 }
 
 // named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be; below an

@@ -23,7 +23,7 @@ func TestWhichFieldsManagedFieldsName(t *testing.T) {
 		"one that is named beside others":      {spec("a: {type: string}, b: {type: string}"), spec("b: {type: string}"), "v1alpha1", `{"f:spec": {".": {}, "f:b": {}}}`, nil},
 		"an entry at the storage version":      {spec("a: {type: string}"), spec("b: {type: string}"), "v1", `{"f:spec": {"f:a": {}}}`, nil},
 		"an entry at a version that has left":  {spec("a: {type: string}"), spec("b: {type: string}"), "v1alpha0", `{"f:spec": {"f:a": {}}}`, []string{"spec.a"}},
-		"a field that the old version lacks":   {spec("a: {type: string}"), spec("b: {type: string}"), "v1alpha0", `{"f:spec": {"f:c": {}}}`, nil},
+		"any field, at a version that left":    {spec("a: {type: string}"), spec("b: {type: string}"), "v1alpha0", `{"f:spec": {"f:c": {}}}`, []string{"spec.a"}},
 		"one with a default":                   {spec("a: {type: string, default: x}"), spec("b: {type: string}"), "v1alpha1", `{"f:spec": {"f:a": {}}}`, []string{"spec.a"}},
 		"in a list with keys":                  {spec(list), spec(listNow), "v1alpha1", `{"f:spec": {"f:l": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}, "f:a": {}}}}}`, []string{"spec.l[*].a"}},
 		"in a list with keys, without the one": {spec(list), spec(listNow), "v1alpha1", `{"f:spec": {"f:l": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}}}}}`, nil},
@@ -41,7 +41,7 @@ func TestWhichFieldsManagedFieldsName(t *testing.T) {
 			g := NewWithT(t)
 			f, err := crdschema.Of(crd(t, c.old, c.storage))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(f.Named([]metav1.ManagedFieldsEntry{
+			g.Expect(f.Named(nil, []metav1.ManagedFieldsEntry{
 				{Manager: "a", APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata": {"f:labels": {}}}`)},
 				{Manager: "b", APIVersion: "example.com/" + c.at, FieldsV1: metav1.NewFieldsV1(c.fields)},
 			}, "v1alpha1")).To(Equal(c.want))
@@ -53,13 +53,39 @@ func TestWithoutManagedFieldsEveryFieldMayBeThere(t *testing.T) {
 	g := NewWithT(t)
 	f, err := crdschema.Of(crd(t, spec("a: {type: string}, b: {type: string}"), spec("b: {type: string}")))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.Named(nil, "v1alpha1")).To(Equal([]string{"spec.a"}))
+	g.Expect(f.Named(nil, nil, "v1alpha1")).To(Equal([]string{"spec.a"}))
 }
 
 func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	f, err := crdschema.Of(crd(t, spec("a: {type: string}"), spec("b: {type: string}")))
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = f.Named([]metav1.ManagedFieldsEntry{{Manager: "kubectl", APIVersion: "example.com/v1alpha1", FieldsV1: metav1.NewFieldsV1(`{"f:`)}}, "v1alpha1")
+	_, err = f.Named(nil, []metav1.ManagedFieldsEntry{{Manager: "kubectl", APIVersion: "example.com/v1alpha1", FieldsV1: metav1.NewFieldsV1(`{"f:`)}}, "v1alpha1")
 	g.Expect(err).To(MatchError(ContainSubstring("the entry of kubectl in managedFields")))
+}
+
+func TestAFieldThatNobodyOwnsShowsThatManagedFieldsDoNotTellAll(t *testing.T) {
+	const storage = `b: {type: string}, c: {type: string, default: x}, o: {type: object, x-kubernetes-map-type: atomic, properties: {d: {type: string}}}`
+	for name, c := range map[string]struct {
+		fields string
+		object map[string]any
+		want   []string
+	}{
+		"all are owned":              {`{"f:spec": {"f:b": {}, "f:o": {}}}`, map[string]any{"spec": map[string]any{"b": "x", "o": map[string]any{"d": "x"}}}, nil},
+		"one is not":                 {`{"f:spec": {"f:o": {}}}`, map[string]any{"spec": map[string]any{"b": "x"}}, []string{"spec.a"}},
+		"it has its default":         {`{"f:spec": {"f:b": {}}}`, map[string]any{"spec": map[string]any{"b": "x", "c": "x"}}, nil},
+		"it has not":                 {`{"f:spec": {"f:b": {}}}`, map[string]any{"spec": map[string]any{"b": "x", "c": "y"}}, []string{"spec.a"}},
+		"nothing of the spec is":     {`{"f:metadata": {"f:labels": {}}}`, map[string]any{"spec": map[string]any{"b": "x"}}, []string{"spec.a"}},
+		"the spec is owned as a one": {`{"f:spec": {}}`, map[string]any{"spec": map[string]any{"b": "x"}}, nil},
+		"status":                     {`{"f:metadata": {}}`, map[string]any{"status": map[string]any{"b": "x"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f, err := crdschema.Of(crd(t, spec("a: {type: string}, "+storage), spec(storage)))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(f.Named(c.object, []metav1.ManagedFieldsEntry{
+				{Manager: "a", APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(c.fields)},
+			}, "v1alpha1")).To(Equal(c.want))
+		})
+	}
 }
