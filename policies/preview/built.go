@@ -3,6 +3,7 @@ package preview
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -60,19 +61,40 @@ func isReadable(crd delivery.CRD) bool {
 	return err == nil
 }
 
-// builtNoLonger is about a kustomization that still is there, and builds a CRD no longer that others have.
+// builtNoLonger is about a kustomization that builds a CRD no longer which the repository still has: it leaves the CRD out, or
+// is gone itself.
 func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
 	name := was.GetName()
 	stay := slices.DeleteFunc(s.all.Head.CRDs(), func(crd delivery.CRD) bool { return crd.GetName() != name })
-	still := slices.ContainsFunc(s.all.Head.Built, func(u *delivery.Unit) bool { return u.Name == unit })
-	if !still || len(stay) == 0 {
+	why := "no longer builds the CRD"
+	if !slices.ContainsFunc(s.all.Head.Built, func(u *delivery.Unit) bool { return u.Name == unit }) {
+		if s.hasMoved(unit, was, stay) {
+			return
+		}
+		why = "built the CRD and is gone"
+	}
+	if len(stay) == 0 {
 		return
 	}
 	s.finds(finding.Finding{
 		Rule: CRDLeavesFolder, Severity: finding.Warning, Object: name, CRD: name,
-		Why: fmt.Sprintf("the kustomization %s no longer builds the CRD, and %s: in a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
-			unit, staysAt(stay)),
+		Why: fmt.Sprintf("the kustomization %s %s, and %s: in a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
+			unit, why, staysAt(stay)),
 		Remediation: "have these clusters get it from the other copy first",
+	})
+}
+
+// hasMoved is whether what a kustomization that is gone had built is built by a new one, or lies in its folder as it is.
+func (s *spread) hasMoved(unit string, was *delivery.CRD, stay []delivery.CRD) bool {
+	content := contentOf(was.Object)
+	for _, u := range s.all.Head.Built {
+		isNew := !slices.ContainsFunc(s.all.Base.Built, func(old *delivery.Unit) bool { return old.Name == u.Name })
+		if crd := builtIn(s.all.Head.Built, u.Name, was.GetName()); isNew && crd != nil && contentOf(crd.Object) == content {
+			return true
+		}
+	}
+	return slices.ContainsFunc(stay, func(crd delivery.CRD) bool {
+		return strings.HasPrefix(crd.Place().File, unit+"/") && contentOf(crd.Object) == content
 	})
 }
 

@@ -36,6 +36,14 @@ var everyOverlooked = map[string]overlooked{
 		base:   files{"config/default/kustomization.yaml": "resources: [../crd]\n"},
 		head:   files{"config/default/kustomization.yaml": "resources: [../crd]\npatches:\n- patch: |-\n    apiVersion: apiextensions.k8s.io/v1\n    kind: CustomResourceDefinition\n    metadata: {name: widgets.example.com}\n    $patch: delete\n"},
 	},
+	"an overlay goes, and the base that it was built of stays": {
+		common: files{"config/crd/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [w.yaml]\n"},
+		base:   files{"config/default/kustomization.yaml": "resources: [../crd]\n"},
+	},
+	"a kustomization goes that has patched the CRD beside it": {
+		common: files{"config/crd/w.yaml": widgetsCRD},
+		base:   files{"config/crd/kustomization.yaml": "resources: [w.yaml]\npatches:\n- patch: |-\n    - {op: replace, path: /spec/versions/0/storage, value: true}\n    - {op: replace, path: /spec/versions/1/storage, value: false}\n  target: {kind: CustomResourceDefinition}\n"},
+	},
 	"a component's patch file": {
 		common: files{
 			"config/crd/w.yaml": widgetsCRD, "config/crd/kustomization.yaml": "resources: [w.yaml]\n",
