@@ -1,12 +1,15 @@
 package desired
 
 import (
+	"crypto/sha256"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
@@ -40,6 +43,39 @@ func (e *everywhere) madeBy(dir string) *madeByChart {
 		}
 	}
 	return made
+}
+
+// asInstalled adds the CRDs that the templates of a chart make of its own values, if it is there: of whatever files.
+func (e *everywhere) asInstalled(dir string) {
+	if !hasFile(dir, chartFile) {
+		return
+	}
+	file, name := filepath.Join(dir, chartFile), e.tree.Relative(dir)
+	switch made := e.madeBy(dir); {
+	case made.chart == nil && e.mentionsCRDs(dir):
+		p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
+		p.file(dir)
+		e.hidden(file, p.sum.Sum(nil), "it is a chart about CRDs that cannot be read")
+	case len(made.byDefault)+len(made.ifAsked) > 0:
+		e.makes(dir)
+		unit := &delivery.Unit{Name: "chart " + name, Tool: delivery.Helm, Dirs: []string{name}}
+		for _, crd := range e.crdsOfChart(dir) {
+			e.shared(crd)
+			unit.Objects = append(unit.Objects, crd)
+		}
+		e.cluster.Built = append(e.cluster.Built, unit)
+	}
+}
+
+// mentionsCRDs is whether a file below a folder may be about CRDs.
+func (e *everywhere) mentionsCRDs(dir string) bool {
+	found := errors.New("found")
+	return errors.Is(eachFile(e.tree, dir, isNotApplied, func(file string) error {
+		if content, err := render.ReadRegular(file); err == nil && declares.Match(content) {
+			return found
+		}
+		return nil
+	}), found)
 }
 
 // makes remembers that a chart has CRDs among its templates, and so have the charts around it.

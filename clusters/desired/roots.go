@@ -11,18 +11,19 @@ import (
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
-// Touched are the folders of the kustomizations that may be built of some files, by their paths from what the tree was
-// opened for. A file counts for all kustomizations that it may be part of, however far away these are. Left out are Components,
-// which are built as part of others, and folders that are for reading.
+// Touched are the folders of the kustomizations and charts that may be made of some files, by their paths from what the tree was
+// opened for. A file counts for all that it may be part of, however far away these are. Left out are Components, which are built
+// as part of others, and folders that are for reading.
 func Touched(t *repository.Tree, files []string) ([]string, error) {
 	c := touching(t, files)
 	var touched []string
 	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
-		if render.KustomizationIn(dir) != file || ForReading(t.Dir, file) || render.IsComponent(file) {
+		isKustomization := render.KustomizationIn(dir) == file && !render.IsComponent(file)
+		if !isKustomization && filepath.Base(file) != chartFile || ForReading(t.Dir, file) {
 			return nil
 		}
-		if slices.ContainsFunc(render.Local(dir, t.Root), c.touch) {
+		if isKustomization && slices.ContainsFunc(render.Local(dir, t.Root), c.touch) || filepath.Base(file) == chartFile && c.touchChart(file) {
 			short, err := filepath.Rel(t.Dir, dir)
 			touched = append(touched, filepath.ToSlash(short))
 			return err
@@ -31,6 +32,9 @@ func Touched(t *repository.Tree, files []string) ([]string, error) {
 	})
 	return touched, err
 }
+
+// chartFile is the file that makes a folder a chart.
+const chartFile = "Chart.yaml"
 
 // Wiring are entry points among the folders of a tree that has none of its own: kustomizations and charts which have to do with
 // some files, and make something that Flux, Argo CD or another controller installs from. A chart is one with its own values, and
@@ -45,7 +49,7 @@ func Wiring(t *repository.Tree, files []string) ([]string, error) {
 	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		short, err := filepath.Rel(t.Dir, dir)
-		if filepath.Base(file) != "Chart.yaml" || filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), "Chart.yaml") ||
+		if filepath.Base(file) != chartFile || filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), chartFile) ||
 			ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(filesIn(filepath.Join(dir, "templates")), installsSomething) {
 			return err
 		}
@@ -135,6 +139,15 @@ func (c changes) has(path string) bool {
 		}
 	}
 	return false
+}
+
+// touchChart is whether they have to do with a chart, or with one that it names by file://.
+func (c changes) touchChart(file string) bool {
+	dir := filepath.Dir(file)
+	content, err := render.ReadRegular(file)
+	return c.touch(dir) || err == nil && slices.ContainsFunc(dependenciesIn(content), func(on string) bool {
+		return c.touch(filepath.Join(dir, filepath.FromSlash(on)))
+	})
 }
 
 // isNotApplied tells which folders nobody applies: hidden ones, as with Flux, and those whose manifests are a program's own.

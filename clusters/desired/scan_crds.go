@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -29,13 +30,13 @@ import (
 // example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
 // its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
 //
-// Built are the folders of kustomizations, by their paths from what the tree was opened for, whose CRDs are compared as these
-// build them, too. Of the options WithNetwork counts: nothing is followed.
+// Built are the folders of kustomizations and charts, by their paths from what the tree was opened for, whose CRDs are compared
+// as these make them, too. Of the options WithNetwork counts: nothing is followed.
 func Everywhere(ctx context.Context, t *repository.Tree, built []string, options ...Option) (*delivery.Cluster, error) {
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
 		charts: map[string]*madeByChart{}, added: map[*delivery.Object]bool{}, specs: map[[sha256.Size]byte]map[string]any{},
-		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{},
+		making: map[string][]delivery.InChart{}, defined: map[string]map[string]string{}, programs: map[string]program{},
 	}
 	for _, option := range options {
 		option(&e.follower)
@@ -46,6 +47,8 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return ctx.Err()
 		case filepath.Ext(name) == ".tgz" && filepath.Base(filepath.Dir(file)) == "charts":
 			return e.archive(file)
+		case ofPrograms[filepath.Ext(name)] != "":
+			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
 		case !isManifest(name):
 			return nil
 		case name == "Chart.yaml":
@@ -57,8 +60,10 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 	})
 	for _, dir := range built {
 		e.asKustomized(filepath.Join(t.Dir, filepath.FromSlash(dir)))
+		e.asInstalled(filepath.Join(t.Dir, filepath.FromSlash(dir)))
 	}
 	e.findInCharts()
+	e.findPrograms()
 	return e.cluster, err
 }
 
@@ -74,6 +79,7 @@ type everywhere struct {
 	defined  map[string]map[string]string  // named templates, by the folder of a chart
 	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
 	added    map[*delivery.Object]bool     // of these
+	programs map[string]program            // by their language
 	specs    map[[sha256.Size]byte]map[string]any
 }
 
@@ -84,7 +90,7 @@ func (e *everywhere) file(name string) error {
 	if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
 		return e.pointer(name, pointer)
 	}
-	if err != nil || !declares.Match(content) {
+	if err != nil || !declares.Match(content) && !declaresEncoded.Match(content) {
 		return err
 	}
 	if bytes.Contains(content, []byte("{{")) && e.templated(name, content) {
@@ -170,6 +176,17 @@ func untemplate(crd *delivery.Object) {
 
 // declares finds what may be a CRD, in YAML, JSON or a template of either.
 var declares = regexp.MustCompile(`kind\\?["']?:\s*\\?["']?(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
+
+// declaresEncoded finds the same in base64, as data of a Secret has it: the word begins at any of three places of a group.
+var declaresEncoded = func() *regexp.Regexp {
+	const word = "CustomResourceDefinition"
+	var encoded []string
+	for before := range 3 {
+		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(" ", before) + word))
+		encoded = append(encoded, regexp.QuoteMeta(text[4*((before+2)/3):len(text)-4]))
+	}
+	return regexp.MustCompile(strings.Join(encoded, "|"))
+}()
 
 // add puts a CRD into the unit of a folder, the last one as a rule.
 func (e *everywhere) add(dir string, crd *delivery.Object) {

@@ -15,8 +15,12 @@ import (
 // https://github.com/git-lfs/git-lfs/blob/v3.7.0/docs/spec.md
 var lfsPointer = regexp.MustCompile(`^version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\n`)
 
-// longestPointer is how many bytes a pointer has at most.
-const longestPointer = 1024
+const (
+	// longestPointer is how many bytes a pointer has at most.
+	longestPointer = 1024
+	// longestKept is how many bytes are read in place of a pointer at most: no manifest or chart is longer.
+	longestKept = 64 << 20
+)
 
 // kept is the content that a pointer of Git LFS means, if this clone has it; otherwise the pointer as it is.
 func (c *checkout) kept(content []byte) []byte {
@@ -29,7 +33,11 @@ func (c *checkout) kept(content []byte) []byte {
 		return content
 	}
 	oid := string(found[1])
-	object, err := os.ReadFile(filepath.Join(storage.Filesystem().Root(), "lfs", "objects", oid[:2], oid[2:4], oid))
+	path := filepath.Join(storage.Filesystem().Root(), "lfs", "objects", oid[:2], oid[2:4], oid)
+	if info, err := os.Stat(path); err != nil || info.Size() > longestKept {
+		return content
+	}
+	object, err := os.ReadFile(path)
 	if sum := sha256.Sum256(object); err != nil || !bytes.Equal(found[1], []byte(hex.EncodeToString(sum[:]))) {
 		return content
 	}

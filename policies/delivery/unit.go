@@ -32,7 +32,7 @@ type Cluster struct {
 	Findings []finding.Finding
 	// InCharts are the CRDs that charts in the files bring, whoever installs these; only without an entry point.
 	InCharts []InChart
-	// Built are the CRDs that kustomizations around other folders build of them, a unit for each; only without an entry point.
+	// Built are the CRDs that charts, and kustomizations around other folders, make of them, a unit for each; only without an entry point.
 	Built []*Unit
 	// Templates are the files of charts that make CRDs; only without an entry point.
 	Templates []Template

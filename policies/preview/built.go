@@ -12,13 +12,16 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// built are the CRD of a name as kustomizations around other folders build it, before and after. One that is new is held
+// built are the CRD of a name as charts, and kustomizations around other folders, make it before and after. One that is new is held
 // against the last copy in the files; one that a kustomization builds no longer, while the files have it, is a finding.
 func (s *spread) built(name string, copies, now []delivery.CRD) (pairs []change) {
 	for _, unit := range s.kustomizations() {
 		base, head := builtIn(s.all.Base.Built, unit, name), builtIn(s.all.Head.Built, unit, name)
 		switch {
 		case head == nil && base == nil:
+		case head == nil && len(copies)+len(now) == 0: // no file has it
+			pairs = append(pairs, change{base: base, built: true})
+		case head == nil && base.Unit.Tool == delivery.Helm: // leaveCharts looks at it
 		case head == nil:
 			s.builtNoLonger(unit, base)
 		case base == nil && slices.ContainsFunc(now, func(crd delivery.CRD) bool { return contentOf(crd.Object) == contentOf(head.Object) }):

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"os"
@@ -43,6 +44,27 @@ var everyOverlooked = map[string]overlooked{
 	"a kustomization goes that has patched the CRD beside it": {
 		common: files{"config/crd/w.yaml": widgetsCRD},
 		base:   files{"config/crd/kustomization.yaml": "resources: [w.yaml]\npatches:\n- patch: |-\n    - {op: replace, path: /spec/versions/0/storage, value: true}\n    - {op: replace, path: /spec/versions/1/storage, value: false}\n  target: {kind: CustomResourceDefinition}\n"},
+	},
+	"a file that a template takes in": {
+		common: files{"c/Chart.yaml": chartC, "c/templates/w.yaml": "{{ .Files.Get \"files/w.txt\" }}\n"},
+		base:   files{"c/files/w.txt": widgetsCRD}, head: files{"c/files/w.txt": withoutFirst(widgetsCRD)},
+	},
+	"files that a template takes in by a pattern": {
+		common: files{"c/Chart.yaml": chartC, "c/templates/w.yaml": "{{ range $f, $_ := .Files.Glob \"files/**\" }}\n---\n{{ $.Files.Get $f }}{{ end }}\n"},
+		base:   files{"c/files/a/w": widgetsCRD}, head: files{"c/files/a/b": "a: b\n"},
+	},
+	"a chart that can be read no more": {
+		common: files{"c/templates/w.yaml": widgetsCRD},
+		base:   files{"c/Chart.yaml": chartC}, head: files{"c/Chart.yaml": "apiVersion: [v2\n"},
+	},
+	"values for a chart below": {
+		common: files{"c/Chart.yaml": chartC, "c/charts/d/Chart.yaml": strings.Replace(chartC, "name: c", "name: d", 1), "c/charts/d/values.yaml": "old: true\n", "c/charts/d/templates/w.yaml": "{{ if .Values.old }}\n" + widgetsCRD + "{{ end }}\n"},
+		base:   files{"c/values.yaml": "d: {old: true}\n"}, head: files{"c/values.yaml": "d: {old: false}\n"},
+	},
+	"base64 in a Secret": {base: files{"s.yaml": secretOf(widgetsCRD)}, head: files{"s.yaml": secretOf(withoutFirst(widgetsCRD))}},
+	"a library of Jsonnet": {
+		common: files{"crds/w.jsonnet": "{kind: 'CustomResourceDefinition', spec: import 'versions.libsonnet'}\n"},
+		base:   files{"crds/versions.libsonnet": "['v1alpha1', 'v1']\n"}, head: files{"crds/versions.libsonnet": "['v1']\n"},
 	},
 	"a component's patch file": {
 		common: files{
@@ -178,6 +200,17 @@ func (c overlooked) write(t *testing.T) *WithT {
 		g.Expect(os.Symlink(target, link)).To(Succeed())
 	}
 	return g
+}
+
+const chartC = "apiVersion: v2\nname: c\nversion: 0.1.0\n"
+
+// withoutFirst is a CRD that has another version in place of the first.
+func withoutFirst(crd string) string {
+	return strings.Replace(crd, "v1alpha1", "v1beta1", 1)
+}
+
+func secretOf(crd string) string {
+	return "apiVersion: v1\nkind: Secret\nmetadata: {name: w}\ndata:\n  crds.yaml: " + base64.StdEncoding.EncodeToString([]byte(crd)) + "\n"
 }
 
 func helmRelease(version string) string {
