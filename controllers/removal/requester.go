@@ -56,9 +56,9 @@ type asking struct {
 	by    ctrl.Request // the VersionRemoval that waits
 }
 
-func newRequester(c client.Client, live, known client.Reader, clk clock.PassiveClock) *requester {
+func newRequester(c client.Client, live, known client.Reader, each eachObject, clk clock.PassiveClock) *requester {
 	return &requester{
-		tools: tools{client: c, live: live}, known: known, clock: clk,
+		tools: tools{client: c, live: live, each: each}, known: known, clock: clk,
 		queue:  newQueue("moult-nudge", workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](ownerPoll, slowestPoll)),
 		opened: map[ctrl.Request]time.Time{}, asked: map[candidate]asking{},
 	}

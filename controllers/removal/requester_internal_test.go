@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,12 +39,12 @@ func (f *flux) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 	return nil
 }
 
-func (f *flux) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
-	item := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"dependsOn": []any{map[string]any{"name": "gate"}}}}}
-	item.SetNamespace(fluxSpace)
-	item.SetName("crds")
-	into.(*unstructured.UnstructuredList).Items = []unstructured.Unstructured{item} //nolint:forcetypeassert // there is nothing else
-	return nil
+func (f *flux) each(_ context.Context, _ schema.GroupVersionResource, _ func(), take func([]map[string]any) error) error {
+	item := map[string]any{
+		"metadata": map[string]any{"namespace": fluxSpace, "name": "crds"},
+		"spec":     map[string]any{"dependsOn": []any{map[string]any{"name": "gate"}}},
+	}
+	return take([]map[string]any{item})
 }
 
 func (f *flux) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
@@ -60,7 +61,7 @@ func TestGatesWaitForAToolThatWasAskedAMomentAgo(t *testing.T) {
 	g := NewWithT(t)
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f := &flux{asked: map[string]int{}}
-	r := newRequester(f, f, f, now)
+	r := newRequester(f, f, f, f.each, now)
 	defer r.queue.ShutDown()
 	next := func(after time.Duration, name string, opened time.Time) step {
 		now.SetTime(now.Now().Add(after))

@@ -9,7 +9,9 @@ import (
 	"github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/metrics"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/keymutex"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 const (
@@ -50,7 +53,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		states: newStateStore(), approving: keymutex.NewHashed(64), metrics: controller.NewMetrics(mgr, recorder()),
 	}
 	if opts.RequestReconcile {
-		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), cached, opts.Clock)
+		each, err := eachOf(mgr, opts.Clock)
+		if err != nil {
+			return fmt.Errorf("client for Kustomizations: %w", err)
+		}
+		r.requester = newRequester(mgr.GetClient(), mgr.GetAPIReader(), cached, each, opts.Clock)
 		if err := mgr.Add(r.requester); err != nil {
 			return err
 		}
@@ -68,6 +75,15 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 		return err
 	}
 	return r.watch(mgr, known)
+}
+
+// eachOf reads from the API server.
+func eachOf(mgr manager.Manager, clk clock.Clock) (eachObject, error) {
+	objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	return func(ctx context.Context, of schema.GroupVersionResource, again func(), take func([]map[string]any) error) error {
+		_, err := objects.EachWhole(ctx, of, clk, again, take)
+		return err
+	}, err
 }
 
 func crdNameOf(o client.Object) []string {

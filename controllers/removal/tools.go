@@ -1,8 +1,10 @@
 package removal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -113,7 +115,14 @@ func (o *object) has(list []string, want map[string]string) bool {
 type tools struct {
 	client client.Client
 	live   client.Reader
+	each   eachObject
 }
+
+// eachObject hands over all objects of a resource, whole, a page at a time. They are as many and as large as tenants want, so no
+// more are held than there is room for. If the list starts anew, again is called, and they all come once more.
+type eachObject func(ctx context.Context, of schema.GroupVersionResource, again func(), take func(page []map[string]any) error) error
+
+var kustomizations = kustomization.GroupVersion().WithResource("kustomizations")
 
 func (t tools) get(ctx context.Context, name candidate) (*object, error) {
 	o := &unstructured.Unstructured{}
@@ -126,27 +135,30 @@ func (t tools) get(ctx context.Context, name candidate) (*object, error) {
 
 // dependents are the Kustomizations that depend on owner.
 func (t tools) dependents(ctx context.Context, owner candidate) (names []candidate, err error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kustomization.GroupVersion().WithKind("KustomizationList"))
-	if err := t.live.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("listing Kustomizations: %w", err)
-	}
-	for i := range list.Items {
-		item := &list.Items[i]
-		needs, _, _ := unstructured.NestedSlice(item.Object, "spec", "dependsOn")
-		for _, need := range needs {
-			fields, _ := need.(map[string]any)
-			name, _, _ := unstructured.NestedString(fields, "name")
-			namespace, found, _ := unstructured.NestedString(fields, "namespace")
-			if !found || namespace == "" {
-				namespace = item.GetNamespace()
-			}
-			if name == owner.Name && namespace == owner.Namespace {
+	err = t.each(ctx, kustomizations, func() { names = nil }, func(page []map[string]any) error {
+		for _, content := range page {
+			item := &unstructured.Unstructured{Object: content}
+			if dependsOn(item, owner.NamespacedName) {
 				names = append(names, candidate{kustomization, client.ObjectKeyFromObject(item)})
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing Kustomizations: %w", err)
 	}
 	return names, nil
+}
+
+// dependsOn tells whether a Kustomization depends on another one.
+func dependsOn(item *unstructured.Unstructured, owner types.NamespacedName) bool {
+	value, _, _ := unstructured.NestedFieldNoCopy(item.Object, "spec", "dependsOn")
+	needs, _ := value.([]any)
+	return slices.ContainsFunc(needs, func(need any) bool {
+		fields, _ := need.(map[string]any)
+		namespace, _ := fields["namespace"].(string)
+		return fields["name"] == owner.Name && cmp.Or(namespace, item.GetNamespace()) == owner.Namespace
+	})
 }
 
 func (t tools) annotate(ctx context.Context, to candidate, key, value string) error {
