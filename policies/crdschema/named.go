@@ -16,7 +16,7 @@ import (
 // records each such write in managedFields, with the names of the fields. They say nothing of values, so a field that has its
 // default, or that has been dropped since, is named, too. Where managedFields do not tell all, every lacking field may be there.
 func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
-	all := fieldpath.NewSet()
+	all, bytes := fieldpath.NewSet(), 0
 	for _, entry := range entries {
 		_, at, _ := strings.Cut(entry.APIVersion, "/")
 		if f.versions[at] == nil {
@@ -24,6 +24,9 @@ func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntr
 		}
 		if entry.FieldsV1 == nil {
 			continue
+		}
+		if bytes += len(entry.FieldsV1.GetRawString()); bytes > longestFields {
+			return f.Lacking(version), nil
 		}
 		owned := &fieldpath.Set{}
 		if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
@@ -46,7 +49,11 @@ func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntr
 	return slices.Compact(patterns), nil
 }
 
-// unowned tells whether an object, as it is read at the storage version, has a field outside of status that no entry names: then
+// longestFields is how many bytes of managedFields are read of one object. Any writer of the object can fill them, and the time
+// to read them grows with the square of their number: 1.2 MB would take six seconds.
+const longestFields = 128 << 10
+
+// unowned is whether an object, as it is read at the storage version, has a field outside of status that no entry names: then
 // managedFields were cleared once, or an admission webhook writes what they do not record.
 func (f *Finder) unowned(object map[string]any, owned *fieldpath.Set) bool {
 	for name, value := range object {
@@ -67,7 +74,7 @@ func (f *Finder) unowned(object map[string]any, owned *fieldpath.Set) bool {
 	return false
 }
 
-// has tells whether a set has a field, or something below it.
+// has is whether a set has a field, or something below it.
 func has(set *fieldpath.Set, name string) bool {
 	element := fieldpath.PathElement{FieldName: &name}
 	_, inner := set.Children.Get(element)

@@ -1,6 +1,7 @@
 package crdschema_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -54,6 +55,19 @@ func TestWithoutManagedFieldsEveryFieldMayBeThere(t *testing.T) {
 	f, err := crdschema.Of(crd(t, spec("a: {type: string}, b: {type: string}"), spec("b: {type: string}")))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.Named(nil, nil, "v1alpha1")).To(Equal([]string{"spec.a"}))
+}
+
+// A tenant can fill managedFields, and a set of fields is read in the square of their number.
+func TestOfLongManagedFieldsEveryFieldMayBeThere(t *testing.T) {
+	g := NewWithT(t)
+	f, err := crdschema.Of(crd(t, spec("a: {type: string}, b: {type: string}"), spec("b: {type: string}")))
+	g.Expect(err).NotTo(HaveOccurred())
+	named := func(fields int) ([]string, error) {
+		all := `{"f:spec":{"f:b":{}` + strings.Repeat(`,"f:b":{}`, fields) + `}}`
+		return f.Named(nil, []metav1.ManagedFieldsEntry{{APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(all)}}, "v1alpha1")
+	}
+	g.Expect(named(10)).To(BeEmpty())
+	g.Expect(named(20_000)).To(Equal([]string{"spec.a"}))
 }
 
 func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
