@@ -65,12 +65,12 @@ func (c content) condition(conditionType string) content {
 	return nil
 }
 
-// is tells whether a condition has that type and status.
+// is reports whether a condition has that type and status.
 func (c content) is(conditionType, status string) bool {
 	return c.text("type") == conditionType && c.text("status") == status
 }
 
-// speaksOf tells whether the condition is about that object's generation as it
+// speaksOf reports whether the condition is about that object's generation as it
 // is now. Moult says that in the message alone (v1alpha1.Message), and earlier
 // versions of it in observedGeneration, too, which API servers before 1.35 drop.
 func (c content) speaksOf(object content) bool {

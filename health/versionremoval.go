@@ -1,6 +1,6 @@
 package health
 
-// VersionRemoval tells whether the versions may be removed now. The rules are
+// VersionRemoval reports whether the versions may be removed now. The rules are
 // kstatus', in its order, except that an object Moult has said nothing about is
 // Progressing, where kstatus would call it Current:
 //
@@ -35,7 +35,7 @@ func VersionRemoval(obj map[string]any) Verdict {
 	return progressing(sentence(ready, "Moult has not said yet whether the versions may be removed") + count(object))
 }
 
-// observed tells whether the status is about the spec as it is now.
+// observed reports whether the status is about the spec as it is now.
 func observed(object content) bool {
 	generation, known := object.part("metadata").number("generation")
 	observed, reported := object.part("status").number("observedGeneration")

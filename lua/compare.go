@@ -25,7 +25,7 @@ type Entry struct {
 	Remediation string `json:"remediation,omitempty"`
 }
 
-// Good tells whether the entry is as it should be, or not needed.
+// Good reports whether the entry is as it should be, or not needed.
 func (e Entry) Good() bool { return e.State == Installed || !e.Needed }
 
 // Compare holds the data of the ConfigMap against what belongs into it.

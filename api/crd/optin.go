@@ -10,18 +10,18 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// OptedIn tells whether a CRD carries the label that lets Moult write to its objects.
+// OptedIn reports whether a CRD carries the label that lets Moult write to its objects.
 func OptedIn(crd metav1.Object, labelKey string) bool {
 	return crd.GetLabels()[labelKey] == v1alpha1.MigrateLabelValue
 }
 
-// InScope tells whether a CRD's API group is among those that are looked after; no
+// InScope reports whether a CRD's API group is among those that are looked after; no
 // groups are all.
 func InScope(crd *apiextensionsv1.CustomResourceDefinition, groups []string) bool {
 	return len(groups) == 0 || slices.Contains(groups, crd.Spec.Group)
 }
 
-// Paused tells whether a person has stopped Moult on a CRD, or on a VersionRemoval.
+// Paused reports whether a person has stopped Moult on a CRD, or on a VersionRemoval.
 func Paused(object metav1.Object) bool {
 	return object.GetAnnotations()[v1alpha1.PausedAnnotation] == v1alpha1.PausedAnnotationValue
 }
@@ -33,12 +33,12 @@ func GateNamespaces(crd metav1.Object) (namespaces []string, chosen bool) {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }), chosen
 }
 
-// RepairsOwners tells whether a CRD lets Moult move owner references to its objects. It has to be opted in, too.
+// RepairsOwners reports whether a CRD lets Moult move owner references to its objects. It has to be opted in, too.
 func RepairsOwners(crd metav1.Object) bool {
 	return crd.GetAnnotations()[v1alpha1.RepairOwnersAnnotation] == v1alpha1.RepairOwnersAnnotationValue
 }
 
-// MigratesStashes tells whether a CRD lets Moult move stashed copies of its objects. It has to be opted in, too.
+// MigratesStashes reports whether a CRD lets Moult move stashed copies of its objects. It has to be opted in, too.
 func MigratesStashes(crd metav1.Object) bool {
 	return crd.GetAnnotations()[v1alpha1.MigrateStashesAnnotation] == v1alpha1.MigrateStashesAnnotationValue
 }

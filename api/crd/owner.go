@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Says tells whether a condition says what a field manager has applied: the manager
+// Says reports whether a condition says what a field manager has applied: the manager
 // owns its status, its reason and its message. Only then may the condition be
 // believed. When another manager changes one of them, the API server takes that field
 // from the first one and leaves it the rest, the item's key among them.
@@ -17,7 +17,7 @@ func Says(entries []metav1.ManagedFieldsEntry, manager, conditionType string) bo
 	})
 }
 
-// HasApplied tells whether a field manager has applied a condition and holds any part of
+// HasApplied reports whether a field manager has applied a condition and holds any part of
 // it still. That part goes away when the manager applies a status without the condition.
 func HasApplied(entries []metav1.ManagedFieldsEntry, manager, conditionType string) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
@@ -25,7 +25,7 @@ func HasApplied(entries []metav1.ManagedFieldsEntry, manager, conditionType stri
 	})
 }
 
-// GoesWith tells whether a condition goes away when a field manager applies a status
+// GoesWith reports whether a condition goes away when a field manager applies a status
 // without it: the manager has applied it, and nobody else holds any part of it.
 func GoesWith(entries []metav1.ManagedFieldsEntry, manager, conditionType string) bool {
 	return HasApplied(entries, manager, conditionType) && !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
@@ -33,7 +33,7 @@ func GoesWith(entries []metav1.ManagedFieldsEntry, manager, conditionType string
 	})
 }
 
-// Owns tells whether an entry holds any part of a condition.
+// Owns reports whether an entry holds any part of a condition.
 func Owns(entry metav1.ManagedFieldsEntry, conditionType string) bool {
 	item := itemOf(entry, conditionType)
 	return item != nil && (item.itself || !item.fields.Empty())
@@ -70,7 +70,7 @@ func itemOf(entry metav1.ManagedFieldsEntry, conditionType string) *item {
 	return found
 }
 
-// OwnsField tells whether an entry owns a field, for example metadata, labels and the
+// OwnsField reports whether an entry owns a field, for example metadata, labels and the
 // key of a label.
 func OwnsField(entry metav1.ManagedFieldsEntry, path ...any) bool {
 	fields := fieldsOf(entry)

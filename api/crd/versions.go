@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Is tells whether objects of an apiVersion and a kind are CRDs, of whichever version of the API.
+// Is reports whether objects of an apiVersion and a kind are CRDs, of whichever version of the API.
 func Is(apiVersion, kind string) bool {
 	return schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind() == schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}
 }
@@ -72,7 +72,7 @@ func StopsServing(before, after *apiextensionsv1.CustomResourceDefinition) []str
 	})
 }
 
-// Has tells whether a CRD lists a version.
+// Has reports whether a CRD lists a version.
 func Has(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
 	return Version(crd, version) != nil
 }
@@ -87,7 +87,7 @@ func Version(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiext
 	return nil
 }
 
-// HasWebhook tells whether a webhook converts between the versions.
+// HasWebhook reports whether a webhook converts between the versions.
 func HasWebhook(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }

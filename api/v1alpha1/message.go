@@ -63,7 +63,7 @@ func messagePrefix(generation int64) string {
 	return fmt.Sprintf("generation %d: ", generation)
 }
 
-// SpeaksOf tells whether a StorageMigrated condition's message is about the
+// SpeaksOf reports whether a StorageMigrated condition's message is about the
 // given CRD generation.
 func SpeaksOf(message string, generation int64) bool {
 	return strings.HasPrefix(message, messagePrefix(generation))

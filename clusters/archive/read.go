@@ -89,7 +89,7 @@ func (b *Backup) agrees(counted map[string]map[string]int64) error {
 	return nil
 }
 
-// isOf tells whether an object is the one of its place.
+// isOf reports whether an object is the one of its place.
 func isOf(p place, content []byte) error {
 	if err := unpacking.BoundedJSON(content); err != nil {
 		return fmt.Errorf("%s: %w", p.file(), err)

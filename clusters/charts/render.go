@@ -231,7 +231,7 @@ func (c *Chart) AskedFor() []string {
 // https://helm.sh/docs/topics/charts_hooks/#the-available-hooks
 var hooks = []string{"pre-install", "post-install", "pre-upgrade", "post-upgrade"}
 
-// isApplied tells whether an installation or an upgrade applies an object: all but the hooks of other occasions.
+// isApplied reports whether an installation or an upgrade applies an object: all but the hooks of other occasions.
 func isApplied(object *delivery.Object) bool {
 	hook := object.Annotation("helm.sh/hook")
 	if hook == "" {

@@ -116,7 +116,7 @@ func (c *Command) listens(ctx context.Context) error {
 	return err
 }
 
-// Ended tells whether the command has ended by itself, and what it printed.
+// Ended reports whether the command has ended by itself, and what it printed.
 func (c *Command) Ended() (printed string, ended bool) {
 	select {
 	case <-c.ended:

@@ -157,7 +157,7 @@ func (a *argoCDChart) set(values map[string]any, parameter *delivery.Object, tex
 
 var unescapedComma = regexp.MustCompile(`(^|[^\\]),`)
 
-// isOurs tells whether a source that lends its files is of this repository.
+// isOurs reports whether a source that lends its files is of this repository.
 func (a *argoCDChart) isOurs(reference string) error {
 	i := slices.IndexFunc(a.unit.Sources, func(s delivery.Source) bool { return s.Settings.Text("ref") == reference })
 	if i < 0 {

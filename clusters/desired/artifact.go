@@ -61,7 +61,7 @@ func (f *follower) artifactsNamed(from delivery.Reference) (made []artifact) {
 	return made
 }
 
-// artifactIsSeen tells whether an artifact's generator and the repositories that it takes are among what is seen so far.
+// artifactIsSeen reports whether an artifact's generator and the repositories that it takes are among what is seen so far.
 func (f *follower) artifactIsSeen(from delivery.Reference) bool {
 	made := f.artifactsNamed(from)
 	return len(made) > 0 && !slices.ContainsFunc(made[0].generator.Entries("spec", "sources"), func(source *delivery.Object) bool {
@@ -262,7 +262,7 @@ func scopeOfCopies(generator *delivery.Object) scope {
 	return data
 }
 
-// allBuilt tells whether each artifact of an ArtifactGenerator is taken by Kustomizations here, and all of these were built.
+// allBuilt reports whether each artifact of an ArtifactGenerator is taken by Kustomizations here, and all of these were built.
 func (f *follower) allBuilt(generator *delivery.Object) bool {
 	artifacts := generator.Entries("spec", "artifacts")
 	if !generator.Is("source.extensions.fluxcd.io", "ArtifactGenerator") || len(artifacts) == 0 {

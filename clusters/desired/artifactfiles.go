@@ -17,7 +17,7 @@ import (
 type sourceFiles struct {
 	root    *os.Root
 	ignored func(path string, isDir bool) bool // by absolute paths
-	// ours tells whether it is this repository, so that a file of it has a place.
+	// ours reports whether it is this repository, so that a file of it has a place.
 	ours bool
 }
 
@@ -51,7 +51,7 @@ func (s sourceFiles) ReadDir(name string) (found []fs.DirEntry, err error) {
 	return found, err
 }
 
-// has tells whether a file or folder is handed on. A folder that is ignored is there if a file below it is not.
+// has reports whether a file or folder is handed on. A folder that is ignored is there if a file below it is not.
 func (s sourceFiles) has(name string) bool {
 	if !fs.ValidPath(name) {
 		return false
@@ -201,7 +201,7 @@ func (c copying) literal() string {
 	return path.Join(append([]string{"."}, parts...)...)
 }
 
-// excludes tells whether a file or folder is left out: by its path from the root or from a base, or by its name for
+// excludes reports whether a file or folder is left out: by its path from the root or from a base, or by its name for
 // patterns without a slash.
 func (c copying) excludes(name, base string) bool {
 	paths := []string{name}

@@ -60,7 +60,7 @@ func (w *fileWalk) link(file string, links int) error {
 	return nil
 }
 
-// visits tells whether what a link leads to is visited under its own name.
+// visits reports whether what a link leads to is visited under its own name.
 func (w *fileWalk) visits(to string) bool {
 	short, err := filepath.Rel(w.dir, to)
 	if err != nil || !filepath.IsLocal(short) {

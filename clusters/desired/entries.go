@@ -49,7 +49,7 @@ func EntryPoints(t *repository.Tree) ([]string, error) {
 // forReading are names of folders from which no cluster gets anything.
 var forReading = []string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}
 
-// ForReading tells whether a file lies in such a folder, or in a hidden one, below another folder.
+// ForReading reports whether a file lies in such a folder, or in a hidden one, below another folder.
 func ForReading(below, file string) bool {
 	short, err := filepath.Rel(below, filepath.Dir(file))
 	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(short), "/"), func(folder string) bool {
@@ -96,7 +96,7 @@ func (e *entryPoints) visit(file string, entry fs.DirEntry, err error) error {
 	return nil
 }
 
-// isTemplateOfChart tells whether a file lies below templates/ of a chart: what Helm makes of it is applied, and not the file.
+// isTemplateOfChart reports whether a file lies below templates/ of a chart: what Helm makes of it is applied, and not the file.
 func isTemplateOfChart(file string) bool {
 	for dir := filepath.Dir(file); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == "templates" && hasFile(filepath.Dir(dir), "Chart.yaml") {
@@ -124,7 +124,7 @@ func (e *entryPoints) add(holder string, object *delivery.Object) {
 	}
 }
 
-// appliesBelow tells whether what lies in folders below is applied, too. Argo CD takes only the files of the folder itself
+// appliesBelow reports whether what lies in folders below is applied, too. Argo CD takes only the files of the folder itself
 // unless it is told to recurse, so an Application with the path of a whole repository, which may be another one, does not
 // apply itself. With a kustomization, that says what is applied.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/directory/
@@ -181,7 +181,7 @@ func inside(path, folder string) bool {
 	return err == nil && filepath.IsLocal(short)
 }
 
-// leavesOut tells whether manifests in folders below would be missed that somebody else than Argo CD may apply.
+// leavesOut reports whether manifests in folders below would be missed that somebody else than Argo CD may apply.
 func leavesOut(dir string, plain *render.Rendering) bool {
 	isArgoCDs := func(o *delivery.Object) bool { return delivery.ToolOf(o) == delivery.ArgoCD }
 	if slices.ContainsFunc(plain.Objects, isArgoCDs) {

@@ -122,7 +122,7 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 	return nil
 }
 
-// isSnapshot tells whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets
+// isSnapshot reports whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets
 // it.
 func isSnapshot(content []byte) bool {
 	if !bytes.Contains(content, []byte(snapshotKind)) {

@@ -7,7 +7,7 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// templated adds the CRDs that a file of a chart declares as the chart makes them with its own values, and tells whether it
+// templated adds the CRDs that a file of a chart declares as the chart makes them with its own values, and reports whether it
 // could. Where nothing says how a chart is installed, its values are the best guess there is. Values that switch CRDs off are
 // switched on, as there would be nothing to compare.
 //
@@ -51,12 +51,12 @@ func (e *everywhere) chartAround(dir string) string {
 	return ""
 }
 
-// isIncluded tells whether a file makes nothing by itself, but templates take it in: a partial, or a file of the chart.
+// isIncluded reports whether a file makes nothing by itself, but templates take it in: a partial, or a file of the chart.
 func isIncluded(name, chart string) bool {
 	return strings.HasPrefix(filepath.Base(name), "_") || !inside(name, filepath.Join(chart, "templates"))
 }
 
-// declaring tells whether the template of a CRD declares CRDs itself.
+// declaring reports whether the template of a CRD declares CRDs itself.
 func (e *everywhere) declaring(crd *delivery.Object) bool {
 	content, found := e.fileInRepository(crd.Place().File)
 	return found && declares.Match(content)

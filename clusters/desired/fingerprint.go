@@ -147,7 +147,7 @@ func decidingValues(spec map[string]any) {
 	}
 }
 
-// areResources tells whether a value is what containers ask for, and not a list of anything.
+// areResources reports whether a value is what containers ask for, and not a list of anything.
 func areResources(value any) bool {
 	asked, ok := value.(map[string]any)
 	for key := range asked {
@@ -156,7 +156,7 @@ func areResources(value any) bool {
 	return ok
 }
 
-// bringsMore tells whether a value may be more than it is called: charts for raw manifests have these below resources.
+// bringsMore reports whether a value may be more than it is called: charts for raw manifests have these below resources.
 func bringsMore(value any) bool {
 	switch v := value.(type) {
 	case []any:

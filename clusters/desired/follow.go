@@ -209,5 +209,5 @@ func unitName(p pointer) string {
 	return delivery.FullName(namespace, p.by.GetName())
 }
 
-// delivers tells whether an object makes a tool apply something.
+// delivers reports whether an object makes a tool apply something.
 func delivers(object *delivery.Object) bool { return delivery.ToolOf(object) != "" }

@@ -27,7 +27,7 @@ func newReleases() *releases {
 	return &releases{chartSource: nowhere{}, released: map[string]*delivery.Object{}, notRendered: map[*delivery.Object]error{}}
 }
 
-// rendered tells whether what a HelmRelease installs is among the units.
+// rendered reports whether what a HelmRelease installs is among the units.
 func (r *releases) rendered(by *delivery.Object) bool {
 	return r != nil && isRelease(by) && r.notRendered[by] == nil
 }

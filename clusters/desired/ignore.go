@@ -68,7 +68,7 @@ func (f *follower) ignoredBy(source *delivery.Object) func(path string, isDir bo
 	}
 }
 
-// isLink tells whether a path below the root is a symbolic link: source-controller puts files and folders into an artifact, and
+// isLink reports whether a path below the root is a symbolic link: source-controller puts files and folders into an artifact, and
 // nothing else (Storage.Archive of fluxcd/pkg/artifact).
 func isLink(path string) bool {
 	info, err := os.Lstat(path)

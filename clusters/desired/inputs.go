@@ -215,7 +215,7 @@ func scopeOf(set *delivery.Object) scope {
 	return wires
 }
 
-// holdsKey tells whether there is a field of that name anywhere in a value.
+// holdsKey reports whether there is a field of that name anywhere in a value.
 func holdsKey(value any, name string) bool {
 	switch v := value.(type) {
 	case []any:

@@ -123,7 +123,7 @@ func (p *prober) probe(text string, at delivery.Patch) string {
 	return probe
 }
 
-// takesOff tells whether a strategic merge patch has null for the label, which takes it off what the patch matches.
+// takesOff reports whether a strategic merge patch has null for the label, which takes it off what the patch matches.
 func (p *prober) takesOff(patch string) bool {
 	parsed, err := yaml.Parse(patch)
 	if err != nil || parsed.YNode().Kind != yaml.MappingNode {
@@ -151,7 +151,7 @@ func setting(patch, labelKey string) string {
 
 func pointerTo(key string) string { return strings.ReplaceAll(key, "/", "~1") }
 
-// sets tells whether a strategic merge patch or a JSON patch sets the opt-in label.
+// sets reports whether a strategic merge patch or a JSON patch sets the opt-in label.
 func (p *prober) sets(patch string) bool {
 	parsed, err := yaml.Parse(patch)
 	if err != nil {
@@ -202,7 +202,7 @@ func patchLines(file string) []int {
 	return lines
 }
 
-// SetsLabel tells whether a patch of a kustomization itself sets the opt-in label, or takes it off.
+// SetsLabel reports whether a patch of a kustomization itself sets the opt-in label, or takes it off.
 func SetsLabel(kustomization *yaml.RNode, dir, labelKey string) bool {
 	patches, err := Elements(kustomization, "patches")
 	p := newProber(labelKey)

@@ -59,7 +59,7 @@ func (f *follower) all(much scope) string {
 	return f.repository[much]
 }
 
-// has tells whether a file may belong to it, by its name.
+// has reports whether a file may belong to it, by its name.
 func (s scope) has(path string) bool {
 	switch s {
 	case named:
@@ -73,7 +73,7 @@ func (s scope) has(path string) bool {
 	return true
 }
 
-// isData tells whether a file may be read for values, by Helm, by a generator or by jsonnet.
+// isData reports whether a file may be read for values, by Helm, by a generator or by jsonnet.
 func isData(path string) bool {
 	return slices.Contains([]string{
 		".yaml", ".yml", ".json", ".tpl", ".gotmpl", ".txt", ".toml", ".ini", ".conf", ".env", ".properties", ".jsonnet", ".libsonnet",

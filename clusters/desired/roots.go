@@ -86,7 +86,7 @@ func wiredKustomizations(t *repository.Tree, folders []string) (found []string) 
 	return found
 }
 
-// installsSomething tells whether a file may hold an object of Flux, Argo CD or something else that installs.
+// installsSomething reports whether a file may hold an object of Flux, Argo CD or something else that installs.
 func installsSomething(file string) bool {
 	content, err := render.ReadRegular(file)
 	return err == nil && (ofTools.Match(content) || ofInstallers.Match(content))
@@ -120,7 +120,7 @@ func touching(t *repository.Tree, files []string) changes {
 	return c
 }
 
-// touch tells whether they have to do with a file, or with a folder and all below it: with its symbolic links as well.
+// touch reports whether they have to do with a file, or with a folder and all below it: with its symbolic links as well.
 func (c changes) touch(path string) bool {
 	direct, err := filepath.EvalSymlinks(path)
 	return c.has(path) || err == nil && direct != path && c.has(direct)

@@ -71,7 +71,7 @@ var ofInstallers = func() *regexp.Regexp {
 	return regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(` + strings.Join(groups, "|") + `)/`)
 }()
 
-// mayDeliver tells whether what cannot be read may make Flux or Argo CD apply something. Argo's projects have many kinds that
+// mayDeliver reports whether what cannot be read may make Flux or Argo CD apply something. Argo's projects have many kinds that
 // do not, such as Rollouts and Workflows.
 func mayDeliver(content []byte) bool {
 	return ofFlux.Match(content) || ofArgoCD.Match(content) || declares.Match(content)

@@ -108,14 +108,14 @@ func (s *staging) pack() error {
 	return nil
 }
 
-// mayLack tells whether files of another source may lie in a folder of the artifact, or over those that are there.
+// mayLack reports whether files of another source may lie in a folder of the artifact, or over those that are there.
 func (s *staging) mayLack(at string) bool {
 	return slices.ContainsFunc(s.lacks, func(to string) bool {
 		return isBelow(at, to) || isBelow(to, at) || slices.ContainsFunc(slices.Collect(maps.Keys(s.from)), func(file string) bool { return isBelow(file, to) || isBelow(to, file) })
 	})
 }
 
-// isBelow tells whether a path of an artifact is another one or below it.
+// isBelow reports whether a path of an artifact is another one or below it.
 func isBelow(at, folder string) bool {
 	return folder == "." || at == folder || strings.HasPrefix(at, folder+"/")
 }

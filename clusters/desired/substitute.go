@@ -15,7 +15,7 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// waits tells whether a Kustomization takes variables from a ConfigMap, or its manifests from an artifact, that no unit so far
+// waits reports whether a Kustomization takes variables from a ConfigMap, or its manifests from an artifact, that no unit so far
 // holds or makes, but another may.
 func (f *follower) waits(p pointer) bool {
 	if from := p.by.SourceRef(); from.Kind == "ExternalArtifact" && !f.artifactIsSeen(from) {
@@ -92,7 +92,7 @@ func (f *follower) substitute(u *delivery.Unit) error {
 	return nil
 }
 
-// matters tells whether an object decides about CRDs, gates or what Flux and Argo CD apply.
+// matters reports whether an object decides about CRDs, gates or what Flux and Argo CD apply.
 func matters(o *delivery.Object) bool {
 	return o.IsCRD() || o.IsGate() || delivers(o)
 }

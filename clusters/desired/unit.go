@@ -72,7 +72,7 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 	u.Objects = append(u.Objects, f.objects(u, rendering)...)
 }
 
-// hide makes a unit unseen that may well be built where its tool runs, and tells whether it is one.
+// hide makes a unit unseen that may well be built where its tool runs, and reports whether it is one.
 func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 	if f.survey != nil {
 		return false
@@ -154,7 +154,7 @@ func (f *follower) options(d delivery.Source) render.Options {
 	}
 }
 
-// hasFile tells whether there is a file in a folder.
+// hasFile reports whether there is a file in a folder.
 func hasFile(dir, name string) bool {
 	info, err := os.Stat(filepath.Join(dir, name))
 	return err == nil && !info.IsDir()

@@ -62,7 +62,7 @@ func (f *follower) findSubmodules() {
 	}
 }
 
-// mayUse tells whether a unit may be built of what is below a path of the repository.
+// mayUse reports whether a unit may be built of what is below a path of the repository.
 func (f *follower) mayUse(path string) bool {
 	if f.tree.Reads.Below(f.inRoot(path)) {
 		return true

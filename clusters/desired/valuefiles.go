@@ -21,7 +21,7 @@ type valueFile struct {
 	inChart bool
 }
 
-// isPattern tells whether Argo CD looks for files that match. The path counts, with the chart's own folder.
+// isPattern reports whether Argo CD looks for files that match. The path counts, with the chart's own folder.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/reposerver/repository/repository.go (isGlobPath)
 func (v valueFile) isPattern() bool { return strings.ContainsAny(v.path, "*?[") }
 

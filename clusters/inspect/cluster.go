@@ -135,7 +135,7 @@ func continueToken(err error) string {
 	return ""
 }
 
-// served tells whether an API group is there, and the version that its server prefers. Everybody may ask that.
+// served reports whether an API group is there, and the version that its server prefers. Everybody may ask that.
 func (c *Cluster) served(group string) (version string, served bool) {
 	groups, err := c.discovery.ServerGroups()
 	if err != nil {

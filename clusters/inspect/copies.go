@@ -125,7 +125,7 @@ func (r *copies) readings(ctx context.Context, opts metav1.ListOptions) (all []*
 	return all, nil
 }
 
-// sameObjects tells whether two readings are of the same objects in the same state.
+// sameObjects reports whether two readings are of the same objects in the same state.
 func sameObjects(a, b *unstructured.UnstructuredList) bool {
 	if len(a.Items) != len(b.Items) {
 		return false

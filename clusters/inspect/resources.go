@@ -57,7 +57,7 @@ func (c *Cluster) resources() (all []listed, unseen map[string]string, err error
 	return all, unseen, nil
 }
 
-// find tells whether a resource is there still, and at which version. It is an error if the resources of its group are not known.
+// find reports whether a resource is there still, and at which version. It is an error if the resources of its group are not known.
 func (c *Cluster) find(of schema.GroupResource) (found listed, there bool, err error) {
 	all, unseen, err := c.resources()
 	if err != nil {

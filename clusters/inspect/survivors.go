@@ -125,7 +125,7 @@ func (s *scan) tellHidden(resources []listed) {
 const refinds = 4
 
 // look reads all objects of a resource. A list that is not there tells no more than that this version of it is not: discovery
-// tells whether there is another.
+// reports whether there is another.
 func (s *scan) look(ctx context.Context, r listed) {
 	for try := 0; ; try++ {
 		o := &objectScan{scan: s, listed: r}
@@ -158,7 +158,7 @@ func (s *scan) look(ctx context.Context, r listed) {
 	}
 }
 
-// pause waits before the next try, and tells whether there is time for one.
+// pause waits before the next try, and reports whether there is time for one.
 func (s *scan) pause(ctx context.Context, try int) bool {
 	select {
 	case <-s.clock.After(firstPause << try):

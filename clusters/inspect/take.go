@@ -50,7 +50,7 @@ func Take(ctx context.Context, cfg *rest.Config, opts Options) (*snapshot.Snapsh
 	return t.Snapshot, ctx.Err()
 }
 
-// serverVersion is asked first, since everybody may: it tells whether there is a cluster at all.
+// serverVersion is asked first, since everybody may: it reports whether there is a cluster at all.
 func (t *taker) serverVersion() (string, error) {
 	info, err := t.discovery.ServerVersion()
 	switch {

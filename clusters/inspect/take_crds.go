@@ -45,7 +45,7 @@ type seen struct {
 	whole         *apiextensionsv1.CustomResourceDefinition // with its schemas, if they are needed
 }
 
-// worthALook tells whether the objects have to be looked through. The single version of a CRD that nobody asks about is
+// worthALook reports whether the objects have to be looked through. The single version of a CRD that nobody asks about is
 // not going to leave.
 func (s seen) worthALook(named []string) bool {
 	return len(s.Versions) > 1 || len(s.StoredVersions) > 1 || s.OptedIn || slices.Contains(named, s.Name)

@@ -71,7 +71,7 @@ func (p *Policy) transport() *http.Transport {
 	}
 }
 
-// isKnown tells whether an address to dial is that of a host in a list.
+// isKnown reports whether an address to dial is that of a host in a list.
 func isKnown(hosts []string, address string) bool {
 	name, port, err := net.SplitHostPort(address)
 	return slices.Contains(hosts, address) || err == nil && (port == "443" || port == "80") && slices.Contains(hosts, name)

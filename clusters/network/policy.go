@@ -43,7 +43,7 @@ func (p *Policy) Allow(host string) error {
 	return &RefusedError{fmt.Sprintf("the base does not use the host %s, and a pull request does not choose whom the preview asks; allow it with --allow-hosts %s", host, host)}
 }
 
-// knows tells whether a host was allowed by its name. Without a list, all are.
+// knows reports whether a host was allowed by its name. Without a list, all are.
 func (p *Policy) knows(host string) bool {
 	return p == nil || slices.Contains(p.known(), host)
 }

@@ -60,14 +60,14 @@ func (r *reader) copies(ctx context.Context, release *Release) {
 	}
 }
 
-// within tells whether a path is one of some, or inside of it.
+// within reports whether a path is one of some, or inside of it.
 func within(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(around string) bool {
 		return around == "." || name == around || strings.HasPrefix(name, around+"/")
 	})
 }
 
-// ofAnother tells whether a path says that it is of an older release, as in bundle/1.2.0.
+// ofAnother reports whether a path says that it is of an older release, as in bundle/1.2.0.
 func ofAnother(name string) bool {
 	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool { return deprecation.NumberOf(part) != nil })
 }

@@ -34,7 +34,7 @@ var further = []family{
 	func(_ fs.FS, folder string) bool { return folder == "dist" || folder == "bundle" },
 }
 
-// inChart tells whether a folder is one of a Helm chart.
+// inChart reports whether a folder is one of a Helm chart.
 func inChart(files fs.FS, folder string) bool {
 	for dir := path.Dir(folder); dir != "."; dir = path.Dir(dir) {
 		if _, err := fs.Stat(files, path.Join(dir, "Chart.yaml")); err == nil {

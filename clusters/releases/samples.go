@@ -54,7 +54,7 @@ func samples(ctx context.Context, release Release) (all []deprecation.Sample) {
 	return all
 }
 
-// shown tells whether a file is one of those that users copy from.
+// shown reports whether a file is one of those that users copy from.
 func shown(name string) bool {
 	among := slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool { return slices.Contains(sampled, part) })
 	return name == "README.md" || among && (isManifest(name) || path.Ext(name) == ".md")
@@ -147,7 +147,7 @@ func objectOf(text string) (object map[string]any) {
 // left is what stands for something that is left out or is to be filled in.
 var left = regexp.MustCompile(`(?m)\$\{?[A-Za-z_]|<[A-Za-z][^<>\n]*>|^\s*(?:#\s*|-\s*)?(?:\.\.\.|…)|:\s*["']?(?:\.\.\.|…)["']?\s*$`)
 
-// isFragment tells whether an object does not claim to be whole: a patch, one without a name, or with something left out.
+// isFragment reports whether an object does not claim to be whole: a patch, one without a name, or with something left out.
 func isFragment(name, text string, object map[string]any) bool {
 	meta, _ := object["metadata"].(map[string]any)
 	return meta["name"] == nil && meta["generateName"] == nil || strings.Contains(path.Base(name), "patch") || left.MatchString(text)

@@ -66,7 +66,7 @@ func (r *reader) choose() ([]repository.Tag, error) {
 // release is the name of a tag that is one of the whole repository.
 var release = regexp.MustCompile(`^v?\d`)
 
-// wants tells whether a tag's name is one of a release. Those of parts of a repository, as in api/v1.2.0, have to be asked for.
+// wants reports whether a tag's name is one of a release. Those of parts of a repository, as in api/v1.2.0, have to be asked for.
 func (r *reader) wants(name string) bool {
 	if r.Tags == "" {
 		return release.MatchString(name)

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// looksInside tells whether a kustomization could read or change the schema of a CRD. What is known not to is listed here,
+// looksInside reports whether a kustomization could read or change the schema of a CRD. What is known not to is listed here,
 // and all else could: transformers, replacements, vars, generators that read files with CRDs, and so on. Being wrong about
 // one that could not only takes time.
 func (o *overlay) looksInside(file string, content []byte) bool {
@@ -53,7 +53,7 @@ func (o *overlay) fileNamesVersions(dir, path string) bool {
 	return err != nil || namesVersions(content)
 }
 
-// namesVersions tells whether a patch may say versions, which every path to a schema does. A backslash or a tag may be
+// namesVersions reports whether a patch may say versions, which every path to a schema does. A backslash or a tag may be
 // another way to say it.
 func namesVersions(patch []byte) bool {
 	return bytes.Contains(patch, []byte("versions")) || bytes.ContainsAny(patch, `\!`)

@@ -87,7 +87,7 @@ func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []stri
 	return objects, nil
 }
 
-// sameObjects tells whether two builds gave the same objects in the same order.
+// sameObjects reports whether two builds gave the same objects in the same order.
 func sameObjects(a, b resmap.ResMap) bool {
 	return slices.Equal(a.AllIds(), b.AllIds())
 }

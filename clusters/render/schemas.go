@@ -159,7 +159,7 @@ func without(content []byte, cuts []cut) []byte {
 // indentation is how many blanks a line begins with.
 func indentation(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
 
-// sameBut tells whether a file without the schemas has the same documents as the whole one has, but for the schemas.
+// sameBut reports whether a file without the schemas has the same documents as the whole one has, but for the schemas.
 func (s *schemas) sameBut(short []byte, whole []*yaml.Node, taken []*yaml.Node) bool {
 	roots, _, err := parse(short)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *schemas) same(short, whole *yaml.Node, number func(*yaml.Node) int, fir
 		slices.EqualFunc(short.Content, whole.Content, func(a, b *yaml.Node) bool { return s.same(a, b, number, first) })
 }
 
-// putBack gives an object of the build its schemas, and tells whether all stand-ins in it were where they belong. raw is
+// putBack gives an object of the build its schemas, and reports whether all stand-ins in it were where they belong. raw is
 // the object as it was printed.
 func (s *schemas) putBack(object map[string]any, raw []byte) bool {
 	there := bytes.Count(raw, []byte(s.mark))

@@ -78,7 +78,7 @@ func patching(patch string) string {
 	return "resources: [x.yaml]\npatches:\n- target: {kind: CustomResourceDefinition}\n  patch: |-\n" + indented(4, patch) + "\n"
 }
 
-// apart tells whether a folder was built without the schemas, and gives what came out either way.
+// apart reports whether a folder was built without the schemas, and gives what came out either way.
 func apart(dir string, o Options) (without bool, rendering, whole *Rendering, err, wholeErr error) {
 	f := &folder{dir: dir, options: o}
 	s := newSchemas()

@@ -47,7 +47,7 @@ func (t treeFiles) entry(operation, name string) (*object.TreeEntry, error) {
 	return found, nil
 }
 
-// belowFile tells whether a path leads through a file as if it were a folder.
+// belowFile reports whether a path leads through a file as if it were a folder.
 func (t treeFiles) belowFile(name string) bool {
 	around, err := t.entry("stat", path.Dir(name))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && around.Mode != filemode.Dir

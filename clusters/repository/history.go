@@ -80,7 +80,7 @@ func (h *History) Tags() ([]Tag, error) {
 	return tags, err
 }
 
-// Shallow tells whether the clone lacks older commits, and so perhaps tags, and what to do about it.
+// Shallow reports whether the clone lacks older commits, and so perhaps tags, and what to do about it.
 func (h *History) Shallow() (says string, shallow bool) {
 	if !isShallow(h.repository) {
 		return "", false

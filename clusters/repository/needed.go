@@ -20,14 +20,14 @@ var programs = []string{
 	".scala", ".so", ".svg", ".swift", ".ts", ".tsx", ".ttf", ".vue", ".wasm", ".webp", ".woff", ".woff2",
 }
 
-// reads tells whether the content of a file may be needed to tell what a cluster gets. A chart's template may take in any
+// reads reports whether the content of a file may be needed to tell what a cluster gets. A chart's template may take in any
 // file of the chart, whatever it is called.
 func (c *checkout) reads(name string) bool {
 	return !slices.Contains(programs, strings.ToLower(path.Ext(name))) ||
 		slices.ContainsFunc(c.charts, func(chart string) bool { return strings.HasPrefix("/"+name, chart) })
 }
 
-// standsAlone tells whether what was named is a file of CRDs alone, so that nothing else of the repository matters.
+// standsAlone reports whether what was named is a file of CRDs alone, so that nothing else of the repository matters.
 func (c *checkout) standsAlone(ctx context.Context, inside string, named *object.TreeEntry) (bool, error) {
 	if named == nil || named.Mode != filemode.Regular && named.Mode != filemode.Executable ||
 		slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(inside)) {

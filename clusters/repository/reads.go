@@ -53,7 +53,7 @@ func (r *Reads) Folder(path string) {
 	r.below[direct] = true
 }
 
-// Has tells whether a path was read.
+// Has reports whether a path was read.
 func (r *Reads) Has(path string) bool {
 	if r == nil {
 		return false
@@ -70,7 +70,7 @@ func (r *Reads) Has(path string) bool {
 	}
 }
 
-// Below tells whether anything below a folder was read, or looked for.
+// Below reports whether anything below a folder was read, or looked for.
 func (r *Reads) Below(dir string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -55,7 +55,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 // raced tells the error of somebody else having written at the same moment.
 func raced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// waits tells whether owners that are missing may still come.
+// waits reports whether owners that are missing may still come.
 func (r *restorer) waits(missing []owner) bool {
 	switch r.owners.stage {
 	case stageWait:
@@ -191,7 +191,7 @@ func anyOurs(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == Manager })
 }
 
-// notOurs tells whether the object has managers in the backup, and no restore is one of them.
+// notOurs reports whether the object has managers in the backup, and no restore is one of them.
 func (w *write) notOurs() bool { return len(w.managers) > 0 && !anyOurs(w.managers) }
 
 func (w *write) dry() []string {
@@ -257,7 +257,7 @@ func (w *write) finish(ctx context.Context, made *unstructured.Unstructured) (er
 	return err
 }
 
-// statusDiffers tells whether the status has to be written by itself.
+// statusDiffers reports whether the status has to be written by itself.
 func (w *write) statusDiffers(made *unstructured.Unstructured) bool {
 	if !w.target.hasStatus(w.chosen.version) {
 		return false

@@ -69,7 +69,7 @@ func ownerOf(object *unstructured.Unstructured) owner {
 	return owner{kind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}
 }
 
-// mayCome tells whether one of some owners waits itself.
+// mayCome reports whether one of some owners waits itself.
 func (o *owners) mayCome(missing []owner) bool {
 	return slices.ContainsFunc(missing, func(who owner) bool { return o.waited[who] })
 }

@@ -55,7 +55,7 @@ type Told struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// NotDone tells whether something of the backup is not in the cluster now.
+// NotDone reports whether something of the backup is not in the cluster now.
 func (r *Report) NotDone() bool {
 	for i := range r.CRDs {
 		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused] > 0 {

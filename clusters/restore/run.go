@@ -198,7 +198,7 @@ func nameOf(o archive.Object) string {
 	return o.Namespace + "/" + o.Name
 }
 
-// served tells whether a CRD serves a version.
+// served reports whether a CRD serves a version.
 func served(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
 }

@@ -116,7 +116,7 @@ func (t *target) resource(version string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: t.is.Spec.Group, Version: version, Resource: t.is.Spec.Names.Plural}
 }
 
-// hasStatus tells whether the status is written by itself.
+// hasStatus reports whether the status is written by itself.
 func (t *target) hasStatus(version string) bool {
 	v := crds.Version(t.is, version)
 	return v != nil && v.Subresources != nil && v.Subresources.Status != nil

@@ -156,7 +156,7 @@ func (f *flags) groups() string {
 	return strings.Join(f.migration.Groups, ",")
 }
 
-// inCluster tells whether the namespace can be found out, as it can in a pod.
+// inCluster reports whether the namespace can be found out, as it can in a pod.
 func inCluster() bool {
 	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return err == nil

@@ -38,7 +38,7 @@ func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, 
 	}), nil
 }
 
-// regrouped tells whether the storage version divides lists or maps otherwise than
+// regrouped reports whether the storage version divides lists or maps otherwise than
 // one of the versions, so that a field may be owned under another path there.
 func regrouped(crd *apiextensionsv1.CustomResourceDefinition, storageVersion string, from []string) bool {
 	return slices.ContainsFunc(from, func(version string) bool {

@@ -184,7 +184,7 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 	return f, nil
 }
 
-// may tells whether a field may be lost.
+// may reports whether a field may be lost.
 func (f *fields) may(field string) bool {
 	return crdschema.InStatus(field) || crdschema.Allows(f.mayDrop, field)
 }

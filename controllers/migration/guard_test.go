@@ -211,7 +211,7 @@ func TestWhatIsLetPassLosesNothing(t *testing.T) {
 	NewWithT(t).Expect([]int64{held.Load(), passed.Load()}).To(HaveEach(BeNumerically(">", 1)), "held and let pass")
 }
 
-// letPass migrates objects of one schema to another, and tells whether they were let pass.
+// letPass migrates objects of one schema to another, and reports whether they were let pass.
 func letPass(t *testing.T, i int) (passed, held bool) {
 	t.Helper()
 	const objects, first = 5, 24 // seeds with which some are held and some let pass

@@ -90,7 +90,7 @@ func (v *valve) shut() {
 	v.left = 0
 }
 
-// take tells whether there is one left, and takes it.
+// take reports whether there is one left, and takes it.
 func (v *valve) take(n int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -50,7 +50,7 @@ func (r *Reconciler) mutators(ctx context.Context, crd *apiextensionsv1.CustomRe
 	return names
 }
 
-// concerns tells whether a rule has a webhook called for updates of a CRD's objects
+// concerns reports whether a rule has a webhook called for updates of a CRD's objects
 // or of their status. Rules for a version match writes at the others, too.
 func concerns(rule admissionregistrationv1.RuleWithOperations, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	plural := crd.Spec.Names.Plural
@@ -64,7 +64,7 @@ func concerns(rule admissionregistrationv1.RuleWithOperations, crd *apiextension
 		anyOf(rule.Resources, "*", "*/*", "*/status", plural, plural+"/*", plural+"/status") && scoped(rule.Scope, crd.Spec.Scope)
 }
 
-// scoped tells whether a rule's scope leaves room for the CRD's.
+// scoped reports whether a rule's scope leaves room for the CRD's.
 func scoped(rule *admissionregistrationv1.ScopeType, crd apiextensionsv1.ResourceScope) bool {
 	return rule == nil || *rule == admissionregistrationv1.AllScopes || string(*rule) == string(crd)
 }

@@ -121,7 +121,7 @@ func condition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.C
 	return apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated)
 }
 
-// applied tells whether there is anything of our condition on a CRD that we can
+// applied reports whether there is anything of our condition on a CRD that we can
 // take back.
 func (r *Reconciler) applied(entries []metav1.ManagedFieldsEntry) bool {
 	return crds.HasApplied(entries, r.opts.FieldManager, v1alpha1.StorageMigrated)

@@ -67,7 +67,7 @@ func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition,
 	}
 }
 
-// worthWriting tells whether a condition has changed enough. Counts alone are
+// worthWriting reports whether a condition has changed enough. Counts alone are
 // told in steps, so that those who watch CRDs are left in peace.
 func (r *Reconciler) worthWriting(name string, now time.Time, before, after apiextensionsv1.CustomResourceDefinitionCondition) bool {
 	if before.Status != after.Status || before.Reason != after.Reason {

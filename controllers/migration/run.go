@@ -121,7 +121,7 @@ func (r *Reconciler) update(name string, d plan.Decision) Update {
 	return u
 }
 
-// over tells whether there is nothing more to do for Run.
+// over reports whether there is nothing more to do for Run.
 func (r *Reconciler) over(name string, crd *apiextensionsv1.CustomResourceDefinition, d plan.Decision) (bool, error) {
 	switch d.Step {
 	case plan.Forget:

@@ -219,7 +219,7 @@ func TestTheLifeOfAVersion(t *testing.T) {
 	w.Expect(w.Writes()).To(BeEquivalentTo(50), "each object was written once in its life")
 }
 
-// speaksOfNow tells whether the condition is about the CRD as it is.
+// speaksOfNow reports whether the condition is about the CRD as it is.
 func (w *world) speaksOfNow() bool {
 	return v1alpha1.SpeaksOf(w.Condition().Message, w.Live().Generation)
 }

@@ -100,7 +100,7 @@ func (s *StateStore) wrote(crd, resourceVersion string) {
 	s.with(crd, func(known *state) { known.wroteRV = resourceVersion })
 }
 
-// isBefore tells whether a CRD, as somebody has it, is older than a write of this process.
+// isBefore reports whether a CRD, as somebody has it, is older than a write of this process.
 func (s *StateStore) isBefore(crd, resourceVersion string) (before bool) {
 	s.with(crd, func(known *state) { before = plan.Older(resourceVersion, known.wroteRV) })
 	return before
@@ -152,7 +152,7 @@ func (s *StateStore) age(crd string, now time.Time) (age time.Duration) {
 	return age
 }
 
-// tellsLabelOrigin notes what is told of the opt-in label and tells whether it is
+// tellsLabelOrigin notes what is told of the opt-in label and reports whether it is
 // something else than the last time.
 func (s *StateStore) tellsLabelOrigin(crd string, v labelorigin.Verdict) (fresh bool) {
 	s.with(crd, func(known *state) { fresh, known.labelOrigin = known.labelOrigin != v, v })
@@ -169,14 +169,14 @@ func (s *StateStore) tellsProgress(crd string, now time.Time) (due bool) {
 	return due
 }
 
-// tellsReason notes that a reason is written now and tells whether it is another
+// tellsReason notes that a reason is written now and reports whether it is another
 // one than the last.
 func (s *StateStore) tellsReason(crd, reason string, now time.Time) (fresh bool) {
 	s.with(crd, func(known *state) { fresh, known.reason, known.reasonAt = known.reason != reason, reason, now })
 	return fresh
 }
 
-// isEcho tells whether a reason was written by this process a moment ago. If the
+// isEcho reports whether a reason was written by this process a moment ago. If the
 // CRD does not show it, the cache is not up to date yet, or another process of
 // ours writes too, and two that answer each other at once would never stop.
 func (s *StateStore) isEcho(crd, reason string, now time.Time) (echo bool) {

@@ -54,7 +54,7 @@ func agreement(ballots []ballot, said []string) (versions []string) {
 	return versions
 }
 
-// isFor tells whether a proof is about a CRD as it is.
+// isFor reports whether a proof is about a CRD as it is.
 func isFor(proof *v1alpha1.ProofStatus, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return proof != nil && proof.UID == string(crd.UID) && proof.Generation == crd.Generation
 }

@@ -97,7 +97,7 @@ func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomRe
 	return &change{versions: versions, contradict: !crds.GoesWith(crd.ManagedFields, r.approver(), v1alpha1.VersionsRemovable)}, nil
 }
 
-// deniesAll tells whether a CRD says of no version that it may be removed: without
+// deniesAll reports whether a CRD says of no version that it may be removed: without
 // the condition, or with one that is False.
 func deniesAll(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable)
@@ -119,7 +119,7 @@ func (r *Reconciler) ballots(ctx context.Context, crd *apiextensionsv1.CustomRes
 	return ballots, nil
 }
 
-// counts tells whether a VersionRemoval has a say in what a CRD calls removable. Not
+// counts reports whether a VersionRemoval has a say in what a CRD calls removable. Not
 // each namespace has one, or a tenant could forbid the platform to remove a version,
 // by a VersionRemoval that is paused or wants what never happens.
 func (r *Reconciler) counts(removal *v1alpha1.VersionRemoval, crd *apiextensionsv1.CustomResourceDefinition) bool {

@@ -105,7 +105,7 @@ func (l *looks) found(crd *apiextensionsv1.CustomResourceDefinition, versions []
 	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd.Name, crd.Spec.Group, versions, leaving...), Failure: l.last.failure}
 }
 
-// covers tells whether the look was about all of these versions, and took none for one
+// covers reports whether the look was about all of these versions, and took none for one
 // that stays, or is served, so that a rule goes on matching, that no longer does. The
 // look may have been about more versions: those that do not leave in the target stay.
 func (k *look) covers(versions []string, target survivors.Target) bool {
@@ -116,7 +116,7 @@ func (k *look) covers(versions []string, target survivors.Target) bool {
 	})
 }
 
-// within tells whether all of some versions are among others.
+// within reports whether all of some versions are among others.
 func within(versions, others []string) bool {
 	return !slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(others, v) })
 }

@@ -136,7 +136,7 @@ func (r *Reconciler) withdraw(crd string, name types.NamespacedName) {
 	}
 }
 
-// answersIn tells whether the VersionRemovals of a namespace are ours to answer.
+// answersIn reports whether the VersionRemovals of a namespace are ours to answer.
 func (r *Reconciler) answersIn(namespace string) bool {
 	return len(r.opts.Namespaces) == 0 || slices.Contains(r.opts.Namespaces, namespace)
 }

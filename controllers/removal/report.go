@@ -20,7 +20,7 @@ import (
 // progressStep is the least progress worth a write, in percent.
 const progressStep = 10
 
-// isNews tells whether the answer is another one than the status has.
+// isNews reports whether the answer is another one than the status has.
 func (e evaluation) isNews() bool {
 	return !equality.Semantic.DeepEqual(e.before.Status, e.removal.Status) && !onlyCountsMoved(e.before, e.removal)
 }

@@ -73,7 +73,7 @@ func (s *stateStore) request(removal *v1alpha1.VersionRemoval, now time.Time) (k
 	return is.request, left
 }
 
-// open tells whether a VersionRemoval as it is now was found safe.
+// open reports whether a VersionRemoval as it is now was found safe.
 func open(removal *v1alpha1.VersionRemoval) bool {
 	return removal.Status.ObservedGeneration == removal.Generation && removal.Status.Proof != nil
 }

@@ -76,7 +76,7 @@ type object struct {
 	content map[string]any
 }
 
-// applies tells whether the tool's own inventory has a VersionRemoval. What a
+// applies reports whether the tool's own inventory has a VersionRemoval. What a
 // Kustomization applies to another cluster is another VersionRemoval.
 func (o *object) applies(removal types.NamespacedName) bool {
 	if o.kind == application {
@@ -88,13 +88,13 @@ func (o *object) applies(removal types.NamespacedName) bool {
 	return !remote && o.has([]string{"status", "inventory", "entries"}, map[string]string{"id": id})
 }
 
-// answers tells whether a Kustomization has answered a request and is ready.
+// answers reports whether a Kustomization has answered a request and is ready.
 func (o *object) answers(token string) bool {
 	at, _, _ := unstructured.NestedString(o.content, "status", "lastHandledReconcileAt")
 	return at == token && o.has([]string{"status", "conditions"}, map[string]string{"type": meta.ReadyCondition, "status": "True"})
 }
 
-// has tells whether a list has an item with such fields.
+// has reports whether a list has an item with such fields.
 func (o *object) has(list []string, want map[string]string) bool {
 	items, _, _ := unstructured.NestedFieldNoCopy(o.content, list...)
 	all, _ := items.([]any)
@@ -150,7 +150,7 @@ func (t tools) dependents(ctx context.Context, owner candidate) (names []candida
 	return names, nil
 }
 
-// dependsOn tells whether a Kustomization depends on another one.
+// dependsOn reports whether a Kustomization depends on another one.
 func dependsOn(item *unstructured.Unstructured, owner types.NamespacedName) bool {
 	value, _, _ := unstructured.NestedFieldNoCopy(item.Object, "spec", "dependsOn")
 	needs, _ := value.([]any)

@@ -103,5 +103,5 @@ func wanted(subjects []subject, s subject) bool {
 	return false
 }
 
-// same tells whether two looks would be for the same.
+// same reports whether two looks would be for the same.
 func same(a, b subject) bool { return a.uid == b.uid && reflect.DeepEqual(a.target, b.target) }

@@ -86,7 +86,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// concerns tells whether a request names the VirtualMachine, or what is called after it.
+// concerns reports whether a request names the VirtualMachine, or what is called after it.
 func (m *mortal) concerns(req *http.Request) bool {
 	if strings.Contains(req.URL.Path, m.vm) || req.GetBody == nil {
 		return strings.Contains(req.URL.Path, m.vm)

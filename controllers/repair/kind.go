@@ -13,7 +13,7 @@ import (
 
 // kind is a kind of what outlives a version, and how it is repaired.
 type kind interface {
-	// wanted tells whether a CRD asks for it.
+	// wanted reports whether a CRD asks for it.
 	wanted(crd metav1.Object) bool
 	// repair looks at everything, does what can be done for some CRDs, and returns what it has found for each. It ends early with ctx.
 	repair(ctx context.Context, subjects []subject) map[string]finding
@@ -42,7 +42,7 @@ func (f finding) outcome() outcome {
 	}
 }
 
-// known tells whether all was looked at.
+// known reports whether all was looked at.
 func (f finding) known() bool { return f.err == nil && !f.Unfinished && len(f.NotLooked) == 0 }
 
 // inEvents is how a kind is put into Events: their reasons, and what only this kind has to say.

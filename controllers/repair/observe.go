@@ -36,13 +36,13 @@ func (r *Reconciler) observe(all []apiextensionsv1.CustomResourceDefinition) (su
 	return subjects
 }
 
-// wants tells whether the CRD lets Moult write to its objects, and to those of others that the kind is about.
+// wants reports whether the CRD lets Moult write to its objects, and to those of others that the kind is about.
 func (r *Reconciler) wants(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.DeletionTimestamp == nil && crds.OptedIn(crd, r.opts.LabelKey) && crds.InScope(crd, r.opts.Groups) &&
 		r.kind.wanted(crd) && !crds.Paused(crd)
 }
 
-// isProved tells whether the migration's proof holds for the CRD as it is here. References to objects that cannot be read at the
+// isProved reports whether the migration's proof holds for the CRD as it is here. References to objects that cannot be read at the
 // storage version would help nobody.
 func isProved(crd *apiextensionsv1.CustomResourceDefinition, status plan.MigrationStatus) bool {
 	return status.Decision.Reason == v1alpha1.ReasonMigrated && status.Subject == plan.SubjectOf(crd)

@@ -40,7 +40,7 @@ func (b *breaker) servedAt(now time.Time) {
 	b.last, b.unconverted = now, 0
 }
 
-// served tells whether a write was accepted not long ago.
+// served reports whether a write was accepted not long ago.
 func (b *breaker) served(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -119,22 +119,22 @@ func denied(text string) bool {
 // (k8s.io/apiserver pkg/endpoints/handlers/responsewriters, forbiddenMessage).
 var rbac = regexp.MustCompile(`User ".*" cannot \S+ resource`)
 
-// IsForbidden tells whether err is a missing permission, and not the refusal of
+// IsForbidden reports whether err is a missing permission, and not the refusal of
 // an admission webhook or policy, which may use the same code.
 func IsForbidden(err error) bool {
 	return apierrors.IsForbidden(err) && !denied(err.Error()) && rbac.MatchString(err.Error())
 }
 
-// IsDenied tells whether err is the refusal of an admission webhook or policy,
+// IsDenied reports whether err is the refusal of an admission webhook or policy,
 // whatever code it chose.
 func IsDenied(err error) bool {
 	return errors.As(err, new(apierrors.APIStatus)) && denied(err.Error())
 }
 
-// IsGone tells whether err says that the object with this name, of this API group, is not there.
+// IsGone reports whether err says that the object with this name, of this API group, is not there.
 func IsGone(err error, group, name string) bool { return notFoundIs(err, group, name) }
 
-// MayPass tells whether err is that of a server that is busy, away or in trouble, so that the same request may be
+// MayPass reports whether err is that of a server that is busy, away or in trouble, so that the same request may be
 // answered later.
 func MayPass(err error) bool {
 	c, _ := classify(err)
@@ -151,7 +151,7 @@ func details(err error) metav1.StatusDetails {
 	return *status.Status().Details
 }
 
-// notFoundIs tells whether err says that the object with this name, of this API
+// notFoundIs reports whether err says that the object with this name, of this API
 // group, is not there. The namespace that a write needs may be missing as well, and
 // then the object is still there.
 func notFoundIs(err error, group, name string) bool {
@@ -159,7 +159,7 @@ func notFoundIs(err error, group, name string) bool {
 	return apierrors.IsNotFound(err) && !denied(err.Error()) && d.Group == group && d.Name == name
 }
 
-// namespaceIsGone tells whether err says that the namespace does not exist
+// namespaceIsGone reports whether err says that the namespace does not exist
 // (k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle).
 func namespaceIsGone(err error, namespace string) bool {
 	d := details(err)

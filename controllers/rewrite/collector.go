@@ -117,7 +117,7 @@ func (r *Result) addLoss(l Loss) {
 	}
 }
 
-// waitsFor tells whether an entry is known to have been left at a version.
+// waitsFor reports whether an entry is known to have been left at a version.
 func (r *Result) waitsFor(version string) bool {
 	return slices.ContainsFunc(r.Losses, func(l Loss) bool { return l.Waits && l.Manager.Version == version })
 }

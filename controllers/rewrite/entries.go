@@ -117,7 +117,7 @@ func align(before, after []metav1.ManagedFieldsEntry) (became []*metav1.ManagedF
 	return became, true
 }
 
-// sameWriter tells whether two entries are of one manager, at whatever version.
+// sameWriter reports whether two entries are of one manager, at whatever version.
 func sameWriter(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
 }
@@ -126,7 +126,7 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return sameWriter(a, b) && a.APIVersion == b.APIVersion && a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString() && a.Time.Equal(b.Time)
 }
 
-// forgotten tells whether the API server has forgotten what an entry owned that the
+// forgotten reports whether the API server has forgotten what an entry owned that the
 // write made: it keeps one of two entries of the same manager, and the write could
 // not know of one that came meanwhile.
 func (p write) forgotten(after *metav1.PartialObjectMetadata) bool {
@@ -147,7 +147,7 @@ func (p write) forgotten(after *metav1.PartialObjectMetadata) bool {
 	})
 }
 
-// onlyVersionsDiffer tells whether a few words will do in place of the list.
+// onlyVersionsDiffer reports whether a few words will do in place of the list.
 func onlyVersionsDiffer(before, after []metav1.ManagedFieldsEntry) bool {
 	return slices.EqualFunc(before, after, func(a, b metav1.ManagedFieldsEntry) bool {
 		return a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString() && sameWriter(a, b)

@@ -49,7 +49,7 @@ func (w *Walk) following(ctx context.Context) (Follower, error) {
 	return follower, nil
 }
 
-// isEnd tells whether an error is the end of the walk, and not that of an object.
+// isEnd reports whether an error is the end of the walk, and not that of an object.
 func isEnd(err error) bool {
 	return errors.As(err, new(*Stopped)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

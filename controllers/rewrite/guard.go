@@ -34,7 +34,7 @@ func (l FieldLoss) Told(storageVersion string) string {
 		l.Field, l.Version, l.Objects, strings.TrimPrefix(l.Object.String(), "/"), storageVersion)
 }
 
-// guarded tells whether the next write may be sent. If not, the object has its outcome, or is to be looked at again.
+// guarded reports whether the next write may be sent. If not, the object has its outcome, or is to be looked at again.
 func (v *visitor) guarded(ctx context.Context) (bool, error) {
 	if v.Guard == nil || v.item.ResourceVersion == v.looked || !v.Guard.isNew(v.item.ResourceVersion) {
 		return true, nil
@@ -53,7 +53,7 @@ func (v *visitor) guarded(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// isNew tells whether an object was written after the look.
+// isNew reports whether an object was written after the look.
 func (g *Guard) isNew(rv string) bool {
 	order, err := resourceversion.CompareResourceVersion(rv, g.LookedAt)
 	return err != nil || order > 0

@@ -120,7 +120,7 @@ func (r *reader) goOn(ctx context.Context, err error) error {
 	}
 }
 
-// tookTooLong tells whether a list failed that may succeed with fewer objects, which
+// tookTooLong reports whether a list failed that may succeed with fewer objects, which
 // the API server may have to convert one by one.
 func tookTooLong(err error) bool {
 	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || utilnet.IsTimeout(err)
@@ -148,7 +148,7 @@ func (l *lister) total(page *metav1.PartialObjectMetadataList) int64 {
 	return l.seen + *page.RemainingItemCount
 }
 
-// spoilt tells whether a list failed because of an object in it.
+// spoilt reports whether a list failed because of an object in it.
 func spoilt(err error) bool {
 	if err == nil {
 		return false

@@ -28,31 +28,31 @@ type Ownership struct {
 	// MayLose are versions of which ownership may be lost, because somebody who may
 	// write the CRD has said so there.
 	MayLose []string
-	// Has tells whether the storage version's schema has a path. Fields that it
+	// Has reports whether the storage version's schema has a path. Fields that it
 	// has not cannot be owned at it. Nil means that every path exists.
 	Has func(fieldpath.Path) bool
 }
 
-// affects tells whether an entry has to be moved.
+// affects reports whether an entry has to be moved.
 func (o Ownership) affects(entry metav1.ManagedFieldsEntry) bool {
 	return o.lost(entry) || o.leaving(entry)
 }
 
-// lost tells whether an entry is at a version that the CRD no longer lists. Any
+// lost reports whether an entry is at a version that the CRD no longer lists. Any
 // plain write to an object with such an entry makes the API server clear them all.
 func (o Ownership) lost(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
 	return ours && version != o.StorageVersion && !slices.Contains(o.Versions, version)
 }
 
-// leaving tells whether an entry is at a version that is to go. One that has gone
+// leaving reports whether an entry is at a version that is to go. One that has gone
 // already is lost, whoever asks for it: it cannot be followed, and may not wait.
 func (o Ownership) leaving(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
 	return ours && version != o.StorageVersion && slices.Contains(o.Leaving, version) && slices.Contains(o.Versions, version)
 }
 
-// elsewhere tells whether an entry is at another version than the storage version,
+// elsewhere reports whether an entry is at another version than the storage version,
 // so that the API server has to convert an object to see what it owns.
 func (o Ownership) elsewhere(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
@@ -136,7 +136,7 @@ func (o Ownership) owned(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error
 	return kept, nil
 }
 
-// SameManager tells whether the API server takes two entries for one: it keeps
+// SameManager reports whether the API server takes two entries for one: it keeps
 // entries by manager, operation, subresource and, for updates, apiVersion
 // (apimachinery/pkg/util/managedfields, BuildManagerIdentifier).
 func SameManager(a, b metav1.ManagedFieldsEntry) bool {

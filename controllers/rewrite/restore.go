@@ -22,7 +22,7 @@ var (
 	errNotMoved = errors.New("the API server accepted the object's new managedFields and kept the old ones; look for an admission webhook that sets them")
 )
 
-// wiped tells whether a write has made the API server forget who owns what. It
+// wiped reports whether a write has made the API server forget who owns what. It
 // does so, without an error, when it cannot convert an object between the
 // versions its entries name, for example because the conversion webhook failed
 // at that moment (kubernetes#136919).

@@ -21,7 +21,7 @@ type Route struct {
 	Revision string
 }
 
-// Aggregated tells whether an aggregated API server answers. Then nothing that is stored under a CRD can be seen.
+// Aggregated reports whether an aggregated API server answers. Then nothing that is stored under a CRD can be seen.
 func (r Route) Aggregated() bool { return r.Service != "" }
 
 // Routes looks at who answers for each of the versions. Without the aggregator, or without an APIService, it is the API

@@ -28,7 +28,7 @@ func HasPath(schema *apiextensionsv1.JSONSchemaProps) func(fieldpath.Path) bool 
 	}
 }
 
-// SameGroups tells whether two schemas divide lists and maps among owners in the
+// SameGroups reports whether two schemas divide lists and maps among owners in the
 // same way, so that a field that both have is owned under the same path: the path
 // to an item names the keys of its list, and no path leads into an atomic list or
 // map.

@@ -237,7 +237,7 @@ func (v *visitor) repaired(a answer) {
 	}
 }
 
-// affects tells whether entries of an object's managedFields have to be moved, as
+// affects reports whether entries of an object's managedFields have to be moved, as
 // far as is known.
 func (v *visitor) affects(item *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(item.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
@@ -262,7 +262,7 @@ func (v *visitor) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: v.item.Namespace, Name: v.item.Name}
 }
 
-// provedBy tells whether an object's resourceVersion alone proves it.
+// provedBy reports whether an object's resourceVersion alone proves it.
 func (w *Walk) provedBy(rv string) bool {
 	if w.Mode != Check || w.ProvedAfter == "" {
 		return false

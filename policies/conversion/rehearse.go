@@ -39,12 +39,12 @@ type Outcome struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// IsSame tells whether the object comes back as it was, and is not refused.
+// IsSame reports whether the object comes back as it was, and is not refused.
 func (o *Outcome) IsSame() bool {
 	return len(o.Lost)+len(o.Changed)+len(o.Added)+len(o.Undefaulted)+len(o.Failed)+len(o.Refused) == 0 && o.Unknown == ""
 }
 
-// IsOf tells whether an object is one of the CRD's.
+// IsOf reports whether an object is one of the CRD's.
 func (e *Engine) IsOf(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(apiVersion)

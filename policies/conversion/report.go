@@ -222,10 +222,10 @@ func (of CRDReport) accepting(accepted []Accepted, used map[Accepted]bool) CRDRe
 	return of
 }
 
-// NotKept tells whether something is lost or changed that nobody has accepted, outside of status, or an object is refused.
+// NotKept reports whether something is lost or changed that nobody has accepted, outside of status, or an object is refused.
 func (of CRDReport) NotKept() bool {
 	return len(of.Refused) > 0 || len(of.Failed) > 0 || slices.ContainsFunc(of.Lost, Group.Matters) || slices.ContainsFunc(of.Changed, Group.Matters)
 }
 
-// Matters tells whether a loss holds something up.
+// Matters reports whether a loss holds something up.
 func (g Group) Matters() bool { return g.Accepted == "" && !g.Status }

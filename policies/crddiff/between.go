@@ -141,7 +141,7 @@ func divergence(c *comparison) {
 	}
 }
 
-// lacks tells whether a version would drop a field.
+// lacks reports whether a version would drop a field.
 func (c *comparison) lacks(name, path string) bool {
 	known, ok := c.trees[name]
 	if !ok {

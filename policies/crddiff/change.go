@@ -21,7 +21,7 @@ type Diff struct {
 	Unserved []string `json:"unserved,omitempty"`
 }
 
-// Flips tells whether the storage version changes.
+// Flips reports whether the storage version changes.
 func (d Diff) Flips() bool {
 	return d.Base != nil && d.Head != nil && d.Base.Storage != "" && d.Head.Storage != "" && d.Base.Storage != d.Head.Storage
 }

@@ -77,10 +77,10 @@ type comparison struct {
 
 func (c *comparison) add(changes ...Change) { c.changes = append(c.changes, changes...) }
 
-// converts tells whether a webhook converts between versions from now on.
+// converts reports whether a webhook converts between versions from now on.
 func (c *comparison) converts() bool { return c.to.Conversion != "None" }
 
-// flips tells whether the storage version changes.
+// flips reports whether the storage version changes.
 func (c *comparison) flips() bool { return Diff{Base: c.from, Head: c.to}.Flips() }
 
 // sorted is the order that CRD.Changes promises, and a total one.

@@ -121,7 +121,7 @@ func (d *difference) removed(path string, a node) {
 	d.add(removal)
 }
 
-// inStatus tells whether a field is in what a controller can find out again, by the conventions of the API.
+// inStatus reports whether a field is in what a controller can find out again, by the conventions of the API.
 func inStatus(path string) bool { return path == "status" || strings.HasPrefix(path, "status.") }
 
 // more says how much a change of a field brings with it.
@@ -132,7 +132,7 @@ func more(count int, one, many string) string {
 	return fmt.Sprintf("; %s below it %s with it", words.Count(count, "field"), words.Agree(count, one, many))
 }
 
-// compare tells whether what is below the field is told already.
+// compare reports whether what is below the field is told already.
 func (d *difference) compare(path string, a, b *schema) bool {
 	from, to := alone(a), alone(b)
 	f := field{difference: d, path: path, a: &from, b: &to}

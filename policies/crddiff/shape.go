@@ -51,13 +51,13 @@ func (s *Shape) Version(name string) (Version, bool) {
 	return s.Versions[i], true
 }
 
-// Has tells whether there is a version of that name.
+// Has reports whether there is a version of that name.
 func (s *Shape) Has(name string) bool {
 	_, ok := s.Version(name)
 	return ok
 }
 
-// OptedIn tells whether Moult may migrate the CRD.
+// OptedIn reports whether Moult may migrate the CRD.
 func (s *Shape) OptedIn() bool {
 	return s != nil && s.Label != nil && *s.Label == v1alpha1.MigrateLabelValue
 }

@@ -35,14 +35,14 @@ func (f field) structure() {
 	}
 }
 
-// hasNone tells whether a value has no fields, before and after.
+// hasNone reports whether a value has no fields, before and after.
 func (f field) hasNone() bool { return isScalar(f.a) && isScalar(f.b) }
 
 func isScalar(s *schema) bool {
 	return s.XIntOrString || slices.Contains([]string{"string", "integer", "number", "boolean"}, s.Type)
 }
 
-// keepsEntries tells whether it is a map whose values have nothing that could be dropped.
+// keepsEntries reports whether it is a map whose values have nothing that could be dropped.
 func (f field) keepsEntries() bool {
 	values, isMap := f.after[each(f.path, "{*}")]
 	return isMap && (isScalar(values.schema) || keepsUnknown(values.schema))
@@ -130,7 +130,7 @@ func combined(s *schema) string {
 	return asJSON(only)
 }
 
-// eitherType tells whether it is what generators write next to x-kubernetes-int-or-string.
+// eitherType reports whether it is what generators write next to x-kubernetes-int-or-string.
 func eitherType(some []schema) bool {
 	return asJSON(some) == `[{"type":"integer"},{"type":"string"}]`
 }

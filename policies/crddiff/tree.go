@@ -23,7 +23,7 @@ type tree map[string]node
 type node struct {
 	*schema
 	parent string // a path; empty for the object itself
-	// required tells whether the parent asks for it.
+	// required reports whether the parent asks for it.
 	required bool
 }
 
@@ -95,7 +95,7 @@ func each(path, items string) string {
 	return path + items
 }
 
-// within tells whether a schema is small enough to be compared.
+// within reports whether a schema is small enough to be compared.
 func within(s *schema) bool {
 	left := mostSchemas
 	return fits(s, mostLevels, &left)

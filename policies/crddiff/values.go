@@ -17,7 +17,7 @@ import (
 // stricter is what happens to objects that break a stricter rule.
 const stricter = "objects that break it can be read, but not be written unless the field stays as it is (before Kubernetes 1.30: not at all)"
 
-// types tells whether the type has changed, and with it everything below.
+// types reports whether the type has changed, and with it everything below.
 func (f field) types() bool {
 	from, to := basic(f.a), basic(f.b)
 	if from == to {
@@ -36,7 +36,7 @@ func (f field) types() bool {
 	return true
 }
 
-// widens tells whether every value of the old type is one of the new, and nothing else is asked of it. A pattern asks nothing of numbers.
+// widens reports whether every value of the old type is one of the new, and nothing else is asked of it. A pattern asks nothing of numbers.
 func (f field) widens(from, to string) bool {
 	switch from + " " + to {
 	case "integer int-or-string", "string int-or-string", "integer number":

@@ -107,7 +107,7 @@ func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string,
 	return patterns, nil
 }
 
-// isAtomic tells whether managedFields name nothing below a value. What has no schema may be.
+// isAtomic reports whether managedFields name nothing below a value. What has no schema may be.
 func isAtomic(s *structural.Structural) bool {
 	switch {
 	case s == nil:

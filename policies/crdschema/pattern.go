@@ -41,7 +41,7 @@ func join(path, name string) string {
 // anyKey adds * to a path.
 func anyKey(path string) string { return strings.TrimPrefix(path+".*", ".") }
 
-// isPlain tells whether a name can be read as nothing else but that name.
+// isPlain reports whether a name can be read as nothing else but that name.
 func isPlain(name string) bool {
 	return name != "" && name != "*" && !strings.ContainsFunc(name, func(r rune) bool {
 		return strings.ContainsRune(`.,[]"\`, r) || unicode.IsSpace(r) || !unicode.IsGraphic(r)
@@ -92,7 +92,7 @@ func Unquoted(path string) string {
 	return strings.ReplaceAll(plain, ".[", "[")
 }
 
-// Allows tells whether one of some patterns is that of a lost field: * stands for any one name.
+// Allows reports whether one of some patterns is that of a lost field: * stands for any one name.
 func Allows(patterns []string, lost string) bool {
 	path := steps(lost)
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(steps(pattern), path) })
@@ -112,7 +112,7 @@ func Patterns(list string) []string {
 	return patterns
 }
 
-// InStatus tells whether a pattern is of a field of status, which the objects' controller writes anew.
+// InStatus reports whether a pattern is of a field of status, which the objects' controller writes anew.
 func InStatus(pattern string) bool {
 	return pattern != "" && steps(pattern)[0] == "status"
 }

@@ -106,7 +106,7 @@ func (v *Version) changed(known map[string]any, drop bool) []Path {
 	return slices.Concat(change.Lost, change.Changed)
 }
 
-// IsAbsent tells whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
+// IsAbsent reports whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where
 // there are keys or items to be counted.
 func (v *Version) IsAbsent(object map[string]any, p Path) bool {
 	name, isName := p[len(p)-1].(string)

@@ -59,8 +59,8 @@ func (c CRD) Versions() []string {
 // Label is the value of the opt-in label, nil if there is none; a manifest may hold something else than a string.
 func (c CRD) Label(key string) any { return c.Field("metadata", "labels", key) }
 
-// OptedIn tells whether the label opts the CRD in.
+// OptedIn reports whether the label opts the CRD in.
 func (c CRD) OptedIn(key string) bool { return c.Label(key) == v1alpha1.MigrateLabelValue }
 
-// Excluded tells whether the CRD is left out on purpose.
+// Excluded reports whether the CRD is left out on purpose.
 func (c CRD) Excluded(key string) bool { return c.Label(key) == v1alpha1.MigrateLabelExcluded }

@@ -25,19 +25,19 @@ func (o *Object) Place(fields ...string) finding.Place {
 	return o.At(fields...)
 }
 
-// Is tells whether the object is of a kind, in whichever version.
+// Is reports whether the object is of a kind, in whichever version.
 func (o *Object) Is(group, kind string) bool {
 	gvk := o.GroupVersionKind()
 	return gvk.Group == group && gvk.Kind == kind
 }
 
-// IsCRD tells whether the object is a CustomResourceDefinition.
+// IsCRD reports whether the object is a CustomResourceDefinition.
 func (o *Object) IsCRD() bool { return crds.Is(o.GetAPIVersion(), o.GetKind()) }
 
-// IsGate tells whether the object is a VersionRemoval.
+// IsGate reports whether the object is a VersionRemoval.
 func (o *Object) IsGate() bool { return o.Is("moult.dev", "VersionRemoval") }
 
-// Same tells whether two are the same object of a cluster.
+// Same reports whether two are the same object of a cluster.
 func (o *Object) Same(other *Object) bool {
 	return o.GroupVersionKind() == other.GroupVersionKind() && o.GetName() == other.GetName() && o.GetNamespace() == other.GetNamespace()
 }
@@ -57,7 +57,7 @@ func (o *Object) Text(fields ...string) string {
 	return value
 }
 
-// True tells whether a field is true.
+// True reports whether a field is true.
 func (o *Object) True(fields ...string) bool { return o.Field(fields...) == true }
 
 // Texts are the strings of a list that holds nothing else.

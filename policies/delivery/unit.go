@@ -110,7 +110,7 @@ func (c *Cluster) Unit(name string) *Unit {
 	return nil
 }
 
-// Applied tells whether the repository says what applies at least some of the objects.
+// Applied reports whether the repository says what applies at least some of the objects.
 func (c *Cluster) Applied() bool {
 	return slices.ContainsFunc(c.Units, func(u *Unit) bool { return u.Tool != "" })
 }
@@ -140,7 +140,7 @@ func (c *Cluster) Named(kind, namespace, name string) []*Object {
 	return found
 }
 
-// Incomplete tells whether the unit applies more than its Objects.
+// Incomplete reports whether the unit applies more than its Objects.
 func (u *Unit) Incomplete() bool { return u.Unseen != "" || u.Err != nil }
 
 // Build is what was built for the unit: its first folder, or what the caller has named.
@@ -151,7 +151,7 @@ func (u *Unit) Build() string {
 	return u.Name
 }
 
-// Holds tells whether the unit applies an object of the same kind and name.
+// Holds reports whether the unit applies an object of the same kind and name.
 func (u *Unit) Holds(object *Object) bool {
 	return slices.ContainsFunc(u.Objects, object.Same)
 }

@@ -41,7 +41,7 @@ func (s *step) renames() map[crddiff.Change]crddiff.Change {
 	return renamed
 }
 
-// alike tells whether what is in two fields has the same type, too.
+// alike reports whether what is in two fields has the same type, too.
 func (s *step) alike(removed, added crddiff.Change) bool {
 	was, is := schemaAt(s.was, removed.Version, removed.Field), schemaAt(s.is, added.Version, added.Field)
 	for was != nil && is != nil && was.Type == "array" && is.Type == "array" {

@@ -71,10 +71,10 @@ func minors(releases []Release) (n int) {
 	return n
 }
 
-// due tells whether a window is asked for at all.
+// due reports whether a window is asked for at all.
 func (d departure) due() bool { return d.Releases > 0 || d.Days > 0 }
 
-// short tells whether the window is not over.
+// short reports whether the window is not over.
 func (d departure) short() bool {
 	return d.served < d.Releases || d.days >= 0 && d.days < d.Days
 }

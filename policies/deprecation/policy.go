@@ -176,7 +176,7 @@ func lineOf(root *yaml.Node, names ...string) int {
 	return line
 }
 
-// means tells whether a finding is what is accepted.
+// means reports whether a finding is what is accepted.
 func (a Accepted) means(f Violation) bool {
 	return a.Rule == f.Rule && matches(a.CRD, f.CRD) && (a.Version == "" || matches(a.Version, f.Version)) &&
 		(a.Path == "" || matches(a.Path, f.Path)) && (a.Release == "" || matches(a.Release, f.To))

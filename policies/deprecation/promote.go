@@ -12,7 +12,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 )
 
-// State tells whether a criterion of a promotion is met, as far as a repository shows it. The set is closed.
+// State reports whether a criterion of a promotion is met, as far as a repository shows it. The set is closed.
 type State string
 
 const (

@@ -56,7 +56,7 @@ func (s *step) within(kinds ...crddiff.Rule) (changes []crddiff.Change) {
 	return changes
 }
 
-// served tells whether a release served a version of the CRD.
+// served reports whether a release served a version of the CRD.
 func (s *step) served(r Release, version string) bool {
 	crd := r.crd(s.name)
 	if crd == nil {

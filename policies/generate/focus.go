@@ -25,7 +25,7 @@ func (f focus) String() string {
 	return path
 }
 
-// isIn tells whether a value has the field.
+// isIn reports whether a value has the field.
 func (f focus) isIn(value any) bool {
 	if len(f) == 0 {
 		return true

@@ -175,7 +175,7 @@ func (g *Generator) root(about focus, i int) (map[string]any, bool) {
 	return object, true
 }
 
-// Valid tells whether the API server takes an object, and why not.
+// Valid reports whether the API server takes an object, and why not.
 func (g *Generator) Valid(ctx context.Context, object map[string]any) (bool, string) {
 	read, err := g.reads.Read(object)
 	if err != nil {

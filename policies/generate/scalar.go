@@ -80,7 +80,7 @@ func fitted(text string, l limits) string {
 	return text
 }
 
-// fits tells whether a text has as many characters as there may be.
+// fits reports whether a text has as many characters as there may be.
 func fits(text string, l limits) bool {
 	n := int64(utf8.RuneCountInString(text))
 	return (l.minLength == nil || n >= *l.minLength) && (l.maxLength == nil || n <= *l.maxLength)

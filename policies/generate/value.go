@@ -153,7 +153,7 @@ func (g *Generator) enough(s *structural.Structural, l limits, path string, dept
 	return true // if not, it is invalid, and that is seen
 }
 
-// takes tells whether an optional field is made that the object is not about.
+// takes reports whether an optional field is made that the object is not about.
 func (g *Generator) takes(siblings, depth int) bool {
 	if g.left <= 0 || depth > deepest {
 		return false

@@ -9,7 +9,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 )
 
-// Tells tells whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
+// Tells reports whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
 func Tells(entry metav1.ManagedFieldsEntry, labelKey string) bool {
 	return toolNamed(entry.Manager) != NoTool || crds.OwnsField(entry, "metadata", "labels", labelKey) ||
 		crds.OwnsField(entry, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)

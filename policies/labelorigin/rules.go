@@ -144,7 +144,7 @@ func (e evidence) verdict(origin Origin, why string) Verdict {
 	return v
 }
 
-// all tells whether every owner of the label is such a one: a label stays for as long as one of its owners wants it.
+// all reports whether every owner of the label is such a one: a label stays for as long as one of its owners wants it.
 func (e evidence) all(is func(metav1.ManagedFieldsEntry) bool) bool {
 	return !slices.ContainsFunc(e.owners, func(entry metav1.ManagedFieldsEntry) bool { return !is(entry) })
 }

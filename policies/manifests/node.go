@@ -84,7 +84,7 @@ func groupVersion(apiVersion string) (group, version string) {
 	return group, version
 }
 
-// isTemplated tells whether {{ was read as a mapping whose key is a mapping, which only templates have.
+// isTemplated reports whether {{ was read as a mapping whose key is a mapping, which only templates have.
 func isTemplated(node *yaml.Node) bool {
 	if node.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(node.Content); i += 2 {

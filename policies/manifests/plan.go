@@ -84,7 +84,7 @@ func (t *Target) resource() string {
 // Kind is what manifests of it are called.
 func (t *Target) Kind() GroupKind { return t.kind }
 
-// leaves tells whether manifests are to leave a version.
+// leaves reports whether manifests are to leave a version.
 func (t *Target) leaves(version string) bool {
 	return version != t.To && (slices.Contains(t.leave, version) || t.versions[version] == nil)
 }
@@ -117,13 +117,13 @@ func (p Plan) Kept(files []File) []Reference {
 	return kept
 }
 
-// keeps tells whether manifests of a kind stay at a version that is not the storage version.
+// keeps reports whether manifests of a kind stay at a version that is not the storage version.
 func (p Plan) keeps(gk GroupKind, version string) bool {
 	t := p[gk]
 	return t != nil && t.keeps(version)
 }
 
-// keeps tells whether manifests stay at a version although it is not the storage version: it is served and not deprecated,
+// keeps reports whether manifests stay at a version although it is not the storage version: it is served and not deprecated,
 // and nobody has asked for it to be left.
 func (t *Target) keeps(version string) bool {
 	return version != t.To && t.versions[version] != nil && !t.leaves(version)

@@ -57,7 +57,7 @@ func (p Plan) find(files, others []File, wants func(GroupKind, string) bool) [][
 	return all
 }
 
-// leaves tells whether manifests of a kind are to leave a version.
+// leaves reports whether manifests of a kind are to leave a version.
 func (p Plan) leaves(gk GroupKind, version string) bool {
 	t := p[gk]
 	return t != nil && version != "" && t.leaves(version)

@@ -108,13 +108,13 @@ func (c check) findings() []Found {
 	return findings
 }
 
-// concerns tells whether there is something to migrate, now or when another version comes.
+// concerns reports whether there is something to migrate, now or when another version comes.
 func (c check) concerns(crd delivery.CRD) bool {
 	asked := c.About == nil || c.About(crd.GetName())
 	return asked && !crd.Excluded(c.LabelKey) && (len(crd.Versions()) > 1 || crd.OptedIn(c.LabelKey))
 }
 
-// touches tells whether the settings of the tool's object matter: it applies a CRD that is concerned, or nobody knows what.
+// touches reports whether the settings of the tool's object matter: it applies a CRD that is concerned, or nobody knows what.
 func (c check) touches() bool { return c.unit.By != nil && (c.unseen || len(c.crds) > 0) }
 
 // setting is a field of the tool's object.

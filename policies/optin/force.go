@@ -87,7 +87,7 @@ func replaced(c check, crd delivery.CRD) []Found {
 		dropsAllLabels+crd.GetName(), "remove Replace=true from "+syncOptions+serverSideInstead)
 }
 
-// syncOption tells whether the CRD's annotation holds an option for Argo CD.
+// syncOption reports whether the CRD's annotation holds an option for Argo CD.
 func syncOption(crd delivery.CRD, option string) bool {
 	for one := range strings.SplitSeq(crd.Annotation(syncOptions), ",") {
 		if strings.TrimSpace(one) == option {

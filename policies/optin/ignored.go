@@ -120,7 +120,7 @@ func (c check) ignores(object *delivery.Object, i ignored) []Found {
 	return findings
 }
 
-// hides tells whether ignoring a path hides the label, the list of versions, or what a version is for.
+// hides reports whether ignoring a path hides the label, the list of versions, or what a version is for.
 func hides(path []string, labelKey string) bool {
 	label, versions := []string{"metadata", "labels", labelKey}, []string{"spec", "versions"}
 	if contains(path, label) || contains(path, versions) {
@@ -133,7 +133,7 @@ func hides(path []string, labelKey string) bool {
 	return len(below) == 1 || slices.Contains([]string{"name", "served", "storage"}, below[1])
 }
 
-// contains tells whether a path is another one, or leads to where it is.
+// contains reports whether a path is another one, or leads to where it is.
 func contains(around, inner []string) bool {
 	return len(around) <= len(inner) && slices.Equal(around, inner[:len(around)])
 }

@@ -140,7 +140,7 @@ func notMarked(markers []string, labelKey string) string {
 	return fmt.Sprintf("no marker puts the label %s on its CRD", labelKey)
 }
 
-// labels tells whether a marker names the opt-in label, whatever its value.
+// labels reports whether a marker names the opt-in label, whatever its value.
 func labels(markers []string, labelKey string) bool {
 	return slices.ContainsFunc(markers, func(marker string) bool {
 		return slices.ContainsFunc(labelsIn(marker), func(label string) bool {

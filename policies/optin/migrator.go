@@ -29,7 +29,7 @@ func otherMigrator(c check) (findings []Found) {
 	return findings
 }
 
-// optedIn tells whether the unit has a CRD of a name with the label.
+// optedIn reports whether the unit has a CRD of a name with the label.
 func (c check) optedIn(name string) bool {
 	return slices.ContainsFunc(c.crds, func(crd delivery.CRD) bool { return crd.GetName() == name && crd.OptedIn(c.LabelKey) })
 }

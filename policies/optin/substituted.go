@@ -29,7 +29,7 @@ func substituted(c check, crd delivery.CRD) []Found {
 		fmt.Sprintf("annotate the CRD with %s: disabled, or write $%s", setting, text))
 }
 
-// substitutes tells whether Flux looks for variables at all.
+// substitutes reports whether Flux looks for variables at all.
 func substitutes(kustomization *delivery.Object) bool {
 	inline, _ := kustomization.Field("spec", "postBuild", "substitute").(map[string]any)
 	from, _ := kustomization.Field("spec", "postBuild", "substituteFrom").([]any)

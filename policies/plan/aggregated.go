@@ -6,7 +6,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// aggregated tells whether another API server may have answered the walk, one that
+// aggregated reports whether another API server may have answered the walk, one that
 // does not have the CRD's objects.
 func (w Outcome) aggregated() bool {
 	return w.Failure != nil && w.Failure.Reason == v1alpha1.ReasonAggregatedAPIServer

@@ -4,7 +4,7 @@ import "github.com/moult-dev/moult/api/v1alpha1"
 
 // Said is a condition of ours as it is on the CRD.
 type Said struct {
-	// True tells whether its status is.
+	// True reports whether its status is.
 	True            bool
 	Reason, Message string
 }

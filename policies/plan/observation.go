@@ -104,7 +104,7 @@ type Observation struct {
 	Walking  *Walking // nil when no walk is in progress
 }
 
-// Clean tells whether storedVersions holds the storage version alone. That
+// Clean reports whether storedVersions holds the storage version alone. That
 // alone proves nothing: it may have been trimmed by someone who did not look.
 func (o Observation) Clean() bool {
 	return len(o.StoredVersions) == 1 && o.StoredVersions[0] == o.StorageVersion

@@ -25,7 +25,7 @@ type Surveyed struct {
 	MayLose []string
 }
 
-// Covers tells whether the survey answers what is asked for.
+// Covers reports whether the survey answers what is asked for.
 func (s Surveyed) Covers(r Removal) bool {
 	if len(r.Versions) == 0 {
 		return true

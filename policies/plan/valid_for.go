@@ -46,7 +46,7 @@ func (e Evidence) at(resourceVersion string, now time.Time, settle time.Duration
 	return e
 }
 
-// Older tells whether a resourceVersion of an object was given out before another
+// Older reports whether a resourceVersion of an object was given out before another
 // one. It is false where they cannot be compared.
 func Older(resourceVersion, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, than)

@@ -51,14 +51,14 @@ func (s *spread) finds(f finding.Finding) {
 	s.first.Head.Findings = append(slices.Clip(s.first.Head.Findings), f)
 }
 
-// inChart tells whether a copy is what a chart brings, which leaveCharts looks at.
+// inChart reports whether a copy is what a chart brings, which leaveCharts looks at.
 func (s *spread) inChart(copied *delivery.CRD) bool {
 	return slices.ContainsFunc(s.all.Base.InCharts, func(c delivery.InChart) bool {
 		return c.CRD.GetName() == copied.GetName() && (c.Dir == "." || strings.HasPrefix(copied.Unit.Name+"/", c.Dir+"/"))
 	})
 }
 
-// lacks tells whether a CRD has not all versions of another.
+// lacks reports whether a CRD has not all versions of another.
 func lacks(crd, other delivery.CRD) bool {
 	versions := crd.Versions()
 	return slices.ContainsFunc(other.Versions(), func(v string) bool { return !slices.Contains(versions, v) })
@@ -67,7 +67,7 @@ func lacks(crd, other delivery.CRD) bool {
 // release is a part of a path that says which release lies there.
 var release = regexp.MustCompile(`^v?\d+(\.\d+)+([-+].*)?$`)
 
-// sameButForRelease tells whether two folders are those of two releases, as bundles are kept.
+// sameButForRelease reports whether two folders are those of two releases, as bundles are kept.
 func sameButForRelease(one, other string) bool {
 	without := func(folder string) string {
 		parts := strings.Split(folder, "/")

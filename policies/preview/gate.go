@@ -61,12 +61,12 @@ func (m meaning) repair(in InCluster) InCluster {
 	return in
 }
 
-// asked tells whether a VersionRemoval of the pull request names all that the cluster loses.
+// asked reports whether a VersionRemoval of the pull request names all that the cluster loses.
 func (m meaning) asked() bool {
 	return m.gate != nil && sets.New(m.gate.Versions...).HasAll(m.leaving...)
 }
 
-// gated tells whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.
+// gated reports whether a VersionRemoval of the pull request holds the removal back, with nothing found against it.
 func (m meaning) gated() bool { return m.asked() && finding.Worst(m.found) != finding.Error }
 
 // ifGated is the verdict on what only a VersionRemoval is needed for.

@@ -24,7 +24,7 @@ type Input struct {
 	Clusters []Delivered
 	// Manifests are the places in the repository's files that name a version that leaves.
 	Manifests []manifests.Reference
-	// MayBeApplied tells whether somebody may apply a file that nothing in the repository leads to, by its name; nil if
+	// MayBeApplied reports whether somebody may apply a file that nothing in the repository leads to, by its name; nil if
 	// nobody does, because the entry points are named.
 	MayBeApplied func(file string) bool
 	// Unread are the files that change and that nothing which may be applied is made of, by their names.

@@ -114,7 +114,7 @@ func (r *Report) addManifests(references []manifests.Reference, mayBeApplied fun
 	}
 }
 
-// isApplied tells whether a finding is about a manifest that a cluster gets.
+// isApplied reports whether a finding is about a manifest that a cluster gets.
 func isApplied(rule string) bool {
 	return rule == AppliedAtRemovedVersion || rule == AppliedAtUnservedVersion
 }

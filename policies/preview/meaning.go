@@ -75,10 +75,10 @@ func (m meaning) inCluster() InCluster {
 	return m.withFindings(m.withChanges(in))
 }
 
-// lacksCRD tells whether it is known that the cluster does not have the CRD.
+// lacksCRD reports whether it is known that the cluster does not have the CRD.
 func (m meaning) lacksCRD() bool { return m.to.Snapshot != nil && m.to.Snapshot.Lacks(m.change.Name) }
 
-// mayHaveObjects tells whether the cluster may have objects of the CRD, as far as the snapshot knows of them.
+// mayHaveObjects reports whether the cluster may have objects of the CRD, as far as the snapshot knows of them.
 func (m meaning) mayHaveObjects() bool {
 	return !m.lacksCRD() && (m.answer.Objects == nil || *m.answer.Objects > 0)
 }

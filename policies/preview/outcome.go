@@ -97,7 +97,7 @@ func (m meaning) outcome() outcome {
 	return newCRD
 }
 
-// begins tells whether a CRD that is new in Git begins here, as an operator's next kind does: in a repository that says of no
+// begins reports whether a CRD that is new in Git begins here, as an operator's next kind does: in a repository that says of no
 // cluster what is applied to it, with one version, beside other CRDs of its group.
 func (m meaning) begins() bool {
 	head := m.to.Head.crd(m.change.Name)
@@ -119,7 +119,7 @@ func (m meaning) outcomeOfGone() outcome {
 	return left
 }
 
-// wasApplied tells whether the repository says what applied the CRD until now, and so what becomes of it: rollout has a
+// wasApplied reports whether the repository says what applied the CRD until now, and so what becomes of it: rollout has a
 // finding if it is deleted.
 func (m meaning) wasApplied() bool {
 	return slices.ContainsFunc(m.to.Base.Cluster.CRDs(), func(crd delivery.CRD) bool {

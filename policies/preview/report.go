@@ -95,6 +95,6 @@ type Manifest struct {
 	Version       string `json:"version"`
 	// Object is kind and namespace/name.
 	Object string `json:"object"`
-	// Rewritable tells whether `moult rewrite` can convert it to the storage version: conversion is None.
+	// Rewritable reports whether `moult rewrite` can convert it to the storage version: conversion is None.
 	Rewritable bool `json:"rewritable"`
 }

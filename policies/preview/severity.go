@@ -52,7 +52,7 @@ func (d Delivered) losses(c crddiff.Diff) []finding.Finding {
 // fixes are what to do about changes that lose something.
 var fixes = map[crddiff.Rule]string{
 	crddiff.FieldRemoved:             "keep the field in this version, or leave it out of a new one that a webhook converts to",
-	crddiff.FieldLost:                "give the field a place in the storage version, convert with a webhook, or let it go with the annotation " + v1alpha1.AllowFieldLossAnnotation + "; a snapshot with --fields tells whether objects have it",
+	crddiff.FieldLost:                "give the field a place in the storage version, convert with a webhook, or let it go with the annotation " + v1alpha1.AllowFieldLossAnnotation + "; a snapshot with --fields shows whether objects have it",
 	crddiff.UnknownFieldsPruned:      "name the fields that are in use in the schema first",
 	crddiff.PruningOn:                "name the fields that are in use in the schema first",
 	crddiff.ConversionWebhookAdded:   "roll the webhook out first, and refer to it in a later commit",

@@ -52,7 +52,7 @@ func Compare(name string, base, head Side) Delivered {
 	return d
 }
 
-// resumed tells whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
+// resumed reports whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
 // it need not have reached the cluster, so it is asked about as if it were new in Git.
 func (d Delivered) resumed(crd string) bool {
 	return suspended(d.Base.Cluster, crd) && !suspended(d.Head.Cluster, crd)

@@ -72,7 +72,7 @@ func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CR
 	return found
 }
 
-// isPatch tells whether a manifest has nothing that makes a CRD, as the patches have that lie beside a kustomization: what
+// isPatch reports whether a manifest has nothing that makes a CRD, as the patches have that lie beside a kustomization: what
 // they patch is compared as the kustomization builds it.
 func isPatch(crd delivery.CRD) bool {
 	return !slices.ContainsFunc([]string{"group", "names", "versions"}, func(field string) bool { return crd.Field("spec", field) != nil })
@@ -164,7 +164,7 @@ func (s *spread) add(name string, pairs []change) {
 	}
 }
 
-// isKnown tells whether a change of a CRD is like one that was put already.
+// isKnown reports whether a change of a CRD is like one that was put already.
 func (s *spread) isKnown(name string, c change) bool {
 	diffs := c.diffs()
 	return slices.ContainsFunc(append([]Pair{s.first}, s.rest...), func(p Pair) bool {

@@ -43,7 +43,7 @@ func order(crd crddiff.Diff) []string {
 	return sentences
 }
 
-// more tells whether the CRD takes what it did not take before.
+// more reports whether the CRD takes what it did not take before.
 func more(crd crddiff.Diff) bool {
 	return slices.ContainsFunc(crd.Changes, func(c crddiff.Change) bool {
 		return c.Rule == crddiff.VersionAdded || c.Rule == crddiff.FieldAdded && c.Against == "" || c.Rule == crddiff.EnumValuesAdded && c.Against == ""

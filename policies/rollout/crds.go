@@ -43,7 +43,7 @@ func flipNotServed(s *situation, crd changedCRD) *finding.Finding {
 	}
 }
 
-// allowsStorage tells whether the CRD says, or has said, that its storage may move to a version at once.
+// allowsStorage reports whether the CRD says, or has said, that its storage may move to a version at once.
 func (s *situation) allowsStorage(crd changedCRD, version string) bool {
 	allowed := crd.object.Annotation(allowStorage)
 	if before := s.base.CRD(crd.Name); before != nil {
@@ -82,7 +82,7 @@ type gone struct {
 	replaced bool
 }
 
-// replacesRelease tells whether a HelmRelease is to be another release from now on: Flux uninstalls the one before.
+// replacesRelease reports whether a HelmRelease is to be another release from now on: Flux uninstalls the one before.
 // https://fluxcd.io/flux/components/helm/helmreleases/#release-name
 func replacesRelease(was, now *delivery.Unit) bool {
 	if now == nil || was.Tool != delivery.Helm || now.Tool != delivery.Helm || was.By == nil || now.By == nil {
@@ -170,7 +170,7 @@ func (s *situation) placeOfGone(g gone) finding.Place {
 // https://helm.sh/docs/howto/charts_tips_and_tricks/#tell-helm-not-to-uninstall-a-resource
 const HelmPolicy = "helm.sh/resource-policy"
 
-// prunes tells whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
+// prunes reports whether the CRD is deleted: by its Kustomization, as it is to be, or with its Kustomization, as it was.
 func (s *situation) prunes(g gone) bool {
 	if g.unit.Tool == delivery.Helm {
 		return !slices.Contains(g.unit.Kept, g.object) && g.object.Annotation(HelmPolicy) != "keep"

@@ -60,7 +60,7 @@ func (e edge) enforces(from *node, gate *delivery.Object, first, applicationHeal
 	return enforced
 }
 
-// watches tells whether the later node waits until a gate in the earlier one is open.
+// watches reports whether the later node waits until a gate in the earlier one is open.
 func (e edge) watches(from *node, gate *delivery.Object) bool {
 	switch e.kind {
 	case nextWave, nextStep:

@@ -7,12 +7,12 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// waitsForAll tells whether a Kustomization is ready only when all that it has applied is.
+// waitsForAll reports whether a Kustomization is ready only when all that it has applied is.
 func waitsForAll(u *delivery.Unit) bool {
 	return u.Tool == delivery.Flux && u.By != nil && u.By.True("spec", "wait")
 }
 
-// checks tells whether a Kustomization is ready only when an object is.
+// checks reports whether a Kustomization is ready only when an object is.
 func checks(u *delivery.Unit, gate *delivery.Object) bool {
 	if u.Tool != delivery.Flux || u.By == nil {
 		return false

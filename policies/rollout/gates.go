@@ -39,7 +39,7 @@ func (g gate) name() string {
 func (g gate) crd() string        { return g.object.Text("spec", "crdName") }
 func (g gate) versions() []string { return g.object.Texts("spec", "versions") }
 
-// concerns tells whether the gate is for a version that leaves.
+// concerns reports whether the gate is for a version that leaves.
 func (g gate) concerns(crd changedCRD) bool {
 	return g.crd() == crd.Name && slices.ContainsFunc(crd.Removed, func(v string) bool { return slices.Contains(g.versions(), v) })
 }
@@ -52,7 +52,7 @@ func (s *situation) gatesOn(crd string) []gate {
 // newGates are those that were not there before with the same spec. One that was has done its work.
 func (s *situation) newGates() []gate { return slices.DeleteFunc(slices.Clone(s.gates), s.before) }
 
-// before tells whether a gate was there already, with the same spec.
+// before reports whether a gate was there already, with the same spec.
 func (s *situation) before(g gate) bool {
 	return slices.ContainsFunc(s.baseGates, func(b gate) bool {
 		return b.name() == g.name() && equality.Semantic.DeepEqual(b.object.Field("spec"), g.object.Field("spec"))

@@ -185,7 +185,7 @@ func gateHealthUnseen(s *situation, g guard) *finding.Finding {
 	}
 }
 
-// knowsHealthOf tells whether an argocd-cm in the repository has a health check for a kind.
+// knowsHealthOf reports whether an argocd-cm in the repository has a health check for a kind.
 func (s *situation) knowsHealthOf(group, kind string) bool {
 	return slices.ContainsFunc(s.configMaps("argocd-cm"), func(config *delivery.Object) bool {
 		return config.Text("data", "resource.customizations.health."+group+"_"+kind) != "" ||

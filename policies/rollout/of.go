@@ -71,7 +71,7 @@ func (s *situation) removals() []changedCRD {
 	return slices.DeleteFunc(slices.Clone(s.changed), func(crd changedCRD) bool { return len(crd.Removed) == 0 })
 }
 
-// seesAll tells whether all that the cluster gets is seen.
+// seesAll reports whether all that the cluster gets is seen.
 func (s *situation) seesAll() bool {
 	return !slices.ContainsFunc(s.head.Units, (*delivery.Unit).Incomplete)
 }

@@ -60,13 +60,13 @@ func forcedFromNowOn(s *situation, q optin.Question) []finding.Finding {
 	return findings
 }
 
-// unitChanges tells whether the pull request touches a unit's own object.
+// unitChanges reports whether the pull request touches a unit's own object.
 func (s *situation) unitChanges(u *delivery.Unit) bool {
 	before := s.base.Unit(u.Name)
 	return before == nil || before.By == nil || u.By == nil || !equality.Semantic.DeepEqual(before.By.Object, u.By.Object)
 }
 
-// leavesStored tells whether the pull request makes a version of a CRD one at which objects are only stored from now on: it
+// leavesStored reports whether the pull request makes a version of a CRD one at which objects are only stored from now on: it
 // flips the storage version, or takes a version out.
 func (s *situation) leavesStored(crd string) bool {
 	c := s.changes[crd]

@@ -87,7 +87,7 @@ type missing struct {
 	name string
 }
 
-// takenBefore tells whether another unit took a folder of this one before the commit: it goes on doing so until its parent
+// takenBefore reports whether another unit took a folder of this one before the commit: it goes on doing so until its parent
 // deletes it, for a unit that is renamed as for one that is split.
 func takenBefore(base *delivery.Cluster, u *delivery.Unit) bool {
 	return slices.ContainsFunc(base.Units, func(was *delivery.Unit) bool {

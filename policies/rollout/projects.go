@@ -59,7 +59,7 @@ func (s *situation) project(u *delivery.Unit) *delivery.Object {
 	return nil
 }
 
-// forbids tells whether an AppProject does not permit an object, and which of its lists is why. What is cluster-scoped
+// forbids reports whether an AppProject does not permit an object, and which of its lists is why. What is cluster-scoped
 // has to be on a list; what is not has to be on the list only if there is one.
 func forbids(project, object *delivery.Object, clusterScoped bool) (field string, forbidden bool) {
 	scope := "namespace"

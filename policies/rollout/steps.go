@@ -42,7 +42,7 @@ func missedStep(base *delivery.Cluster, from, to *delivery.Unit) string {
 	return why + fmt.Sprintf(", and holds %s only if Argo CD compares %s with the new commit no later than it", to.Name, from.Name)
 }
 
-// stepsAreOff tells whether Argo CD's settings in the repository switch steps off. By default they are off, too, but an
+// stepsAreOff reports whether Argo CD's settings in the repository switch steps off. By default they are off, too, but an
 // argument or a variable of the controller may switch them on.
 func stepsAreOff(c *delivery.Cluster) bool {
 	return slices.ContainsFunc(c.Named("ConfigMap", "", "argocd-cmd-params-cm"), func(config *delivery.Object) bool {
@@ -51,7 +51,7 @@ func stepsAreOff(c *delivery.Cluster) bool {
 	})
 }
 
-// stepsBefore tells whether the order of two Applications counts when the commit arrives. One that is there takes the commit
+// stepsBefore reports whether the order of two Applications counts when the commit arrives. One that is there takes the commit
 // before the ApplicationSet changes, so it has to have been in a later step already.
 func stepsBefore(base *delivery.Cluster, from, to *delivery.Unit) bool {
 	if releaseOf(base, to) == created {
@@ -61,7 +61,7 @@ func stepsBefore(base *delivery.Cluster, from, to *delivery.Unit) bool {
 	return wasFrom != nil && wasTo != nil && !stepsAreOff(base) && inEarlierStep(wasFrom, wasTo) && wasTo.Set.Same(to.Set)
 }
 
-// inEarlierStep tells whether two Applications are of one ApplicationSet, and the first is in an earlier step.
+// inEarlierStep reports whether two Applications are of one ApplicationSet, and the first is in an earlier step.
 func inEarlierStep(from, to *delivery.Unit) bool {
 	if from == to || from.Set == nil || to.Set == nil || !from.Set.Same(to.Set) || !hasSteps(to.Set) {
 		return false
@@ -70,7 +70,7 @@ func inEarlierStep(from, to *delivery.Unit) bool {
 	return first >= 0 && first < second
 }
 
-// hasSteps tells whether the Applications of an ApplicationSet are synced step by step, and by nothing else: the controller
+// hasSteps reports whether the Applications of an ApplicationSet are synced step by step, and by nothing else: the controller
 // has to be the one that writes their spec, since it is there that it switches automated sync off.
 func hasSteps(set *delivery.Object) bool {
 	policy := set.Text("spec", "syncPolicy", "applicationsSync")

@@ -171,7 +171,7 @@ func dependencyMissing(s *situation, m missing) *finding.Finding {
 	}
 }
 
-// relevant tells whether a unit has to do with the pull request.
+// relevant reports whether a unit has to do with the pull request.
 func (s *situation) relevant(u *delivery.Unit) bool {
 	return slices.Contains(s.concerned(), u) || s.unitChanges(u)
 }

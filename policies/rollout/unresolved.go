@@ -18,7 +18,7 @@ import (
 // (NotFollowed); one that comes, goes or changes leaves it unknown what the cluster gets (UnseenChanged), as does a unit
 // that is taken from another place than before (SourceMoved).
 
-// LeavesUnknown tells whether a rule says that this pull request changes what a cluster gets in a way that cannot be seen.
+// LeavesUnknown reports whether a rule says that this pull request changes what a cluster gets in a way that cannot be seen.
 // However harmless what can be seen is, the verdict is unknown then.
 func LeavesUnknown(rule string) bool { return rule == UnseenChanged || rule == SourceMoved }
 
@@ -99,7 +99,7 @@ func notFollowed(s *situation) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// leaves tells whether a version or a whole CRD leaves.
+// leaves reports whether a version or a whole CRD leaves.
 func (s *situation) leaves() bool {
 	for _, c := range s.changes {
 		if c.Head == nil || len(c.Removed) > 0 {
@@ -128,10 +128,10 @@ func movable(was, now *delivery.Unit) [][]string {
 	return [][]string{{"spec", "sourceRef"}, {"spec", "kubeConfig"}, {"spec", "destination"}}
 }
 
-// saidUnseen tells whether a repository was looked at, and cannot be any more: that is told as unseen.
+// saidUnseen reports whether a repository was looked at, and cannot be any more: that is told as unseen.
 func saidUnseen(was, now *delivery.Unit) bool { return now.Unseen != "" && len(was.Elsewhere) > 0 }
 
-// isFetched tells whether something of a unit is looked at where it is, or not at all.
+// isFetched reports whether something of a unit is looked at where it is, or not at all.
 func isFetched(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) > 0 || u.Unseen != "" }
 
 // notFetched are the addresses of a unit's sources that are no charts, and that are read as they are in this repository.

@@ -69,7 +69,7 @@ func slotsOf(o *delivery.Object) []slot {
 	return slices.Compact(slots)
 }
 
-// inWaves tells whether a unit is applied wave by wave. Manifests that somebody has rendered are, if they say so.
+// inWaves reports whether a unit is applied wave by wave. Manifests that somebody has rendered are, if they say so.
 func inWaves(u *delivery.Unit) bool {
 	if u.Tool != "" {
 		return u.Tool == delivery.ArgoCD
@@ -87,7 +87,7 @@ func slots(u *delivery.Unit, o *delivery.Object) []slot {
 	return []slot{{}}
 }
 
-// syncOption tells whether an Application sets an option.
+// syncOption reports whether an Application sets an option.
 func syncOption(u *delivery.Unit, option string) bool {
 	return u.By != nil && u.Tool == delivery.ArgoCD && slices.Contains(u.By.Texts("spec", "syncPolicy", "syncOptions"), option)
 }

@@ -71,7 +71,7 @@ var kinds = []struct {
 // String is what it is called.
 func (k Kind) String() string { return kinds[k.order()].say }
 
-// Fails tells whether it holds something up.
+// Fails reports whether it holds something up.
 func (k Kind) Fails() bool { return kinds[k.order()].fails }
 
 func (k Kind) order() int {

@@ -127,7 +127,7 @@ func (c *Checker) judge(d difference, o Object, trip *conversion.Trip, own, ther
 	return p
 }
 
-// confirms tells whether a path is on the way to a confirmation, or below one.
+// confirms reports whether a path is on the way to a confirmation, or below one.
 func (c *Checker) confirms(at string) bool {
 	at = crdschema.Unquoted(at)
 	return slices.ContainsFunc(c.confirmations, func(path string) bool {
@@ -187,7 +187,7 @@ func unstable(trip *conversion.Trip, failed bool) (all []Problem) {
 	return all
 }
 
-// isEmpty tells whether a value is one that many programs do not tell from none. An object of nothing but such is one.
+// isEmpty reports whether a value is one that many programs do not tell from none. An object of nothing but such is one.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -213,13 +213,13 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// overlap tells whether one path leads through the other.
+// overlap reports whether one path leads through the other.
 func overlap(a, b crdschema.Path) bool {
 	n := min(len(a), len(b))
 	return slices.Equal(a[:n], b[:n])
 }
 
-// covers tells whether a path is another one, or leads to it.
+// covers reports whether a path is another one, or leads to it.
 func covers(path, other string) bool {
 	rest, found := strings.CutPrefix(other, path)
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -231,7 +231,7 @@ func versionOf(o Object) string {
 	return version
 }
 
-// has tells whether an object has a value at a path, as it is written: its keys may have dots.
+// has reports whether an object has a value at a path, as it is written: its keys may have dots.
 func has(value any, path string) bool {
 	if path == "" {
 		return value != nil

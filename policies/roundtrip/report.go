@@ -63,7 +63,7 @@ type Group struct {
 	Accepted string `json:"accepted,omitempty"`
 }
 
-// Fails tells whether a finding holds something up.
+// Fails reports whether a finding holds something up.
 func (f Group) Fails() bool { return f.Kind.Fails() && f.Accepted == "" }
 
 const (

@@ -53,7 +53,7 @@ func (c *Checker) smallest(ctx context.Context, s Shrinker, k key, o Object, oth
 	for found := true; found && pages < mostPages && ctx.Err() == nil; {
 		found = false
 		var page []Object
-		ask := func() bool { // tells whether to go on
+		ask := func() bool { // reports whether to go on
 			pages++
 			for i, problems := range c.shown(ctx, page, k, others) {
 				if at := slices.IndexFunc(problems, func(p Problem) bool { return keyOf(page[i], k.via, p) == k }); at >= 0 {

@@ -81,7 +81,7 @@ func newest(crd *apiextensionsv1.CustomResourceDefinition) (name string) {
 	return name
 }
 
-// served tells whether a version is.
+// served reports whether a version is.
 func (o Observation) served(name string) bool {
 	v := crds.Version(o.CRD, name)
 	return v != nil && v.Served

@@ -50,7 +50,7 @@ func todo(done bool) State {
 	return Next
 }
 
-// flipped tells whether the flip is over: then nothing before it is of use any more.
+// flipped reports whether the flip is over: then nothing before it is of use any more.
 func (o Observation) flipped() bool { return crds.StorageVersion(o.CRD) == o.To }
 
 // leaving is for a sentence, and list for a flag.
@@ -81,7 +81,7 @@ func rehearse(o Observation) Step {
 	s := Step{
 		Phase: 1, Name: Rehearse, State: o.before(),
 		Title:    fmt.Sprintf("Rehearse: what does %s lose, change or refuse?", o.To),
-		Seen:     "nothing in the cluster tells whether this was done",
+		Seen:     "nothing in the cluster shows whether this was done",
 		Risk:     "none: it reads",
 		Back:     "there is nothing to take back",
 		Commands: []string{o.moult("rehearse", o.CRD.Name, "--crds", o.Folder)},
@@ -90,7 +90,7 @@ func rehearse(o Observation) Step {
 		s.Commands[0] += " --webhook crd"
 	}
 	if o.flipped() {
-		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster tells whether this was done before", o.To)
+		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster shows whether this was done before", o.To)
 	}
 	return s
 }
@@ -100,13 +100,13 @@ func backUp(o Observation) Step {
 	s := Step{
 		Phase: 1, Name: BackUp, State: o.before(),
 		Title:    "Back up the objects at every version that is served",
-		Seen:     "nothing in the cluster tells whether this was done",
+		Seen:     "nothing in the cluster shows whether this was done",
 		Risk:     "none: it reads; the file holds what the objects hold",
 		Back:     "delete the file",
 		Commands: []string{o.moult("backup", o.CRD.Name, "-f", file), o.local("backup", "verify", file)},
 	}
 	if o.flipped() {
-		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster tells whether this was done before, and a backup of now may lack what was lost", o.To)
+		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster shows whether this was done before, and a backup of now may lack what was lost", o.To)
 	}
 	return s
 }
@@ -186,7 +186,7 @@ func (o Observation) once() string {
 	return o.moult("migrate", o.CRD.Name)
 }
 
-// removed tells whether none of the versions is there any more.
+// removed reports whether none of the versions is there any more.
 func (o Observation) removed() bool {
 	return len(o.leavingThat(func(v string) bool { return crds.Has(o.CRD, v) })) == 0
 }
@@ -198,7 +198,7 @@ func look(o Observation) Step {
 	s := Step{
 		Phase: 2, Name: Look, State: Advised,
 		Title:  fmt.Sprintf("Find and change what else names %s: manifests in Git, owner references, policies, stashed copies", o.leaving()),
-		Seen:   "nothing in the cluster tells whether this was done; a VersionRemoval with NoReferences and NoStashes does",
+		Seen:   "nothing in the cluster shows whether this was done; a VersionRemoval with NoReferences and NoStashes does",
 		Risk:   "what is left stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
 		Back:   "there is nothing to take back",
 		Commit: o.commit("what names them in Git, changed", waits),

@@ -149,7 +149,7 @@ type Requests struct {
 	Watches int64 `json:"watches,omitempty"`
 }
 
-// clean tells whether neither storedVersions nor the managedFields of an object name one of these versions, and all
+// clean reports whether neither storedVersions nor the managedFields of an object name one of these versions, and all
 // objects were looked at.
 func (c *CRD) clean(versions []string) bool {
 	return c.Objects != nil && len(c.StoredVersions) > 0 && !slices.ContainsFunc(versions, func(v string) bool {

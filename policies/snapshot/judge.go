@@ -24,7 +24,7 @@ type Ask struct {
 	Storage string
 	// LabelKey opts CRDs in; empty for the one that the snapshot was taken with.
 	LabelKey string
-	// HeadLabel tells whether the pull request's CRD carries the opt-in label, which the cluster's gets only after the
+	// HeadLabel reports whether the pull request's CRD carries the opt-in label, which the cluster's gets only after the
 	// removal; nil if that does not matter.
 	HeadLabel *bool
 	// Terms are those of the pull request's VersionRemoval; nil for those of the one in the cluster, if there is one.
@@ -55,7 +55,7 @@ func (t *Terms) remember(gate *Removal, proof *v1alpha1.ProofStatus) *v1alpha1.P
 type Answer struct {
 	// Verdict is what the gate would say. If the answer is not Known, it is at most what is missing; never Ready.
 	verdict.Verdict
-	// Known tells whether the snapshot shows enough for a verdict, and if not, Why says what does not show and what to do.
+	// Known reports whether the snapshot shows enough for a verdict, and if not, Why says what does not show and what to do.
 	Known bool
 	Why   string
 
@@ -82,7 +82,7 @@ type Gate struct {
 	Ready bool
 }
 
-// Safe tells whether the versions can be removed now and nothing breaks.
+// Safe reports whether the versions can be removed now and nothing breaks.
 func (a Answer) Safe() bool { return a.Known && a.State == verdict.Ready }
 
 // Judge answers as the gate would have at the moment the snapshot was taken; now only tells how old it is. The cluster's
@@ -216,7 +216,7 @@ func (s *Snapshot) situation(ask Ask, crd *CRD, gate *Removal) verdict.Situation
 	return situation
 }
 
-// proved tells whether the proof stands for the CRD as it is.
+// proved reports whether the proof stands for the CRD as it is.
 func proved(s verdict.Situation) bool {
 	return s.Migration != nil && s.Migration.Evidence.Proved && s.Migration.Subject == s.CRD.Subject && s.Migration.Decision.Reason == v1alpha1.ReasonMigrated
 }
@@ -226,7 +226,7 @@ func remembered(s verdict.Situation, gate *Removal) verdict.Verdict {
 	return verdict.Verdict{Rule: "SafeToRemove", State: verdict.Ready, Reason: gate.Ready.Reason, Message: gate.Ready.Message, Proof: s.Remembered, LastWrite: s.LastWrite}
 }
 
-// moultSeen tells whether anything shows that a Moult is at work in the cluster.
+// moultSeen reports whether anything shows that a Moult is at work in the cluster.
 func (s *Snapshot) moultSeen() bool {
 	return slices.ContainsFunc(s.CRDs, func(c CRD) bool { m := c.condition(v1alpha1.StorageMigrated); return m != nil && m.Ours }) ||
 		slices.ContainsFunc(s.Removals, func(r Removal) bool { return r.Ready != nil })

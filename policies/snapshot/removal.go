@@ -30,14 +30,14 @@ type Removal struct {
 // id is namespace/name.
 func (r *Removal) id() string { return r.Namespace + "/" + r.Name }
 
-// answered tells whether the status is about the spec as it is.
+// answered reports whether the status is about the spec as it is.
 func (r *Removal) answered() bool { return r.Ready != nil && r.ObservedGeneration == r.Generation }
 
 func (r *Removal) ready() bool {
 	return r.answered() && r.Ready.Status == string(metav1.ConditionTrue)
 }
 
-// asksFor tells whether all of the versions are among those that are to go.
+// asksFor reports whether all of the versions are among those that are to go.
 func (r *Removal) asksFor(crd string, versions []string) bool {
 	return r.Spec.CRDName == crd && sets.New(r.Spec.Versions...).HasAll(versions...)
 }

@@ -103,5 +103,5 @@ func find[T any](all []T, wanted func(*T) bool) *T {
 	return nil
 }
 
-// Lacks tells whether the snapshot shows that the cluster does not have a CRD.
+// Lacks reports whether the snapshot shows that the cluster does not have a CRD.
 func (s *Snapshot) Lacks(name string) bool { return s.CRD(name) == nil && s.whyAbsent(name) == "" }

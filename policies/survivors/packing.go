@@ -45,7 +45,7 @@ func whole[T any](unpack func(*unpacking.Budget, string) (T, error)) packing {
 	}
 }
 
-// isBeyond tells whether something was not unpacked since the budget does not have it.
+// isBeyond reports whether something was not unpacked since the budget does not have it.
 func isBeyond(err error) bool {
 	return errors.Is(err, unpacking.ErrTooLarge) || errors.Is(err, unpacking.ErrUsedUp)
 }

@@ -12,7 +12,7 @@ const (
 	Stashes Part = "stashes"
 )
 
-// has tells whether a place belongs to the part, by whether it is a stash.
+// has reports whether a place belongs to the part, by whether it is a stash.
 func (p Part) has(stash bool) bool { return stash == (p == Stashes) }
 
 // Of is the part of a report that is about some versions of a CRD. More versions may leave with them; all others stay, whatever
@@ -62,7 +62,7 @@ func (r *Report) notLooked(leftOut bool) (resources []string) {
 	return slices.Compact(resources)
 }
 
-// isAbout tells whether something that is about some API groups, or about all, is about one of them.
+// isAbout reports whether something that is about some API groups, or about all, is about one of them.
 func isAbout(groups []string, group string) bool {
 	return len(groups) == 0 || slices.Contains(groups, group)
 }

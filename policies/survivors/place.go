@@ -193,7 +193,7 @@ const (
 // Conversions are all of them.
 var Conversions = []Conversion{ByCRD, ByProject, ByWriter}
 
-// Stash tells whether the place holds whole objects.
+// Stash reports whether the place holds whole objects.
 func (p *Place) Stash() bool {
 	return slices.ContainsFunc(p.Fields, func(f Field) bool { return f.Shape == Object })
 }

@@ -116,10 +116,10 @@ func (r *Report) verdict() Verdict {
 	return NoneFound
 }
 
-// Matters tells whether something depends on what is named.
+// Matters reports whether something depends on what is named.
 func (g Group) Matters() bool { return g.Effect != Cosmetic }
 
-// unread tells whether something of the place could not be read, and that matters.
+// unread reports whether something of the place could not be read, and that matters.
 func (l Coverage) unread() bool { return l.Failed && l.Effect != Cosmetic }
 
 // groups are the references of a state, the worst first.
@@ -149,7 +149,7 @@ func (e Effect) weight() int {
 	return len(Effects)
 }
 
-// lookedAt tells whether a place was looked at.
+// lookedAt reports whether a place was looked at.
 func (s *Survey) lookedAt(p *Place) Coverage {
 	looked := Coverage{Place: p.Name, Stash: p.Stash(), Effect: p.worst(), Outcome: NotThere, groups: p.Groups}
 	for _, l := range s.looked {
@@ -176,7 +176,7 @@ func (s *Survey) lookedAt(p *Place) Coverage {
 	return looked
 }
 
-// inGroup tells whether the place may be in a group whose resources are not known, written as *.<group>.
+// inGroup reports whether the place may be in a group whose resources are not known, written as *.<group>.
 func (p *Place) inGroup(of string) bool {
 	return slices.ContainsFunc(p.Resources, func(s Selector) bool {
 		_, group, _ := strings.Cut(string(s), ".")

@@ -26,7 +26,7 @@ type Resource struct {
 	Categories []string
 }
 
-// selects tells whether a resource is meant.
+// selects reports whether a resource is meant.
 func (s Selector) selects(r Resource) bool {
 	if s == All {
 		return true
@@ -44,7 +44,7 @@ func matches(pattern, text string) bool {
 	return ok && err == nil
 }
 
-// In tells whether objects of a resource have the place.
+// In reports whether objects of a resource have the place.
 func (p *Place) In(r Resource) bool {
 	return slices.ContainsFunc(p.Resources, func(s Selector) bool { return s.selects(r) })
 }
@@ -92,13 +92,13 @@ func (c Condition) holds(o *metadata) bool {
 	return (len(c.Owners) == 0 || slices.ContainsFunc(o.owners, isOwner)) && (len(c.Names) == 0 || slices.ContainsFunc(c.Names, isName))
 }
 
-// applies tells whether an object has the place, by its metadata.
+// applies reports whether an object has the place, by its metadata.
 func (p *Place) applies(o *metadata) bool {
 	holds := func(c Condition) bool { return c.holds(o) }
 	return (len(p.When) == 0 || slices.ContainsFunc(p.When, holds)) && !p.excludes(o)
 }
 
-// excludes tells whether the place is declared not to apply to an object.
+// excludes reports whether the place is declared not to apply to an object.
 func (p *Place) excludes(o *metadata) bool {
 	return slices.ContainsFunc(p.Unless, func(c Condition) bool { return c.holds(o) })
 }

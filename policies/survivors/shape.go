@@ -180,13 +180,13 @@ func (n *naming) names(t *Target) (versions, beside []string, covered bool) {
 	return versions, leaveOut(other, all), false
 }
 
-// has tells whether a text is one of some, or matches one of them if they may be patterns.
+// has reports whether a text is one of some, or matches one of them if they may be patterns.
 func (n *naming) has(texts []string, text string) bool {
 	matches := func(pattern string) bool { return pattern != anything && matches(pattern, text) }
 	return slices.Contains(texts, text) || n.patterns && slices.ContainsFunc(texts, matches)
 }
 
-// isKind tells whether objects of the kind, or of one that it matches, belong to the CRD.
+// isKind reports whether objects of the kind, or of one that it matches, belong to the CRD.
 func (n *naming) isKind(t *Target) bool {
 	matches := func(own string) bool { return matches(n.kind, own) }
 	return t.isKind(n.kind) || n.patterns && slices.ContainsFunc(t.Kinds, matches)

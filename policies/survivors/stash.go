@@ -28,7 +28,7 @@ type Copy struct {
 // ErrUndecodable says that a stashed copy is nothing that its move knows how to read.
 var ErrUndecodable = errors.New("the copy cannot be decoded")
 
-// Applies tells whether an object has the place, by its metadata.
+// Applies reports whether an object has the place, by its metadata.
 func (p *Place) Applies(content Content) bool { return p.applies(metadataOf(content)) }
 
 // ReadCopy reads the copy in the field data of an object. The error is ErrUndecodable with the reason.
@@ -222,7 +222,7 @@ type Named struct {
 	Name          string
 }
 
-// In tells whether an object of a name can have the fields.
+// In reports whether an object of a name can have the fields.
 func (f *NameField) In(name string) bool {
 	return len(f.Names) == 0 || slices.ContainsFunc(f.Names, func(pattern string) bool { return matches(pattern, name) })
 }
@@ -241,7 +241,7 @@ func (f *NameField) Read(content Content) (all []Named) {
 	return all
 }
 
-// Done tells whether an object's work has ended.
+// Done reports whether an object's work has ended.
 func (w *Work) Done(content Content) bool {
 	for _, end := range w.Ends {
 		parsed, _ := parsePath(end.Path) // it was checked when the move was loaded
@@ -263,15 +263,15 @@ func (c *Mover) Version(content Content) string {
 	return ""
 }
 
-// Owned tells whether the controller cares for an object, by its owners.
+// Owned reports whether the controller cares for an object, by its owners.
 func (c *Mover) Owned(content Content) bool {
 	return slices.ContainsFunc(metadataOf(content).owners, func(owner string) bool { return slices.Contains(c.Owners, owner) })
 }
 
-// HasKind tells whether objects of a kind belong to the CRD.
+// HasKind reports whether objects of a kind belong to the CRD.
 func (t *Target) HasKind(kind string) bool { return kind != "" && t.isKind(kind) }
 
-// Leaves tells whether a version is to leave.
+// Leaves reports whether a version is to leave.
 func (t *Target) Leaves(version string) bool { return t.leaves(version) }
 
 // Labelled is what labels tell of the copy in an object; empty where they do not.

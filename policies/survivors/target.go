@@ -97,13 +97,13 @@ func (t Target) With(leaving []string) Target {
 	return t.staysAt(t.Staying, t.Served)
 }
 
-// isKind tells whether objects of a kind belong to the CRD. A kind that is not known may. Clients that map kinds to resources,
+// isKind reports whether objects of a kind belong to the CRD. A kind that is not known may. Clients that map kinds to resources,
 // the garbage collector among them, take a kind in lower case for the same (k8s.io/client-go/restmapper, NewDiscoveryRESTMapper).
 func (t *Target) isKind(kind string) bool {
 	return kind == "" || slices.ContainsFunc(t.Kinds, func(own string) bool { return strings.EqualFold(own, kind) })
 }
 
-// isResource tells whether one of some resources, as rules write them, belongs to the CRD.
+// isResource reports whether one of some resources, as rules write them, belongs to the CRD.
 func (t *Target) isResource(resources []string) bool {
 	return len(resources) == 0 || slices.ContainsFunc(resources, func(resource string) bool {
 		plural, _, _ := strings.Cut(resource, "/")
@@ -111,5 +111,5 @@ func (t *Target) isResource(resources []string) bool {
 	})
 }
 
-// leaves tells whether a version is to leave.
+// leaves reports whether a version is to leave.
 func (t *Target) leaves(version string) bool { return slices.Contains(t.Leaving, version) }

@@ -128,7 +128,7 @@ func (v *visit) versionsBeside(f *Field, at string, rule map[string]any) (versio
 	return v.rules[keyOf(f, at, rule, key)]
 }
 
-// isExact tells whether the list that a rule is in has Exact beside it.
+// isExact reports whether the list that a rule is in has Exact beside it.
 func (v *visit) isExact(f *Field, at string) bool {
 	if f.Policy == "" {
 		return false
@@ -192,7 +192,7 @@ func (v *visit) items(p *Place, f *Field, at string, items []any) {
 	}
 }
 
-// isNamed tells whether a leaving version is named.
+// isNamed reports whether a leaving version is named.
 func (v *visit) isNamed(r *naming) bool {
 	return slices.ContainsFunc(v.targets, func(t Target) bool {
 		versions, _, _ := r.names(&t)

@@ -34,7 +34,7 @@ func NewWalker(places []Place, targets []Target) *Walker {
 	return w
 }
 
-// concerns tells whether one of the targets can lie at a place.
+// concerns reports whether one of the targets can lie at a place.
 func (w *Walker) concerns(p *Place) bool {
 	return slices.ContainsFunc(w.targets, func(t Target) bool { return p.holdsGroup(t.Group) })
 }

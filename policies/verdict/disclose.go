@@ -45,7 +45,7 @@ func Disclose(s plan.MigrationStatus, namespace string) plan.MigrationStatus {
 	return s
 }
 
-// liesIn tells whether an object, as namespace/name, lies in a namespace.
+// liesIn reports whether an object, as namespace/name, lies in a namespace.
 func liesIn(object, namespace string) bool {
 	of, _, namespaced := strings.Cut(object, "/")
 	return namespaced && of == namespace

@@ -186,7 +186,7 @@ func about(p *v1alpha1.ProofStatus) plan.Subject {
 	return plan.Subject{UID: p.UID, Generation: p.Generation, StorageVersion: p.StorageVersion}
 }
 
-// lookedAfterAll tells whether the survey began after all that it could have missed.
+// lookedAfterAll reports whether the survey began after all that it could have missed.
 func lookedAfterAll(s Situation) bool {
 	at := s.Migration.Evidence.Survey.At
 	quiet := !slices.Contains(s.Removal.Require, v1alpha1.Quiet) || s.LastWrite.IsZero() || !at.Before(s.LastWrite.Add(s.Removal.QuietPeriod.Duration))

@@ -74,7 +74,7 @@ func notLookedForReferences(s Situation) (Verdict, bool) {
 	return v, s.References == nil || s.References.At.Before(v.LookFrom)
 }
 
-// rememberedReferences tells whether a look was part of what is remembered.
+// rememberedReferences reports whether a look was part of what is remembered.
 func (s Situation) rememberedReferences() bool {
 	return s.remembered() && s.Remembered.ReferencesAt != nil
 }
@@ -156,12 +156,12 @@ func (s Situation) undecoded(g survivors.Group) v1alpha1.Blocker {
 		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), s.example(g))}
 }
 
-// clearsByItself tells whether a place stops naming the versions without a commit.
+// clearsByItself reports whether a place stops naming the versions without a commit.
 func (s Situation) clearsByItself(g survivors.Group) bool {
 	return g.Clears == survivors.ByController || s.movedByMoult(g)
 }
 
-// movedByMoult tells whether the controller moves what lies at a place: owner references and stashed copies, where the CRD asks
+// movedByMoult reports whether the controller moves what lies at a place: owner references and stashed copies, where the CRD asks
 // for it.
 func (s Situation) movedByMoult(g survivors.Group) bool {
 	if g.Stash {
@@ -274,7 +274,7 @@ func (s Situation) referencesAt() (at time.Time) {
 	return at
 }
 
-// clean tells whether the latest look found all that is required.
+// clean reports whether the latest look found all that is required.
 func (s Situation) clean() bool {
 	return s.References.Failure == "" && !slices.ContainsFunc(s.required(), func(r requirement) bool {
 		report := s.References.Report.Only(r.part)

@@ -19,7 +19,7 @@ type Situation struct {
 	Machine time.Time
 	// Removal is what is asked for.
 	Removal v1alpha1.VersionRemovalSpec
-	// Paused tells whether a person has closed the gate by hand.
+	// Paused reports whether a person has closed the gate by hand.
 	Paused bool
 	// LabelKey is the label that opts a CRD in.
 	LabelKey string
@@ -37,7 +37,7 @@ type Situation struct {
 	// asked to look; ClosedAt is when the verdict was last one that Closes. A gate
 	// opens on a survey that began later. Both are of this process' clock.
 	Asked, ClosedAt time.Time
-	// Looks tells whether this Moult looks for what else names the versions, and
+	// Looks reports whether this Moult looks for what else names the versions, and
 	// References is what it found when it looked last; nil if it has not yet. Noted are
 	// the warnings that an earlier process has found that way.
 	Looks      bool
@@ -58,9 +58,9 @@ type CRD struct {
 	ResourceVersion string
 
 	OptedIn bool
-	// RepairsOwners tells whether Moult may move owner references to the storage version.
+	// RepairsOwners reports whether Moult may move owner references to the storage version.
 	RepairsOwners bool
-	// MigratesStashes tells whether Moult may move stashed copies to a version that stays.
+	// MigratesStashes reports whether Moult may move stashed copies to a version that stays.
 	MigratesStashes bool
 	InScope         bool
 	Deleting        bool
@@ -129,7 +129,7 @@ type Verdict struct {
 	// LookFrom is since when a look through the cluster is wanted that is not there
 	// yet, or from when on the next one is; zero if none is.
 	LookFrom time.Time
-	// Answered tells whether a request to look is answered by this.
+	// Answered reports whether a request to look is answered by this.
 	Answered bool
 	// Until is when to ask again without being woken; zero for never.
 	Until time.Time
@@ -186,14 +186,14 @@ func (s Situation) served() (versions []string) {
 	return versions
 }
 
-// proved tells whether the proof is our own, of this CRD's UID, generation and
+// proved reports whether the proof is our own, of this CRD's UID, generation and
 // storage version, and nothing speaks against it now.
 func (s Situation) proved() bool {
 	e := s.Migration.Evidence
 	return e.Proved && e.Subject == s.CRD.Subject && s.Migration.Decision.Reason == v1alpha1.ReasonMigrated
 }
 
-// surveyed tells whether no object's managedFields named the versions when they
+// surveyed reports whether no object's managedFields named the versions when they
 // were last looked through. A survey that is repeated does not close the gate
 // again; one that found something it cannot fix does.
 func (s Situation) surveyed() bool {
@@ -204,14 +204,14 @@ func (s Situation) surveyed() bool {
 	return survey.Covers(plan.Removal{Versions: s.present()}) || s.remembered()
 }
 
-// remembered tells whether the very same was found safe before this process
+// remembered reports whether the very same was found safe before this process
 // began, so that a restart does not close the gate.
 func (s Situation) remembered() bool {
 	r := s.Remembered
 	return r != nil && r.UID == s.CRD.UID && r.Generation == s.CRD.Generation && r.StorageVersion == s.CRD.StorageVersion
 }
 
-// StillHolds tells whether a verdict is only that the migration has not looked yet,
+// StillHolds reports whether a verdict is only that the migration has not looked yet,
 // right after a start, while the very same was found safe before. What was said
 // then holds until it has.
 func (s Situation) StillHolds(v Verdict) bool {

@@ -79,7 +79,7 @@ func (s Situation) lookedAt() time.Time {
 	}
 }
 
-// answered tells whether a request to look is answered: by a walk that began
+// answered reports whether a request to look is answered: by a walk that began
 // after it and has ended, or because nothing can be looked at.
 func (s Situation) answered() bool {
 	switch {

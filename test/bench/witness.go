@@ -83,7 +83,7 @@ func (s *stage) watch(ctx context.Context, set *objectSet, target string) (*witn
 	return w, nil
 }
 
-// current tells whether an object is stored at the target version; stored JSON has the apiVersion first.
+// current reports whether an object is stored at the target version; stored JSON has the apiVersion first.
 func (w *witness) current(value []byte) bool {
 	return bytes.HasPrefix(value, fmt.Appendf(nil, `{"apiVersion":"%s/%s",`, w.set.gr.Group, w.target))
 }
@@ -208,6 +208,6 @@ func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// holds tells whether a key of etcd is one of the objects to be migrated. A contender that needs some object of the
+// holds reports whether a key of etcd is one of the objects to be migrated. A contender that needs some object of the
 // resource to change has one in a namespace of its own.
 func (s *objectSet) holds(key string) bool { return strings.HasPrefix(key, s.prefix()+namespace+"/") }

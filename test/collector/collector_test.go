@@ -54,7 +54,7 @@ func TestARemovalHurtsAndARepairMendsIt(t *testing.T) {
 	w.Expect(w.lives(rose)()).To(BeTrue())
 }
 
-// deletesWhatLives removes v1alpha1, and tells whether a dependent that is made right after it is deleted.
+// deletesWhatLives removes v1alpha1, and reports whether a dependent that is made right after it is deleted.
 func deletesWhatLives(w *world) bool {
 	w.t.Helper()
 	rose := w.widget("rose")
@@ -88,7 +88,7 @@ func (w *world) forgets() {
 	}, soon, "500ms").Should(BeFalse(), "it still deletes at v1alpha1")
 }
 
-// goesWithin tells whether a ConfigMap is deleted.
+// goesWithin reports whether a ConfigMap is deleted.
 func (w *world) goesWithin(name string, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(w.t.Context(), most)
 	defer cancel()
@@ -160,7 +160,7 @@ func (w *world) plants(n int) (tulip *unstructured.Unstructured, alive int) {
 	return tulip, n + 2
 }
 
-// movedSome tells whether a reference has been moved.
+// movedSome reports whether a reference has been moved.
 func (w *world) movedSome() (bool, error) {
 	all, err := w.dependents()
 	for _, version := range all {

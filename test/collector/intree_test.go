@@ -99,7 +99,7 @@ func (w *world) allow() {
 	_ = policies.ValidatingAdmissionPolicies().Delete(w.t.Context(), w.GR.Group, metav1.DeleteOptions{})
 }
 
-// touches tells whether an object may be written, without writing it.
+// touches reports whether an object may be written, without writing it.
 func (w *world) touches(name string) func() error {
 	return func() error {
 		_, err := w.Objects("v1").Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"metadata": {"labels": {"touched": "true"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})

@@ -45,7 +45,7 @@ func (w *world) guardStatus() {
 	}, soon, "100ms").Should(MatchError(ContainSubstring("may not take v1alpha1 out")))
 }
 
-// isMigrating tells whether the in-tree migrator's condition is True.
+// isMigrating reports whether the in-tree migrator's condition is True.
 func (w *world) isMigrating() bool {
 	return apihelpers.IsCRDConditionTrue(w.Live(), v1alpha1.StorageMigrating)
 }

@@ -89,7 +89,7 @@ func (w *world) hasConfigMap(name string) func() bool {
 	}
 }
 
-// lives tells whether an owner is there as it was made, and is not being deleted.
+// lives reports whether an owner is there as it was made, and is not being deleted.
 func (w *world) lives(owner *unstructured.Unstructured) func() (bool, error) {
 	return func() (bool, error) {
 		is, err := w.widgets().Get(w.t.Context(), owner.GetName(), metav1.GetOptions{})

@@ -168,7 +168,7 @@ func TestTheVerdictSaysWhatTheNextSyncDoes(t *testing.T) {
 	}
 }
 
-// conditional tells whether another way to apply the CRD would make it otherwise.
+// conditional reports whether another way to apply the CRD would make it otherwise.
 func conditional(v labelorigin.Verdict) bool {
 	switch {
 	case v.Origin != labelorigin.LiveOnly:

@@ -211,7 +211,7 @@ func (c *crdState) path(name string) string {
 
 func (g *gateState) open() bool { return meta.IsStatusConditionTrue(g.Status.Conditions, "Ready") }
 
-// speaksOf tells whether what the gate says is about the CRD as it is. Its conditions are written a moment before the
+// speaksOf reports whether what the gate says is about the CRD as it is. Its conditions are written a moment before the
 // rest of its status, and count as soon as they are there.
 func (g *gateState) speaksOf(c *crdState) bool {
 	proof := g.Status.Proof

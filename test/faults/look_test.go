@@ -17,7 +17,7 @@ import (
 
 // How a world looks from outside: all of it is read from etcd, so that it can be seen while no API server answers.
 
-// isDone tells whether there is nothing more to do.
+// isDone reports whether there is nothing more to do.
 func (w *world) isDone() bool {
 	return w.reason("widgets") == v1alpha1.ReasonMigrated && w.reason("gadgets") == v1alpha1.ReasonMigrated &&
 		(w.late || w.verdict() == "True "+v1alpha1.ReasonSafeToRemove)

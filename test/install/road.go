@@ -24,7 +24,7 @@ type Request struct {
 	Agent string
 }
 
-// Is tells whether the request has a method, or any if it is empty, and a path with this part in it.
+// Is reports whether the request has a method, or any if it is empty, and a path with this part in it.
 func (r Request) Is(method, part string) bool {
 	return (method == "" || r.Method == method) && strings.Contains(r.Path, part)
 }

@@ -110,7 +110,7 @@ func (w *world) takesSnapshot(m *vm) {
 	}})
 }
 
-// expectResolves tells whether a VirtualMachine gets what it got before, by each of its fields.
+// expectResolves reports whether a VirtualMachine gets what it got before, by each of its fields.
 func (w *world) expectResolves(u *unstructured.Unstructured, under string, want map[string]any) {
 	w.t.Helper()
 	for field, object := range want {

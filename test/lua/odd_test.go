@@ -132,7 +132,7 @@ func withMetadata(object map[string]any) map[string]any {
 	return object
 }
 
-// plausible tells whether an API server could hold the CRD: what we and Flux read is of the right type, no condition is
+// plausible reports whether an API server could hold the CRD: what we and Flux read is of the right type, no condition is
 // there twice, and numbers are whole and of a size that Lua can tell apart.
 func plausible(object map[string]any) bool {
 	metadata, ok := object["metadata"].(map[string]any)

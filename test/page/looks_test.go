@@ -103,7 +103,7 @@ func TestPaperShowsWhatIsFolded(t *testing.T) {
 	})
 }
 
-// Pictures are for a person to look at: nothing else tells whether a page is beautiful.
+// Pictures are for a person to look at: nothing else reports whether a page is beautiful.
 func TestPictures(t *testing.T) {
 	if *screenshots == "" {
 		return // nobody asked for them

@@ -36,7 +36,7 @@ func (p pair) disagreements(r preview.Report, rulings []ruling) (wrong []error) 
 	return wrong
 }
 
-// installs tells whether a place is one of those that the project installs its CRDs from, or may be.
+// installs reports whether a place is one of those that the project installs its CRDs from, or may be.
 func (p pair) installs(at finding.Place) bool {
 	return at.File == "" || slices.ContainsFunc(p.folders, func(folder string) bool { return strings.HasPrefix(at.File, folder+"/") })
 }

@@ -123,7 +123,7 @@ func unlost(crd crddiff.Diff, version, to string, lost []string) (kept []string)
 	return kept
 }
 
-// saysLost tells whether a change says that its field is lost in a version.
+// saysLost reports whether a change says that its field is lost in a version.
 func saysLost(c crddiff.Change, version, to string) bool {
 	switch c.Rule { //nolint:exhaustive // the others do not say that a field is lost
 	case crddiff.FieldRemoved:
@@ -135,12 +135,12 @@ func saysLost(c crddiff.Change, version, to string) bool {
 	}
 }
 
-// saysPruned tells whether a change says that what is in its field may be lost.
+// saysPruned reports whether a change says that what is in its field may be lost.
 func saysPruned(c crddiff.Change, version string) bool {
 	return c.Version == version && (c.Rule == crddiff.FieldTypeChanged || c.Rule == crddiff.UnknownFieldsPruned)
 }
 
-// within tells whether a path is a field, or one in it.
+// within reports whether a path is a field, or one in it.
 func within(path, field string) bool {
 	rest, is := strings.CutPrefix(path, field)
 	return is && (rest == "" || strings.ContainsAny(rest[:1], ".[{"))

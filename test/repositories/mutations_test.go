@@ -16,7 +16,7 @@ type pull struct{ base, head state }
 
 func (p pull) clone() pull { return pull{maps.Clone(p.base), maps.Clone(p.head)} }
 
-// isDelivered tells whether something in the repository says what is applied.
+// isDelivered reports whether something in the repository says what is applied.
 func (p pull) isDelivered() bool {
 	for _, s := range []state{p.base, p.head} {
 		for _, content := range s {
@@ -93,7 +93,7 @@ func onFiles(change func(string) string) mutation {
 	}
 }
 
-// isPlain tells whether a file is YAML, and no template.
+// isPlain reports whether a file is YAML, and no template.
 func isPlain(file, content string) bool {
 	return (strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")) && !strings.Contains(content, "{{")
 }

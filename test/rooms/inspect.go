@@ -82,7 +82,7 @@ func inspectFile(repository fs.FS, name string) ([]string, error) {
 	return broken, nil
 }
 
-// asksTheTime tells whether a file uses the machine's clock. Durations and times as values are fine.
+// asksTheTime reports whether a file uses the machine's clock. Durations and times as values are fine.
 func asksTheTime(file *ast.File) bool {
 	asks := false
 	ast.Inspect(file, func(node ast.Node) bool {

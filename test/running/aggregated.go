@@ -98,7 +98,7 @@ func (a *Aggregation) update(change func(*unstructured.Unstructured)) {
 	}, Soon, "50ms").Should(Succeed())
 }
 
-// answers tells whether it is the aggregated server that is asked.
+// answers reports whether it is the aggregated server that is asked.
 func (a *Aggregation) answers() (bool, error) {
 	list, err := dynamic.NewForConfigOrDie(a.cp.Config).Resource(a.gvr).List(a.t.Context(), metav1.ListOptions{Limit: 1})
 	return err == nil && list.GetResourceVersion() == emptyAt, err

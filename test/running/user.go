@@ -39,7 +39,7 @@ func User(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyR
 	return config
 }
 
-// allowed tells whether the API server lets a user do this to the first resource of a rule, or to its first path.
+// allowed reports whether the API server lets a user do this to the first resource of a rule, or to its first path.
 func allowed(ctx context.Context, admin *rest.Config, user string, rule rbacv1.PolicyRule, verb string) (bool, error) {
 	asked := authorizationv1.SubjectAccessReviewSpec{User: user}
 	if len(rule.NonResourceURLs) > 0 {

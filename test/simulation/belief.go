@@ -38,7 +38,7 @@ const (
 	NoGuard Belief = "the trim needs no guard"
 )
 
-// believes tells whether the check of an object is thought to be unnecessary. Its guard is the resourceVersion that was
+// believes reports whether the check of an object is thought to be unnecessary. Its guard is the resourceVersion that was
 // listed; a rewrite has none.
 func (w *wire) believes(guard string) bool {
 	if guard == "" {
@@ -60,7 +60,7 @@ func (w *wire) believes(guard string) bool {
 	return false
 }
 
-// believesGone tells whether an object that can be read is thought to be gone. It needs etcd's lock.
+// believesGone reports whether an object that can be read is thought to be gone. It needs etcd's lock.
 func (w *wire) believesGone(name string) bool {
 	return w.belief == NotFoundIsGone && w.etcd.orphaned && namespaceOf(name) == other
 }

@@ -151,7 +151,7 @@ func condition(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return "nothing"
 }
 
-// migrated tells whether Moult's condition is True and speaks of the CRD as it is.
+// migrated reports whether Moult's condition is True and speaks of the CRD as it is.
 func migrated(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return string(c.Type) == v1alpha1.StorageMigrated && c.Status == apiextensionsv1.ConditionTrue && v1alpha1.SpeaksOf(c.Message, crd.Generation)

@@ -136,7 +136,7 @@ func (s *stream) run(fromTheStart bool) {
 	}
 }
 
-// listens tells whether a watch hears of a revision. After a restore with later revisions it begins anew. After one that
+// listens reports whether a watch hears of a revision. After a restore with later revisions it begins anew. After one that
 // deals revisions out once more it goes on from the last one that it knows, and hears of nothing up to there
 // (k8s.io/apiserver pkg/storage/cacher/watch_cache.go, getAllEventsSinceLocked).
 func (s *stream) listens(d definition) bool {

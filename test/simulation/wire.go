@@ -133,7 +133,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// faulty tells whether a fault is under way on a server.
+// faulty reports whether a fault is under way on a server.
 func (w *wire) faulty(kind Kind, server int) bool {
 	now := time.Since(w.began)
 	for _, e := range w.plan.Events {

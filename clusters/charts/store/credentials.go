@@ -88,7 +88,7 @@ func registryCredentials() auth.CredentialFunc {
 	return credentials.Credential(store)
 }
 
-// isVersion tells whether a text names one version, and not a range.
+// isVersion reports whether a text names one version, and not a range.
 func isVersion(text string) bool {
 	_, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
 	return err == nil

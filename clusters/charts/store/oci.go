@@ -117,7 +117,7 @@ func pull(ctx context.Context, repository *remote.Repository, reference string) 
 	return nil, errors.New("it is no chart")
 }
 
-// isLoopback tells whether a host is this machine, where a registry has no certificate, as a rule.
+// isLoopback reports whether a host is this machine, where a registry has no certificate, as a rule.
 func isLoopback(host string) bool {
 	name := host
 	if only, _, err := net.SplitHostPort(host); err == nil {

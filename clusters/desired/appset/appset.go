@@ -114,5 +114,5 @@ func plain(value map[string]any) map[string]any {
 	return of
 }
 
-// isTemplated tells whether a text has a template in it.
+// isTemplated reports whether a text has a template in it.
 func isTemplated(text string) bool { return strings.Contains(text, "{{") }

@@ -80,7 +80,7 @@ func (g *generating) within(generator *delivery.Object, outer parameters) (*deli
 	return delivery.Wrap(content), nil
 }
 
-// hasContent tells whether there is any text, number or list in a value. An ApplicationSet that was read from a cluster has
+// hasContent reports whether there is any text, number or list in a value. An ApplicationSet that was read from a cluster has
 // templates without any.
 func hasContent(value any) bool {
 	switch v := value.(type) {

@@ -57,7 +57,7 @@ func TestABridgeLeadsFromOneReleaseToTheNextButOne(t *testing.T) {
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), "there is nothing to bridge any more")
 }
 
-// takes tells whether the API server takes a CRD in place of what it has.
+// takes reports whether the API server takes a CRD in place of what it has.
 func takes(w *clitest.World, crd *apiextensionsv1.CustomResourceDefinition) error {
 	return builders.Update(w.T.Context(), cp.Config, crd.Name, func(live *apiextensionsv1.CustomResourceDefinition) {
 		live.Labels, live.Spec = crd.Labels, *crd.Spec.DeepCopy()

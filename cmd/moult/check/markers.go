@@ -158,7 +158,7 @@ func (f folders) add(file string) {
 	}
 }
 
-// single tells whether types of a name are the only version there is.
+// single reports whether types of a name are the only version there is.
 func (f folders) single(name string) bool { return len(f[name]) < 2 }
 
 // goFiles are those of a folder, or with /... of all below it that Go would look at.

@@ -45,7 +45,7 @@ func (k kustomization) components() []string {
 	return words.Of(list, func(component *yaml.RNode) string { return component.YNode().Value })
 }
 
-// optsIn tells whether it, or a component that it lists, sets the opt-in label already.
+// optsIn reports whether it, or a component that it lists, sets the opt-in label already.
 func (k kustomization) optsIn(dir, labelKey string) bool {
 	return desired.SetsLabel(k.node, dir, labelKey) || slices.ContainsFunc(k.components(), func(component string) bool {
 		if strings.Contains(component, "/clusters/components/opt-in") {
@@ -118,7 +118,7 @@ func (k kustomization) rewritten(reference string) ([]byte, error) {
 	return []byte(text), err
 }
 
-// equalsBut tells whether two kustomizations say the same apart from their components.
+// equalsBut reports whether two kustomizations say the same apart from their components.
 func (k kustomization) equalsBut(other kustomization) bool {
 	rest := func(k kustomization) string {
 		node := k.node.Copy()

@@ -21,7 +21,7 @@ type selection struct {
 	labelKey    string
 }
 
-// everything tells whether the Component does as it is.
+// everything reports whether the Component does as it is.
 func (s selection) everything() bool {
 	return s.names == "" && s.annotations == "" && s.labelKey == v1alpha1.MigrateLabel
 }

@@ -51,7 +51,7 @@ func (p *command) network(base side) *network.Policy {
 	})
 }
 
-// inCI tells whether a pipeline runs this. GitHub, GitLab and most others set the variable.
+// inCI reports whether a pipeline runs this. GitHub, GitLab and most others set the variable.
 func inCI() bool {
 	value := os.Getenv("CI")
 	return value != "" && !strings.EqualFold(value, "false") && value != "0"

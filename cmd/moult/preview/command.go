@@ -53,7 +53,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
   moult preview
 
-  # this branch against main, asking nobody
+  # this branch against main, without the network
   moult preview --base git:origin/main --head . --entry clusters/production
 
   # two clusters, one by a snapshot, one asked; a comment, and a page with all of it

@@ -104,7 +104,7 @@ func (s side) follow(ctx context.Context, entry string, how []desired.Option) (d
 	return *followed, nil
 }
 
-// has tells whether there is such an entry point.
+// has reports whether there is such an entry point.
 func (s side) has(entry string) bool {
 	if s.stream != nil || entry == "" {
 		return true
@@ -118,7 +118,7 @@ func (s side) has(entry string) bool {
 	return false
 }
 
-// isFolder tells whether a side is a folder, and not a file or standard input.
+// isFolder reports whether a side is a folder, and not a file or standard input.
 func (s side) isFolder() bool {
 	if s.tree == nil {
 		return false
@@ -127,12 +127,12 @@ func (s side) isFolder() bool {
 	return err == nil && info.IsDir()
 }
 
-// mayBeApplied tells whether somebody may apply a file that nothing in the repository leads to.
+// mayBeApplied reports whether somebody may apply a file that nothing in the repository leads to.
 func (s side) mayBeApplied(file string) bool {
 	return !desired.ForReading(s.tree.Relative(s.tree.Dir), file)
 }
 
-// isKustomization tells whether a side says itself how it is built.
+// isKustomization reports whether a side says itself how it is built.
 func (s side) isKustomization() bool { return render.KustomizationIn(s.tree.Dir) != "" }
 
 // delivered is what one entry point gets before and after. Without one it is all that lies in the repository, which may be

@@ -60,7 +60,7 @@ func (p *command) sources() (map[string][]source, error) {
 	return byEntry, add("--context", p.contexts)
 }
 
-// isEntry tells whether a name stands for an entry point: its path, or the last part of that.
+// isEntry reports whether a name stands for an entry point: its path, or the last part of that.
 func (p *command) isEntry(name string) bool {
 	return slices.ContainsFunc(p.entries, isCalled(name))
 }
@@ -94,7 +94,7 @@ func (p *command) entryOf(s source, text string) (string, error) {
 	return "", fmt.Errorf("%s %s does not say which entry point it is for; write it like %s=%s", s.flag, text, path.Base(p.entries[0]), s.place)
 }
 
-// isThere tells whether a text with an equals sign in it is the name of a file or of a context.
+// isThere reports whether a text with an equals sign in it is the name of a file or of a context.
 func (p *command) isThere(s source) bool {
 	if s.isContext() {
 		return slices.Contains(p.Contexts(), s.place)

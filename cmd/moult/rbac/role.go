@@ -117,7 +117,7 @@ func rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: slices.Sorted(slices.Values(resources)), Verbs: verbs}
 }
 
-// hasStatus tells whether the storage version has a status subresource.
+// hasStatus reports whether the storage version has a status subresource.
 func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	resources, err := apihelpers.GetSubresourcesForVersion(crd, crds.StorageVersion(crd))
 	return err == nil && resources != nil && resources.Status != nil

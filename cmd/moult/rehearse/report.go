@@ -12,7 +12,7 @@ import (
 type entry struct {
 	conversion.Group
 
-	// Say is what becomes of them, and Fails tells whether that holds something up.
+	// Say is what becomes of them, and Fails reports whether that holds something up.
 	Say   string
 	Fails bool
 }

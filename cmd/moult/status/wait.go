@@ -127,7 +127,7 @@ func (w *waiting) run(ctx context.Context, names []string) error {
 	return verdict
 }
 
-// done tells whether all CRDs are as they are waited for.
+// done reports whether all CRDs are as they are waited for.
 func (w *waiting) done(rows []row) bool {
 	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r row) bool { return !w.isDone(r) })
 }

@@ -181,7 +181,7 @@ func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (save
 	strip(u)
 	if v.Journal != nil {
 		if err := v.Journal.Keep(u); err != nil {
-			return false, fmt.Errorf("%s is not deleted, since it cannot be saved first: %w", v.told.Object, err)
+			return false, fmt.Errorf("%s is not deleted, since it cannot be saved first: %w", v.reported.Object, err)
 		}
 		return true, v.removed.add(keyOf(u), kept{object: u})
 	}
@@ -189,7 +189,7 @@ func (v *visit) keep(ctx context.Context, live *unstructured.Unstructured) (save
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		v.Refuse(fmt.Errorf("it cannot be kept in %s: %w", v.told.Successor, err), "patch", v.at, v.told)
+		v.Refuse(fmt.Errorf("it cannot be kept in %s: %w", v.reported.Successor, err), "patch", v.at, v.reported)
 		return false, nil
 	}
 	if err := v.removed.add(keyOf(u), kept{at: v.at, in: keyOf(v.made)}); err != nil {
@@ -231,7 +231,7 @@ func (v *visit) keepInSuccessor(ctx context.Context, u *unstructured.Unstructure
 		return err
 	}
 	return v.Retry().Write(ctx, v.Lane, func() error {
-		got, err := v.objects(v.at, v.key.Namespace).Patch(ctx, v.told.Successor, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		got, err := v.objects(v.at, v.key.Namespace).Patch(ctx, v.reported.Successor, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 		case rewrite.IsGone(err, r.at.Group, r.key.Name):
 			return true, nil
 		case err != nil:
-			v.Refuse(err, "get", r.at, v.told)
+			v.Refuse(err, "get", r.at, v.reported)
 			return false, nil
 		}
 		named := r.named(item, v.key.Name)
@@ -78,10 +78,10 @@ func (v *visit) repoint(ctx context.Context, r referrer, successor string) (done
 		}
 		if left := r.named(item, v.key.Name); len(left) == 0 {
 			if v.Did(naming{r, v.key}) == 1 {
-				v.Count(v.told.CRD, func(all *repairs.Report) { all.Repointed++ })
+				v.Count(v.reported.CRD, func(all *repairs.Report) { all.Repointed++ })
 			}
 		} else if refusal != nil && (item.GetResourceVersion() == before || races == repairs.MaxRaces) {
-			v.Refuse(fmt.Errorf("%s: %w", r, refusal), "patch", r.at, v.told)
+			v.Refuse(fmt.Errorf("%s: %w", r, refusal), "patch", r.at, v.reported)
 			return false, nil
 		} else if refusal == nil && races == repairs.MaxRaces {
 			v.leave(repairs.Refused, fmt.Sprintf("%s was written, and names it still", r))
@@ -154,7 +154,7 @@ func declares(item *unstructured.Unstructured, named []survivors.Named, name str
 	return ""
 }
 
-// applies tells whether a set has a field, or an atomic value that it is in, which is set as one.
+// applies reports whether a set has a field, or an atomic value that it is in, which is set as one.
 func applies(fields *fieldpath.Set, at fieldpath.Path) bool {
 	if fields.Has(at) {
 		return true

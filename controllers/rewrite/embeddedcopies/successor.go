@@ -42,7 +42,7 @@ func (v *visit) successor(ctx context.Context, live *unstructured.Unstructured, 
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		case err != nil:
-			v.Refuse(err, "create", v.at, v.told)
+			v.Refuse(err, "create", v.at, v.reported)
 			return "", nil
 		case fits:
 			return name, nil
@@ -82,7 +82,7 @@ func strip(u *unstructured.Unstructured) {
 	}
 }
 
-// create makes an object, unless it is there. It tells whether the one that is there is the one that was wanted.
+// create makes an object, unless it is there. It reports whether the one that is there is the one that was wanted.
 func (v *visit) create(ctx context.Context, wanted *unstructured.Unstructured) (fits bool, err error) {
 	err = v.Retry().Write(ctx, v.Lane, func() error {
 		_, err := v.objects(v.at, v.key.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: v.DryRunOption(), FieldManager: manager})
@@ -102,7 +102,7 @@ func (v *visit) create(ctx context.Context, wanted *unstructured.Unstructured) (
 	return v.same(got, wanted), nil
 }
 
-// same tells whether an object is a successor as it is wanted: the copy, what the copy's labels tell, and who owns it.
+// same reports whether an object is a successor as it is wanted: the copy, what the copy's labels tell, and who owns it.
 func (v *visit) same(got, wanted *unstructured.Unstructured) bool {
 	a, errA := json.Marshal(got.Object["data"])
 	b, errB := json.Marshal(wanted.Object["data"])

@@ -39,11 +39,11 @@ type survey struct {
 
 // stash is an object with an old copy, or with one that cannot be read.
 type stash struct {
-	at    schema.GroupVersionResource
-	key   types.NamespacedName
-	uid   types.UID
-	place *survivors.Place
-	told  repairs.Item
+	at       schema.GroupVersionResource
+	key      types.NamespacedName
+	uid      types.UID
+	place    *survivors.Place
+	reported repairs.Item
 	// owned is true if the project's controller cares for it.
 	owned bool
 	// problem says why the copy cannot be read.
@@ -145,7 +145,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 			continue
 		}
 		one := &stash{at: at, key: key, uid: item.GetUID(), place: p, owned: s.Controller != nil && s.Controller.Owned(item.Object)}
-		one.told = repairs.Item{Place: p.Name, Object: repairs.ObjectOf(at, item)}
+		one.reported = repairs.Item{Place: p.Name, Object: repairs.ObjectOf(at, item)}
 		c, err := s.ReadCopy(p.Groups[0], item.Object)
 		if err != nil {
 			if kind, version := p.Labelled(item.GetLabels()); kind != "" && version != "" && m.target(p.Groups[0], kind, version) == nil {
@@ -156,7 +156,7 @@ func (m *Migration) see(s *survey, at schema.GroupVersionResource, item *unstruc
 			return
 		}
 		if target := m.target(p.Groups[0], c.Kind, c.Version); target != nil {
-			one.told.CRD, one.told.Copy, one.told.From = target.CRD, strings.TrimSpace(c.Kind+" "+c.Name), c.Version
+			one.reported.CRD, one.reported.Copy, one.reported.From = target.CRD, strings.TrimSpace(c.Kind+" "+c.Name), c.Version
 			s.stashes = append(s.stashes, one)
 		}
 		return
@@ -201,7 +201,7 @@ func (m *Migration) listMover(ctx context.Context, s *survey) error {
 	return err
 }
 
-// moves tells whether a version of the project does it. One that cannot be read may.
+// moves reports whether a version of the project does it. One that cannot be read may.
 func moves(c *survivors.Mover, version string) bool {
 	v, err := semver.NewVersion(version)
 	if err != nil {

@@ -30,7 +30,7 @@ type visit struct {
 
 // run leaves the copy with a reason, or goes one step on. The error is the context's, or the journal's.
 func (v *visit) run(ctx context.Context) error {
-	v.told.Referrers = int64(len(v.names[v.key]))
+	v.reported.Referrers = int64(len(v.names[v.key]))
 	if reason, why := v.waits(); reason != "" {
 		v.leave(reason, why)
 		return nil
@@ -42,7 +42,7 @@ func (v *visit) run(ctx context.Context) error {
 	case rewrite.IsGone(err, v.at.Group, v.key.Name), err == nil && live.GetUID() != v.uid:
 		return nil // gone, or another one for the next look
 	case err != nil:
-		v.Refuse(err, "get", v.at, v.told)
+		v.Refuse(err, "get", v.at, v.reported)
 		return nil
 	}
 	if reason, why, err := v.owner(ctx, live); err != nil {
@@ -59,7 +59,7 @@ func (v *visit) run(ctx context.Context) error {
 	if err != nil || successor == "" {
 		return err
 	}
-	v.told.Successor, v.told.To = successor, converted.Version
+	v.reported.Successor, v.reported.To = successor, converted.Version
 	if v.DryRun || len(v.names[v.key]) > 0 {
 		if done, err := v.repointAll(ctx, successor); err != nil || !done || !v.DryRun {
 			return err
@@ -193,9 +193,9 @@ func (m *Migration) read(ctx context.Context, at schema.GroupVersionResource, ke
 }
 
 func (v *visit) leave(reason repairs.Reason, why string) {
-	told := v.told
-	told.Why = why
-	v.Leave(reason, "", told)
+	reported := v.reported
+	reported.Why = why
+	v.Leave(reason, "", reported)
 }
 
 // remove keeps the object where it can be had again, and deletes it if it is as it was read.
@@ -220,15 +220,15 @@ func (v *visit) remove(ctx context.Context, live *unstructured.Unstructured) err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil, rewrite.IsGone(err, v.at.Group, v.key.Name):
-		v.Moved(v.told)
+		v.Moved(v.reported)
 		v.Again()
 		if !v.DryRun {
-			v.Tell(Replacement{Item: v.told, Now: v.made})
+			v.Tell(Replacement{Item: v.reported, Now: v.made})
 		}
 	case apierrors.IsConflict(err): // written since, and for the next look
 		v.Again()
 	default:
-		v.Refuse(err, "delete", v.at, v.told)
+		v.Refuse(err, "delete", v.at, v.reported)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (p *pair) place(c *claim) {
 	c.leaves, c.removable = c.leaves.Difference(c.keys), c.removable.Difference(c.keys)
 }
 
-// isKey tells whether a path leads to a field that its item is known by.
+// isKey reports whether a path leads to a field that its item is known by.
 func isKey(path fieldpath.Path) bool {
 	if len(path) < 2 || path[len(path)-2].Key == nil || path[len(path)-1].FieldName == nil {
 		return false
@@ -64,7 +64,7 @@ func isKey(path fieldpath.Path) bool {
 	return slices.ContainsFunc(*path[len(path)-2].Key, func(f value.Field) bool { return f.Name == *path[len(path)-1].FieldName })
 }
 
-// same tells whether a claim is about the very same fields at both versions, by
+// same reports whether a claim is about the very same fields at both versions, by
 // their paths and values, and then keeps it.
 func (p *pair) same(c *claim) bool {
 	if p.err != nil || !p.served {
@@ -84,7 +84,7 @@ func (p *pair) same(c *claim) bool {
 	return true
 }
 
-// equal tells whether a path leads to the same value at both versions.
+// equal reports whether a path leads to the same value at both versions.
 func (p *pair) equal(path fieldpath.Path) bool {
 	if !p.after.isLeaf(path) {
 		return false

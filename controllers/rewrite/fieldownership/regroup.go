@@ -83,7 +83,7 @@ func (p *pair) element(from any, element fieldpath.PathElement, place fieldpath.
 	return element, false
 }
 
-// names tells whether an element of a path is about an item of a list.
+// names reports whether an element of a path is about an item of a list.
 func names(element fieldpath.PathElement, item any) bool {
 	return element.Key != nil && hasKey(item, *element.Key) || element.Value != nil && value.Equals(*element.Value, value.NewValueInterface(item))
 }

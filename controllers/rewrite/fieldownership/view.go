@@ -29,19 +29,19 @@ func (t *Types) view(object *unstructured.Unstructured) (*view, error) {
 	return &view{object, typed, fields, fields.Leaves()}, nil
 }
 
-// isLeaf tells whether a path is one value: there is nothing below it that could
+// isLeaf reports whether a path is one value: there is nothing below it that could
 // be owned by itself.
 func (v *view) isLeaf(path fieldpath.Path) bool {
 	return v.leaves.Has(path) || below(v.fields, path).Empty() && v.has(path)
 }
 
-// has tells whether there is anything at a path.
+// has reports whether there is anything at a path.
 func (v *view) has(path fieldpath.Path) bool {
 	_, found := at(v.object.Object, path)
 	return found
 }
 
-// atomic tells whether the list or map at a path is owned as one.
+// atomic reports whether the list or map at a path is owned as one.
 func (v *view) atomic(path fieldpath.Path) bool {
 	value, _ := at(v.object.Object, path)
 	switch value := value.(type) {

@@ -22,7 +22,7 @@ type Memory struct {
 	moved map[entry]bool
 }
 
-// comesBack remembers a reference that was moved, and tells whether it was before.
+// comesBack remembers a reference that was moved, and reports whether it was before.
 func (m *Memory) comesBack(key entry) (before bool) {
 	if m == nil {
 		return false

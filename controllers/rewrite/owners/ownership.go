@@ -19,7 +19,7 @@ func field(owner types.UID) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(owner)))
 }
 
-// owns tells whether a set has a reference, or a field in it, as older API servers wrote it.
+// owns reports whether a set has a reference, or a field in it, as older API servers wrote it.
 func owns(fields *fieldpath.Set, owner types.UID) bool {
 	return fields.Has(field(owner)) || !below(fields, owner).Empty()
 }
@@ -61,7 +61,7 @@ func takers(before, after []metav1.ManagedFieldsEntry, moved []types.UID) (entri
 	return entries, nil
 }
 
-// ownedBy tells whether a reference belongs to one of those that have taken it.
+// ownedBy reports whether a reference belongs to one of those that have taken it.
 func ownedBy(now, took []metav1.ManagedFieldsEntry, owner types.UID) bool {
 	return slices.ContainsFunc(now, func(e metav1.ManagedFieldsEntry) bool {
 		fields, err := rewrite.DecodeFields(e)

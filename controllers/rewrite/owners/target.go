@@ -33,7 +33,7 @@ type Target struct {
 	Unlisted bool     `json:"unlisted"`
 }
 
-// moves tells whether a reference is to an object of the CRD at a version that it is to be moved from. The garbage collector
+// moves reports whether a reference is to an object of the CRD at a version that it is to be moved from. The garbage collector
 // takes a kind in lower case for the same (k8s.io/client-go/restmapper, NewDiscoveryRESTMapper).
 func (t *Target) moves(ref *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)

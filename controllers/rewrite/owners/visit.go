@@ -31,15 +31,15 @@ type visit struct {
 // run ends when every reference of the object is moved or left. The error is the context's.
 func (v *visit) run(ctx context.Context) error {
 	for {
-		found, told, err := v.movable(ctx)
+		found, items, err := v.movable(ctx)
 		if err != nil {
 			return err
 		}
-		v.settle(told)
+		v.settle(items)
 		if len(found) == 0 {
 			return nil
 		}
-		again, err := v.move(ctx, found, told)
+		again, err := v.move(ctx, found, items)
 		if err != nil || !again {
 			return err
 		}
@@ -47,7 +47,7 @@ func (v *visit) run(ctx context.Context) error {
 }
 
 // movable are the references that are to be moved now. Those that are to be left are.
-func (v *visit) movable(ctx context.Context) (found []match, told []repairs.Item, err error) {
+func (v *visit) movable(ctx context.Context) (found []match, items []repairs.Item, err error) {
 	for _, m := range matches(v.Targets, v.item) {
 		r := v.reference(m)
 		if v.Times(v.key(r)) >= repairs.MaxMoves {
@@ -66,9 +66,9 @@ func (v *visit) movable(ctx context.Context) (found []match, told []repairs.Item
 			}
 			r.OwnerTerminating = o.terminating
 		}
-		found, told = append(found, m), append(told, r)
+		found, items = append(found, m), append(items, r)
 	}
-	return found, told, nil
+	return found, items, nil
 }
 
 func comesBack(writers []string) string {
@@ -137,18 +137,18 @@ func (v *visit) taken(crd, why string) {
 	})
 }
 
-// move writes once, and tells whether to look at the object again.
-func (v *visit) move(ctx context.Context, found []match, told []repairs.Item) (again bool, err error) {
+// move writes once, and reports whether to look at the object again.
+func (v *visit) move(ctx context.Context, found []match, items []repairs.Item) (again bool, err error) {
 	body, err := move(v.item, found)
 	if err != nil {
 		return false, err
 	}
-	after, err := v.patch(ctx, body, func() { v.unsure = told })
+	after, err := v.patch(ctx, body, func() { v.unsure = items })
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return false, ctx.Err()
 	case err == nil:
-		for _, r := range told {
+		for _, r := range items {
 			v.hasMoved(r)
 		}
 		if !v.DryRun {
@@ -156,13 +156,13 @@ func (v *visit) move(ctx context.Context, found []match, told []repairs.Item) (a
 		}
 		return false, nil
 	}
-	return v.refused(ctx, err, told)
+	return v.refused(ctx, err, items)
 }
 
-// refused reads the object again, which tells whether it has gone, or was written by somebody else meanwhile.
-func (v *visit) refused(ctx context.Context, err error, told []repairs.Item) (again bool, end error) {
+// refused reads the object again, which reports whether it has gone, or was written by somebody else meanwhile.
+func (v *visit) refused(ctx context.Context, err error, items []repairs.Item) (again bool, end error) {
 	if rewrite.IsForbidden(err) || rewrite.IsDenied(err) {
-		v.leave(err, told)
+		v.leave(err, items)
 		return false, nil
 	}
 	fresh, getErr := v.read(ctx)
@@ -172,21 +172,21 @@ func (v *visit) refused(ctx context.Context, err error, told []repairs.Item) (ag
 	case rewrite.IsGone(getErr, v.at.Group, v.item.Name):
 		return false, nil
 	case getErr != nil:
-		v.leave(errors.Join(err, getErr), told)
+		v.leave(errors.Join(err, getErr), items)
 	case fresh.UID != v.item.UID: // made again since, and for the next look
 	case fresh.ResourceVersion != v.item.ResourceVersion && v.races < repairs.MaxRaces:
 		v.races++
 		v.item = fresh
 		return true, nil
 	default:
-		v.leave(err, told)
+		v.leave(err, items)
 	}
 	return false, nil
 }
 
 // leave keeps why the references of a write were not moved.
-func (v *visit) leave(err error, told []repairs.Item) {
-	for _, r := range told {
+func (v *visit) leave(err error, items []repairs.Item) {
+	for _, r := range items {
 		v.Refuse(err, "patch", v.at, r)
 	}
 }

@@ -28,7 +28,7 @@ func setByServer(crd *apiextensionsv1.CustomResourceDefinition, isNew bool) fiel
 	return errs
 }
 
-// Same tells whether head says nothing that base did not, so that there is nothing to refuse: what tools write into the
+// Same reports whether head says nothing that base did not, so that there is nothing to refuse: what tools write into the
 // rest of metadata is no concern of the API server's rules.
 func Same(base, head *apiextensionsv1.CustomResourceDefinition) bool {
 	same := equality.Semantic.DeepEqual

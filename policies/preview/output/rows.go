@@ -143,7 +143,7 @@ func actions(blockers []v1alpha1.Blocker) []string {
 	return said
 }
 
-// known tells whether the cluster, or a snapshot of it, was looked at.
+// known reports whether the cluster, or a snapshot of it, was looked at.
 func known(r preview.Report, cluster string) bool {
 	return slices.ContainsFunc(r.Clusters, func(c preview.Cluster) bool { return c.Name == cluster && c.Source != "" })
 }

@@ -77,7 +77,7 @@ func (l *list) rewrite(r preview.Report) {
 	}
 }
 
-// foundAt tells whether there is a finding at a place.
+// foundAt reports whether there is a finding at a place.
 func foundAt(r preview.Report, place finding.Place) bool {
 	return place.File != "" && slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Place == place })
 }

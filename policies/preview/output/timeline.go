@@ -41,7 +41,7 @@ type item struct {
 	notEnforced string
 }
 
-// hold tells whether a wave waits. The set is closed.
+// hold reports whether a wave waits. The set is closed.
 type hold string
 
 const (
@@ -235,7 +235,7 @@ func (i item) waitsFor() string {
 	return ""
 }
 
-// moves tells whether the gate has nothing left to wait for but that managedFields are moved, which it asks for itself.
+// moves reports whether the gate has nothing left to wait for but that managedFields are moved, which it asks for itself.
 func (i item) moves() bool {
 	return i.because == v1alpha1.ReasonRepairingOwnership || i.because == preview.ReasonOwnershipNotRepaired
 }

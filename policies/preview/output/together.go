@@ -72,7 +72,7 @@ type rowGroup struct {
 // where names the clusters.
 func (g rowGroup) where() string { return words.Few(g.clusters, mostNamed) }
 
-// readsLike tells whether the same is to be said in two rows, whatever CRD and cluster they are about.
+// readsLike reports whether the same is to be said in two rows, whatever CRD and cluster they are about.
 func (r row) readsLike(other row) bool {
 	return r.badge() == other.badge() && slices.Equal(r.crd.Removed, other.crd.Removed) && slices.Equal(r.reasons(), other.reasons())
 }

@@ -70,7 +70,7 @@ func plain(s string) string {
 	return strings.Join(strings.Fields(clean(s)), " ")
 }
 
-// isPlain tells whether text is printable ASCII with single spaces between words.
+// isPlain reports whether text is printable ASCII with single spaces between words.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		edge := i == 0 || i == len(s)-1 || s[i-1] == ' '

@@ -183,7 +183,7 @@ func TestALabelThatIsPutBackBreaksNoRule(t *testing.T) {
 // hasKeepLabel is the minor version of Kubernetes from which on the policy can be installed.
 const hasKeepLabel = 36
 
-// keepsLabel tells whether the API server knows what the policy is made of. One that does not refuses it, so that nobody
+// keepsLabel reports whether the API server knows what the policy is made of. One that does not refuses it, so that nobody
 // takes a label for guarded.
 func keepsLabel(t *testing.T) bool {
 	t.Helper()

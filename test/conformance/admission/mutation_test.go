@@ -16,7 +16,7 @@ var parts = []struct {
 	of   func(spec map[string]any) []any
 	// gone stands in for an entry, because most of the lists may not be empty.
 	gone any
-	// notices tells whether a case comes out as it must not: without a rule or a resource too little is denied, without
+	// notices reports whether a case comes out as it must not: without a rule or a resource too little is denied, without
 	// a condition too much.
 	notices func(k kase, denied bool) bool
 }{

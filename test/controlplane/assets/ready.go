@@ -58,7 +58,7 @@ func In(store string, minors []string) []Assets {
 	return found
 }
 
-// Supported tells whether a version such as v1.36.3 belongs to one of the minor versions, such as 1.36.
+// Supported reports whether a version such as v1.36.3 belongs to one of the minor versions, such as 1.36.
 func Supported(version string, minors []string) bool {
 	return slices.Contains(minors, strings.TrimPrefix(semver.MajorMinor(version), "v"))
 }

@@ -76,7 +76,7 @@ func (r *readiness) takeOrFetch(ctx context.Context, minors []string) (assets.As
 	return r.fetch(ctx, store, minors)
 }
 
-// suits tells whether the programs run and are of one of the minor versions, and says what it finds.
+// suits reports whether the programs run and are of one of the minor versions, and says what it finds.
 func (r *readiness) suits(ctx context.Context, found assets.Assets, minors []string, origin string) bool {
 	version, err := supported(ctx, found, minors)
 	if err != nil {

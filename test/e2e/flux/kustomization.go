@@ -44,7 +44,7 @@ func (k Kustomization) Condition(conditionType string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// Ready tells whether the Ready condition is True and speaks of the present spec.
+// Ready reports whether the Ready condition is True and speaks of the present spec.
 func (k Kustomization) Ready() bool {
 	return k.Condition("Ready").Status == metav1.ConditionTrue && k.ObservedGeneration == k.Generation
 }

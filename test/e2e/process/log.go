@@ -35,7 +35,7 @@ func (l *logFile) read() []byte {
 	return content[l.start:]
 }
 
-// Logged tells whether the process has written the text; made for Await.
+// Logged reports whether the process has written the text; made for Await.
 func (p *Process) Logged(text string) func(context.Context) bool {
 	return func(context.Context) bool { return bytes.Contains(p.log.read(), []byte(text)) }
 }

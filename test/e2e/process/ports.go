@@ -26,7 +26,7 @@ func FreePorts(n int) ([]int, error) {
 // Loopback is the address of a port on this machine.
 func Loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// Listening tells whether the address accepts a connection; made for Await.
+// Listening reports whether the address accepts a connection; made for Await.
 func Listening(address string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		dialer := net.Dialer{Timeout: time.Second}
@@ -39,7 +39,7 @@ func Listening(address string) func(context.Context) bool {
 	}
 }
 
-// Answering tells whether a GET of the URL answers 200; made for Await.
+// Answering reports whether a GET of the URL answers 200; made for Await.
 func Answering(url string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -139,7 +139,7 @@ func (t *FileSet) Left(plan manifests.Plan) []manifests.Reference {
 	return hits
 }
 
-// holds tells whether a folder is around something; both are paths without symbolic links.
+// holds reports whether a folder is around something; both are paths without symbolic links.
 func holds(root, target string) bool {
 	within, err := filepath.Abs(root)
 	if err != nil {

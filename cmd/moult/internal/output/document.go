@@ -21,7 +21,7 @@ var formats = map[string]func(any) ([]byte, error){
 	"yaml": yaml.Marshal,
 }
 
-// IsDocument tells whether a value of -o prints a document.
+// IsDocument reports whether a value of -o prints a document.
 func IsDocument(format string) bool {
 	_, document := formats[format]
 	return document
