@@ -37,12 +37,12 @@ func words(a snapshot.Answer) string {
 // may be a moment older than what the snapshot shows.
 func (w *world) bothSay(want string) snapshot.Answer {
 	w.t.Helper()
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal(want), func() string { return w.Message() })
+	w.Eventually(w.Verdict, soon).Should(Equal(want), func() string { return w.Message() })
 	var a snapshot.Answer
 	w.Eventually(func() string {
 		a = w.judge(w.take(cp.Config))
 		return words(a)
-	}, soon, "100ms").Should(Equal(want), func() string { return a.Message })
+	}, soon).Should(Equal(want), func() string { return a.Message })
 	w.Expect(w.Verdict()).To(Equal(want))
 	w.Expect(a.Gate).To(HaveField("Ready", a.State == verdict.Ready))
 	return a
@@ -76,7 +76,7 @@ func TestTheSnapshotSaysWhatTheGateSaysAllThroughAMigration(t *testing.T) {
 	w := newWorld(t)
 	w.Ask()
 	stop := w.moult(time.Hour)
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True NothingStored"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True NothingStored"))
 	w.Expect(words(w.judge(w.take(cp.Config)))).To(Equal("True NothingStored"))
 
 	w.install(w.widgets(), 20)
@@ -139,8 +139,8 @@ func TestBeforeAGateAsksOnlyTheRepairIsLeft(t *testing.T) {
 	w.install(w.widgets().OptedIn(), 12)
 	w.Flip("v1")
 	stop := running.Migration(t, cp.Config, running.Quick(w.GR.Group))
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	w.Eventually(w.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.StoredVersions, soon).Should(Equal([]string{"v1"}))
 	taken := w.take(cp.Config)
 	a := w.judge(taken)
 	w.Expect(words(a)).To(Equal("False RepairingOwnership Reconciling"))

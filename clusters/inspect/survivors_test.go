@@ -140,7 +140,7 @@ func (w *world) discovers(version string) {
 	w.Eventually(func() (string, error) {
 		found, _, err := c.find(w.GR)
 		return found.at.Version, err
-	}, soon, "50ms").Should(Equal(version))
+	}, soon).Should(Equal(version))
 }
 
 func TestAVersionThatIsNoLongerServedDoesNotHideTheObjects(t *testing.T) {

@@ -43,7 +43,7 @@ func TestEveryRightThatIsMissingIsToldWithTheRuleThatGrantsIt(t *testing.T) {
 	}
 
 	running.Allow(t, cp.Config, user, rules...)
-	w.Eventually(func() []snapshot.What { return whats(w.take(cfg)) }, soon, "100ms").Should(BeEmpty())
+	w.Eventually(func() []snapshot.What { return whats(w.take(cfg)) }, soon).Should(BeEmpty())
 	taken = w.take(cfg)
 	w.Expect(*taken.CRDs[0].Objects).To(HaveField("Count", int64(12)))
 	w.Expect(taken.Metrics).NotTo(BeNil())
@@ -116,7 +116,7 @@ func TestRequestsAndWatchesAtAVersionShow(t *testing.T) {
 		g.Expect(at).NotTo(BeNumerically("<", 0))
 		old = requests[at]
 		g.Expect(old.Watches).To(BeNumerically(">=", 1))
-	}, soon, "100ms").Should(Succeed())
+	}, soon).Should(Succeed())
 	w.Expect(old.Deprecated).To(BeTrue())
 	w.Expect(old.Counts).To(And(HaveKeyWithValue("LIST", BeNumerically(">=", 1)), HaveKeyWithValue("POST", BeNumerically(">=", 3))))
 	kinds := []string{}
@@ -135,7 +135,7 @@ func TestASnapshotDoesNotCountItsOwnLists(t *testing.T) {
 		with := w.take(cp.Config)
 		g.Expect(with.CRDs[0].Objects).To(HaveField("Count", int64(3)))
 		g.Expect(with.CRDs[0].Requests).To(Equal(without.CRDs[0].Requests))
-	}, soon, "100ms").Should(Succeed())
+	}, soon).Should(Succeed())
 }
 
 // Memory does not grow with the number of objects, and nothing is written.

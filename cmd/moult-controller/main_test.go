@@ -69,12 +69,12 @@ func TestThePermissionsInTheReferenceAreEnough(t *testing.T) {
 		Spec: v1alpha1.VersionRemovalSpec{CRDName: widgets.Name, Versions: []string{"v1alpha1"}}}
 	g.Expect(c.Create(ctx, removal)).To(Succeed())
 	for _, name := range []string{widgets.Name, "versionremovals.moult.dev"} {
-		g.Eventually(func() string { return reasonOf(ctx, c, name) }, soon, "100ms").Should(Equal(v1alpha1.ReasonMigrated), name)
+		g.Eventually(func() string { return reasonOf(ctx, c, name) }, soon).Should(Equal(v1alpha1.ReasonMigrated), name)
 	}
 	g.Eventually(func() []metav1.Condition {
 		_ = c.Get(ctx, client.ObjectKeyFromObject(removal), removal)
 		return removal.Status.Conditions
-	}, soon, "100ms").Should(ContainElement(And(HaveField("Type", "Ready"), HaveField("Reason", v1alpha1.ReasonSafeToRemove))))
+	}, soon).Should(ContainElement(And(HaveField("Type", "Ready"), HaveField("Reason", v1alpha1.ReasonSafeToRemove))))
 
 	g.Expect(controller.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	g.Expect(controller.Wait()).To(Succeed())
@@ -125,6 +125,6 @@ func reasonOf(ctx context.Context, c client.Client, name string) string {
 func remove(g *WithT, c client.Client, names ...string) {
 	for _, name := range names {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		g.Eventually(func() error { return c.Delete(context.Background(), crd) }, soon, "100ms").Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		g.Eventually(func() error { return c.Delete(context.Background(), crd) }, soon).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	}
 }

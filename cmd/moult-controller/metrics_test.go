@@ -37,7 +37,7 @@ func TestProfilesAreServedOnlyWhereAFlagAsksForThem(t *testing.T) {
 					return answer.StatusCode, answer.Body.Close()
 				}
 			}
-			g.Eventually(status("/metrics"), soon, "20ms").Should(Equal(http.StatusOK))
+			g.Eventually(status("/metrics"), soon).Should(Equal(http.StatusOK))
 			for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
 				g.Expect(status(path)()).To(Equal(c.want), path)
 			}

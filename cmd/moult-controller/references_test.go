@@ -60,9 +60,9 @@ func TestAPolicyStopsSilentlyWhenItsVersionGoes(t *testing.T) {
 		}}, metav1.CreateOptions{})
 		return err
 	}
-	g.Eventually(create, soon, "100ms").Should(MatchError(ContainSubstring("no more of them")))
+	g.Eventually(create, soon).Should(MatchError(ContainSubstring("no more of them")))
 	g.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
-	g.Eventually(create, soon, "100ms").Should(Succeed(), "what the policy denied is let through")
+	g.Eventually(create, soon).Should(Succeed(), "what the policy denied is let through")
 }
 
 // The gate stays shut while anything names the version, or while that is not known, and opens when nothing does. The
@@ -99,8 +99,8 @@ func TestTheGateWaitsForWhatElseNamesTheVersion(t *testing.T) {
 	says := func() string { return fmt.Sprint(look().Status.Conditions, look().Status.Blockers) }
 
 	start := startController(t, user, "--references", "--survey-interval", "2s")
-	g.Eventually(verdict, soon, "100ms").Should(Equal("False StillReferenced Stalled"), says)
-	g.Eventually(func() []v1alpha1.Blocker { return look().Status.Blockers }, soon, "100ms").Should(ConsistOf(
+	g.Eventually(verdict, soon).Should(Equal("False StillReferenced Stalled"), says)
+	g.Eventually(func() []v1alpha1.Blocker { return look().Status.Blockers }, soon).Should(ConsistOf(
 		And(HaveField("Kind", "admission-policies"), HaveField("Message", And(ContainSubstring("stops silently"), ContainSubstring("v1alpha1"))), HaveField("Action", Not(BeEmpty()))),
 		And(HaveField("Kind", "owner-references"), HaveField("Message", ContainSubstring("configmaps default/dependent in metadata.ownerReferences[0]"))),
 	), "the policy lies in no namespace, so it is counted only")
@@ -109,11 +109,11 @@ func TestTheGateWaitsForWhatElseNamesTheVersion(t *testing.T) {
 	g.Expect(c.Delete(ctx, dependent)).To(Succeed())
 	policy.Spec.MatchConstraints.ResourceRules[0].APIVersions = []string{"v1"}
 	g.Expect(c.Update(ctx, policy)).To(Succeed())
-	g.Eventually(verdict, soon, "100ms").Should(Equal("False ReferencesUnknown Reconciling"), says)
+	g.Eventually(verdict, soon).Should(Equal("False ReferencesUnknown Reconciling"), says)
 	g.Expect(look().Status.Blockers).To(ConsistOf(HaveField("Message", ContainSubstring(unread.GR.String()))), "nobody granted that one, and all others are")
 
 	running.Allow(t, cp.Config, user, append(rules, running.Rule(unread.GR.Group, unread.GR.Resource, "get", "list"))...)
-	g.Eventually(verdict, soon, "100ms").Should(Equal("True SafeToRemove"), says)
+	g.Eventually(verdict, soon).Should(Equal("True SafeToRemove"), says)
 	g.Expect(look().Status.Proof.ReferencesAt).NotTo(BeNil())
 
 	// A restart does not close it, and what comes to name the version does.
@@ -121,11 +121,11 @@ func TestTheGateWaitsForWhatElseNamesTheVersion(t *testing.T) {
 	startController(t, user, "--references", "--survey-interval", "2s")
 	dependent.ResourceVersion, dependent.UID = "", ""
 	g.Expect(c.Create(ctx, dependent)).To(Succeed())
-	g.Eventually(verdict, soon, "100ms").Should(Equal("False StillReferenced Stalled"), says)
+	g.Eventually(verdict, soon).Should(Equal("False StillReferenced Stalled"), says)
 
 	// With the owner reference gone once more, it opens again.
 	g.Expect(c.Delete(ctx, dependent)).To(Succeed())
-	g.Eventually(verdict, soon, "100ms").Should(Equal("True SafeToRemove"), says)
+	g.Eventually(verdict, soon).Should(Equal("True SafeToRemove"), says)
 }
 
 // example is the VersionRemoval of examples/references, in a namespace that is there.

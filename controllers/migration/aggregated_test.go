@@ -99,7 +99,7 @@ func TestWithoutThePermissionForAPIServicesNothingIsProved(t *testing.T) {
 		}
 	}
 	w.controllerAt(running.User(t, cp.Config, user, rules...), w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonForbidden))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonForbidden))
 	w.Expect(w.Condition().Message).To(ContainSubstring(`{apiGroups: ["apiregistration.k8s.io"], resources: ["apiservices"], verbs: ["get"]}`))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	running.Allow(t, cp.Config, user, running.MigrationRules(objects)...)
@@ -143,7 +143,7 @@ func (w *world) aggregated(version string) *running.Aggregation {
 
 func (w *world) eventuallyAggregated(server *running.Aggregation) {
 	w.t.Helper()
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonAggregatedAPIServer), func() string { return w.Condition().Message })
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonAggregatedAPIServer), func() string { return w.Condition().Message })
 	w.Expect(w.Condition().Message).To(And(ContainSubstring("APIService "+server.APIService()), ContainSubstring("Service "+server.Service())))
 }
 

@@ -62,7 +62,7 @@ func TestNothingIsClaimedOnceEtcdWasRestored(t *testing.T) {
 			past.intact.Store(c.intact)
 			opts.Timeline = past
 			w.controller(opts)
-			w.Eventually(past.asked.Load, soon, "20ms").Should(BeNumerically(">", c.intact+2), "it is tried again")
+			w.Eventually(past.asked.Load, soon).Should(BeNumerically(">", c.intact+2), "it is tried again")
 			w.Expect(w.StoredVersions()).To(Equal(c.stored))
 			w.Expect(w.Reason()).NotTo(Equal(v1alpha1.ReasonMigrated))
 

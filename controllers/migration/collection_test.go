@@ -51,7 +51,7 @@ func TestADeletionOfACollectionIsWaitedFor(t *testing.T) {
 			deletions := webhooks.HoldDeletions(t, second.Config, w.GR.WithVersion("v1alpha1"), 3)
 
 			ended := w.deleteAll(second)
-			w.Eventually(w.terminating, soon, "20ms").Should(Equal(3))
+			w.Eventually(w.terminating, soon).Should(Equal(3))
 			w.Expect(second.Pause()).To(Succeed())
 			w.Flip("v1")
 			w.Expect(second.Resume()).To(Succeed())
@@ -63,12 +63,12 @@ func TestADeletionOfACollectionIsWaitedFor(t *testing.T) {
 				w.Eventually(ended, soon).Should(BeClosed())
 			}
 			w.triesAgain()
-			w.Eventually(w.StoredVersions, soon, "20ms").Should(Equal([]string{"v1"}))
+			w.Eventually(w.StoredVersions, soon).Should(Equal([]string{"v1"}))
 			w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 20}), "when the trim is visible")
 
 			deletions.Release()
 			<-ended
-			w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+			w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 			if c.safe {
 				w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 20}))
 			} else {

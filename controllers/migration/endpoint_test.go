@@ -62,7 +62,7 @@ func (w *world) allOwners() map[string][]metav1.ManagedFieldsEntry {
 	w.Eventually(func() (err error) { // right after a flip the API server may not be ready to list
 		list, err = w.Objects("v1").List(w.ctx, metav1.ListOptions{})
 		return err
-	}, soon, "50ms").Should(Succeed())
+	}, soon).Should(Succeed())
 	owners := map[string][]metav1.ManagedFieldsEntry{}
 	for _, o := range list.Items {
 		owners[o.GetName()] = o.GetManagedFields()

@@ -24,7 +24,7 @@ func TestStandsBackWhileTheInTreeMigratorIsAtWork(t *testing.T) {
 	w.inTreeMigration("Running")
 	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)
 	w.controller(w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonStandingBack))
 	w.looksAgain()
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonStandingBack))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
@@ -48,7 +48,7 @@ func (w *world) setCondition(kind string, status apiextensionsv1.ConditionStatus
 		}
 		_, err := w.CRDs().UpdateStatus(w.ctx, crd, metav1.UpdateOptions{})
 		return err
-	}, soon, "50ms").Should(Succeed())
+	}, soon).Should(Succeed())
 }
 
 func TestAStorageVersionThatIsNotServedIsSaidPlainly(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAStorageVersionThatIsNotServedIsSaidPlainly(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 10)
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false })
 	w.controller(w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStorageVersionNotServed))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonStorageVersionNotServed))
 	w.Expect(w.Condition().Message).To(ContainSubstring("set served: true on version v1"))
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = true })
 	w.eventuallyMigrated(10)
@@ -70,7 +70,7 @@ func TestAMissingPermissionNamesTheRuleToAdd(t *testing.T) {
 		return running.MigrationRules(running.Rule(w.GR.Group, "widgets", verbs...))
 	}
 	w.controllerAt(running.User(t, cp.Config, user, may("get", "list")...), w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonForbidden))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonForbidden))
 	w.Expect(w.Condition().Message).To(ContainSubstring(
 		fmt.Sprintf(`{apiGroups: [%q], resources: ["widgets"], verbs: ["get", "list", "patch"]}`, w.GR.Group)))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
@@ -92,7 +92,7 @@ func TestAnUnusableConversionWebhookIsFoundByOneProbe(t *testing.T) {
 			w.Expect(breakIt(hook)).To(Succeed())
 			writes := &atomic.Int64{}
 			w.controllerAt(intercepted(cp.Config, w.countWrites(writes, writes)), w.quick())
-			w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonConversionUnavailable))
+			w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonConversionUnavailable))
 			w.Expect(writes.Load()).To(BeZero(), "no object was tried")
 			w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 
@@ -108,7 +108,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedAndStopsNoOther(t *testing.T) {
 	hook, w := convertedWorld(t, 40)
 	hook.RejectObject("object-00000")
 	w.controller(w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed), func() string { return w.Condition().Message })
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonObjectsFailed), func() string { return w.Condition().Message })
 	w.Expect(w.Condition().Message).To(And(ContainSubstring("40 of 40 objects, 1 failed"), ContainSubstring("default/object-00000: ConversionFailed")))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 39}))
 	w.Expect(hook.Heal()).To(Succeed())

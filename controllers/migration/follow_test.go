@@ -64,7 +64,7 @@ func (w *world) eventuallySurveyed(opts migration.Options) {
 	w.Eventually(func() []string {
 		status, _ := opts.StateStore.Status(w.crd.Name)
 		return status.Evidence.Survey.Versions
-	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}))
+	}, soon).Should(Equal([]string{"v1alpha1"}))
 }
 
 // specOf is an object's spec at a version.
@@ -163,7 +163,7 @@ func unreachableWorld(t *testing.T) (*webhooks.Conversion, *world, migration.Opt
 	w.Eventually(func() []plan.Loss {
 		status, _ := opts.StateStore.Status(w.crd.Name)
 		return status.Losses
-	}, soon, "20ms").ShouldNot(BeEmpty())
+	}, soon).ShouldNot(BeEmpty())
 	status, _ := opts.StateStore.Status(w.crd.Name)
 	w.Expect(status.Evidence.Survey.Versions).To(BeEmpty())
 	w.Expect(status.Losses).To(ConsistOf(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{

@@ -65,9 +65,9 @@ func TestATrimmedListDoesNotOpenTheWayForALossOfFields(t *testing.T) {
 	w := bridges(t, 5, someBridges)
 	w.unserve()
 	w.controller(w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
 	w.trimmedInTree()
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(And(
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(And(
 		ContainSubstring("objects may be stored at v1alpha1, which is not served, with fields that v1 does not have: spec.authentication.clientId (1 object), spec.authentication.tokenEndpointUri (1 object), spec.enableMetrics ("),
 		ContainSubstring("status.storedVersions was trimmed to [v1] by "+inTree+", without a proof; serve v1alpha1 until they are rewritten. Nothing is rewritten"),
 		ContainSubstring("default/bridge-04 may have spec.authentication.clientId"),
@@ -108,7 +108,7 @@ func TestObjectsWithoutManagedFieldsMayHaveEveryField(t *testing.T) {
 	w.unserve()
 	w.trimmedInTree()
 	w.controller(w.quick())
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("default/bridge-01 may have spec.labels.*.old"))
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(ContainSubstring("default/bridge-01 may have spec.labels.*.old"))
 	w.Expect(w.raw("bridge-00")).To(HavePrefix(`{"apiVersion":"`+w.GR.Group+`/v1alpha1"`), "nothing is rewritten")
 }
 
@@ -134,6 +134,6 @@ func TestAHiddenObjectThatIsWrittenAfterTheLookKeepsItsFields(t *testing.T) {
 		}
 		return next.RoundTrip(req)
 	}), w.quick())
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(And(ContainSubstring("default/bridge-13"), ContainSubstring("spec.enableMetrics")))
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(And(ContainSubstring("default/bridge-13"), ContainSubstring("spec.enableMetrics")))
 	w.Expect(w.raw("bridge-13")).To(ContainSubstring(`"enableMetrics":true`))
 }

@@ -114,7 +114,7 @@ func (w *world) midPass(writes int, opts migration.Options) (v *valve, stop func
 // eventuallyGivenUp waits until nobody is held any more, although the valve is not open: the pass has stopped.
 func (w *world) eventuallyGivenUp(v *valve) {
 	w.t.Helper()
-	w.Eventually(func() bool { return v.gaveUp.Load() == v.held.Load() }, soon, "20ms").Should(BeTrue(), "the pass stops")
+	w.Eventually(func() bool { return v.gaveUp.Load() == v.held.Load() }, soon).Should(BeTrue(), "the pass stops")
 }
 
 // countLists counts the lists that are asked for.

@@ -56,7 +56,7 @@ func TestAnInTreeMigrationThatHasFailedIsNotWaitedFor(t *testing.T) {
 	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)
 	w.controller(w.quick())
 	if cp.Minor < needsInTree {
-		w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))
+		w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonStandingBack))
 		return
 	}
 	w.eventuallyMigrated(10)
@@ -70,7 +70,7 @@ func TestAnInTreeMigrationThatIsGoneIsNotWaitedFor(t *testing.T) {
 	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)
 	w.controller(w.quick())
 	if cp.Minor < needsInTree {
-		w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))
+		w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonStandingBack))
 		return
 	}
 	w.eventuallyMigrated(10)
@@ -85,12 +85,12 @@ func TestWithoutTheRightAnInTreeMigrationIsWaitedForAnHour(t *testing.T) {
 	opts := w.quick()
 	opts.Clock = fake
 	w.controllerAt(running.User(t, cp.Config, "in-tree-"+w.GR.Group, running.MigrationRules(running.Rule(w.GR.Group, "*", "*"))...), opts)
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonStandingBack))
 	fake.Step(time.Hour)
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{"example.com/touched": "true"}
 	})
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has not ended in an hour, and Moult may not see how far it is"))
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(ContainSubstring("has not ended in an hour, and Moult may not see how far it is"))
 }
 
 // The hour is one in which nothing happens, not one by which somebody sets the clock of the machine.
@@ -99,12 +99,12 @@ func TestAClockThatIsSetDoesNotEndTheWaitForAnInTreeMigration(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 10)
 	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)
 	w.controllerAt(running.User(t, cp.Config, "set-clock-"+w.GR.Group, running.MigrationRules(running.Rule(w.GR.Group, "*", "*"))...), w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonStandingBack))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonStandingBack))
 	for _, by := range []time.Duration{2 * time.Hour, -4 * time.Hour, 2 * time.Hour} {
 		w.clock.Set(by)
 		w.looksAgain()
 		w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonStandingBack))
 	}
 	w.triesAgain()
-	w.Eventually(func() string { return w.Condition().Message }, soon, "50ms").Should(ContainSubstring("has not ended in an hour, and Moult may not see how far it is"))
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(ContainSubstring("has not ended in an hour, and Moult may not see how far it is"))
 }

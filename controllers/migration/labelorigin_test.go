@@ -46,10 +46,10 @@ func TestALabelThatIsNotInGitIsWarnedOfOnce(t *testing.T) {
 			w := flippedWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1"), 20)
 			c.label(hands{t, w.Witness})
 			heard := w.warned()
-			w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "after several looks at the CRD")
+			w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated), "after several looks at the CRD")
 			w.looksAgain()
 			w.Expect(heard.notes(v1alpha1.EventOptInNotInGit)).To(ConsistOf(parts(c.want)...), "once is enough")
-			w.Eventually(warnings(t, w.Witness, v1alpha1.EventOptInNotInGit), soon, "50ms").Should(ConsistOf(parts(c.want)...))
+			w.Eventually(warnings(t, w.Witness, v1alpha1.EventOptInNotInGit), soon).Should(ConsistOf(parts(c.want)...))
 		})
 	}
 }
@@ -61,9 +61,9 @@ func TestAnotherOwnerOfTheLabelIsAnotherWarning(t *testing.T) {
 	h.label("kubectl-label")
 	heard := w.warned()
 	notes := func() []string { return heard.notes(v1alpha1.EventOptInNotInGit) }
-	w.Eventually(notes, soon, "50ms").Should(ConsistOf(ContainSubstring("no tool has left a trace")))
+	w.Eventually(notes, soon).Should(ConsistOf(ContainSubstring("no tool has left a trace")))
 	h.apply("kustomize-controller", `"kustomize.toolkit.fluxcd.io/name": "crds", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"`)
-	w.Eventually(notes, soon, "50ms").Should(ConsistOf(ContainSubstring("no tool has left a trace"), ContainSubstring("takes it off")))
+	w.Eventually(notes, soon).Should(ConsistOf(ContainSubstring("no tool has left a trace"), ContainSubstring("takes it off")))
 	h.apply("kustomize-controller", fmt.Sprintf("%q: %q", v1alpha1.MigrateLabel, v1alpha1.MigrateLabelValue))
 	w.looksAgain()
 	w.Expect(notes()).To(HaveLen(2), "in Git now")

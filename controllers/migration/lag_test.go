@@ -57,11 +57,11 @@ func TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale(t *testing.T) {
 			w.triesAgain()
 		}
 		return w.StoredVersions()
-	}, soon, "50ms").Should(Equal([]string{"v1"}))
+	}, soon).Should(Equal([]string{"v1"}))
 	w.Expect(w.stale()).To(BeEmpty(), "objects stored at v1alpha1 when the trim is visible")
 	stopNew()
 	w.Expect(w.stale()).To(BeEmpty(), "objects stored at v1alpha1 after the trim")
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 }
 
 // eventuallyStoresAt waits until a server stores at a version what is new.
@@ -75,7 +75,7 @@ func (w *world) eventuallyStoresAt(version string, server *controlplane.APIServe
 			return "", err
 		}
 		return cp.Etcd().StoredVersion(w.ctx, w.GR, "default", probe+"-00000")
-	}, soon, "50ms").Should(Equal(version))
+	}, soon).Should(Equal(version))
 }
 
 func (w *world) stale() []string {

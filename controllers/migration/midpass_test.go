@@ -26,18 +26,18 @@ func TestTheLabelIsRemovedInMidPass(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 100)
 	valve, _ := w.midPass(20, w.narrow())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrating))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrating))
 
 	_, err := w.CRDs().Patch(w.ctx, w.crd.Name, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"moult.dev/migrate":null},"annotations":{"careless":"yes"}}}`), metav1.PatchOptions{FieldManager: "a-careless-tool"})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(w.Reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
+	w.Eventually(w.Reason, soon).Should(BeEmpty(), "the condition is withdrawn")
 
 	w.eventuallyGivenUp(valve)
 	valve.open()
 	w.Expect(w.Stored()).To(HaveKeyWithValue("v1alpha1", BeNumerically(">=", 100-20-2)))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
-	w.Eventually(w.eventNotes, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.eventNotes, soon).Should(ContainElement(And(
 		ContainSubstring("opt-in label moult.dev/migrate is gone"),
 		ContainSubstring(`it was set by field manager "`+builders.FieldManager+`"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
 
@@ -63,7 +63,7 @@ func TestTheStorageIsFlippedBackInMidPass(t *testing.T) {
 	valve, _ := w.midPass(20, w.narrow())
 	w.Flip("v1alpha1")
 	valve.open()
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 100}))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1"}))
 }
@@ -79,7 +79,7 @@ func TestAnEditInMidPassStartsTheProofAgain(t *testing.T) {
 	valve.shut()
 	w.triesAgain()
 	w.Eventually(valve.held.Load, soon, "10ms").Should(BeNumerically(">", 0), "all are rewritten, and being checked")
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonVerifying))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonVerifying))
 	w.looksAgain()
 	valve.open()
 	w.eventuallySettling() // a whole settle time passes after the edit
@@ -95,7 +95,7 @@ func TestAPauseStopsThePassAndItsEndResumesIt(t *testing.T) {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"}
 	})
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonPaused))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonPaused))
 	w.eventuallyGivenUp(valve)
 	valve.open()
 	w.looksAgain()
@@ -152,7 +152,7 @@ func TestAControllerStartedAgainBelievesItsOwnProof(t *testing.T) {
 	w.Eventually(func() plan.Step {
 		status, _ := opts.StateStore.Status(w.crd.Name) // known after a whole look
 		return status.Decision.Step
-	}, soon, "20ms").Should(Equal(plan.Rest))
+	}, soon).Should(Equal(plan.Rest))
 	w.Expect(w.Live().ResourceVersion).To(Equal(before), "nothing is written")
 	w.looksAgain()
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
@@ -171,7 +171,7 @@ func TestAConditionOfSomebodyElseIsNoProof(t *testing.T) {
 	_, err := w.CRDs().UpdateStatus(w.ctx, crd, metav1.UpdateOptions{FieldManager: "an-impostor"})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.controller(w.quick())
-	w.Eventually(w.Stored, soon, "50ms").Should(Equal(map[string]int{"v1": 25}))
+	w.Eventually(w.Stored, soon).Should(Equal(map[string]int{"v1": 25}))
 }
 
 func TestALabelRemovedWhileNobodyLooksIsNoticedAtTheStart(t *testing.T) {
@@ -182,7 +182,7 @@ func TestALabelRemovedWhileNobodyLooksIsNoticedAtTheStart(t *testing.T) {
 	stop()
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = nil })
 	w.controller(w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(BeEmpty(), "the condition is withdrawn")
+	w.Eventually(w.Reason, soon).Should(BeEmpty(), "the condition is withdrawn")
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1"}))
 }
 
@@ -197,11 +197,11 @@ func TestAnotherInstallationsConditionIsLeftAlone(t *testing.T) {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { delete(crd.Labels, v1alpha1.MigrateLabel) })
 	other := w.later(builders.CRD(w.GR.Group, "zebras").OptedIn())
 	stop = other.controller(w.quick())
-	other.Eventually(other.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	other.Eventually(other.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	stop()
 	other.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = nil })
 	stop = w.controller(w.quick())
-	other.Eventually(other.Reason, soon, "50ms").Should(BeEmpty(), "it comes later in the list of those that have lost the label")
+	other.Eventually(other.Reason, soon).Should(BeEmpty(), "it comes later in the list of those that have lost the label")
 	stop() // waits for all that is being looked at
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 }
@@ -217,13 +217,13 @@ func TestAListThatIsDirtyAgainIsProvedAgain(t *testing.T) {
 	w.Eventually(func() bool {
 		status, _ := opts.StateStore.Status(w.crd.Name)
 		return status.Evidence.Trimmed
-	}, soon, "20ms").Should(BeTrue(), "the controller has seen the list clean")
+	}, soon).Should(BeTrue(), "the controller has seen the list clean")
 	before := lists.Load()
 
 	_, err := w.CRDs().Patch(w.ctx, w.crd.Name, types.MergePatchType,
 		[]byte(`{"status":{"storedVersions":["v1alpha1","v1"]}}`), metav1.PatchOptions{}, "status")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(w.StoredVersions, soon, "20ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.StoredVersions, soon).Should(Equal([]string{"v1"}))
 	w.Expect(lists.Load()).To(BeNumerically(">", before), "it was not trimmed on the strength of the old proof")
 	w.eventuallyMigrated(40)
 }
@@ -242,10 +242,10 @@ func TestTwoControllersAtOnceDoNotAnswerEachOther(t *testing.T) {
 	}()
 	opts := w.quick()
 	valve, _ := w.midPass(60, opts) // all are rewritten, and being checked
-	w.Eventually(w.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonVerifying))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonVerifying))
 	opts.Settle = time.Minute // while the one checks, the other one waits
 	w.controller(opts)
-	w.Eventually(w.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonSettling))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonSettling))
 	w.forLong(func() {})
 	w.Expect(seen.Load()).To(BeNumerically("<", 40), "each has said its word, and leaves the other's alone")
 	valve.open()

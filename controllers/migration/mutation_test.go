@@ -72,7 +72,7 @@ func (w *world) stampEveryUpdate() {
 	})
 	w.Eventually(func() string { // the API server has to notice the policy
 		return w.stampOf("object-00000")
-	}, soon, "100ms").ShouldNot(BeEmpty())
+	}, soon).ShouldNot(BeEmpty())
 }
 
 // stampOf writes an object and returns the stamp it got.

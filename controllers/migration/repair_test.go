@@ -76,7 +76,7 @@ func (w *world) applySpec(version, manager, name string, s spec) (err error) {
 	w.Eventually(func() bool {
 		_, err = w.Objects(version).Apply(w.ctx, name, object, metav1.ApplyOptions{FieldManager: manager})
 		return apierrors.IsTooManyRequests(err) || apierrors.IsNotFound(err)
-	}, soon, "50ms").Should(BeFalse())
+	}, soon).Should(BeFalse())
 	return err
 }
 
@@ -123,7 +123,7 @@ func TestAWalkRepairsOwnershipInTheWriteThatRewrites(t *testing.T) {
 	w.Eventually(func() []string {
 		status, _ = opts.StateStore.Status(w.crd.Name)
 		return status.Evidence.Survey.Versions
-	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}), "the check has moved them, and a survey has seen that")
+	}, soon).Should(Equal([]string{"v1alpha1"}), "the check has moved them, and a survey has seen that")
 	w.Expect(w.Writes()-writes).To(BeEquivalentTo(5), "the survey had nothing to do")
 	w.Expect(status.Writers).To(ConsistOf(
 		And(HaveField("Manager", "old-tool (Apply)"), HaveField("Objects", int64(5))),
@@ -151,7 +151,7 @@ func TestAfterTheVersionIsGoneItsToolsStillOwnWhatTheyOwned(t *testing.T) {
 		status, _ := opts.StateStore.Status(w.crd.Name)
 		w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 		return status.Evidence.Survey.Versions
-	}, soon, "20ms").Should(Equal([]string{"v1alpha1"}))
+	}, soon).Should(Equal([]string{"v1alpha1"}))
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 	w.Expect(w.Writes()-writes).To(BeEquivalentTo(3), "one write for each object")
 	w.Expect(w.Live().ResourceVersion).To(Equal(crd.ResourceVersion))

@@ -31,21 +31,21 @@ func TestAConditionThatSomebodyElseChangedIsNoProof(t *testing.T) {
 			forever.Settle = time.Hour
 			if c.proved {
 				stop := w.controller(w.quick())
-				w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+				w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 				stop()
 				w.Flip("v1")
 			} else {
 				w.Flip("v1")
 				stop := w.controller(forever)
-				w.Eventually(w.Stored, soon, "50ms").Should(Equal(map[string]int{"v1": 10}))
-				w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonSettling))
+				w.Eventually(w.Stored, soon).Should(Equal(map[string]int{"v1": 10}))
+				w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonSettling))
 				stop()
 			}
 			w.lie()
 			w.changeCondition(c.patch)
 
 			w.controller(forever)
-			w.Eventually(func() string { return fmt.Sprint(w.Condition().Status, " ", w.Condition().Reason) }, soon, "50ms").
+			w.Eventually(func() string { return fmt.Sprint(w.Condition().Status, " ", w.Condition().Reason) }, soon).
 				Should(Equal("False "+v1alpha1.ReasonSettling), "what another manager wrote is not believed")
 		})
 	}

@@ -69,7 +69,7 @@ func TestOneRefusedObjectIsNamedAndStopsNoOther(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 60)
 	hook := webhooks.Refusing(t, cp.Config, w.GR.WithVersion("v1"), "the freezer is locked", "object-00007")
 	w.controller(w.quick())
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonObjectsFailed))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 1, "v1": 59}))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}), "nothing is trimmed")
 	w.Expect(w.Condition().Message).To(And(ContainSubstring("60 of 60 objects, 1 failed"), ContainSubstring("default/object-00007"),
@@ -143,7 +143,7 @@ func (w *world) neverWrittenTo(other *world, opts migration.Options) {
 	w.t.Helper()
 	before := w.Live().ResourceVersion
 	stop := w.controller(opts)
-	other.Eventually(other.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	other.Eventually(other.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	stop()
 	w.Expect(w.Live().ResourceVersion).To(Equal(before))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 10}))
@@ -187,7 +187,7 @@ func TestTheLifeOfAVersion(t *testing.T) {
 	w.controller(opts)
 	w.eventuallySettling()
 	w.triesAgain()
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), "one version, nothing to migrate")
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated), "one version, nothing to migrate")
 
 	// T1: v1 is added, v1alpha1 keeps the storage.
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -195,26 +195,26 @@ func TestTheLifeOfAVersion(t *testing.T) {
 		v1.Name, v1.Storage = "v1", false
 		crd.Spec.Versions = append(crd.Spec.Versions, v1)
 	})
-	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated), "the proof reaches over a change that leaves the storage version alone")
 	w.Expect(w.Writes()).To(BeZero())
 
 	// T2: the storage moves to v1. Removing v1alpha1 now is refused.
 	w.Flip("v1")
 	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(MatchError(ContainSubstring("spec.versions")))
-	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
 	w.eventuallySettling()
 	w.triesAgain()
 	w.eventuallyMigrated(50)
 
 	// T3: v1alpha1 is no longer served.
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
-	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
 	w.eventuallyMigrated(50)
 
 	// T4: v1alpha1 goes.
 	w.Expect(builders.RemoveVersion(w.ctx, cp.Config, w.crd.Name, "v1alpha1")).To(Succeed())
-	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
 	w.eventuallyMigrated(50)
 	w.Expect(w.Writes()).To(BeEquivalentTo(50), "each object was written once in its life")
 }
@@ -267,11 +267,11 @@ func TestTheCRDIsDeletedInMidPass(t *testing.T) {
 	opts := w.quick()
 	opts.MaxInFlight, opts.Settle = 1, time.Minute
 	stop := w.controller(opts)
-	w.Eventually(w.Reason, soon, "20ms").ShouldNot(BeEmpty())
+	w.Eventually(w.Reason, soon).ShouldNot(BeEmpty())
 	w.Expect(w.CRDs().Delete(w.ctx, w.crd.Name, metav1.DeleteOptions{})).To(Succeed())
 	w.Eventually(func() error {
 		_, err := w.CRDs().Get(w.ctx, w.crd.Name, metav1.GetOptions{})
 		return err
-	}, soon, "100ms").Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	}, soon).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	stop()
 }

@@ -66,7 +66,7 @@ func flippedWorld(t *testing.T, builder *builders.CRDBuilder, n int) *world {
 // etcd that it is.
 func (w *world) eventuallyMigrated(n int) {
 	w.t.Helper()
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": n}))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1"}))
 }
@@ -78,7 +78,7 @@ func (w *world) looksAgain() {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Names.ShortNames = append(crd.Spec.Names.ShortNames, fmt.Sprintf("again%d", len(crd.Spec.Names.ShortNames)))
 	})
-	w.Eventually(w.speaksOfNow, soon, "50ms").Should(BeTrue())
+	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
 }
 
 // triesAgain has the controller's clock pass any pause after failures, and wakes the controller.
@@ -100,7 +100,7 @@ func (w *world) eventuallySettling() {
 			w.triesAgain()
 		}
 		return reason
-	}, soon, "50ms").Should(Equal(v1alpha1.ReasonSettling), func() string { return w.Condition().Message })
+	}, soon).Should(Equal(v1alpha1.ReasonSettling), func() string { return w.Condition().Message })
 }
 
 // quick are options that suit tests, scoped to the test's own group.

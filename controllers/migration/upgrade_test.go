@@ -39,7 +39,7 @@ func TestTheObservedGenerationOfAnEarlierVersionGoes(t *testing.T) {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Live())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(health.CRD(object).Status).To(Equal(health.Healthy))
-	}, soon, "50ms").Should(Succeed())
+	}, soon).Should(Succeed())
 	w.Expect(v1alpha1.SpeaksOf(w.Condition().Message, w.Live().Generation)).To(BeTrue())
 }
 

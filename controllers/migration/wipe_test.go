@@ -106,7 +106,7 @@ func TestOwnersThatAFailingWebhookMadeTheServerForgetArePutBack(t *testing.T) {
 	w.eventuallyWiped(3)
 	hook.shut.Store(false)
 	valve.open()
-	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(before))
+	w.Eventually(w.owners, soon).Should(ConsistOf(before))
 	w.eventuallyMigrated(3)
 	w.Expect(w.owners()).To(ConsistOf(before))
 }
@@ -125,7 +125,7 @@ func TestOwnersArePutBackAtTheStorageVersionWhereTheWebhookStaysDown(t *testing.
 	if cp.Minor < keepsOwners {
 		after = w.moved(before)
 	}
-	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(after))
+	w.Eventually(w.owners, soon).Should(ConsistOf(after))
 	hook.shut.Store(false)
 	w.triesAgain()
 	w.eventuallyMigrated(3)
@@ -173,7 +173,7 @@ func TestOwnersArePutBackAsTheyWereWhenTheyWereForgotten(t *testing.T) {
 	w.eventuallyWiped(1)
 	hook.shut.Store(false)
 	restores.open()
-	w.Eventually(w.owners, soon, "50ms").Should(ConsistOf(before))
+	w.Eventually(w.owners, soon).Should(ConsistOf(before))
 	w.eventuallyMigrated(1)
 	w.Expect(w.owners()).To(ConsistOf(before))
 }

@@ -49,7 +49,7 @@ func (g *gate) opens(name client.ObjectKey) {
 		o.Expect(g.client.Get(g.ctx, name, r)).To(Succeed())
 		o.Expect(r.Status.ObservedGeneration).To(Equal(r.Generation))
 		o.Expect(r.Status.Proof).NotTo(BeNil())
-	}, soon, "50ms").Should(Succeed())
+	}, soon).Should(Succeed())
 }
 
 func paused(r *v1alpha1.VersionRemoval) {
@@ -79,7 +79,7 @@ func TestATenantsGateDoesNotAnswerForThePlatforms(t *testing.T) {
 
 	g.patch(`{"spec":{"require":[]}}`)
 	g.eventually("True SafeToRemove")
-	g.Eventually(g.says, soon, "20ms").Should(HaveSuffix(": v1alpha1"))
+	g.Eventually(g.says, soon).Should(HaveSuffix(": v1alpha1"))
 
 	g.patch(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)
 	g.eventually("False Paused Reconciling")
@@ -136,13 +136,13 @@ func TestATenantHasNoSayWhereThePlatformSaysWhoHas(t *testing.T) {
 			if slices.Contains(answered, open.Namespace) {
 				g.opens(open)
 			} else {
-				g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
+				g.Eventually(g.StoredVersions, soon).Should(Equal([]string{"v1"}))
 			}
 			if !c.says {
 				g.Consistently(g.says, "2s", "50ms").Should(BeEmpty())
 				return
 			}
-			g.Eventually(g.says, soon, "20ms").Should(HaveSuffix(": v1alpha1"))
+			g.Eventually(g.says, soon).Should(HaveSuffix(": v1alpha1"))
 			g.Consistently(g.says, "2s", "50ms").Should(HaveSuffix(": v1alpha1"))
 		})
 	}
@@ -186,9 +186,9 @@ func TestWhatNobodyHasAnsweredKeepsNoApproval(t *testing.T) {
 			written := g.Live().ResourceVersion
 			stop = g.moult(answered)
 			if !c.stays {
-				g.Eventually(g.says, soon, "20ms").Should(BeEmpty())
+				g.Eventually(g.says, soon).Should(BeEmpty())
 			}
-			g.Eventually(g.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonMigrated))
+			g.Eventually(g.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 			for _, namespace := range namespaces {
 				g.queuedIn(namespace)
 			}
@@ -227,7 +227,7 @@ func TestAnApprovalGoesWithTheLabel(t *testing.T) {
 			if c.away {
 				g.moult()
 			}
-			g.Eventually(g.says, soon, "50ms").Should(BeEmpty(), "an admission policy would believe it")
+			g.Eventually(g.says, soon).Should(BeEmpty(), "an admission policy would believe it")
 		})
 	}
 }

@@ -38,7 +38,7 @@ func TestTheCRDSaysWhatIsSafeToRemoveBeforeTheGateOpens(t *testing.T) {
 	safe := func(versions string) string {
 		return fmt.Sprintf("True SafeToRemove generation %d: %s", gate.Live().Generation, versions)
 	}
-	g.Eventually(gate.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(gate.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated))
 	g.Expect(says()).To(BeEmpty(), "clean, and nobody has asked")
 
 	gate.Ask()
@@ -47,16 +47,16 @@ func TestTheCRDSaysWhatIsSafeToRemoveBeforeTheGateOpens(t *testing.T) {
 
 	both := client.ObjectKey{Namespace: gate.Name.Namespace, Name: "another"}
 	gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Name, r.Spec.Versions = both.Name, []string{"v1beta1"} })
-	g.Eventually(says, running.Soon, "50ms").Should(Equal(safe("v1alpha1, v1beta1")), "what all of them have found")
+	g.Eventually(says, running.Soon).Should(Equal(safe("v1alpha1, v1beta1")), "what all of them have found")
 
 	gate.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[2].Deprecated = true })
-	g.Eventually(says, running.Soon, "50ms").Should(Equal(safe("v1alpha1, v1beta1")), "for each generation anew")
+	g.Eventually(says, running.Soon).Should(Equal(safe("v1alpha1, v1beta1")), "for each generation anew")
 
 	g.Expect(running.Client(t, cp.Config).Delete(t.Context(), gate.Removal())).To(Succeed())
-	g.Eventually(says, running.Soon, "50ms").Should(Equal(safe("v1beta1")), "without the one that is withdrawn")
+	g.Eventually(says, running.Soon).Should(Equal(safe("v1beta1")), "without the one that is withdrawn")
 
 	g.Expect(builders.RemoveVersion(t.Context(), cp.Config, gate.GR.String(), "v1beta1")).To(Succeed())
-	g.Eventually(says, running.Soon, "50ms").Should(BeEmpty(), "what is removed needs no leave")
+	g.Eventually(says, running.Soon).Should(BeEmpty(), "what is removed needs no leave")
 	g.Expect(gate.Condition().Type).To(BeEquivalentTo(v1alpha1.StorageMigrated), "the migration's condition is not disturbed")
 }
 
@@ -77,16 +77,16 @@ func TestAnApprovalThatNoVersionRemovalBacksIsTakenBack(t *testing.T) {
 	g.Expect(running.Client(t, cp.Config).Delete(t.Context(), gate.Removal())).To(Succeed())
 	g.Expect(says()).To(HavePrefix("True"))
 	run()
-	g.Eventually(says, running.Soon, "50ms").Should(BeEmpty())
+	g.Eventually(says, running.Soon).Should(BeEmpty())
 
 	forge(t, gate)
-	g.Eventually(says, running.Soon, "50ms").Should(HavePrefix("False NotFoundSafe"), "what somebody else has written does not go, so it is contradicted")
+	g.Eventually(says, running.Soon).Should(HavePrefix("False NotFoundSafe"), "what somebody else has written does not go, so it is contradicted")
 
 	gate.Ask()
 	g.Eventually(gate.Verdict, running.Soon, "10ms").Should(Equal("True SafeToRemove"))
 	g.Expect(says()).To(HavePrefix("True SafeToRemove"))
 	g.Expect(running.Client(t, cp.Config).Delete(t.Context(), gate.Removal())).To(Succeed())
-	g.Eventually(says, running.Soon, "50ms").Should(HavePrefix("False NotFoundSafe"), "nor does it with what we have written over it")
+	g.Eventually(says, running.Soon).Should(HavePrefix("False NotFoundSafe"), "nor does it with what we have written over it")
 }
 
 // A Moult that has read the CRD before another one contradicted, and writes after that, does not take the contradiction back.
@@ -113,12 +113,12 @@ func TestAContradictionStaysWhenAnotherMoultWritesLate(t *testing.T) {
 	})
 	running.Moult(t, lagging, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
 	forge(t, gate)
-	g.Eventually(held.Load, running.Soon, "20ms").Should(BeNumerically(">", 0), "it is about to contradict")
+	g.Eventually(held.Load, running.Soon).Should(BeNumerically(">", 0), "it is about to contradict")
 	running.Moult(t, cp.Config, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
-	g.Eventually(says, running.Soon, "20ms").Should(HavePrefix("False NotFoundSafe"))
+	g.Eventually(says, running.Soon).Should(HavePrefix("False NotFoundSafe"))
 
 	let()
-	g.Eventually(late.Load, running.Soon, "20ms").Should(BeNumerically(">", 0), "it writes late")
+	g.Eventually(late.Load, running.Soon).Should(BeNumerically(">", 0), "it writes late")
 	g.Expect(says()).To(HavePrefix("False NotFoundSafe"))
 }
 
@@ -134,5 +134,5 @@ func forge(t *testing.T, gate *running.Gate) {
 			Message: v1alpha1.Message(live.Generation, "v1alpha1"),
 		})
 		return c.Status().Update(t.Context(), live, client.FieldOwner("kubectl-replace"))
-	}, running.Soon, "50ms").Should(Succeed())
+	}, running.Soon).Should(Succeed())
 }

@@ -55,12 +55,12 @@ func TestAnObjectThatIsRefusedIsABlockerUntilItIsNot(t *testing.T) {
 	g.Ask()
 	g.moult()
 	g.eventually("False ObjectsFailed Reconciling")
-	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(
+	g.Eventually(g.blockers, soon).Should(ConsistOf(
 		And(HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Action", Not(BeEmpty())),
 			HaveField("Message", And(ContainSubstring(g.Name.Namespace+"/mine-00000"), ContainSubstring("the freezer is locked")))),
 		And(HaveField("Kind", v1alpha1.ReasonObjectsFailed), HaveField("Action", Not(BeEmpty())),
 			HaveField("Message", "1 object of other namespaces, or too many to name: AdmissionDenied"))))
-	g.Eventually(g.progress, soon, "20ms").Should(Equal("19/21, 2 failed"))
+	g.Eventually(g.progress, soon).Should(Equal("19/21, 2 failed"))
 
 	status, err := json.Marshal(g.Removal().Status)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -74,14 +74,14 @@ func TestAnObjectThatIsRefusedIsABlockerUntilItIsNot(t *testing.T) {
 
 	hook.Allow("object-00007", "mine-00000")
 	g.eventually("True SafeToRemove")
-	g.Eventually(g.blockers, soon, "20ms").Should(BeEmpty())
+	g.Eventually(g.blockers, soon).Should(BeEmpty())
 }
 
 func TestARequestToLookAgainIsAnswered(t *testing.T) {
 	t.Parallel()
 	g := begun(t, 10)
 	g.eventually("True SafeToRemove")
-	g.Eventually(g.proof, soon, "20ms").ShouldNot(BeNil())
+	g.Eventually(g.proof, soon).ShouldNot(BeNil())
 	before := g.proof()
 
 	// An entry at the version appears behind the survey's back; the request finds
@@ -89,8 +89,8 @@ func TestARequestToLookAgainIsAnswered(t *testing.T) {
 	g.Expect(builders.CreateObjects(g.ctx, cp.Config, g.GR.WithVersion("v1alpha1"), "default", 1, builders.Prefix("late"))).To(Succeed())
 	g.Expect(g.versionsInManagedFields()).To(HaveKey(g.GR.Group + "/v1alpha1"))
 	g.patch(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now"}}}`)
-	g.Eventually(func() string { return g.Removal().Status.LastHandledReconcileAt }, soon, "20ms").Should(Equal("now"))
-	g.Eventually(g.versionsInManagedFields, soon, "50ms").ShouldNot(HaveKey(g.GR.Group + "/v1alpha1"))
+	g.Eventually(func() string { return g.Removal().Status.LastHandledReconcileAt }, soon).Should(Equal("now"))
+	g.Eventually(g.versionsInManagedFields, soon).ShouldNot(HaveKey(g.GR.Group + "/v1alpha1"))
 	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"))
 	after := g.proof()
 	after.SurveyedAt = before.SurveyedAt // it was looked at again

@@ -41,7 +41,7 @@ func TestAGateThatAsksForQuietStaysShutWhileSomebodyWrites(t *testing.T) {
 	g.Eventually(func() time.Time {
 		g.Expect(g.Verdict()).To(Equal("False StillWritten Reconciling"))
 		return g.Removal().Status.LastWriteAt.Time
-	}, soon, "50ms").Should(BeTemporally(">", first.Add(period)), "a whole period passes in which it stays shut")
+	}, soon).Should(BeTemporally(">", first.Add(period)), "a whole period passes in which it stays shut")
 	stopWriting()
 	g.eventually("True SafeToRemove")
 	g.Expect(time.Now()).To(BeTemporally(">=", lastWrite().Truncate(time.Second).Add(period)))
@@ -69,7 +69,7 @@ func (g *gate) writeAtV1alpha1(name string) (stop func(), last func() time.Time)
 	}()
 	stop = sync.OnceFunc(func() { cancel(); <-ended })
 	g.t.Cleanup(stop)
-	g.Eventually(at.Load, soon, "20ms").ShouldNot(BeZero(), "the writer must be at work")
+	g.Eventually(at.Load, soon).ShouldNot(BeZero(), "the writer must be at work")
 	return stop, func() time.Time { return time.Unix(0, at.Load()) }
 }
 
@@ -118,12 +118,12 @@ func TestARequestIsAnsweredOnceALookThatBeganAfterItHasEnded(t *testing.T) {
 	lists.hold()
 	g.patch(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"now"}}}`)
 	handled := func() string { return g.Removal().Status.LastHandledReconcileAt }
-	g.Eventually(lists.held.Load, soon, "20ms").Should(BeNumerically(">", 0), "the request asks for a look")
+	g.Eventually(lists.held.Load, soon).Should(BeNumerically(">", 0), "the request asks for a look")
 	g.queued()
 	g.Expect(handled()).To(BeEmpty(), "nothing has been looked at yet")
 	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "an open gate stays open meanwhile")
 	lists.release()
-	g.Eventually(handled, soon, "20ms").Should(Equal("now"))
+	g.Eventually(handled, soon).Should(Equal("now"))
 }
 
 // Where nothing can be looked at, there is nothing to wait for.
@@ -136,11 +136,11 @@ func TestARequestIsAnsweredAtOnceWhereNothingCanBeLookedAt(t *testing.T) {
 	g.moult()
 	handled := func() string { return g.Removal().Status.LastHandledReconcileAt }
 	g.eventually("True NothingStored")
-	g.Eventually(handled, soon, "20ms").Should(Equal("first"))
+	g.Eventually(handled, soon).Should(Equal("first"))
 	g.install(builders.CRD(g.GR.Group, "widgets").Versions("v1alpha1", "v1"), 0)
 	g.eventually("False NotOptedIn Stalled")
 	g.patch(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"second"}}}`)
-	g.Eventually(handled, soon, "20ms").Should(Equal("second"))
+	g.Eventually(handled, soon).Should(Equal("second"))
 }
 
 // listHolder holds the lists of a gate's objects while it is told to, and counts them.

@@ -28,10 +28,10 @@ func TestTheGateOpensOnlyWhenNothingIsStoredAtTheVersion(t *testing.T) {
 	g.eventually("True SafeToRemove")
 	g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 60}))
 	crd := g.Live()
-	g.Eventually(g.proof, soon, "20ms").Should(And(
+	g.Eventually(g.proof, soon).Should(And(
 		HaveField("UID", string(crd.UID)), HaveField("Generation", crd.Generation), HaveField("StorageVersion", "v1"), HaveField("SurveyedAt", Not(BeNil()))))
 	g.Expect(g.Message()).To(And(ContainSubstring("looked through at "+g.proof().SurveyedAt.UTC().Format(time.RFC3339)), ContainSubstring("v1alpha1 is still served")))
-	g.Eventually(g.progress, soon, "20ms").Should(Equal("60/60"))
+	g.Eventually(g.progress, soon).Should(Equal("60/60"))
 	g.Expect(g.Removal().Status.Warnings).To(ContainElement(HaveField("Kind", v1alpha1.ReasonStillServed)))
 
 	g.Expect(builders.RemoveVersion(g.ctx, cp.Config, g.GR.String(), "v1alpha1")).To(Succeed())
@@ -124,8 +124,8 @@ func TestARestartDoesNotCloseAnOpenGate(t *testing.T) {
 	g.Ask()
 	stop := g.moult()
 	g.eventually("True SafeToRemove")
-	g.Eventually(g.proof, soon, "20ms").ShouldNot(BeNil())
-	g.Eventually(g.progress, soon, "20ms").Should(Equal("30/30"), "all is said")
+	g.Eventually(g.proof, soon).ShouldNot(BeNil())
+	g.Eventually(g.progress, soon).Should(Equal("30/30"), "all is said")
 	stop()
 	before := g.Removal()
 	stop = g.moult()
@@ -139,7 +139,7 @@ func TestAnEditOfTheCRDClosesTheGateOnlyForALook(t *testing.T) {
 	g := begun(t, 30)
 	g.eventually("True SafeToRemove")
 	g.Update(func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Names.ShortNames = []string{"wd"} })
-	g.Eventually(g.proof, soon, "20ms").Should(HaveField("Generation", g.Live().Generation))
+	g.Eventually(g.proof, soon).Should(HaveField("Generation", g.Live().Generation))
 	g.eventually("True SafeToRemove")
 }
 

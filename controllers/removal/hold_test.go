@@ -49,7 +49,7 @@ func TestAVersionRemovalOfAnotherNamespaceIsNotAnswered(t *testing.T) {
 	namespaces, _ := g.tenants(1)
 	g.askIn(namespaces[1])
 	stop := g.moult(func(_ *migration.Options, r *removal.Options) { r.Namespaces = namespaces[1:] })
-	g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
+	g.Eventually(g.StoredVersions, soon).Should(Equal([]string{"v1"}))
 	g.queuedIn(namespaces[1])
 	stop() // waits for all that was begun
 	g.Expect(g.Verdict()).To(BeEmpty())
@@ -62,8 +62,8 @@ func TestAPausedGateStaysShut(t *testing.T) {
 	g.Ask(func(r *v1alpha1.VersionRemoval) { r.Annotations = map[string]string{v1alpha1.PausedAnnotation: "true"} })
 	g.moult()
 	g.eventually("False Paused Reconciling")
-	g.Eventually(g.StoredVersions, soon, "50ms").Should(Equal([]string{"v1"}))
-	g.Eventually(g.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(g.StoredVersions, soon).Should(Equal([]string{"v1"}))
+	g.Eventually(g.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	g.queued()
 	g.Expect(g.Verdict()).To(Equal("False Paused Reconciling"))
 	g.patch(`{"metadata":{"annotations":null}}`)
@@ -83,7 +83,7 @@ func TestRequirementsHoldTheGateOrWarn(t *testing.T) {
 
 	g.Update(func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[0].Served = false })
 	g.eventually("False StillWritten Reconciling")
-	g.Eventually(g.blockers, soon, "20ms").Should(ContainElement(And(
+	g.Eventually(g.blockers, soon).Should(ContainElement(And(
 		HaveField("Kind", v1alpha1.ReasonStillWritten), HaveField("Message", ContainSubstring("field manager "+builders.FieldManager+" (Update) wrote 5 objects at v1alpha1")))))
 
 	last := g.lastCreation()

@@ -27,7 +27,7 @@ func TestALabelThatIsNotInGitIsAWarningOfTheGate(t *testing.T) {
 	gate.Ask()
 	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
 
-	g.Eventually(gate.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	g.Eventually(gate.Verdict, soon).Should(Equal("True SafeToRemove"))
 	g.Expect(gate.Removal().Status.Warnings).To(ContainElement(And(
 		HaveField("Kind", v1alpha1.EventOptInNotInGit),
 		HaveField("Message", ContainSubstring(`only on the live object: field manager "kubectl-label" (Update) set it`)),

@@ -57,14 +57,14 @@ func TestACheckPassesOverNoObjectWithAnEntryAtAVersionThatHasLeft(t *testing.T) 
 	tenant.Ask(naming("v1alpha1"))
 	platform.Ask(naming("v1beta1"))
 	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
-	g.Eventually(w.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	g.Eventually(platform.Verdict, running.Soon, "50ms").Should(Equal("True SafeToRemove"))
+	g.Eventually(w.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(platform.Verdict, running.Soon).Should(Equal("True SafeToRemove"))
 	g.Expect(w.Stored()).To(Equal(map[string]int{"v1": n}))
 	g.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1beta1")).To(Succeed())
 	g.Eventually(func() error {
 		_, err := w.Objects("v1").List(t.Context(), metav1.ListOptions{})
 		return err
-	}, running.Soon, "100ms").Should(Succeed())
+	}, running.Soon).Should(Succeed())
 }
 
 // Neither does it make a rewriting walk send plain writes, which would clear managedFields for a moment.
@@ -93,11 +93,11 @@ func TestAPlainWriteMeetsNoEntryAtAVersionThatHasLeft(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&crd.ObjectMeta, v1alpha1.PausedAnnotation, "true")
 	})
 	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
-	g.Eventually(tenant.Verdict, running.Soon, "50ms").Should(Equal("True AlreadyRemoved"))
+	g.Eventually(tenant.Verdict, running.Soon).Should(Equal("True AlreadyRemoved"))
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		delete(crd.Annotations, v1alpha1.PausedAnnotation)
 	})
-	g.Eventually(w.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(w.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated))
 	g.Expect(seen.Load()).To(BeNumerically(">=", n))
 	g.Expect(wiped.Load()).To(BeZero(), "objects seen without any owner")
 }
@@ -114,7 +114,7 @@ func TestAVersionThatWentTooEarlyIsNotDoneWith(t *testing.T) {
 	gate.Name.Namespace = "default" // where the objects are: elsewhere the gate names none
 	gate.Ask()
 	running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{"default"}})
-	g.Eventually(gate.Verdict, running.Soon, "50ms").Should(Equal("False ObjectsFailed Reconciling"))
+	g.Eventually(gate.Verdict, running.Soon).Should(Equal("False ObjectsFailed Reconciling"))
 	g.Expect(gate.Removal().Status.Blockers).To(ContainElement(And(
 		HaveField("Message", ContainSubstring("default/object-0000")), HaveField("Action", ContainSubstring("put v1alpha1 back into spec.versions")))))
 	g.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 3}))

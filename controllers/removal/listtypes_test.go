@@ -84,7 +84,7 @@ func TestOwnershipFollowsTheKeysOfLists(t *testing.T) {
 					gate := running.GateFor(w)
 					gate.Ask()
 					stop := running.Moult(t, cp.Config, running.Quick(w.GR.Group), removal.Options{})
-					g.Eventually(gate.Verdict, running.Soon, "50ms").Should(Equal("True SafeToRemove"))
+					g.Eventually(gate.Verdict, running.Soon).Should(Equal("True SafeToRemove"))
 					stop()
 				}
 				o := apply("v1", c.after)

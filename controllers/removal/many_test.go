@@ -25,7 +25,7 @@ func TestTenGatesCauseHardlyMoreListsThanOne(t *testing.T) {
 	g := flipped(t, 20)
 	lists := g.holdLists()
 	g.moultAt(lists.on(cp.Config))
-	g.Eventually(g.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(g.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	before := lists.count.Load()
 	for i := range 10 {
 		g.Ask(func(r *v1alpha1.VersionRemoval) { r.Name = fmt.Sprintf("gate-%d", i) })
@@ -65,7 +65,7 @@ func TestATenantsGatesDoNotHoldUpThoseOfAnotherNamespace(t *testing.T) {
 	answered := &order{}
 	m, r := running.Quick(g.GR.Group), removal.Options{Namespaces: []string{platform.Namespace, tenant.Name}}
 	stop := g.moult()
-	g.Eventually(g.Reason, soon, "20ms").Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(g.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	stop()
 	g.Name.Namespace = tenant.Name
 	for i := range many {

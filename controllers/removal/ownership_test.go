@@ -36,17 +36,17 @@ func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
 	g.Eventually(func() error {
 		_, err := g.Objects("v1alpha1").Apply(g.ctx, "one", object, metav1.ApplyOptions{FieldManager: "kustomize-controller"})
 		return err
-	}, soon, "50ms").Should(Succeed())
+	}, soon).Should(Succeed())
 	g.Flip("v1")
 	g.Ask()
 	g.moult()
 	g.eventually("False OwnershipWouldBeLost Reconciling")
 	g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 1}), "what is stored is another question")
 	g.Expect(g.Message()).To(ContainSubstring("field manager kustomize-controller (Apply) would no longer own 1 fields of 1 objects"))
-	g.Eventually(g.blockers, soon, "20ms").Should(ConsistOf(And(
+	g.Eventually(g.blockers, soon).Should(ConsistOf(And(
 		HaveField("Message", And(ContainSubstring("1 fields of 1 objects"), Not(ContainSubstring("default/one")))),
 		HaveField("Action", ContainSubstring(v1alpha1.AllowOwnershipLossAnnotation)))), "the object is another namespace's")
-	g.Eventually(func() string { return g.eventsOnTheCRD(v1alpha1.ReasonOwnershipWouldBeLost) }, soon, "50ms").
+	g.Eventually(func() string { return g.eventsOnTheCRD(v1alpha1.ReasonOwnershipWouldBeLost) }, soon).
 		Should(And(ContainSubstring("spec.size of default/one"), ContainSubstring("answered 403")))
 
 	allow := map[string]string{v1alpha1.AllowOwnershipLossAnnotation: "v1alpha1"}
@@ -56,7 +56,7 @@ func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
 
 	g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = allow })
 	g.eventually("True SafeToRemove")
-	g.Eventually(func() []v1alpha1.Blocker { return g.Removal().Status.Warnings }, soon, "20ms").Should(ContainElement(And(
+	g.Eventually(func() []v1alpha1.Blocker { return g.Removal().Status.Warnings }, soon).Should(ContainElement(And(
 		HaveField("Kind", v1alpha1.OwnershipLost), HaveField("Message", ContainSubstring("kustomize-controller (Apply) no longer owns 1 fields of 1 objects")))))
 }
 

@@ -45,7 +45,7 @@ func ownedByFlux(t *testing.T) *gate {
 	for i := range owned {
 		g.Eventually(func() error {
 			return g.apply(cp.Config, i, "v1alpha1", fluxManager, map[string]any{"size": int64(1), "color": "green"})
-		}, soon, "50ms").Should(Succeed())
+		}, soon).Should(Succeed())
 	}
 	g.Flip("v1")
 	return g
@@ -101,7 +101,7 @@ func (g *gate) owners() map[string]map[string]string {
 func (g *gate) fluxPrunes() {
 	g.t.Helper()
 	for i := range owned {
-		g.Eventually(func() error { return g.apply(cp.Config, i, "v1", fluxManager, map[string]any{"size": int64(1)}) }, soon, "50ms").Should(Succeed())
+		g.Eventually(func() error { return g.apply(cp.Config, i, "v1", fluxManager, map[string]any{"size": int64(1)}) }, soon).Should(Succeed())
 		object, err := g.Objects("v1").Get(g.ctx, fmt.Sprintf("owned-%d", i), metav1.GetOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 		_, kept, _ := unstructured.NestedString(object.Object, "spec", "color")
@@ -131,7 +131,7 @@ func TestWithUnservedNoOwnerIsLost(t *testing.T) {
 			fmt.Appendf(nil, `{"spec":{"payload":"%d"}}`, n), metav1.PatchOptions{FieldManager: "new-tool"})
 		return err
 	})
-	g.Eventually(g.owners, soon, "50ms").Should(HaveEach(And(HaveKeyWithValue(oldTool, "v1alpha1"), HaveKey("new-tool"))))
+	g.Eventually(g.owners, soon).Should(HaveEach(And(HaveKeyWithValue(oldTool, "v1alpha1"), HaveKey("new-tool"))))
 	g.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved} })
 	clock := &running.Clock{}
 	g.moult(settle(time.Hour), func(m *migration.Options, r *removal.Options) { m.Clock, r.Clock = clock, clock })
@@ -144,7 +144,7 @@ func TestWithUnservedNoOwnerIsLost(t *testing.T) {
 	g.Expect(second.Resume()).To(Succeed())
 	g.Eventually(func() error { // the last write that it takes has been answered
 		return g.apply(second.Config, 0, "v1alpha1", oldTool, map[string]any{"enabled": true})
-	}, soon, "50ms").Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	}, soon).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 	g.Expect(lateByOld()).To(BeNumerically(">", 0))
 	g.Expect(g.Verdict()).To(Equal("False Settling Reconciling"))
 	g.settled(clock, "True SafeToRemove")
@@ -184,9 +184,9 @@ func TestWithoutUnservedWhatIsWrittenUntilTheRemovalIsMendedAfterIt(t *testing.T
 	g.moult()
 	g.eventually("True SafeToRemove")
 	g.Expect(g.Message()).To(ContainSubstring("with `require: [Unserved]` no client can write at it"))
-	g.Eventually(g.owners, soon, "20ms").Should(HaveEach(HaveKeyWithValue(oldTool, "v1alpha1")), "it goes on writing")
+	g.Eventually(g.owners, soon).Should(HaveEach(HaveKeyWithValue(oldTool, "v1alpha1")), "it goes on writing")
 	leave(g)
 	stop()
-	g.Eventually(g.owners, soon, "50ms").Should(HaveEach(And(HaveKeyWithValue(fluxManager, "v1"), HaveKeyWithValue(oldTool, "v1"))))
+	g.Eventually(g.owners, soon).Should(HaveEach(And(HaveKeyWithValue(fluxManager, "v1"), HaveKeyWithValue(oldTool, "v1"))))
 	g.fluxPrunes()
 }

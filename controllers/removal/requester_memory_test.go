@@ -27,9 +27,9 @@ func TestLargeKustomizationsAreNotReadAtOnce(t *testing.T) {
 	watched := rest.CopyConfig(cp.Config)
 	watched.Wrap(func(next http.RoundTripper) http.RoundTripper { return listsOf{"kustomizations", next, &largest} })
 	g.moultAt(watched, requesting)
-	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(owner, requestedAt), soon).ShouldNot(BeEmpty())
 	g.status(owner, map[string]any{"lastHandledReconcileAt": g.annotation(owner, requestedAt)(), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	g.Eventually(g.annotation(dependent, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(dependent, requestedAt), soon).ShouldNot(BeEmpty())
 	g.Expect(largest.Load()).To(And(BeNumerically(">", 1<<20), BeNumerically("<", 3<<20)))
 }
 

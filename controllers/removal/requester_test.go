@@ -91,12 +91,12 @@ func TestAnOpenedGateWakesTheKustomizationAndThenItsDependents(t *testing.T) {
 	stranger := g.kustomization("apps", map[string]any{"dependsOn": []any{map[string]any{"name": "crd-gate", "namespace": "elsewhere"}}})
 	g.Ask(byFlux(ns, "crd-gate"))
 	g.moult(requesting)
-	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(owner, requestedAt), soon).ShouldNot(BeEmpty())
 	g.Expect(g.Verdict()).To(Equal("True SafeToRemove"), "nobody is woken before the gate is open")
 	g.Consistently(g.annotation(dependent, requestedAt), "1s").Should(BeEmpty(), "its dependency is not ready yet")
 
 	g.status(owner, map[string]any{"lastHandledReconcileAt": g.annotation(owner, requestedAt)(), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	g.Eventually(g.annotation(dependent, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(dependent, requestedAt), soon).ShouldNot(BeEmpty())
 	g.Expect(g.annotation(stranger, requestedAt)()).To(BeEmpty())
 }
 
@@ -114,7 +114,7 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 			app := g.application(c.namespace, c.app, g.Name)
 			g.Ask(c.track)
 			g.moult(requesting)
-			g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon, "20ms").Should(Equal("normal"))
+			g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon).Should(Equal("normal"))
 		})
 	}
 }
@@ -172,7 +172,7 @@ func TestAToolIsWokenOnceAMinute(t *testing.T) {
 	claims := byFlux(g.Name.Namespace, "crd-gate")
 	g.Ask(claims)
 	g.moult(requesting)
-	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(owner, requestedAt), soon).ShouldNot(BeEmpty())
 	first := g.annotation(owner, requestedAt)()
 	for _, name := range names[1:] {
 		g.Ask(claims, func(r *v1alpha1.VersionRemoval) { r.Name = name.Name })
@@ -188,7 +188,7 @@ func (g *gate) opensWithoutProof(name client.ObjectKey) {
 		r := &v1alpha1.VersionRemoval{}
 		o.Expect(g.client.Get(g.ctx, name, r)).To(Succeed())
 		o.Expect(conditions.IsTrue(r, "Ready")).To(BeTrue())
-	}, soon, "50ms").Should(Succeed())
+	}, soon).Should(Succeed())
 }
 
 func TestTheNudgeNeedsNoMoreThanItsComponentGrants(t *testing.T) {
@@ -199,8 +199,8 @@ func TestTheNudgeNeedsNoMoreThanItsComponentGrants(t *testing.T) {
 	app := g.application("argocd", "rights", another)
 	g.Ask(tracked("rights"), func(r *v1alpha1.VersionRemoval) { r.Name = another.Name })
 	g.moultAt(g.requester(), requesting)
-	g.Eventually(g.annotation(owner, requestedAt), soon, "20ms").ShouldNot(BeEmpty())
-	g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon, "20ms").Should(Equal("normal"))
+	g.Eventually(g.annotation(owner, requestedAt), soon).ShouldNot(BeEmpty())
+	g.Eventually(g.annotation(app, "argocd.argoproj.io/refresh"), soon).Should(Equal("normal"))
 }
 
 // requester is a user with what SetupWithManager says is needed, and the nudge

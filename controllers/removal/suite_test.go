@@ -102,18 +102,18 @@ func (g *gate) settling(all string) {
 	g.t.Helper()
 	stop := g.moult(settle(time.Hour))
 	g.eventually("False Settling Reconciling")
-	g.Eventually(g.progress, soon, "20ms").Should(Equal(all))
+	g.Eventually(g.progress, soon).Should(Equal(all))
 	stop()
 }
 
 // eventually waits for a verdict on the VersionRemoval as it is now.
 func (g *gate) eventually(verdict string) {
 	g.t.Helper()
-	g.Eventually(g.Verdict, soon, "20ms").Should(Equal(verdict), func() string { return g.Message() })
+	g.Eventually(g.Verdict, soon).Should(Equal(verdict), func() string { return g.Message() })
 	g.Eventually(func() bool { // written right after the conditions
 		r := g.Removal()
 		return r.Status.ObservedGeneration == r.Generation
-	}, soon, "20ms").Should(BeTrue())
+	}, soon).Should(BeTrue())
 }
 
 // queued waits until what was to be answered in the gate's namespace has been. It asks about a CRD that does not exist: that is
@@ -133,7 +133,7 @@ func (g *gate) queuedIn(namespace string) {
 	g.Eventually(func() (string, error) {
 		err := g.client.Get(g.ctx, client.ObjectKeyFromObject(last), last)
 		return running.VerdictOf(last), err
-	}, soon, "20ms").Should(Equal("True NothingStored"))
+	}, soon).Should(Equal("True NothingStored"))
 }
 
 // proof is what the status says of the proof; it is written right after the

@@ -85,21 +85,21 @@ func TestATenantThatAsksForAVersionThatStaysDoesNotCloseThePlatformsOpenGate(t *
 			g.Ask(noReferences)
 			g.moult(answered, func(m *migration.Options, r *removal.Options) { m.StateStore = store; lookingThrough(t, m, r) })
 			g.eventually("True SafeToRemove")
-			g.Eventually(g.says, soon, "20ms").Should(HaveSuffix(": v1alpha1"))
+			g.Eventually(g.says, soon).Should(HaveSuffix(": v1alpha1"))
 
 			asked := time.Now()
 			tenants := g.askIn(namespaces[1], naming(c.tenant...), noReferences)
 			if c.closes {
 				g.eventually("False StillReferenced Stalled")
-				g.Eventually(g.says, soon, "20ms").Should(BeEmpty())
+				g.Eventually(g.says, soon).Should(BeEmpty())
 				return
 			}
 			g.Eventually(func() int64 {
 				r := &v1alpha1.VersionRemoval{}
 				g.Expect(g.client.Get(g.ctx, tenants, r)).To(Succeed())
 				return r.Status.ObservedGeneration
-			}, soon, "20ms").Should(BeNumerically(">", 0))
-			g.Eventually(g.proof, soon, "50ms").Should(HaveField("ReferencesAt.Time", BeTemporally(">", asked.Add(time.Second))),
+			}, soon).Should(BeNumerically(">", 0))
+			g.Eventually(g.proof, soon).Should(HaveField("ReferencesAt.Time", BeTemporally(">", asked.Add(time.Second))),
 				func() string {
 					return "a look that began after the tenant had asked finds nothing of the platform's: " + g.Message()
 				})

@@ -17,7 +17,7 @@ func TestNoGateOpensOnceEtcdWasRestored(t *testing.T) {
 	t.Parallel()
 	past := &pastTimeline{}
 	g := begun(t, 5, func(_ *migration.Options, r *removal.Options) { r.Timeline = past })
-	g.Eventually(past.asked.Load, soon, "20ms").Should(BeNumerically(">", 2), "it is tried again")
+	g.Eventually(past.asked.Load, soon).Should(BeNumerically(">", 2), "it is tried again")
 	g.Expect(g.Verdict()).NotTo(HavePrefix("True"))
 	g.Expect(g.proof()).To(BeNil())
 

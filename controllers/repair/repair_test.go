@@ -29,19 +29,19 @@ func TestReferencesMoveWhenVersionsAreToGoAndAfterTheyHaveGone(t *testing.T) {
 	w.owns("light", w.at("v0", w.owner)) // a version that the CRD does not have
 	w.runs(cp.Config, time.Second)
 
-	w.Eventually(w.refersAt("light"), soon, "50ms").Should(Equal([]string{"v1"}), "nobody has to ask for what has left")
+	w.Eventually(w.refersAt("light"), soon).Should(Equal([]string{"v1"}), "nobody has to ask for what has left")
 	w.Expect(w.refersAt("soil")()).To(Equal([]string{"v1alpha1"}), "v1alpha1 may stay for ever")
 
 	w.Ask()
-	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
+	w.Eventually(w.events, soon).Should(ContainElement(And(
 		HavePrefix("Normal OwnerReferencesMoved: 1 owner reference moved to v1; for example that of configmaps default/"+w.name("soil")+" to Widget rose, from v1alpha1"),
 		ContainSubstring("set by widget-operator"))))
 
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
 	w.owns("late", w.at("v1alpha1", w.owner)) // by a controller that has not heard
-	w.Eventually(w.refersAt("late"), soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.refersAt("late"), soon).Should(Equal([]string{"v1"}))
 }
 
 func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) {
@@ -62,11 +62,11 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 			w.owns("soil", w.at("v1alpha1", w.owner))
 			w.Ask()
 			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Second))
-			other.Eventually(other.Reason, soon, "50ms").Should(Equal(says[name]))
-			w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+			other.Eventually(other.Reason, soon).Should(Equal(says[name]))
+			w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
 			// What is told of a look is told when it has ended for all CRDs.
 			w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
-			w.Eventually(w.events, soon, "50ms").Should(ContainElement(HavePrefix("Warning OwnerReferencesReturned")), "all objects were looked through meanwhile")
+			w.Eventually(w.events, soon).Should(ContainElement(HavePrefix("Warning OwnerReferencesReturned")), "all objects were looked through meanwhile")
 			w.Expect(other.refersAt("light")()).To(Equal([]string{"v0"}))
 			w.Expect(other.refersAt("soil")()).To(Equal([]string{"v1alpha1"}))
 		})
@@ -83,20 +83,20 @@ func TestWithoutTheRightsTheCRDSaysSoAndAllElseGoesOn(t *testing.T) {
 	config := running.User(t, cp.Config, user, running.MoultRules(objects)...)
 	w.runs(config, time.Second)
 	w.Ask()
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.events, soon).Should(ContainElement(And(
 		HavePrefix("Warning OwnerReferencesUnknown: not known whether owner references are left: "), ContainSubstring("it needs list on"))))
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(w.events()).NotTo(ContainElement(ContainSubstring("OwnerReferencesMoved")))
 
 	list := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}}
 	running.Allow(t, cp.Config, user, running.MoultRules(objects, list)...)
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(
+	w.Eventually(w.events, soon).Should(ContainElement(
 		HavePrefix("Warning OwnerReferencesLeft: 1 owner reference is left, and tried again: 1 may not be written (grant patch on configmaps): configmaps default/" + w.name("soil"))))
 
 	running.Allow(t, cp.Config, user, running.MoultRules(objects, list, running.Rule("", "configmaps", "patch"))...)
-	w.Eventually(w.refersAt("soil"), soon, "100ms").Should(Equal([]string{"v1"}))
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")))
+	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
+	w.Eventually(w.events, soon).Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")))
 }
 
 func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
@@ -110,8 +110,8 @@ func TestWhatRefusesAWriteIsNamedAndTheRestMoves(t *testing.T) {
 	w.refuses("stone")
 	w.runs(cp.Config, time.Second)
 	w.Ask()
-	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
+	w.Eventually(w.events, soon).Should(ContainElement(And(
 		HavePrefix("Warning OwnerReferencesLeft: 2 owner references are left, and tried again"),
 		ContainSubstring("1 were refused (fix the object, or what refuses it): configmaps default/"+w.name("stone")),
 		ContainSubstring("set in stone"),
@@ -144,7 +144,7 @@ func (w *world) refuses(name string) {
 		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{"Deny"}},
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(func() error { return w.refers(name, "v1alpha1") }, soon, "100ms").Should(MatchError(ContainSubstring("set in stone")))
+	w.Eventually(func() error { return w.refers(name, "v1alpha1") }, soon).Should(MatchError(ContainSubstring("set in stone")))
 }
 
 func TestANamespaceThatIsTerminatingAndAnAPIThatDoesNotAnswer(t *testing.T) {
@@ -170,10 +170,10 @@ func TestANamespaceThatIsTerminatingAndAnAPIThatDoesNotAnswer(t *testing.T) {
 	w.Eventually(func() error {
 		_, err := client().Discovery().ServerPreferredResources()
 		return err
-	}, soon, "100ms").Should(MatchError(ContainSubstring(group)))
+	}, soon).Should(MatchError(ContainSubstring(group)))
 
 	running.Repairing(t, cp.Config, running.Quick(w.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Hour))
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(
+	w.Eventually(w.events, soon).Should(ContainElement(
 		HavePrefix("Warning OwnerReferencesUnknown: not known whether owner references are left: the resources of " + group + "/v1 are not known")))
 	w.Eventually(func() (string, error) {
 		c, err := configMaps.Get(t.Context(), "petals", metav1.GetOptions{})
@@ -181,7 +181,7 @@ func TestANamespaceThatIsTerminatingAndAnAPIThatDoesNotAnswer(t *testing.T) {
 			return "", err
 		}
 		return c.OwnerReferences[0].APIVersion, nil
-	}, soon, "100ms").Should(Equal(w.GR.Group + "/v1"))
+	}, soon).Should(Equal(w.GR.Group + "/v1"))
 }
 
 func TestWhoWritesTheOldVersionAgainIsNamed(t *testing.T) {
@@ -191,12 +191,12 @@ func TestWhoWritesTheOldVersionAgainIsNamed(t *testing.T) {
 	w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
 	w.runs(cp.Config, time.Second)
 	w.Ask()
-	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
 	w.Expect(w.refers("soil", "v1alpha1")).To(Succeed(), "long after the repair has ended")
-	w.Eventually(w.events, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.events, soon).Should(ContainElement(And(
 		HavePrefix("Warning OwnerReferencesReturned: 1 owner reference had been moved before, and somebody wrote another version again: the field manager is gardener"),
 		ContainSubstring("has to write "+w.GR.Group+"/v1"))))
-	w.Eventually(w.refersAt("soil"), soon, "50ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
 }
 
 // Who takes the annotation off means now, not when thousands of objects are done.
@@ -225,18 +225,18 @@ func TestARepairStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 		}
 		return n
 	}
-	w.Eventually(moved, soon, "50ms").Should(BeNumerically(">", 0))
+	w.Eventually(moved, soon).Should(BeNumerically(">", 0))
 	w.Update(optOut)
-	w.Eventually(w.events, soon, "50ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "it has ended, and tells what it did")
+	w.Eventually(w.events, soon).Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "it has ended, and tells what it did")
 	some := moved()
 	w.Expect(some).To(BeNumerically("<", n))
 	other.owns("soil", other.at("v1alpha1", other.owner))
 	other.Ask()
-	other.Eventually(other.events, soon, "50ms").Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "a whole look was made for another CRD")
+	other.Eventually(other.events, soon).Should(ContainElement(HavePrefix("Normal OwnerReferencesMoved")), "a whole look was made for another CRD")
 	w.Expect(moved()).To(Equal(some))
 
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{v1alpha1.RepairOwnersAnnotation: "true"}
 	})
-	w.Eventually(moved, soon, "100ms").Should(Equal(n), "it goes on with what is left")
+	w.Eventually(moved, soon).Should(Equal(n), "it goes on with what is left")
 }

@@ -115,7 +115,7 @@ func (c control) moves() {
 	c.t.Helper()
 	c.stashes("tulip", "preference", "VirtualMachinePreference")
 	c.gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions = []string{"v1alpha2"} })
-	c.Eventually(c.toldOf(c.gate.Witness), soon, "50ms").Should(ContainElement(HavePrefix("Normal StashesMoved")))
+	c.Eventually(c.toldOf(c.gate.Witness), soon).Should(ContainElement(HavePrefix("Normal StashesMoved")))
 }
 
 // goes takes away what moves has made.
@@ -143,7 +143,7 @@ func (w *stashWorld) counting() (config *rest.Config, looks *atomic.Int64) {
 func (w *stashWorld) eventuallyLooked(looks *atomic.Int64) {
 	w.t.Helper()
 	before := looks.Load()
-	w.Eventually(looks.Load, soon, "20ms").Should(BeNumerically(">=", before+2))
+	w.Eventually(looks.Load, soon).Should(BeNumerically(">=", before+2))
 }
 
 // creates an object, in which NAMESPACE stands for the world's.

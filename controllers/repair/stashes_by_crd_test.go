@@ -79,7 +79,7 @@ func TestCopiesAreConvertedByTheWebhookOfTheirCRD(t *testing.T) {
 	w.stashesOurs("rose", `{size: 3, kept: "yes"}`)
 	w.asks(v1alpha1.NoStashes)
 	run()
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(w.names("rose")()).To(Equal(successorOf("rose")))
 	w.Expect(w.revisions()).To(ConsistOf(successorOf("rose")))
 	made, err := w.client.Resource(revisions).Namespace(w.namespace).Get(t.Context(), successorOf("rose"), metav1.GetOptions{})
@@ -93,15 +93,15 @@ func TestACopyThatItsCRDWouldDropAFieldOfIsLeft(t *testing.T) {
 	w.stashesOurs("rose", `{size: 3, old: "yes"}`)
 	w.asks(v1alpha1.NoStashes)
 	run()
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(HavePrefix("Warning StashesLeft: 1 stashed copy is left"), ContainSubstring("at v1beta1 it would lose spec.old"))))
-	w.Eventually(w.Verdict, soon, "50ms").Should(HavePrefix("False StillStashed"))
+	w.Eventually(w.told, soon).Should(ContainElement(And(HavePrefix("Warning StashesLeft: 1 stashed copy is left"), ContainSubstring("at v1beta1 it would lose spec.old"))))
+	w.Eventually(w.Verdict, soon).Should(HavePrefix("False StillStashed"))
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
 
 	w.Expect(hook.Down()).To(Succeed())
 	w.stashesOurs("tulip", `{size: 1}`)
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(HavePrefix("Warning StashesLeft: 2 stashed copies are left"), ContainSubstring("the webhook cannot be reached"))))
+	w.Eventually(w.told, soon).Should(ContainElement(And(HavePrefix("Warning StashesLeft: 2 stashed copies are left"), ContainSubstring("the webhook cannot be reached"))))
 	w.Expect(hook.Up()).To(Succeed())
-	w.Eventually(w.names("tulip"), soon, "50ms").Should(Equal(successorOf("tulip")), "it is tried again")
+	w.Eventually(w.names("tulip"), soon).Should(Equal(successorOf("tulip")), "it is tried again")
 	w.Expect(w.names("rose")()).To(Equal("rose-old"))
 }
 
@@ -119,7 +119,7 @@ func TestTwoCopiesOfOneGenerationGetOneSuccessor(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.asks(v1alpha1.NoStashes)
 	run()
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(w.revisions()).To(ConsistOf(successorOf("rose")))
 }
 
@@ -131,7 +131,7 @@ func TestNothingIsDeletedWhereWhatMayNameItIsNotThere(t *testing.T) {
 			w.stashesOurs("rose", `{size: 3}`)
 			w.asks(v1alpha1.NoStashes)
 			run()
-			w.Eventually(w.told, soon, "100ms").Should(ContainElement(HavePrefix("Warning StashesLeft: 1 stashed copy is left")))
+			w.Eventually(w.told, soon).Should(ContainElement(HavePrefix("Warning StashesLeft: 1 stashed copy is left")))
 			w.Expect(w.revisions()).To(ContainElement("rose-old"))
 		})
 	}

@@ -26,28 +26,28 @@ func TestTheGateIsHeldUntilTheCopiesAreMoved(t *testing.T) {
 	w.vm("rose")
 	control := w.control()
 	w.runs(cp.Config, 0)
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
 	control.moves()
 	w.Expect(w.revisions()).To(ConsistOf("rose-old", successorOf("tulip")), "v1alpha2 may stay for ever")
 	control.goes()
 
 	shot := w.creates(snapshots, `{apiVersion: snapshot.kubevirt.io/v1, kind: VirtualMachineSnapshot, metadata: {name: shot}}`)
 	w.asks(v1alpha1.NoStashes)
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("False StillStashed Reconciling"))
+	w.Eventually(w.Verdict, soon).Should(Equal("False StillStashed Reconciling"))
 	w.Expect(w.Removal().Status.Blockers).To(ConsistOf(HaveField("Action", HavePrefix("the project's controller moves them, or Moult does"))))
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.told, soon).Should(ContainElement(And(
 		HavePrefix("Normal StashesLeft: 1 stashed copy is left, and tried again: 1 lie in a namespace where the project takes or restores copies"), ContainSubstring(w.namespace+"/shot is not done"))))
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
 
 	shot.Object["status"] = map[string]any{"phase": "Succeeded"}
 	_, err := w.client.Resource(snapshots).Namespace(w.namespace).Update(t.Context(), shot, metav1.UpdateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(w.revisions()).To(ConsistOf(successorOf("rose")))
 	w.Expect(w.names("rose")()).To(Equal(successorOf("rose")))
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(
+	w.Eventually(w.told, soon).Should(ContainElement(
 		HavePrefix("Normal StashesMoved: 1 stashed copy was moved; that of controllerrevisions.apps " + w.namespace + "/rose-old from v1alpha2 to v1beta1 in " + successorOf("rose"))))
-	w.Eventually(w.events(w.namespace, successorOf("rose")), soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.events(w.namespace, successorOf("rose")), soon).Should(ContainElement(And(
 		HavePrefix("Normal StashReplaced: it has taken the place of controllerrevisions.apps "+w.namespace+"/rose-old, which was deleted: VirtualMachineInstancetype small at v1alpha2, now at v1beta1"),
 		ContainSubstring(v1alpha1.ReplacedAnnotationPrefix))))
 	made, err := w.client.Resource(revisions).Namespace(w.namespace).Get(t.Context(), successorOf("rose"), metav1.GetOptions{})
@@ -61,8 +61,8 @@ func TestTheGateIsHeldUntilTheCopiesAreMoved(t *testing.T) {
 
 	w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1alpha2")).To(Succeed())
 	w.vm("late") // restored from a backup
-	w.Eventually(w.names("late"), soon, "100ms").Should(Equal(successorOf("late")))
-	w.Eventually(w.revisions, soon, "100ms").Should(ConsistOf(successorOf("rose"), successorOf("late")))
+	w.Eventually(w.names("late"), soon).Should(Equal(successorOf("late")))
+	w.Eventually(w.revisions, soon).Should(ConsistOf(successorOf("rose"), successorOf("late")))
 }
 
 func TestCopiesAreTouchedOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) {
@@ -98,9 +98,9 @@ func TestARightThatIsMissingIsToldAndAllElseGoesOn(t *testing.T) {
 	config := running.User(t, cp.Config, user, running.MoultRules(objects)...)
 	w.runs(config, 0)
 	w.asks()
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.told, soon).Should(ContainElement(And(
 		HavePrefix("Warning StashesUnknown: not known whether stashed copies are left: "), ContainSubstring("it needs list on controllerrevisions"))))
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 
 	lists := []rbacv1.PolicyRule{objects,
 		running.Rule("kubevirt.io", "virtualmachines", "list", "get", "patch"), running.Rule("kubevirt.io", "kubevirts", "list"),
@@ -110,12 +110,12 @@ func TestARightThatIsMissingIsToldAndAllElseGoesOn(t *testing.T) {
 		running.Allow(t, cp.Config, user, running.MoultRules(append(lists, running.Rule("apps", "controllerrevisions", append(verbs, "list", "get")...))...)...)
 	}
 	allow("create", "delete")
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(
+	w.Eventually(w.told, soon).Should(ContainElement(
 		HavePrefix("Warning StashesLeft: 1 stashed copy is left, and tried again: 1 may not be moved (grant patch on controllerrevisions in apps): controllerrevisions.apps " + w.namespace + "/rose-old")))
 	w.Expect(w.revisions()).To(ConsistOf("rose-old", successorOf("rose")), "what cannot be kept is not deleted")
 	w.Expect(w.names("rose")()).To(Equal(successorOf("rose")))
 	allow("create", "patch", "delete")
-	w.Eventually(w.revisions, soon, "100ms").Should(ConsistOf(successorOf("rose")))
+	w.Eventually(w.revisions, soon).Should(ConsistOf(successorOf("rose")))
 }
 
 func TestWhatVirtControllerMovesIsWaitedForAndTold(t *testing.T) {
@@ -125,7 +125,7 @@ func TestWhatVirtControllerMovesIsWaitedForAndTold(t *testing.T) {
 	w.asks(v1alpha1.NoStashes)
 	config, looks := w.counting()
 	w.runs(config, 0)
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.told, soon).Should(ContainElement(And(
 		HavePrefix("Normal StashesLeft: 1 stashed copy is left, and tried again: 1 are moved by the project's own controller (Moult waits for it"),
 		ContainSubstring("virt-controller of KubeVirt v1.5.2 moves it by itself"))))
 	w.eventuallyLooked(looks)
@@ -133,7 +133,7 @@ func TestWhatVirtControllerMovesIsWaitedForAndTold(t *testing.T) {
 	w.Expect(w.Verdict()).To(Equal("False StillStashed Reconciling"))
 
 	w.Expect(w.client.Resource(kubevirts).Namespace(w.namespace).Delete(t.Context(), running.GetName(), metav1.DeleteOptions{})).To(Succeed())
-	w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(w.revisions()).To(ConsistOf(successorOf("rose")))
 }
 
@@ -148,11 +148,11 @@ func TestWhatIsNamedWhileItIsDeletedIsMadeAgainAndMovedAgain(t *testing.T) {
 		return send()
 	}), 0)
 	w.asks()
-	w.Eventually(w.events(w.namespace, "rose-old"), soon, "50ms").Should(ContainElement(
+	w.Eventually(w.events(w.namespace, "rose-old"), soon).Should(ContainElement(
 		And(HavePrefix("Warning StashRestored: it had been deleted"), ContainSubstring("virtualmachines.kubevirt.io "+w.namespace+"/rose names it"))))
-	w.Eventually(w.names("rose"), soon, "50ms").Should(Equal(successorOf("rose")))
-	w.Eventually(w.revisions, soon, "50ms").Should(ConsistOf(successorOf("rose")))
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(HavePrefix("Warning StashesReturned: 1 stashed copy was named again")))
+	w.Eventually(w.names("rose"), soon).Should(Equal(successorOf("rose")))
+	w.Eventually(w.revisions, soon).Should(ConsistOf(successorOf("rose")))
+	w.Eventually(w.told, soon).Should(ContainElement(HavePrefix("Warning StashesReturned: 1 stashed copy was named again")))
 }
 
 // The writes for one copy are: create the successor, repoint; and in the next look create the successor, which is there, keep the
@@ -166,7 +166,7 @@ func TestAKillAnywhereLosesNothing(t *testing.T) {
 			w.vm(name)
 			process := &mortal{vm: name, n: n, sent: sent, dead: make(chan struct{})}
 			stop := w.runs(through(process.write), 0)
-			w.Eventually(process.dead, soon, "50ms").Should(BeClosed())
+			w.Eventually(process.dead, soon).Should(BeClosed())
 			stop()
 			named, err := w.names(name)()
 			w.Expect(err).NotTo(HaveOccurred())
@@ -176,8 +176,8 @@ func TestAKillAnywhereLosesNothing(t *testing.T) {
 	w.Expect(w.revisions()).NotTo(ContainElement("rose-5-true-old"))
 	w.namesOld("rose-5-true") // no process has seen this
 	w.runs(cp.Config, 0)
-	w.Eventually(w.events(w.namespace, "rose-5-true-old"), soon, "50ms").Should(ContainElement(HavePrefix("Warning StashRestored")), "by what its successor keeps")
-	w.Eventually(w.revisions, soon, "100ms").Should(And(HaveLen(10), HaveEach(HaveSuffix("-small-v1beta1-u1-1"))))
+	w.Eventually(w.events(w.namespace, "rose-5-true-old"), soon).Should(ContainElement(HavePrefix("Warning StashRestored")), "by what its successor keeps")
+	w.Eventually(w.revisions, soon).Should(And(HaveLen(10), HaveEach(HaveSuffix("-small-v1beta1-u1-1"))))
 	for n := 1; n <= 5; n++ {
 		for _, sent := range []bool{false, true} {
 			name := fmt.Sprintf("rose-%d-%t", n, sent)
@@ -196,10 +196,10 @@ func TestWhatIsTooLargeToBeKeptIsNotDeleted(t *testing.T) {
 	w.asks(v1alpha1.NoStashes)
 	config, looks := w.counting()
 	w.runs(config, 0)
-	w.Eventually(w.told, soon, "100ms").Should(ContainElement(And(
+	w.Eventually(w.told, soon).Should(ContainElement(And(
 		HavePrefix("Warning StashesLeft: 1 stashed copy is left, and tried again: 1 were refused (fix the object, or what refuses it): controllerrevisions.apps "+w.namespace+"/rose-old"),
 		ContainSubstring("it cannot be kept in "+successorOf("rose")+": annotations size"), ContainSubstring("`moult survivors migrate` keeps it in a file"))))
-	w.Eventually(w.revisions, soon, "50ms").Should(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
+	w.Eventually(w.revisions, soon).Should(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
 	w.eventuallyLooked(looks)
 	w.Expect(w.revisions()).To(ConsistOf("rose-old", successorOf("rose"), successorOf("tulip")))
 	w.Expect(w.names("rose")()).To(Equal(successorOf("rose")))
@@ -237,7 +237,7 @@ func TestTheMoveStopsWhenItIsNotWantedAnyMore(t *testing.T) {
 				}
 				return n, nil
 			}
-			w.Eventually(moved, soon, "50ms").Should(BeNumerically(">", 0))
+			w.Eventually(moved, soon).Should(BeNumerically(">", 0))
 			w.Update(change)
 			control.moves() // after all that was under way
 			w.Expect(moved()).To(BeNumerically("<", n))

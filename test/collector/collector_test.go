@@ -36,7 +36,7 @@ func TestARemovalHurtsAndARepairMendsIt(t *testing.T) {
 	w.forgets()
 
 	w.configMap("later", w.at("v1alpha1", rose))
-	w.Eventually(w.hasConfigMap("later"), soon, "100ms").Should(BeFalse(), "it remembers that rose at v1alpha1 was absent")
+	w.Eventually(w.hasConfigMap("later"), soon).Should(BeFalse(), "it remembers that rose at v1alpha1 was absent")
 	lily, tulip := w.widget("lily"), w.widget("tulip")
 	w.configMap("of-lily", w.at("v1alpha1", lily))
 	w.configMap("of-tulip", w.at("v1alpha1", tulip))
@@ -48,8 +48,8 @@ func TestARemovalHurtsAndARepairMendsIt(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), program(t, "moult"), "repair", "owners", "--kubeconfig", kubeconfig(t), "--version", "v1alpha1", w.GR.String()).CombinedOutput()
 	w.Expect(err).NotTo(HaveOccurred(), string(out))
 	t.Logf("%s", out)
-	w.Eventually(w.hasWidget("tulip"), soon, "100ms").Should(BeFalse(), "what was asked for ends")
-	w.Eventually(w.hasConfigMap("of-tulip"), soon, "100ms").Should(BeFalse())
+	w.Eventually(w.hasWidget("tulip"), soon).Should(BeFalse(), "what was asked for ends")
+	w.Eventually(w.hasConfigMap("of-tulip"), soon).Should(BeFalse())
 	w.Consistently(w.dependents, "5s", "500ms").Should(Equal(map[string]string{"configmap of-rose": "v1", "configmap of-lily": "v1", "widget bud": "v1"}), "and nothing else goes")
 	w.Expect(w.lives(rose)()).To(BeTrue())
 }
@@ -61,7 +61,7 @@ func deletesWhatLives(w *world) bool {
 	w.configMap("of-rose", w.at("v1alpha1", rose))
 	w.widget("bud", w.at("v1alpha1", rose))
 	w.configMap("probe", w.nobody())
-	w.Eventually(w.hasConfigMap("probe"), soon, "100ms").Should(BeFalse(), "the garbage collector knows v1alpha1")
+	w.Eventually(w.hasConfigMap("probe"), soon).Should(BeFalse(), "the garbage collector knows v1alpha1")
 	w.Expect(builders.RemoveVersion(w.t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
 	w.configMap("late", w.at("v1alpha1", rose))
 	if !w.goesWithin("late", 5*time.Second) {
@@ -121,23 +121,23 @@ func TestWithTheGateAndTheRepairNothingIsLost(t *testing.T) {
 		began := time.Now()
 		tulip, alive := w.plants(size(i))
 		w.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.NoReferences} })
-		w.Eventually(w.Verdict, soon, "50ms").Should(ContainSubstring("False " + v1alpha1.ReasonStillReferenced))
+		w.Eventually(w.Verdict, soon).Should(ContainSubstring("False " + v1alpha1.ReasonStillReferenced))
 		w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Annotations = map[string]string{v1alpha1.RepairOwnersAnnotation: v1alpha1.RepairOwnersAnnotationValue}
 		})
 		if i == rounds/2 {
-			w.Eventually(w.movedSome, soon, "20ms").Should(BeTrue())
+			w.Eventually(w.movedSome, soon).Should(BeTrue())
 			controller.kill()
 			w.Expect(w.dependents()).To(ContainElement("v1alpha1"), "killed before it has done everything")
 			controller = controls()
 		}
-		w.Eventually(w.Verdict, soon, "50ms").Should(Equal("True SafeToRemove"))
+		w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 		w.Expect(w.dependents()).To(HaveEach("v1"), "the gate opens after the last reference has moved")
 		w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
 		w.Consistently(w.dependents, "2s", "200ms").Should(HaveLen(alive + 3))
 		w.deletesInForeground(tulip)
-		w.Eventually(w.hasWidget("tulip"), soon, "100ms").Should(BeFalse(), "its deletion ends")
-		w.Eventually(w.dependents, soon, "100ms").Should(HaveLen(alive), "what belongs to it goes, and nothing else")
+		w.Eventually(w.hasWidget("tulip"), soon).Should(BeFalse(), "its deletion ends")
+		w.Eventually(w.dependents, soon).Should(HaveLen(alive), "what belongs to it goes, and nothing else")
 		t.Logf("round %d of %d: %d dependents, %s", i+1, rounds, alive, time.Since(began).Round(100*time.Millisecond))
 	}
 	for i, w := range worlds {

@@ -89,7 +89,7 @@ func (w *world) refuse() {
 	}, metav1.CreateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() { w.allow() })
-	w.Eventually(w.touches("rose"), soon, "100ms").Should(MatchError(ContainSubstring("not to be touched")))
+	w.Eventually(w.touches("rose"), soon).Should(MatchError(ContainSubstring("not to be touched")))
 }
 
 // allow takes the policy away.
@@ -143,7 +143,7 @@ func (w *world) inTreeEnd() func() (string, error) {
 func (w *world) inTreeFails() {
 	w.t.Helper()
 	w.Eventually(w.inTreeEnd(), 2*soon, "1s").Should(Equal("Failed"))
-	w.Eventually(w.StoredVersions, soon, "100ms").Should(Equal([]string{"v1"}))
+	w.Eventually(w.StoredVersions, soon).Should(Equal([]string{"v1"}))
 }
 
 // moults runs Moult until the test ends.
@@ -159,7 +159,7 @@ func TestAFailedInTreeMigrationOpensNothing(t *testing.T) {
 	orders := map[string]func(*world){
 		"Moult first": func(w *world) {
 			w.moults()
-			w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
+			w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
 			w.asksInTree()
 			w.inTreeFails()
 		},
@@ -186,10 +186,10 @@ func TestAFailedInTreeMigrationOpensNothing(t *testing.T) {
 			w.Ask()
 			begin(w)
 			w.allow() // now nothing but Moult's own guard keeps it from writing rose
-			w.Eventually(w.touches("rose"), soon, "100ms").Should(Succeed())
+			w.Eventually(w.touches("rose"), soon).Should(Succeed())
 
 			kept := And(HavePrefix(`{"apiVersion":"`+w.GR.Group+`/v1alpha1"`), ContainSubstring(`"note":"keep"`))
-			w.Eventually(func() string { return w.Condition().Message }, soon, "100ms").Should(And(
+			w.Eventually(func() string { return w.Condition().Message }, soon).Should(And(
 				ContainSubstring("/rose may have spec.note"), ContainSubstring("status.storedVersions was trimmed to [v1] by "+inTree+", without a proof")))
 			w.Consistently(w.rose, 10*time.Second, "500ms").Should(kept)
 			w.Expect(w.Verdict()).NotTo(HavePrefix("True"))
@@ -198,7 +198,7 @@ func TestAFailedInTreeMigrationOpensNothing(t *testing.T) {
 			w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 				crd.Annotations = map[string]string{v1alpha1.AllowFieldLossAnnotation: "spec.note"}
 			})
-			w.Eventually(w.Verdict, soon, "100ms").Should(Equal("True SafeToRemove"), "what is asked for goes on")
+			w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"), "what is asked for goes on")
 			w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 4}))
 		})
 	}

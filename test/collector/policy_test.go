@@ -42,7 +42,7 @@ func (w *world) guardStatus() {
 	w.Eventually(func() error {
 		_, err := w.CRDs().Patch(w.t.Context(), w.GR.String(), types.MergePatchType, []byte(`{"status": {"storedVersions": ["v1"]}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
 		return err
-	}, soon, "100ms").Should(MatchError(ContainSubstring("may not take v1alpha1 out")))
+	}, soon).Should(MatchError(ContainSubstring("may not take v1alpha1 out")))
 }
 
 // isMigrating reports whether the in-tree migrator's condition is True.
@@ -60,11 +60,11 @@ func TestARefusedTrimOfTheInTreeMigratorKeepsNobodyWaiting(t *testing.T) {
 	manager := collectsWith(t, kubeconfigAs(t, "system:kube-controller-manager"), "storage-version-migrator-controller")
 	w.Ask()
 	running.Moult(t, config, running.Quick(w.GR.Group), removal.Options{})
-	w.Eventually(w.Reason, soon, "50ms").Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
 	w.asksInTree()
 	w.Eventually(w.inTreeEnd(), 2*soon, "1s").Should(Equal("Failed"))
 
-	w.Eventually(func() string { return w.Condition().Message }, soon, "100ms").Should(And(ContainSubstring("Failed"), ContainSubstring("so Moult does not wait for it")))
+	w.Eventually(func() string { return w.Condition().Message }, soon).Should(And(ContainSubstring("Failed"), ContainSubstring("so Moult does not wait for it")))
 	const refusal = "may not take v1alpha1 out"
 	before := manager.count(refusal)
 	w.Consistently(w.StoredVersions, 30*time.Second, time.Second).Should(Equal([]string{"v1alpha1", "v1"}))
@@ -76,7 +76,7 @@ func TestARefusedTrimOfTheInTreeMigratorKeepsNobodyWaiting(t *testing.T) {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{v1alpha1.AllowFieldLossAnnotation: "spec.note"}
 	})
-	w.Eventually(w.Verdict, soon, "100ms").Should(Equal("True SafeToRemove"))
+	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 4}))
 	w.Eventually(w.isMigrating, 3*soon, "1s").Should(BeFalse(), "the migrator's last write passes now")
 }

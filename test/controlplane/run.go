@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	"go.uber.org/goleak"
 )
 
@@ -38,8 +39,13 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 			code = failed(err)
 		}
 	}()
+	gomega.SetDefaultEventuallyPollingInterval(pollEvery)
 	return m.Run()
 }
+
+// pollEvery is how often an Eventually asks that names no interval: each of those that wait at a time asks the API server,
+// which all tests share.
+const pollEvery = 100 * time.Millisecond
 
 // AttachOrStart is the shared control plane that EnvShared names, or else one of its own. The caller must Stop it, which
 // leaves a shared one running.

@@ -55,7 +55,7 @@ func TestTheJudgeSeesEveryLie(t *testing.T) {
 			w.begin()
 			w.Expect(w.judge.Lie()).To(Succeed())
 			c.lie(w)
-			w.Eventually(w.judge.Lie, soon, "20ms").Should(MatchError(MatchRegexp(c.want)))
+			w.Eventually(w.judge.Lie, soon).Should(MatchError(MatchRegexp(c.want)))
 		})
 	}
 }
@@ -85,7 +85,7 @@ func (w *world) writeAll() {
 	w.Eventually(func() ([]string, error) {
 		w.write(0, 1, 2, 3)
 		return w.cp.Etcd().Stale(w.ctx, schema.GroupResource{Group: w.group, Resource: "widgets"}, "v1")
-	}, soon, "100ms").Should(BeEmpty())
+	}, soon).Should(BeEmpty())
 }
 
 // write writes objects through the proxy, without changing them.

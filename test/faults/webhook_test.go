@@ -26,7 +26,7 @@ func converted(w *world, crd *builders.CRDBuilder) {
 func garbage(h *hook) error { h.Garbage(); return nil }
 
 // healHook ends what the webhook suffers from. Its port may be taken for a moment.
-func (w *world) healHook() { w.Eventually(w.hook.Heal, soon, "50ms").Should(Succeed()) }
+func (w *world) healHook() { w.Eventually(w.hook.Heal, soon).Should(Succeed()) }
 
 // hookBreaks breaks the conversion webhook in mid-pass.
 func hookBreaks(how func(*hook) error) func(*world) {
@@ -103,7 +103,7 @@ func admissionDown(w *world) {
 	w.begin()
 	w.midPass(func() { w.start() })
 	w.Expect(admission.Down()).To(Succeed())
-	w.atTheEnd(func() { w.Eventually(admission.Up, soon, "50ms").Should(Succeed()) })
+	w.atTheEnd(func() { w.Eventually(admission.Up, soon).Should(Succeed()) })
 }
 
 // spec is the schema of spec at v1.

@@ -110,7 +110,7 @@ func (i *Installation) start(within *Cgroup, more ...string) *Controller {
 			return StopTrying("moult-controller has ended")
 		}
 		return c.probe(c.container.ReadinessProbe)
-	}, running.Soon, "50ms").Should(Succeed())
+	}, running.Soon).Should(Succeed())
 	return c
 }
 

@@ -30,9 +30,9 @@ func TestTheShippedInstallation(t *testing.T) {
 	gate.Ask()
 	controller := moult.Start()
 
-	g.Eventually(widgets.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
-	g.Eventually(gate.Verdict, running.Soon, "50ms").Should(Equal("True SafeToRemove"))
-	g.Eventually(gadgets.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonObjectsFailed))
+	g.Eventually(widgets.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated))
+	g.Eventually(gate.Verdict, running.Soon).Should(Equal("True SafeToRemove"))
+	g.Eventually(gadgets.Reason, running.Soon).Should(Equal(v1alpha1.ReasonObjectsFailed))
 	g.Expect(widgets.Stored()).To(Equal(map[string]int{"v1": 60}))
 	g.Expect(gizmos.Stored()).To(Equal(map[string]int{"v1alpha1": 1}))
 

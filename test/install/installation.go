@@ -82,7 +82,7 @@ func (i *Installation) apply(object *delivery.Object) {
 	i.t.Helper()
 	i.g.Eventually(func() error {
 		return i.client.Apply(i.t.Context(), client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.ForceOwnership, client.FieldOwner("install-test"))
-	}, running.Soon, "100ms").Should(Succeed(), "%s %s", object.GetKind(), object.GetName())
+	}, running.Soon).Should(Succeed(), "%s %s", object.GetKind(), object.GetName())
 }
 
 // Grant applies the role that `moult rbac` prints for CRDs.

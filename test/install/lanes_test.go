@@ -28,7 +28,7 @@ func keepsToItsLanes(t *testing.T, controller *Controller, group string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			g.Eventually(func() []Request { return controller.Seen(c.match) }, "1m", "100ms").ShouldNot(BeEmpty())
+			g.Eventually(func() []Request { return controller.Seen(c.match) }, "1m").ShouldNot(BeEmpty())
 			for _, request := range controller.Seen(c.match) {
 				g.Expect(request.Lane).To(Equal(c.lane), "%s %s", request.Method, request.Path)
 			}

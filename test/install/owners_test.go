@@ -109,7 +109,7 @@ func TestOwnerReferencesAreMovedWithTheShippedRoles(t *testing.T) {
 			return "", err
 		}
 		return secret.OwnerReferences[0].APIVersion, nil
-	}, running.Soon, "100ms").Should(Equal(group + "/v1"))
+	}, running.Soon).Should(Equal(group + "/v1"))
 	g.Expect(controller.Seen(func(r Request) bool {
 		return r.Code == 401 || r.Code == 403 && !strings.Contains(r.Path, "example.com")
 	})).To(BeEmpty())

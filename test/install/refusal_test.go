@@ -40,5 +40,5 @@ func refuseWrites(t *testing.T, w *running.Witness, name string) {
 	g.Eventually(func() error {
 		_, err := w.Objects("v1").Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
-	}, running.Soon, "100ms").Should(MatchError(ContainSubstring(policyName)))
+	}, running.Soon).Should(MatchError(ContainSubstring(policyName)))
 }

@@ -49,7 +49,7 @@ func lane(t *testing.T, name string) string {
 	g.Eventually(func() (err error) {
 		level, err = kubernetes.NewForConfigOrDie(cp.Config).FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), name, metav1.GetOptions{})
 		return err
-	}, running.Soon, "100ms").Should(Succeed())
+	}, running.Soon).Should(Succeed())
 	return string(level.UID)
 }
 
@@ -74,8 +74,8 @@ func (i *Installation) inForce(t *testing.T, objects, level string) {
 	t.Helper()
 	g := NewWithT(t)
 	ask := func(path string) Request { return i.asked(t, path) }
-	g.Eventually(ask, running.Soon, "100ms").WithArguments(objects).Should(Equal(Request{Code: http.StatusOK, Lane: lane(t, level)}))
+	g.Eventually(ask, running.Soon).WithArguments(objects).Should(Equal(Request{Code: http.StatusOK, Lane: lane(t, level)}))
 	// There is no such lease, but somebody without the role would not be told.
 	lease := "/apis/coordination.k8s.io/v1/namespaces/" + i.Deployment.Namespace + "/leases/none"
-	g.Eventually(ask, running.Soon, "100ms").WithArguments(lease).Should(HaveField("Code", http.StatusNotFound))
+	g.Eventually(ask, running.Soon).WithArguments(lease).Should(HaveField("Code", http.StatusNotFound))
 }

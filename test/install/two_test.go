@@ -63,11 +63,11 @@ func TestTwoInstallationsLeaveOneAnotherAlone(t *testing.T) {
 	blue.controller = blue.Start("--gate-namespaces=" + blue.namespace)
 	green.controller = green.Start()
 	for _, s := range []*side{blue, green} {
-		g.Eventually(s.widgets.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), s.namespace)
+		g.Eventually(s.widgets.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated), s.namespace)
 		g.Expect(s.widgets.Stored()).To(Equal(map[string]int{"v1": 40}))
 	}
-	g.Eventually(blueGate, running.Soon, "50ms").Should(Equal("True SafeToRemove"))
-	g.Eventually(greenGate, running.Soon, "50ms").Should(Equal("True SafeToRemove"))
+	g.Eventually(blueGate, running.Soon).Should(Equal("True SafeToRemove"))
+	g.Eventually(greenGate, running.Soon).Should(Equal("True SafeToRemove"))
 
 	for _, pair := range [][2]*side{{blue, green}, {green, blue}} {
 		one, other := pair[0], pair[1]

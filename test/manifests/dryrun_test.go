@@ -32,7 +32,7 @@ func TestTheAPIServerAcceptsEverything(t *testing.T) {
 			c := running.Client(t, cp.Config)
 			for _, object := range all[name].Objects {
 				if isCRD(object) {
-					g.Eventually(func() error { return dryRun(t, c, object) }, running.Soon, "100ms").Should(Succeed(), object.GetName())
+					g.Eventually(func() error { return dryRun(t, c, object) }, running.Soon).Should(Succeed(), object.GetName())
 				}
 			}
 			for _, crd := range neededBy(g, name, all) {
@@ -42,7 +42,7 @@ func TestTheAPIServerAcceptsEverything(t *testing.T) {
 			for _, object := range all[name].Objects {
 				if !isCRD(object) {
 					makeNamespace(t, c, object.GetNamespace())
-					g.Eventually(func() error { return dryRun(t, c, object) }, running.Soon, "100ms").Should(Succeed(), "%s %s", object.GetKind(), object.GetName())
+					g.Eventually(func() error { return dryRun(t, c, object) }, running.Soon).Should(Succeed(), "%s %s", object.GetKind(), object.GetName())
 				}
 			}
 		})
@@ -125,5 +125,5 @@ func shared(a, b string) int {
 func remove(g Gomega, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) {
 	ctx := context.Background() // the test's own is over
 	g.Expect(c.Delete(ctx, crd)).To(Succeed())
-	g.Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(crd), crd)) }, running.Soon, "50ms").Should(BeTrue())
+	g.Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(crd), crd)) }, running.Soon).Should(BeTrue())
 }

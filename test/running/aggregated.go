@@ -71,7 +71,7 @@ func (a *Aggregation) HandOver() {
 		a.g.Expect(unstructured.SetNestedMap(o.Object, a.service.Object, "spec", "service")).To(Succeed())
 		a.g.Expect(unstructured.SetNestedField(o.Object, true, "spec", "insecureSkipTLSVerify")).To(Succeed())
 	})
-	a.g.Eventually(a.answers, Soon, "20ms").Should(BeTrue())
+	a.g.Eventually(a.answers, Soon).Should(BeTrue())
 }
 
 // TakeBack lets the API server answer by itself again, and returns when it does.
@@ -81,7 +81,7 @@ func (a *Aggregation) TakeBack() {
 		unstructured.RemoveNestedField(o.Object, "spec", "service")
 		unstructured.RemoveNestedField(o.Object, "spec", "insecureSkipTLSVerify")
 	})
-	a.g.Eventually(a.answers, Soon, "20ms").Should(BeFalse())
+	a.g.Eventually(a.answers, Soon).Should(BeFalse())
 }
 
 func (a *Aggregation) update(change func(*unstructured.Unstructured)) {
@@ -95,7 +95,7 @@ func (a *Aggregation) update(change func(*unstructured.Unstructured)) {
 		change(o)
 		_, err = client.Update(a.t.Context(), o, metav1.UpdateOptions{})
 		return err
-	}, Soon, "50ms").Should(Succeed())
+	}, Soon).Should(Succeed())
 }
 
 // answers reports whether it is the aggregated server that is asked.

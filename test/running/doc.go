@@ -8,7 +8,7 @@
 //	w.Create(1000)
 //	w.Flip("v1")
 //	running.Migration(t, cp.Config, running.Quick(w.GR.Group))
-//	g.Eventually(w.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+//	g.Eventually(w.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated))
 //
 // Migration runs the one reconciler, Moult runs both; InstallGate installs the CRD of VersionRemovals before it, and User
 // makes a client configuration that may do what its rules say and nothing else. All that a test starts ends with it.

@@ -75,7 +75,7 @@ func Allow(t testing.TB, admin *rest.Config, name string, rules ...rbacv1.Policy
 func inForce(g Gomega, admin *rest.Config, user string, rules []rbacv1.PolicyRule) {
 	for _, rule := range rules {
 		for _, verb := range rule.Verbs {
-			g.Eventually(func() (bool, error) { return allowed(context.Background(), admin, user, rule, verb) }, Soon, "50ms").Should(BeTrue(), "the API server takes a moment to see a new role")
+			g.Eventually(func() (bool, error) { return allowed(context.Background(), admin, user, rule, verb) }, Soon).Should(BeTrue(), "the API server takes a moment to see a new role")
 		}
 	}
 }

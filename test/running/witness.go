@@ -140,6 +140,6 @@ func answer[T any](w *Witness, ask func(context.Context) (T, error)) (found T) {
 	w.g.Eventually(func() (err error) {
 		found, err = ask(w.t.Context())
 		return err
-	}, Soon, "100ms").Should(Succeed())
+	}, Soon).Should(Succeed())
 	return found
 }

@@ -110,7 +110,7 @@ func (s suite) groups(packages []pkg) []group {
 	}
 	for _, p := range packages {
 		switch {
-		case slices.Contains(elsewhere, p.name), s.fast && (p.needsServer || slices.Contains(slow, p.name)):
+		case slices.Contains(elsewhere, p.name), s.servers && !p.needsServer, s.fast && (p.needsServer || slices.Contains(slow, p.name)):
 		case s.full, !s.fast && slices.Contains(raced, p.name):
 			watched.packages = append(watched.packages, p.name)
 		case p.needsServer:

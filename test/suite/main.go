@@ -5,6 +5,7 @@
 //	go run ./test/suite          # everything but the long proofs of `make test-full`
 //	go run ./test/suite -fast    # what needs no server
 //	go run ./test/suite -full    # everything, all of it with the race detector
+//	go run ./test/suite -servers # what asks a Kubernetes API server, for another Kubernetes (MOULT_KUBERNETES=1.34)
 //	go run ./test/suite -- -shuffle=on -count=2
 //
 // What follows -- goes to go test. With -touched it tests nothing, and prints the short parts of `make test-full` that the
@@ -29,6 +30,7 @@ func main() {
 	var s suite
 	flag.BoolVar(&s.fast, "fast", false, "run only what needs no server and takes no more than some seconds")
 	flag.BoolVar(&s.full, "full", false, "run everything, all of it with the race detector")
+	flag.BoolVar(&s.servers, "servers", false, "run only what needs a server")
 	flag.BoolVar(&s.race, "race", true, "use the race detector, which needs a C compiler")
 	base := flag.String("touched", "", "print the short parts of make test-full that the changes since this `commit` may concern")
 	flag.Parse()
@@ -49,7 +51,7 @@ func main() {
 
 // suite is what the command line asks for.
 type suite struct {
-	fast, full, race bool
+	fast, full, servers, race bool
 	// goTest are flags for go test, after the suite's own.
 	goTest []string
 }

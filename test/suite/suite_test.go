@@ -49,6 +49,9 @@ func TestThePackagesOfARun(t *testing.T) {
 			suite{}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"policies/a", "test/simulation"}}},
 		},
 		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, false, long, []string{"policies/a"}}}},
+		"for another Kubernetes, what needs no server is left out": {
+			suite{servers: true}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}},
+		},
 		"a full run watches all, and leaves no test out": {
 			suite{race: true, full: true}, []group{{true, true, nil, []string{"policies/a", "test/simulation", "cmd/b", "controllers/migration"}}},
 		},

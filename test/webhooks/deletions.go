@@ -46,7 +46,7 @@ func HoldDeletions(t testing.TB, config *rest.Config, gvr schema.GroupVersionRes
 	_, err = registrations.Create(t.Context(), registration, metav1.CreateOptions{})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	t.Cleanup(func() { _ = registrations.Delete(context.Background(), registration.Name, metav1.DeleteOptions{}) })
-	g.Eventually(func() bool { return d.asked(t, config, gvr) }, patience, "50ms").Should(gomega.BeTrue())
+	g.Eventually(func() bool { return d.asked(t, config, gvr) }, patience).Should(gomega.BeTrue())
 	return d
 }
 

@@ -76,7 +76,7 @@ func stamping(t testing.TB, config *rest.Config, gvr schema.GroupVersionResource
 		}
 		phase, _, _ := unstructured.NestedString(stamped.Object, "status", "phase")
 		return phase != "" || stamped.GetAnnotations()[StampAnnotation] != ""
-	}, patience, "50ms").Should(gomega.BeTrue())
+	}, patience).Should(gomega.BeTrue())
 }
 
 func stampRegistration(s *server, gvr schema.GroupVersionResource, resources []string) *admissionregistrationv1.MutatingWebhookConfiguration {

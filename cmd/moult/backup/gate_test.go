@@ -85,14 +85,14 @@ func (g *gate) shut(says ...string) {
 	for _, text := range says {
 		matchers = append(matchers, ContainSubstring(text))
 	}
-	g.Eventually(g.says, running.Soon, "50ms").Should(And(matchers...))
+	g.Eventually(g.says, running.Soon).Should(And(matchers...))
 }
 
 func (g *gate) says() string { return g.gate.Verdict() + " " + g.gate.Message() }
 
 func (g *gate) open() {
 	g.T.Helper()
-	g.Eventually(g.says, running.Soon, "50ms").Should(And(HavePrefix("True SafeToRemove "), ContainSubstring("; the backup of 2"), HaveSuffix(" is of the CRD as it is (3 objects)")))
+	g.Eventually(g.says, running.Soon).Should(And(HavePrefix("True SafeToRemove "), ContainSubstring("; the backup of 2"), HaveSuffix(" is of the CRD as it is (3 objects)")))
 }
 
 func TestAGateWaitsForABackupSinceTheFlip(t *testing.T) {
@@ -154,7 +154,7 @@ func TestABackupOfACRDThatWasDeletedDoesNotCount(t *testing.T) {
 	g.Eventually(func() bool {
 		_, err := g.CRDs().Get(t.Context(), again.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, running.Soon, "50ms").Should(BeTrue())
+	}, running.Soon).Should(BeTrue())
 	again.UID, again.ResourceVersion, again.Status = "", "", apiextensionsv1.CustomResourceDefinitionStatus{}
 	g.Expect(builders.Install(t.Context(), cp.Config, again)).To(Succeed())
 	g.Create(3)

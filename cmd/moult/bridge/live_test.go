@@ -51,7 +51,7 @@ func TestABridgeLeadsFromOneReleaseToTheNextButOne(t *testing.T) {
 			return 0, err
 		}
 		return len(list.Items), nil
-	}, "2m", "100ms").Should(Equal(30))
+	}, "2m").Should(Equal(30))
 
 	got = w.Run("bridge", "--live", "--context", contextName(w), "--head", file)
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), "there is nothing to bridge any more")

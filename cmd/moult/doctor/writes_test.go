@@ -61,7 +61,7 @@ func TestTheDoctorAsksRBACAboutTheController(t *testing.T) {
 	running.Allow(t, cp.Config, "bob", rule)
 	w.Eventually(func() bool {
 		return w.mayWriteAll("bob")
-	}, running.Soon, "50ms").Should(BeFalse(), "the API server takes a moment to see a changed role")
+	}, running.Soon).Should(BeFalse(), "the API server takes a moment to see a changed role")
 	r, _ = w.check(doctor.StatusWrites, "--controller", "bob")
 	w.Expect(r.Findings).To(BeEmpty(), "this CRD is enough")
 

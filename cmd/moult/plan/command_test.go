@@ -76,13 +76,13 @@ func TestThePlanLeadsFromTwoVersionsToOne(t *testing.T) {
 	w.Expect(states(w)()).To(Equal("flip: rehearse advised, backUp advised, flip next, migrate later" + phase2))
 
 	w.Flip("v1")
-	w.Eventually(states(w), soon, "50ms").Should(Equal("unserve: look advised, unserve next, ask later, wait later, remove later"))
+	w.Eventually(states(w), soon).Should(Equal("unserve: look advised, unserve next, ask later, wait later, remove later"))
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
-	w.Eventually(states(w), soon, "50ms").Should(Equal("ask: look advised, ask next, wait later, remove later"))
+	w.Eventually(states(w), soon).Should(Equal("ask: look advised, ask next, wait later, remove later"))
 	gate.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Require = []v1alpha1.Requirement{v1alpha1.Unserved} })
-	w.Eventually(states(w), "3m", "50ms").Should(Equal("remove: look advised, remove next"))
+	w.Eventually(states(w), "3m").Should(Equal("remove: look advised, remove next"))
 	w.Expect(builders.RemoveVersion(t.Context(), cp.Config, w.CRD.Name, "v1alpha1")).To(Succeed())
-	w.Eventually(states(w), soon, "50ms").Should(Equal(": look advised"))
+	w.Eventually(states(w), soon).Should(Equal(": look advised"))
 }
 
 func TestWhatHoldsAMigrationIsTold(t *testing.T) {

@@ -121,7 +121,7 @@ func TestARealAPIServerAgrees(t *testing.T) {
 	g.Eventually(func() error { // until the API server knows the new schema
 		_, err := w.Objects("v1").Patch(t.Context(), "o004", types.MergePatchType, []byte(`{"metadata":{"labels":{"moult":"probe"}}}`), metav1.PatchOptions{})
 		return err
-	}, "30s", "100ms").Should(MatchError(ContainSubstring("what is frozen cannot be written")))
+	}, "30s").Should(MatchError(ContainSubstring("what is frozen cannot be written")))
 	for i := range was.Items {
 		object := &was.Items[i]
 		outcome := e.Rehearse(t.Context(), object.Object)

@@ -89,7 +89,7 @@ func (h *hooked) rewrite(names []string, failing int) {
 			_, _ = h.Objects("v1").Patch(h.t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}) // what is stored tells
 		}
 		return h.Stored()
-	}, "30s", "100ms").Should(Or(Equal(map[string]int{"v1": len(names) - failing, "v1alpha1": failing}), Equal(map[string]int{"v1": len(names) - failing})))
+	}, "30s").Should(Or(Equal(map[string]int{"v1": len(names) - failing, "v1alpha1": failing}), Equal(map[string]int{"v1": len(names) - failing})))
 }
 
 // countsOf are the objects by what is said of them; nil for nothing.

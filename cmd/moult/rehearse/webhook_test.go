@@ -111,7 +111,7 @@ func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
 				h.Eventually(func() error {
 					_, err := h.Objects("v1").Get(t.Context(), "o000", metav1.GetOptions{})
 					return err
-				}, "100s", "100ms").Should(MatchError(ContainSubstring(c.real)), "the API server waits half a minute for one that is late")
+				}, "100s").Should(MatchError(ContainSubstring(c.real)), "the API server waits half a minute for one that is late")
 				return
 			}
 			failing := int(c.failed["failed"])
@@ -169,7 +169,7 @@ func TestAmongAThousandObjectsExactlyThoseAreNamed(t *testing.T) {
 	h.Eventually(func() error { // until the API server has the new schema
 		_, err := h.Objects("v1").Patch(t.Context(), "o007", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"c"}}}`), metav1.PatchOptions{DryRun: []string{"All"}})
 		return err
-	}, "30s", "100ms").Should(MatchError(ContainSubstring("too large to be written")))
+	}, "30s").Should(MatchError(ContainSubstring("too large to be written")))
 	var lost, refused, failed []string
 	for i := range was.Items {
 		name := was.Items[i].GetName()

@@ -29,7 +29,7 @@ func TestObjectsOfTheClusterBehindAWebhook(t *testing.T) {
 				"apiVersion": w.CRD.Spec.Group + "/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": name(i)}, "spec": map[string]any{"color": fmt.Sprint(i)},
 			}}, metav1.CreateOptions{})
 			return err
-		}, running.Soon, "50ms").Should(Succeed())
+		}, running.Soon).Should(Succeed())
 	}
 	colors := func(ctx context.Context) (all []any, err error) {
 		list, err := objects("v1").List(ctx, metav1.ListOptions{})
@@ -43,7 +43,7 @@ func TestObjectsOfTheClusterBehindAWebhook(t *testing.T) {
 	}
 	w.backup()
 	w.Expect(objects("v1").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
-	w.Eventually(func() ([]any, error) { return colors(t.Context()) }, running.Soon, "50ms").Should(BeEmpty())
+	w.Eventually(func() ([]any, error) { return colors(t.Context()) }, running.Soon).Should(BeEmpty())
 	of, code := w.restore()
 	w.Expect(code).To(Equal(0), "%+v", of)
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3}))

@@ -104,7 +104,7 @@ func (w *world) delete() {
 	w.Eventually(func() (int, error) {
 		list, err := w.Objects("v1").List(w.T.Context(), metav1.ListOptions{})
 		return len(list.Items), err
-	}, running.Soon, "50ms").Should(BeZero())
+	}, running.Soon).Should(BeZero())
 }
 
 func (w *world) backup() {

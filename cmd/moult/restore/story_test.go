@@ -52,7 +52,7 @@ func TestAFieldThatGoesIsNamedHeldLetGoAndBroughtBack(t *testing.T) {
 
 	w.Flip("v1")
 	running.Migration(t, cp.Config, running.Quick(group))
-	w.Eventually(w.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
+	w.Eventually(w.Reason, running.Soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost))
 	w.Expect(w.Condition().Message).To(ContainSubstring("spec.authentication.clientId (2 objects at v1alpha1)"))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": n}))
 	w.Expect(w.raw(name(7))).To(And(ContainSubstring(`"clientId":"bridge"`), ContainSubstring("tokenEndpointUri")))
@@ -60,7 +60,7 @@ func TestAFieldThatGoesIsNamedHeldLetGoAndBroughtBack(t *testing.T) {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Annotations = map[string]string{v1alpha1.AllowFieldLossAnnotation: "spec.authentication.clientId,spec.authentication.tokenEndpointUri,spec.enableMetrics"}
 	})
-	w.Eventually(w.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
+	w.Eventually(w.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated), func() string { return w.Condition().Message })
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": n}))
 	w.Expect(w.raw(name(7))).To(And(ContainSubstring(`"replicas":3`), Not(ContainSubstring(`"clientId"`))))
 

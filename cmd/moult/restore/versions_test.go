@@ -49,7 +49,7 @@ func (w *world) make(version, name string, spec map[string]any) {
 			"apiVersion": w.CRD.Spec.Group + "/" + version, "kind": "Widget", "metadata": map[string]any{"name": name}, "spec": spec,
 		}}, metav1.CreateOptions{})
 		return err
-	}, running.Soon, "50ms").Should(Succeed())
+	}, running.Soon).Should(Succeed())
 }
 
 func (w *world) clientIDs() map[string]any {
@@ -113,7 +113,7 @@ func TestConversionByTheBackupsCRD(t *testing.T) {
 	w.Eventually(func() bool {
 		_, err := w.Objects("v1").List(t.Context(), metav1.ListOptions{})
 		return apierrors.IsNotFound(err)
-	}, running.Soon, "50ms").Should(BeTrue())
+	}, running.Soon).Should(BeTrue())
 	got := w.Run("backup", w.CRD.Name, "-f", w.file)
 	w.Expect(got.Code).To(Equal(cli.ExitUnknown))
 	w.Expect(got.ErrOut).To(ContainSubstring("may be stored at v1, which was not read, and these fields show only there: spec.size"))
@@ -158,7 +158,7 @@ func (w *world) remove() {
 	w.Eventually(func() bool {
 		_, err := w.CRDs().Get(w.T.Context(), w.CRD.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	}, running.Soon, "50ms").Should(BeTrue())
+	}, running.Soon).Should(BeTrue())
 }
 
 // A CRD that was deleted took its objects along.
@@ -196,7 +196,7 @@ func TestWhatTheClusterRefusesIsNamed(t *testing.T) {
 			"apiVersion": w.CRD.Spec.Group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "x"}, "spec": map[string]any{"color": "longer than that"},
 		}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
-	}, running.Soon, "50ms").Should(MatchError(ContainSubstring("spec.color")))
+	}, running.Soon).Should(MatchError(ContainSubstring("spec.color")))
 	of, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 3, restore.Refused: 1}))

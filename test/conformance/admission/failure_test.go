@@ -46,7 +46,7 @@ func TestAPolicyThatComesToAnErrorRefusesTheWrite(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(cases[write].play(t).err).NotTo(HaveOccurred(), "nothing else refuses it")
-			g.Eventually(func() error { return cases[write].play(t, policy+"-broken").err }, running.Soon, "50ms").
+			g.Eventually(func() error { return cases[write].play(t, policy+"-broken").err }, running.Soon).
 				Should(MatchError(And(ContainSubstring(policy+"-broken"), ContainSubstring("division by zero"))))
 		})
 	}
@@ -104,7 +104,7 @@ func TestTheLabelIsPutBackAfterAnotherHasTakenItAway(t *testing.T) {
 			return nil, err
 		}
 		return answer.Annotations, nil
-	}, running.Soon, "50ms").Should(HaveKey("taken"))
+	}, running.Soon).Should(HaveKey("taken"))
 
 	put(k)
 	k.Expect(k.live().Annotations).To(HaveKey("taken"), "it was taken away")

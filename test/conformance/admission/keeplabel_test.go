@@ -211,7 +211,7 @@ func keepLabel(t *testing.T, allow string) *kept {
 			return nil, err
 		}
 		return answer.Labels, nil
-	}, running.Soon, "50ms").Should(HaveKey(v1alpha1.MigrateLabel))
+	}, running.Soon).Should(HaveKey(v1alpha1.MigrateLabel))
 
 	if allow != "" {
 		annotate(allow, k.bare.Name)(k.bare)

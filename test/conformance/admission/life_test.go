@@ -74,7 +74,7 @@ func (l *life) firstInstall(user *rest.Config) {
 func (l *life) waitForGate() {
 	l.t.Helper()
 	l.Ask()
-	l.Eventually(l.Verdict, running.Soon, "50ms").Should(Equal("True SafeToRemove"), l.Message)
+	l.Eventually(l.Verdict, running.Soon).Should(Equal("True SafeToRemove"), l.Message)
 	l.Expect(l.Stored()).To(Equal(map[string]int{"v1": 20}))
 }
 
@@ -106,7 +106,7 @@ func (l *life) optOutAndIn() {
 	l.t.Helper()
 	l.Expect(l.update(noLabels)).To(MatchError(ContainSubstring("drops the label")))
 	l.Expect(l.update(all(noLabels, annotate("moult.dev/allow-opt-out", l.GR.String())))).To(Succeed())
-	l.Eventually(l.Reason, running.Soon, "50ms").Should(BeEmpty())
+	l.Eventually(l.Reason, running.Soon).Should(BeEmpty())
 	l.Expect(l.update(noAnnotations)).To(Succeed())
 	l.Expect(l.update(label("true"))).To(Succeed())
 	l.waitMigrated("v1")
@@ -121,7 +121,7 @@ func (l *life) deleteAndRestore() {
 	l.Eventually(func() error {
 		_, err := l.CRDs().Get(l.t.Context(), l.GR.String(), metav1.GetOptions{})
 		return err
-	}, running.Soon, "50ms").Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	}, running.Soon).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 
 	backup.ResourceVersion, backup.UID = "", ""
 	_, err := l.CRDs().Create(l.t.Context(), backup, metav1.CreateOptions{})
@@ -139,6 +139,6 @@ func (l *life) update(change change) error {
 
 func (l *life) waitMigrated(version string) {
 	l.t.Helper()
-	l.Eventually(l.StoredVersions, running.Soon, "50ms").Should(Equal([]string{version}))
-	l.Eventually(l.Reason, running.Soon, "50ms").Should(Equal(v1alpha1.ReasonMigrated))
+	l.Eventually(l.StoredVersions, running.Soon).Should(Equal([]string{version}))
+	l.Eventually(l.Reason, running.Soon).Should(Equal(v1alpha1.ReasonMigrated))
 }

@@ -125,7 +125,7 @@ func expectAudited(t *testing.T, action string) {
 			}
 		}
 		return missing
-	}, running.Soon, "100ms").Should(BeEmpty())
+	}, running.Soon).Should(BeEmpty())
 }
 
 // Without the policies every case goes through, so what is denied above is denied by them.

@@ -161,7 +161,7 @@ func settle(t *testing.T, c client.Client) {
 	probe := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 	g.Eventually(func() error {
 		return c.Create(ctx, probe.DeepCopy(), client.DryRunAll)
-	}, running.Soon, "50ms").Should(MatchError(apierrors.IsInvalid, "IsInvalid"))
+	}, running.Soon).Should(MatchError(apierrors.IsInvalid, "IsInvalid"))
 	g.Expect(c.Delete(ctx, binding)).To(Succeed())
 	g.Expect(c.Delete(ctx, policy)).To(Succeed())
 }

@@ -36,7 +36,7 @@ func (w *World) Denies() {
 		for _, o := range installed {
 			w.Expect(c.Delete(context.Background(), o)).To(Succeed())
 		}
-		w.Eventually(func() bool { return refused() || deleted() }, running.Soon, "50ms").Should(BeFalse())
+		w.Eventually(func() bool { return refused() || deleted() }, running.Soon).Should(BeFalse())
 	})
 	for _, resource := range built.Resources() {
 		content, err := resource.Map()
@@ -45,5 +45,5 @@ func (w *World) Denies() {
 		w.Expect(c.Create(w.T.Context(), object)).To(Succeed())
 		installed = append(installed, object)
 	}
-	w.Eventually(func() bool { return refused() && deleted() }, running.Soon, "50ms").Should(BeTrue())
+	w.Eventually(func() bool { return refused() && deleted() }, running.Soon).Should(BeTrue())
 }
