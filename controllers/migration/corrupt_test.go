@@ -12,7 +12,7 @@ import (
 )
 
 // namesCorrupt is the minor version of Kubernetes from which on a list names the objects that cannot be read from etcd
-// (AllowUnsafeMalformedObjectDeletion, on by default).
+// (AllowUnsafeMalformedObjectDeletion, on by default). Before it, the first that cannot be read is all that it has a word for.
 const namesCorrupt = 37
 
 // An object whose bytes in etcd cannot be read keeps the API server from listing any of its kind.
@@ -29,8 +29,11 @@ func TestAnObjectThatCannotBeReadFromEtcdIsNamed(t *testing.T) {
 
 	message := func() string { return w.Condition().Message }
 	if cp.Minor < namesCorrupt {
-		w.Eventually(w.Reason, "3m", "500ms").Should(Equal(v1alpha1.ReasonUnavailable), message)
-		w.Expect(message()).To(ContainSubstring("invalid group/version: " + w.GR.Group + "/v1alpha0"))
+		w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonObjectsFailed), message)
+		w.Expect(message()).To(And(
+			ContainSubstring("the API server cannot read 1 object from etcd, so it lists none; it is stored at v1alpha0, which the CRD does not have any more: put v1alpha0 back"),
+			ContainSubstring("an object that `moult doctor` finds: Unreadable: request to convert CR from an invalid group/version: "+w.GR.Group+"/v1alpha0"),
+		))
 		return
 	}
 	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonObjectsFailed), message)

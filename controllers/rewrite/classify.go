@@ -79,7 +79,7 @@ func classify(err error) (class, string) {
 	if strings.Contains(text, "conversion webhook for") { // whether it is there cannot be told from its words
 		return unconverted, reasonConversion
 	}
-	if corrupt.MatchString(text) {
+	if corrupt.MatchString(text) || strings.Contains(text, leftBehind) {
 		return unreadable, reasonUnreadable
 	}
 	switch {

@@ -47,7 +47,7 @@ type FailedObject struct {
 
 // String is "namespace/name: Reason: message".
 func (f FailedObject) String() string {
-	name := f.Name
+	name := cmp.Or(f.Name, "an object that `moult doctor` finds")
 	if f.Namespace != "" {
 		name = f.NamespacedName.String()
 	}

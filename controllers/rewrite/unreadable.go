@@ -14,8 +14,12 @@ import (
 // (k8s.io/apiserver pkg/storage/etcd3/corrupt_obj_deleter.go); older ones say only what is wrong.
 var corrupt = regexp.MustCompile(`corrupt object, Code: \d+, Key: ([^ ,]+), .*?AdditionalErrorMsg: (?s:(.*))`)
 
+// leftBehind is how the API server words that an object is stored at a version which the CRD does not have any more
+// (k8s.io/apiextensions-apiserver pkg/apiserver/conversion/converter.go). Before Kubernetes 1.37 that is all a list says.
+const leftBehind = "request to convert CR from an invalid group/version: "
+
 // Unreadable are the custom resources that an answer of the API server names because it cannot read them. A list names up to a
-// hundred.
+// hundred. Before Kubernetes 1.37 it names none: of those whose version has left the CRD, the first stands here without a name.
 func Unreadable(err error, of schema.GroupResource) (objects []FailedObject) {
 	if err == nil {
 		return nil
@@ -31,6 +35,10 @@ func Unreadable(err error, of schema.GroupResource) (objects []FailedObject) {
 		if found := corrupt.FindStringSubmatch(text); found != nil {
 			objects = append(objects, FailedObject{NamespacedName: named(found[1], of), Reason: reasonUnreadable, Message: found[2]})
 		}
+	}
+	if c, _ := classify(err); c == unreadable && len(objects) == 0 {
+		_, version, _ := strings.Cut(err.Error(), leftBehind)
+		objects = append(objects, FailedObject{Reason: reasonUnreadable, Message: leftBehind + version})
 	}
 	return objects
 }

@@ -39,7 +39,7 @@ func TestEachRule(t *testing.T) {
 				s.CRD.Versions = s.CRD.Versions[1:]
 				s.Migration.Decision = plan.Decision{Reason: v1alpha1.ReasonObjectsFailed, Sentence: "the API server cannot read 1 object from etcd"}
 				s.Migration.FailedBy = map[string]int64{plan.Unreadable: 1}
-				s.Migration.FailedObjects = []plan.FailedObject{{Reason: plan.Unreadable, Text: "default/rose: Unreadable: invalid group/version: example.com/v1alpha1"}}
+				s.Migration.FailedObjects = []plan.FailedObject{{Namespace: "default", Reason: plan.Unreadable, Text: "default/rose: Unreadable: invalid group/version: example.com/v1alpha1"}}
 			}),
 			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"cannot read 1 object"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "default/rose", "put v1alpha1 back into spec.versions")}}},

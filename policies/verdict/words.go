@@ -85,7 +85,10 @@ func blocker(kind, message, action string) []v1alpha1.Blocker {
 func failures(named []plan.FailedObject) (blockers []v1alpha1.Blocker) {
 	for _, f := range named {
 		action := "make the object acceptable, or whatever refuses it; it is tried again by itself"
-		if f.Reason == plan.Unreadable {
+		switch {
+		case f.Reason == plan.Unreadable && f.Namespace == "": // only counted, so the reason is not here
+			action = "do what the message of the CRD's condition " + v1alpha1.StorageMigrated + " says"
+		case f.Reason == plan.Unreadable:
 			action = plan.Remedy(f.Text)
 		}
 		blockers = append(blockers, v1alpha1.Blocker{Kind: v1alpha1.ReasonObjectsFailed, Message: f.Text, Action: action})
