@@ -203,10 +203,10 @@ func TestASnapshotCountsWhatElseNamesAVersion(t *testing.T) {
 		opts Options
 		want gomegatypes.GomegaMatcher
 	}{
-		"nobody asked":           {Options{}, BeNil()},
-		"with names":             {Options{References: true}, HaveField("Found", ContainElement(And(HaveField("Place", "owner-references"), HaveField("Count", int64(7)), HaveField("References", HaveLen(5)))))},
-		"at places of one's own": {Options{References: true, Places: own}, HaveField("Found", ConsistOf(And(HaveField("Place", "ours"), HaveField("Count", int64(7)))))},
-		"without":                {Options{References: true, NoNames: true}, HaveField("Found", ContainElement(And(HaveField("Count", int64(7)), HaveField("References", BeEmpty()))))},
+		"nobody asked":          {Options{}, BeNil()},
+		"with names":            {Options{References: true}, HaveField("Found", ContainElement(And(HaveField("Place", "owner-references"), HaveField("Count", int64(7)), HaveField("References", HaveLen(5)))))},
+		"at places of your own": {Options{References: true, Places: own}, HaveField("Found", ConsistOf(And(HaveField("Place", "ours"), HaveField("Count", int64(7)))))},
+		"without":               {Options{References: true, NoNames: true}, HaveField("Found", ContainElement(And(HaveField("Count", int64(7)), HaveField("References", BeEmpty()))))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

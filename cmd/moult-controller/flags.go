@@ -93,7 +93,7 @@ func bindMigration(fs *pflag.FlagSet, f *flags) {
 	o := &f.migration
 	fs.StringVar(&o.LabelKey, "label-key", v1alpha1.MigrateLabel, "Label that opts a CRD in with the value \"true\".")
 	fs.StringSliceVar(&o.Groups, "crd-groups", nil, "API groups to look after, on top of the label. Default: all.")
-	fs.DurationVar(&o.Settle, "settle", migration.DefaultSettle, "How long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still. Objects are checked, and storedVersions is trimmed, only after that.")
+	fs.DurationVar(&o.Settle, "settle", migration.DefaultSettle, "How long after a change of the storage version an API server may still write at an older one. It is the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still. Objects are checked, and storedVersions is trimmed, only after that.")
 	fs.IntVar(&o.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "Most writes under way at any moment, over all CRDs. Below that their number adapts to what the API server can take.")
 	fs.Float64Var(&o.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "Most writes that wait inside the API server, on average. Fewer keep it quick for others, more make the most of it.")
 	fs.Float64Var(&o.MaxRate, "max-rate", 0, "Most writes per second, over all CRDs. 0 is no bound.")
@@ -102,10 +102,10 @@ func bindMigration(fs *pflag.FlagSet, f *flags) {
 
 func bindRemoval(fs *pflag.FlagSet, f *flags) {
 	fs.StringSliceVar(&f.removal.Namespaces, "gate-namespaces", nil, "Namespaces whose VersionRemovals are answered, and count towards VersionsRemovable of CRDs without the annotation moult.dev/gate-namespaces. Set it where tenants may create VersionRemovals. Default: all.")
-	fs.DurationVar(&f.removal.SurveyInterval, "survey-interval", 10*time.Minute, "How often managedFields, and what else names versions, are looked through again while versions wait to be removed; also the longest pause before an owner reference or a stashed copy that is left is tried again.")
+	fs.DurationVar(&f.removal.SurveyInterval, "survey-interval", 10*time.Minute, "How often managedFields, and what else names versions, are looked through again while versions wait to be removed. It is also the longest pause before Moult tries again to move a remaining owner reference or stashed copy.")
 	fs.BoolVar(&f.removal.RequestReconcile, "nudge", false, "Make the Flux Kustomization and its dependents, or the Argo CD Application, look again when a gate opens. Only one whose own inventory has the VersionRemoval does, and at most once a minute. Needs the Role in clusters/components/nudge.")
-	fs.BoolVar(&f.references.look, "references", false, "Look through the cluster for what else names the versions that are to go: the worst is told as warnings, and spec.require can ask for NoReferences and NoStashes. Needs the rights in clusters/components/references.")
-	fs.StringSliceVar(&f.references.except, "references-except", nil, "Resources that are left out of that look, such as secrets or widgets.example.com. VersionRemovals tell that they are.")
+	fs.BoolVar(&f.references.look, "references", false, "Look through the cluster for what else names the versions that are to be removed. The worst is reported as warnings, and spec.require can ask for NoReferences and NoStashes. Needs the rights in clusters/components/references.")
+	fs.StringSliceVar(&f.references.except, "references-except", nil, "Resources that are left out of that look, such as secrets or widgets.example.com. VersionRemovals report them as left out.")
 	fs.StringVar(&f.references.places, "places", "", "Folder with places of your own where versions can lie, one in each file that ends in .yaml.")
 	fs.StringVar(&f.eventsAddr, "events-addr", "", "Address of Flux's notification-controller for events about VersionRemovals.")
 }

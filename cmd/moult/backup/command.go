@@ -51,7 +51,7 @@ an old version may show only there, so take a backup before the storage version 
 The file is a .tar.gz in the layout of Velero, with the SHA-256 of each file in it, and
 of all of it. It is written beside its place, read back from the first byte to the last,
 and only then gets its name. Objects are read at one moment of the cluster, if the API
-server remembers it for that long; the manifest in the file tells.
+server remembers it for that long; the manifest in the file records whether it did.
 
 With --annotate each CRD gets the annotation moult.dev/backup once the file was read back:
 the time, the digest, and the CRD's UID, generation and storage version. A VersionRemoval

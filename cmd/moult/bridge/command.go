@@ -35,11 +35,11 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Use:   "bridge --base PATH --head PATH",
 		Short: "Print the intermediate CRD for clusters that skip a release",
 		Long: `Print the CRD to be applied between an old state and a new one that drops versions
-and moves the storage version at once: the new CRD with the versions put back that
-the old state has. It carries the opt-in label, so that Moult rewrites every object
-at the new storage version. Comments at its top say what to do next.
+and moves the storage version at once. It is the new CRD with the versions put back
+that the old state has. It carries the opt-in label, so that Moult rewrites every
+object at the new storage version. Comments at its top say what to do next.
 
-The old state is in Git (--base) or what a cluster has (--live), which also tells
+The old state is in Git (--base) or what a cluster has (--live), which also shows
 what is stored. --live asks for --context. Places are folders, which are built as
 Flux builds them, files, git:REV:PATH, or - for standard input.
 

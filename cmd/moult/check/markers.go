@@ -47,7 +47,7 @@ its CRD,
 or the same with ` + v1alpha1.MigrateLabelExcluded + `, which says that the CRD is left out on purpose. A PATH is
 a Go file, a folder, or a folder and everything below it (./api/...); tests and
 folders that Go leaves out are left out here, too. A type that lies in no other
-of these folders, nor in one beside its own, is the only version of its CRD: it
+of these folders, nor in one beside its own, is the only version of its CRD. It
 needs no marker, as "moult check opt-in" needs no label on such a CRD.
 
 ` + f.ExitCodes(cli.Codes{

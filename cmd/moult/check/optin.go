@@ -43,12 +43,12 @@ versions carries the opt-in label, and that nothing undoes it on its way:
   OtherMigrator       a StorageVersionMigration of a CRD with the label lies beside it
   GateLocksItself     a VersionRemoval waits for a change of the CRD that it holds back
 
-A PATH is a folder with a kustomization, or without one, in which case everything
-in it and below is looked at; a file of manifests; or - for standard input. If
-Flux Kustomizations or Argo CD Applications are among the manifests, the folders
-they name are built with their components and patches, looked for under the PATHs
+A PATH is a folder, a file of manifests, or - for standard input. If a folder has
+no kustomization, everything in it and below is looked at. If Flux Kustomizations
+or Argo CD Applications are among the manifests, the folders they name are built
+with their components and patches. Those folders are looked for under the PATHs
 and at the root of the repository. Warnings are about what the manifests do not
-tell for sure.
+show for sure.
 
 A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" is left out on purpose.
 

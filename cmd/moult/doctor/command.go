@@ -71,7 +71,8 @@ is written. Problems come first, each with what was seen and how to fix it.
                    kube-storage-version-migrator is at work on the same CRD
   gates            no VersionRemoval waits for a person
   argocd-health    Argo CD knows when a VersionRemoval is healthy
-  namespaces       no object lies in a Namespace that does not exist, where nobody can write it
+  namespaces       no object lies in a Namespace that does not exist, where no client can
+                   write it
   unreadable       the API server can read every object from etcd
   stuck-objects    no object has been Terminating for more than 5 minutes
   helm-keep        no uninstall of a Helm release deletes a CRD with its objects

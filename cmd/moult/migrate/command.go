@@ -100,12 +100,12 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 // long is the help text.
 func long(f *cli.Factory) string {
 	return `Rewrite every object of the named CRDs at the storage version, wait out the
-settle time, check every object again, and trim status.storedVersions: what
-moult-controller does, by the same code, from a shell or a Job.
+settle time, check every object again, and trim status.storedVersions. That is
+what moult-controller does, by the same code, from a shell or a Job.
 
 The CRDs must carry the opt-in label; if one of them does not, or does not exist,
-none is touched. Interrupted, nothing is lost: the same command goes on with what
-is not yet rewritten.
+none is touched. If it is interrupted, nothing is lost: the same command continues
+with the remaining objects.
 
 Where admission policies let only Moult's own user write the status of CRDs, name
 that user with --as. It needs the right to impersonate it.
@@ -123,15 +123,15 @@ validation are asked about it, and nothing is written. That needs no label.
 
 ` + f.ExitCodes(cli.Codes{Done: "every CRD asked for is migrated", NotDone: "at least one is not"}) + `
 
-With --dry-run 0 means that no write would be refused, and 1 that some would or
-that a CRD cannot be tried as it is, for example because it is paused.`
+With --dry-run, 0 means that no write would be refused. 1 means that some would,
+or that a CRD cannot be tried as it is, for example because it is paused.`
 }
 
 func (m *command) bind(c *cobra.Command) {
-	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; tell which objects would be refused; needs no label")
+	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "write nothing; list which objects would be refused; needs no label")
 	c.Flags().StringVar(&m.backup, "backup", "", "file to write a backup of the CRDs and their objects to, and to verify it, before the first object is rewritten")
 	_ = c.MarkFlagFilename("backup", "gz", "tgz")
-	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one: the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still")
+	c.Flags().DurationVar(&m.options.Settle, "settle", migration.DefaultSettle, "how long after a change of the storage version an API server may still write at an older one. It is the longest of 34s and the API servers' --request-timeout (60s by default), plus how long one of them may lag or stand still")
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
@@ -283,7 +283,7 @@ func (m *command) each(names []string, do func(i int, o migration.Options)) {
 }
 
 func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o migration.Options, display progress.Display) (migrated, error) {
-	result := migrated{Name: name, last: "nothing was told yet"}
+	result := migrated{Name: name, last: "nothing is reported yet"}
 	display.Show(name, progress.State{Phase: "starting"})
 	err := migration.Run(ctx, rest.CopyConfig(cfg), name, o, func(u migration.Update) {
 		if u.Reason == "" {

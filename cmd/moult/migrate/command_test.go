@@ -29,7 +29,7 @@ func TestMigrateEndsWhenItsTimeIsOver(t *testing.T) {
 	w := suite.World(t, 3)
 	got := w.Run("migrate", w.CRD.Name, "--settle", "10m", "--timeout", "5s")
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
-	w.Expect(got.ErrOut).To(MatchRegexp(`moult: not migrated after 5s; nothing is lost: .*\n  ` + w.CRD.Name + `: (Settling|Migrating|nothing was told yet)`))
+	w.Expect(got.ErrOut).To(MatchRegexp(`moult: not migrated after 5s; nothing is lost: .*\n  ` + w.CRD.Name + `: (Settling|Migrating|nothing is reported yet)`))
 	got = w.Run("migrate", w.CRD.Name, "--settle", "1s", "--timeout", "10m")
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 }

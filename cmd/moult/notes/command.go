@@ -28,10 +28,10 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "notes --base PATH --head PATH",
 		Short: "Write the release notes that users of your CRDs need",
-		Long: `Compare the CRDs of two releases and write what their users have to know: fields that
-are new, changed, deprecated or gone in each version, whether the order of the upgrade
-matters, what to try before, and how stored objects come to the new storage version.
-No cluster is asked.
+		Long: `Compare the CRDs of two releases and write what their users have to know. The notes
+list which fields are new, changed, deprecated or removed in each version. They say
+whether the order of the upgrade matters, what to try before, and how stored objects get
+to the new storage version. No cluster is asked.
 
 PATHs are folders, which are built as Flux builds them, files, git:REV:PATH, or - for
 standard input.

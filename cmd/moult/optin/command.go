@@ -86,8 +86,8 @@ A CRD that carries the label with the value "false" is left alone. --crds and
 --annotated choose some of the CRDs.
 
 With --print nothing is written. It prints the Component, or a patch that does the
-same: for a kustomization, or for the spec of an Argo CD Application or a Flux
-Kustomization, where the repository with the CRDs is somebody else's.
+same. The patch is for a kustomization, or, where the repository with the CRDs is
+somebody else's, for the spec of an Argo CD Application or a Flux Kustomization.
 
 ` + f.ExitCodes(cli.Codes{
 		Done:    "CRDs that are built from there carry the label; with --dry-run, they would",

@@ -40,7 +40,7 @@ type command struct {
 	owners      bool
 	stashes     bool
 	references  bool
-	folder      string // of places of one's own
+	folder      string // of places of your own
 	output      string
 
 	places []survivors.Place
@@ -95,7 +95,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().BoolVar(&r.owners, "repair-owners", false, "print what moving owner references takes")
 	c.Flags().BoolVar(&r.stashes, "migrate-stashes", false, "print what moving stashed copies takes")
 	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
-	c.Flags().StringVar(&r.folder, "places", "", "folder with places of one's own, for --migrate-stashes and --references")
+	c.Flags().StringVar(&r.folder, "places", "", "folder with places of your own, for --migrate-stashes and --references")
 	c.Flags().StringVarP(&r.output, "output", "o", asManifests, "manifests, or values for the Helm chart")
 	output.Complete(c, asManifests, asValues)
 	_ = c.MarkFlagDirname("places")
@@ -108,34 +108,33 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 // long is the help text.
 func long(f *cli.Factory) string {
 	return `Print the ClusterRole that moult-controller needs for the objects of the CRDs that
-are built from the PATHs, and nothing beyond: get, list and patch on each resource,
-and patch on its status where the storage version has one. Commit it beside the
-CRDs, and print it again when one comes or goes, or when the storage version changes.
+are built from the PATHs, and nothing beyond. It grants get, list and patch on each
+resource, and patch on its status where the storage version has one. Commit it beside
+the CRDs. Print it again when a CRD is added or removed, or a storage version changes.
 
 The role carries a label by which Kubernetes adds it to the controller's own
 ClusterRole, so nothing has to be bound.
 
-A PATH is a folder with a kustomization, or without one, in which case all manifests
-in it and below are taken, as Flux does; a file of manifests; git:REV:PATH; or - for
-standard input. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
+A PATH is a folder, a file of manifests, git:REV:PATH, or - for standard input. If a
+folder has no kustomization, all manifests in it and below are taken, as Flux does. CRDs that carry the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" are left out.
 
-With --repair-owners it is another role, to be added to the first: what the controller
-needs to move owner references, which the annotation ` + v1alpha1.RepairOwnersAnnotation + `
-on a CRD asks for. It names Kubernetes' own resources, list on all and patch on those
-in namespaces, and the objects of the CRDs of the PATHs, of which there need be none:
-name all CRDs of the cluster whose objects may be owned. It is a wide right: who may
-list Secrets reads them, and who may patch Deployments can run what he likes.
+With --repair-owners it is another role, to be added to the first. The controller
+needs it to move owner references, which the annotation ` + v1alpha1.RepairOwnersAnnotation + `
+on a CRD asks for. It grants list on all of Kubernetes' own resources and patch on those
+in namespaces, and both on the objects of the CRDs of the PATHs. Name all CRDs of the
+cluster whose objects may be owned; PATHs can be left out. It is a wide right: a client
+that may list Secrets reads them, and one that may patch Deployments can run anything.
 
 With --migrate-stashes it is what the controller needs to move stashed copies, which the
-annotation ` + v1alpha1.MigrateStashesAnnotation + ` on a CRD asks for: it names the resources at
-which copies are known to lie and how they are moved. With it the controller may
+annotation ` + v1alpha1.MigrateStashesAnnotation + ` on a CRD asks for. It names the resources
+at which copies are known to lie and how they are moved. With it the controller may
 delete ControllerRevisions. It takes no PATHs.
 
 With --references it is what the controller's flag of that name reads, to find what
-else names the versions that are to go: get and list on the resources of Kubernetes,
-Secrets included, and on those at which versions are known to lie. That role is in
-clusters/components/references. With PATHs it is get and list on the objects of
-the CRDs that are built from them, for what is in your cluster beside that.
+else names the versions that are to be removed. It grants get and list on the resources
+of Kubernetes, Secrets included, and on those at which versions are known to lie. That
+role is in clusters/components/references. With PATHs it grants get and list on the
+objects of the CRDs that are built from them, for what is in your cluster beside that.
 
 With -o values it is the same rights as values for the Helm chart in clusters/chart,
 which makes that role of them.

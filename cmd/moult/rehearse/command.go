@@ -48,7 +48,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
   moult rehearse --crds config/crd --objects examples \
     --webhook-command 'bin/manager --webhook-port=$WEBHOOK_PORT --webhook-cert-path=$WEBHOOK_CERT_DIR'
 
-  # losses that are meant: a list of crd, path and reason
+  # losses that are accepted: a list of crd, path and reason
   moult rehearse --crds config/crd --objects backup.yaml --accept losses.yaml`),
 		RunE: func(c *cobra.Command, names []string) error {
 			return r.run(c.Context(), words.Distinct(names), c)
@@ -58,7 +58,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().StringSliceVar(&r.objects, "objects", nil, "where the objects are: a folder, a file, git:REV:PATH, a backup, or -; may be given several times; default: the cluster")
 	c.Flags().StringArrayVar(&r.contexts, "context", nil, "context of the kubeconfig, a cluster to ask; may be given several times")
 	_ = c.RegisterFlagCompletionFunc("context", f.CompleteContexts)
-	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
+	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are accepted: a YAML list of crd, path and reason")
 	r.webhook.Bind(c)
 	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")
@@ -67,23 +67,23 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
 // long is the help text.
 func long(f *cli.Factory) string {
-	return `Tell what becomes of objects when they are stored at the storage version of new
-CRDs, and read at their own again: which fields are lost or have another value then, and
-which objects cannot be converted or would be refused. It is worked out by the API
-server's own code for conversion, pruning, defaults, schemas and rules. Nothing is
-written, and no server is asked but for the objects.
+	return `Report what becomes of objects when they are stored at the storage version of new
+CRDs, and read at their own version again. The report lists which fields are lost or get
+another value, and which objects cannot be converted or would be refused. It is worked out
+by the API server's own code for conversion, pruning, defaults, schemas and rules. Nothing
+is written, and no server is asked but for the objects.
 
-The objects are the manifests in the places of --objects, or those of a backup there, or
-of the cluster, or of several with --context. Of a cluster, all objects of the CRDs are read, at each version
-that they may be stored at: only there all shows that is stored. What is stored at a
-version that the cluster does not serve is not known.
+The objects are the manifests or the backup that --objects names, or those of the cluster,
+or of several with --context. Of a cluster, all objects of the CRDs are read, at each
+version that they may be stored at: only there all shows that is stored. What is stored at
+a version that the cluster does not serve is not known.
 
 A field is lost if clients of its version do not find it again. What is only a default
-is no loss, and fields of status are told and do not count. An object is refused if it
-breaks the schema or a rule in a way that the API server does not let pass although
-nothing in the object changes; what it lets pass for that long is told, too.
+is no loss. Losses in status are reported and do not count. An object is refused if it
+breaks the schema or a rule and the API server would refuse it although nothing in the
+object changes. What the API server lets pass until the object changes is reported, too.
 
-What a conversion webhook does is known if it can be asked; objects are sent to it:
+What a conversion webhook does is known only if it can be asked. Objects are sent to it:
   --webhook crd          as the CRDs say: by URL, or by Service, through a port-forward of
                          the cluster, which needs create on pods/portforward
   --webhook URL          there, for example https://localhost:9443/convert;

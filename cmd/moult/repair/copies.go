@@ -38,30 +38,30 @@ func NewCopies(f *cli.Factory) *cobra.Command {
 		Use:   "migrate [CRD...]",
 		Short: "Move stashed copies to a version that stays",
 		Long: `Look through the cluster for stashed copies of objects of the named CRDs, or of all that
-are opted in, at versions that are to leave, and move them, where it is known how:
-KubeVirt's instance types and preferences, stashed in ControllerRevisions of
-VirtualMachines and of their snapshots, and what places of your own declare (--places).
-docs/survivors.md has how each is converted.
+are opted in, at versions that are to be removed, and move them. Moult can move KubeVirt's
+instance types and preferences, stashed in ControllerRevisions of VirtualMachines and of
+their snapshots, and what places of your own declare (--places). docs/survivors.md describes
+how each is converted.
 The controller does the same for CRDs with the annotation moult.dev/migrate-stashes.
 
 The data of a ControllerRevision cannot be changed. So each gets a successor with the
-converted copy, the same labels and owners, and the name that KubeVirt would give it;
-whatever names the old one is made to name the successor; and once a look at
-everything that can name it finds nothing, the old one is written to the file of
---save and deleted. Moult deletes nothing but such copies. To have one back, run
+converted copy, the same labels and owners, and the name that KubeVirt would give it.
+Everything that names the old one is changed to name the successor. Then everything that
+can name it is read again. If nothing does, the old one is written to the file of --save
+and deleted. Moult deletes nothing but such copies. To have one back, run
 kubectl create -f with the file.
 
-A write is refused if the object is not as it was read; it is then read again. A copy
-that cannot be decoded, that something names that cannot be changed, or that somebody
-applies the name of, is left and named, and so is all of a namespace in which a
-snapshot or a restore is under way. What virt-controller moves by itself is left to
-it; --take-over moves that, too.
+A write is refused if the object is not as it was read; it is then read again. A copy is
+left and reported if it cannot be decoded, if something that cannot be changed names it, or
+if a client applies its name. The same goes for a whole namespace in which a snapshot or a
+restore is under way. What virt-controller moves by itself is left to it; --take-over
+moves that, too.
 
 It needs list and get on ControllerRevisions and on what names them, create and delete
 on ControllerRevisions, and patch on what names them.
 
-Interrupted, nothing is lost: the same command, with the same file, goes on. What
-something has named meanwhile is made again from the file.
+If it is interrupted, nothing is lost: the same command, with the same file, continues.
+What something has named meanwhile is made again from the file.
 
 ` + f.ExitCodes(cli.Codes{
 			Done:    "none is left; with --dry-run: no write would be refused",
@@ -85,9 +85,9 @@ something has named meanwhile is made again from the file.
 		},
 	}
 	m.bind(c, "copies")
-	c.Flags().StringVar(&m.save, "save", "", "file that each object is written to before it is deleted; one that exists is gone on with")
+	c.Flags().StringVar(&m.save, "save", "", "file that each object is written to before it is deleted; an existing file is continued")
 	c.Flags().BoolVar(&m.takeOver, "take-over", false, "move, too, what the project's own controller moves by itself")
-	c.Flags().StringVar(&m.places, "places", "", "folder with places of one's own, one in each file that ends in .yaml")
+	c.Flags().StringVar(&m.places, "places", "", "folder with places of your own, one in each file that ends in .yaml")
 	_ = c.MarkFlagDirname("places")
 	return c
 }

@@ -31,30 +31,32 @@ func newOwners(f *cli.Factory) *cobra.Command {
 		Use:   "owners [CRD...]",
 		Short: "Move owner references from versions that leave, or have left, to the storage version",
 		Long: `Look through all objects of the cluster for owner references to objects of the named
-CRDs, or of all that are opted in, at versions that are to leave or have left, and write
-the storage version into their apiVersion. Nothing else is changed: the uid, the name,
-the kind and the flags of a reference stay, and so does who owns it in managedFields.
-Nothing is deleted.
+CRDs, or of all that are opted in. References at versions that are to be removed, or are
+removed already, get the storage version in their apiVersion. Nothing else is changed: the
+uid, the name, the kind and the flags of a reference stay, and so does its owner in
+managedFields. Nothing is deleted.
 
-The garbage collector resolves an owner at the version of the reference. Once that has
-left, it deletes dependents whose owner lives, keeps others that should go, and leaves
-owners in foreground deletion Terminating. This fixes it, before the removal and after.
-Where an owner is being deleted already, its dependents then go, too, as was asked for.
+The garbage collector resolves an owner at the version of the reference. Once that is
+removed, it deletes dependents whose owner lives, keeps others that it should delete, and
+leaves owners in foreground deletion Terminating. This command fixes that, before the
+removal and after it. Where an owner is being deleted already, its dependents are then
+deleted, too, as was asked for.
 
-The versions are those of --version; else those that VersionRemovals of the CRD name, or
-where none does all but the storage version, and those that the CRD does not have.
+The versions are those of --version. Without it, they are those that the CRD does not
+have, and those that VersionRemovals of it name, or, if none does, all but the storage
+version.
 
 A write is refused if the object is not as it was read; it is then read again. All
-objects are listed until a list has none left. What comes back is named with the field
-manager that writes it. A reference whose owner does not exist is left and named: once
-moved, it makes the garbage collector delete the object; --orphans moves it, too.
+objects are listed until a list has no such reference. What comes back is named with the
+field manager that writes it. A reference whose owner does not exist is left and reported:
+once moved, it makes the garbage collector delete the object; --orphans moves it, too.
 
 It needs list and patch on all resources that have owners, of which only the metadata
 are read, of Secrets too, and get on the objects of the CRDs. What may not be listed or
 written is named. Where the admission plugin OwnerReferencesPermissionEnforcement is on,
 it needs delete on the objects, too.
 
-Interrupted, nothing is lost: the same command goes on with what is left.
+If it is interrupted, nothing is lost: the same command continues with what remains.
 
 ` + f.ExitCodes(cli.Codes{
 			Done:    "none is left; with --dry-run: no write would be refused",

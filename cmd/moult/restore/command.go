@@ -32,16 +32,17 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Use:   "restore -f FILE [CRD...]",
 		Short: "Restore the objects of a backup",
 		Long: `Create the objects of a backup in the cluster, of all its CRDs or of those that are
-named: with status, managedFields and the UIDs that their owners have in this cluster. The
-backup is verified first. What is there is left as it is, unless --overwrite is given, and
-what differs is named. Interrupted, the same command goes on with what is left.
+named. They get their status, their managedFields, and the UIDs that their owners have in
+this cluster. The backup is verified first. What is there stays as it is, except with
+--overwrite, and what differs is listed. If the command is interrupted, run it again: it
+continues with what remains.
 
 An object is restored at a version that the backup has and the cluster serves: without a
 conversion webhook, at the one that shows most of its fields. What the cluster does not
-keep of it is named, for example a field that the storage version's schema lacks: serve
-and store at a version that has it, and restore with --overwrite. An object whose owner is
-neither in the cluster nor in the backup is not restored, as the garbage collector would
-delete it; --drop-owners restores it without that owner. Namespaces are not made.
+keep of it is listed, for example a field that the storage version's schema lacks. Serve
+and store at a version that has the field, and restore with --overwrite. An object whose
+owner is missing, in the cluster and in the backup, is not restored: the garbage collector
+would delete it. --drop-owners restores it without that owner. Namespaces are not made.
 
 It needs get, create and, with --overwrite, update on the objects, patch on them for their
 managedFields, update on their status, and get on their owners.
@@ -92,7 +93,7 @@ func (r *command) run(ctx context.Context) error {
 	defer done()
 	for _, name := range r.options.CRDs {
 		if from.Definitions[name] == nil {
-			return fmt.Errorf("%s has no %s; `%s backup verify %s` tells what it has", r.file, name, r.Name, words.Shell(r.file))
+			return fmt.Errorf("%s has no %s; `%s backup verify %s` lists what it has", r.file, name, r.Name, words.Shell(r.file))
 		}
 	}
 	cfg, err := r.ConfigToWrite(r.options.DryRun)

@@ -38,8 +38,8 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rewrite PATH... --crds PATH",
 		Short: "Convert manifests in files to the storage version of their CRD",
-		Long: `Convert the custom resources in files to the storage version of their CRD: the
-apiVersion of manifests, also in Lists and in patches, the targets of Kustomize's
+		Long: `Convert the custom resources in files to the storage version of their CRD. That is
+the apiVersion of manifests, also in Lists and in patches, the targets of Kustomize's
 patches, and the health checks of Flux. Only the version is changed; everything
 else in a file stays as it is, byte for byte.
 
@@ -48,14 +48,14 @@ or does not list, and from those named by --from. Manifests at another version a
 as they are, and counted at the end.
 
 A manifest is converted only if the API server would store the same object at both
-versions: conversion is None, and the new schema knows every field and has the same
-defaults. The others are listed with the reason, for a person; so are templates of
+versions. Then conversion is None, and the new schema knows every field and has the
+same defaults. The others are listed with the reason, for a person; so are templates of
 Helm charts, and patches whose target is in none of the files.
 
 A PATH is a file, or a folder with all YAML and JSON files in it and below, except
 folders called .git. If a PATH is a symbolic link, the files that it leads to are
 converted. Links below a PATH are not followed, and nothing outside of the PATHs is
-written; if a link leads out of them, what is at an old version there is listed.
+written. If a link leads out of them, what is at an old version there is listed.
 
 ` + f.ExitCodes(cli.Codes{
 			Done:    "nothing is left at an old version; with --dry-run, nothing would be",

@@ -42,9 +42,10 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Use:   "snapshot --context CONTEXT [CRD...]",
 		Short: "Record what a cluster stores, for moult preview to judge where there is no cluster",
 		Long: `Read what a removal of versions depends on, of the named CRDs or of all, and write it
-to a file that a pipeline can hold without access to the cluster: the CRDs' versions,
-storedVersions and conditions, how many objects there are and who wrote them at which
-version, VersionRemovals, and who still requests or watches an old version.
+to a file. A pipeline can use that file without access to the cluster. It has the CRDs'
+versions, storedVersions and conditions, and how many objects there are and which field
+managers wrote them at which version. It also has the VersionRemovals, and whether
+clients still request or watch an old version.
 
 Nothing is written to the cluster. Read-only rights are enough. With fewer rights, the
 snapshot lists what could not be read and the rule that would grant it; what could not
@@ -70,7 +71,7 @@ the same.
   # with what else names an old version: owner references, policies, stashed copies
   moult snapshot --context production --references -f snapshots/production.yaml
 
-  # a cluster with millions of objects, or one whose names are nobody's business
+  # a cluster with millions of objects, or one whose names have to stay private
   moult snapshot --context production --no-objects
   moult snapshot --context production --no-names`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
@@ -84,7 +85,7 @@ the same.
 	c.Flags().BoolVar(&s.fields, "fields", false, "read all objects, and count which fields they have, so that a preview can tell whether a field that goes is in use")
 	c.Flags().BoolVar(&s.references, "references", false, "look through all objects of the cluster for what else names a version, as moult survivors does")
 	c.Flags().BoolVar(&s.secrets, "secrets", false, "look through Secrets, too, with --references")
-	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of one's own, one in each file that ends in .yaml, as moult-controller has them")
+	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of your own, one in each file that ends in .yaml, as moult-controller has them")
 	s.failOn.AddFlag(c, failOnError, failOnError, cli.FailOnUnknown)
 	_ = c.MarkFlagDirname("places")
 	output.Complete(c, "yaml", "json")

@@ -39,9 +39,9 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 that are to leave, or of all CRDs that are opted in. Nothing is written.
 
 Every stored object can be at the new version, and a removal can still break the
-cluster: the garbage collector deletes what an owner reference at the old version
-belongs to, webhooks and policies stop matching, stashed copies cannot be read.
-The answer has the worst first, each with the object, the field, what happens, and
+cluster. The garbage collector deletes what an owner reference at the old version
+belongs to, webhooks and policies stop matching, and stashed copies cannot be read.
+The report has the worst first, each with the object, the field, what happens, and
 how to fix it. docs/survivors.md has all places that are looked at.
 
 The versions are those of --version; else those that VersionRemovals of the CRD name;
@@ -50,8 +50,8 @@ name one that has left already.
 
 Read-only rights are enough: list on all resources, of most of which only the metadata
 are read. What may not be read is not known, and never taken for none. Secrets hold
-Helm's releases; they are read only with --secrets, and nothing of them is kept or told
-but the names in references. Backups, Git and other clusters are never looked at.
+Helm's releases. They are read only with --secrets, and only the names in references are
+kept and reported. Backups, Git and other clusters are never looked at.
 
 ` + f.ExitCodes(cli.Codes{
 			Done:    "nothing names the versions, in what was looked at",
@@ -64,7 +64,7 @@ but the names in references. Backups, Git and other clusters are never looked at
   # before v1alpha1 is removed, with Helm's releases
   moult survivors widgets.example.com --version v1alpha1 --secrets
 
-  # with places of one's own
+  # with places of your own
   moult survivors widgets.example.com --places ./places
 
   # the objects that would lose data, for a program
@@ -77,7 +77,7 @@ but the names in references. Backups, Git and other clusters are never looked at
 	c.Flags().StringSliceVar(&s.versions, "version", nil, "versions that are to leave; may be given several times")
 	c.Flags().BoolVar(&s.secrets, "secrets", false, "read Secrets, too")
 	c.Flags().BoolVar(&s.everything, "everything", false, "read all objects whole, for what lies at no known place; slow")
-	c.Flags().StringVar(&s.places, "places", "", "folder with places of one's own, one in each file that ends in .yaml")
+	c.Flags().StringVar(&s.places, "places", "", "folder with places of your own, one in each file that ends in .yaml")
 	c.Flags().IntVar(&s.limit, "limit", 100, "most fields that are named of each place, CRD and version; all are counted; 0 for all")
 	output.AddFlag(c, &s.output)
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)

@@ -42,7 +42,7 @@ func newConversion(f *cli.Factory) *cobra.Command {
   moult test conversion test/fixtures --crds config/crd --fuzz 1000 \
     --webhook https://localhost:9443/convert --webhook-ca ca.crt
 
-  # losses that are meant: a list of crd, path and reason
+  # losses that are accepted: a list of crd, path and reason
   moult test conversion test/fixtures --crds config/crd --accept losses.yaml -o junit`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ func newConversion(f *cli.Factory) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
-	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are meant: a YAML list of crd, path and reason")
+	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are accepted: a YAML list of crd, path and reason")
 	c.Flags().IntVar(&r.fuzz, "fuzz", 0, "how many objects to make from the schema of each version; default: none")
 	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
 	r.webhook.Bind(c)
@@ -61,27 +61,28 @@ func newConversion(f *cli.Factory) *cobra.Command {
 
 // long is the help text.
 func long(f *cli.Factory) string {
-	return `Take objects from their version to each other version that is served, and back, and tell
-what is not as it was. What the API server does beside the webhook (pruning, defaults,
-schemas, rules) is done by its own code. No cluster is asked.
+	return `Convert objects from their version to each other version that is served, and back, and
+list what is not as it was. What the API server does beside the webhook (pruning,
+defaults, schemas, rules) is done by its own code. No cluster is asked.
 
 The objects are the fixtures of the folder, one in each file, of this release and of
-older ones: RELEASE/GROUP.VERSION.KIND.yaml. What is meant to be different after a trip
-is in RELEASE/GROUP.VERSION.KIND.after_roundtrip.yaml beside it.
+older ones: RELEASE/GROUP.VERSION.KIND.yaml. The differences after a trip that are
+accepted are in RELEASE/GROUP.VERSION.KIND.after_roundtrip.yaml beside it.
 
-With --fuzz N, N objects of each version are made from its schema, which the API server
-would take, and of what is lost the smallest one that shows it is printed. The FOLDER can
-be left out then.
+With --fuzz N, N objects of each version are made from its schema, all of which the API
+server would take. For each loss, the smallest object that shows it is printed. FOLDER
+can be left out then.
 
-The file moult-test.yaml in the folder names fields that confirm something destructive;
-their loss is told first, and cannot be accepted:
+The file moult-test.yaml in the folder names fields that confirm something destructive.
+Their loss is reported first and cannot be accepted:
   confirmations:
     - {crd: widgets.example.com, path: spec.confirmDeletion}
-and what made objects have where the schema does not say all that the webhook wants:
+It also gives the values that made objects have where the webhook wants more than the
+schema says:
   values:
     - {crd: widgets.example.com, path: "spec.hosts[*].timeout", values: [10s, 1m0s]}
 
-What a conversion webhook does is known if it can be asked:
+What a conversion webhook does is known only if it can be asked:
   --webhook-command CMD  it is started for this, by the shell, and ended. It listens on
                          127.0.0.1, port $WEBHOOK_PORT, with tls.crt and tls.key of the
                          folder $WEBHOOK_CERT_DIR; the path is the CRD's, or /convert

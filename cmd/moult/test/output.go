@@ -133,7 +133,7 @@ func asText(report roundtrip.Report) string {
 func sentence(report roundtrip.Report) string {
 	switch report.Verdict {
 	case conversion.NotKept:
-		return "the conversion does not keep everything: fix it, or say what is meant with .after_roundtrip or --accept"
+		return "the conversion does not keep everything: fix it, or accept the differences with .after_roundtrip or --accept"
 	case conversion.NotKnown:
 		return "not all is known; nothing is lost of what could be looked at"
 	case conversion.Kept:

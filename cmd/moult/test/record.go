@@ -42,10 +42,11 @@ func newRecord(f *cli.Factory) *cobra.Command {
 with as many fields as the schema has, or the objects of --objects. An object of a
 cluster is written without what the cluster adds to its metadata.
 
-Where a trip to another version does not keep all, FOLDER/RELEASE/GROUP.VERSION.KIND.
-after_roundtrip.yaml says what is left then, and the loss is told: look whether it is
-meant before you commit it. For that, a conversion webhook has to be asked, as with moult
-test conversion. Files that are there are left as they are, but with --force.
+Where a trip to another version does not keep all, what it keeps is written to
+FOLDER/RELEASE/GROUP.VERSION.KIND.after_roundtrip.yaml, and the loss is reported. Check
+that you accept the loss before you commit the file. For that, a conversion webhook has to
+be asked, as with moult test conversion. Existing files stay as they are, except with
+--force.
 
 ` + f.ExitCodes(cli.Codes{
 			Done:    "the fixtures are written, or were there",
@@ -228,7 +229,7 @@ func (r *recorder) write(ctx context.Context, folder string, checker *roundtrip.
 	if err := writeYAML(beside, after); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.Out, "%s is written: look whether this is meant\n", beside)
+	fmt.Fprintf(r.Out, "%s is written: check that you accept these differences\n", beside)
 	for _, what := range lost {
 		fmt.Fprintf(r.Out, "  %s\n", words.Line(what))
 	}

@@ -44,26 +44,27 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "versions [REPOSITORY]",
 		Short: "Check that the releases of an operator keep Kubernetes' deprecation policy for CRDs",
-		Long: `Read the CRDs of each release, and of the work tree as the one to come, and hold each step
-from one release to the next to Kubernetes' deprecation policy: which versions are stored,
-deprecated and removed when, what changes within a version that was released, and whether
-there is a way back. No cluster is asked.
+		Long: `Read the CRDs of each release, and of the work tree as the one to come, and compare each
+step from one release to the next with Kubernetes' deprecation policy. It covers which
+versions are stored, deprecated and removed when, what changes within a version that was
+released, and whether there is a way back. No cluster is asked.
 
 Releases are the tags of the REPOSITORY (default: this folder's) whose names are version
-numbers, in their order: the first of each minor release and the newest, at most 10, unless
---patches, --last and --from say otherwise. CRDs are looked for where operators keep them
-(config/crd, crds, charts), unless --crds names folders. A folder with a kustomization is
-built, and of others the files are read as they are.
+numbers, in their order. Of these, the first of each minor release and the newest are read,
+at most 10; --patches, --last and --from change that. CRDs are looked for where operators
+keep them (config/crd, crds, charts), or in the folders that --crds names. A folder with a
+kustomization is built, and of others the files are read as they are.
 
-A policy, ` + deprecation.PolicyFile + ` in the repository unless --policy names a file, says how long
-versions are due to stay, how grave a rule is, and what is meant. For a pull request, --base
-names the revision that it starts from: the policy is read there, as a pull request must not
-accept its own errors.
+A policy says how long versions are due to stay, how grave a rule is, and what is accepted.
+It is ` + deprecation.PolicyFile + ` in the repository, or the file of --policy. For a pull request,
+--base names the revision that it starts from: the policy is read there, as a pull request
+must not accept its own errors.
 
 ` + indented(examplePolicy) + `
 With --promote VERSION it prints the checklist of a promotion to that version in place of the
-findings: what Kubernetes' rules for changes of an API ask for before users are sent there,
-each shown by the repository, not shown, or not to be known, with the command that shows it.
+findings. The checklist has what Kubernetes' rules for changes of an API ask for before users
+are sent there. Each is shown by the repository, not shown, or not to be known, and has the
+command that shows it.
 
 Rules:
 ` + indented(words.Wrap("", "", strings.Join(deprecation.Rules(), ", "), 86)) + `
@@ -160,7 +161,7 @@ func (v *command) run(ctx context.Context) error {
 		return err
 	}
 	if !report.OK {
-		return cli.NotDone{Sentence: words.Count(report.Errors(), "error") + " in the history of the CRDs; what and where is above, and --help says how to accept what is meant"}
+		return cli.NotDone{Sentence: words.Count(report.Errors(), "error") + " in the history of the CRDs; what and where is above, and --help says how to accept some"}
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ accept:
   version: v1beta1    # these three may be left out
   path: spec.colour
   release: v1.4.0     # the later one
-  reason: nobody has ever used it
+  reason: no user has ever set it
 `
 
 func indented(text string) string {

@@ -71,7 +71,7 @@ reading v1.0.0 (2 of 4)
 reading v1.1.0 (3 of 4)
 reading v1.2.0 (4 of 4)
 reading the work tree
-moult: 3 errors in the history of the CRDs; what and where is above, and --help says how to accept what is meant
+moult: 3 errors in the history of the CRDs; what and where is above, and --help says how to accept some
 `))
 }
 

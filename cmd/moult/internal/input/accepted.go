@@ -23,7 +23,7 @@ func Accepted(file string) (accepted []conversion.Accepted, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--accept %s: %w; write a list like\n- crd: widgets.example.com\n  path: spec.color\n  reason: nobody reads it", file, err)
+		return nil, fmt.Errorf("--accept %s: %w; write a list like\n- crd: widgets.example.com\n  path: spec.color\n  reason: no client reads it", file, err)
 	}
 	return accepted, nil
 }
