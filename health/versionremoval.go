@@ -32,7 +32,7 @@ func VersionRemoval(obj map[string]any) Verdict {
 	if ready.text("status") == "True" {
 		return healthy(sentence(ready, "the versions may be removed"))
 	}
-	return progressing(sentence(ready, "Moult has not said yet whether the versions may be removed") + count(object))
+	return progressing(sentence(ready, "Moult has not yet answered whether the versions may be removed") + count(object))
 }
 
 // observed reports whether the status is about the spec as it is now.

@@ -24,7 +24,7 @@ func (t *Tree) readSubmodules() {
 		return
 	}
 	t.addSubmodule(".gitmodules", string(list))
-	t.Notes = append(t.Notes, "it cannot be told which commits its submodules are of: "+err.Error())
+	t.Notes = append(t.Notes, "it is not known which commits its submodules are of: "+err.Error())
 }
 
 func (t *Tree) indexedSubmodules() error {

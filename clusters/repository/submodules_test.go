@@ -37,5 +37,5 @@ func TestTheCommitsOfSubmodulesAreKnown(t *testing.T) {
 	g.Expect(os.WriteFile(filepath.Join(dir, ".git", "index"), []byte("no index"), 0o600)).To(Succeed())
 	broken := open(t, ".")
 	g.Expect(broken.Submodules).To(HaveKey(".gitmodules"), "they are not taken for none")
-	g.Expect(broken.Notes).To(ConsistOf(ContainSubstring("it cannot be told which commits")))
+	g.Expect(broken.Notes).To(ConsistOf(ContainSubstring("it is not known which commits")))
 }

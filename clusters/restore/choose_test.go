@@ -68,6 +68,6 @@ func TestAWebhooksCRDIsNotConvertedHere(t *testing.T) {
 	is := builders.CRD("example.com", "widgets").Versions("v1").Build()
 	target := targetOf(g, was, is)
 	target.choose("", []string{"v1alpha1"})
-	g.Expect(target.needed).To(ContainSubstring("serve one of these"))
+	g.Expect(target.needed).To(ContainSubstring("Serve one of these"))
 	g.Expect(target.convertTo).To(BeEmpty())
 }

@@ -39,7 +39,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		r.owners.wait(w.wanted)
 		return true, nil
 	case len(missing) > 0 && !r.DropOwners:
-		r.tally.add(from.CRD, Told{Object: w.name, Outcome: Refused, Why: fmt.Sprintf("its %s neither in the cluster nor restored: %s; without it the garbage collector would delete it; --drop-owners restores it as nobody's",
+		r.tally.add(from.CRD, Told{Object: w.name, Outcome: Refused, Why: fmt.Sprintf("its %s neither in the cluster nor restored: %s; the garbage collector would delete the object; --drop-owners restores it without what is missing",
 			words.Agree(len(missing), "owner is", "owners are"), words.Few(words.Of(missing, owner.String), 3))}, false, false)
 		return false, nil
 	}
@@ -140,7 +140,7 @@ func (w *write) do(ctx context.Context) error {
 	unfinished := len(live.GetManagedFields()) > 0 && ours(live.GetManagedFields()) && inStatus && !w.DryRun && (len(paths) > 0 || !ours(w.managers))
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		w.told.Outcome, w.told.Why = Refused, "the one in the cluster is being deleted; restore it when it is gone"
+		w.told.Outcome, w.told.Why = Refused, "the one in the cluster is being deleted; restore it when that is done"
 	case unfinished:
 		w.told.Outcome = Created
 		return w.finish(ctx, live)

@@ -104,8 +104,8 @@ func (t *target) choose(asked string, read []string) {
 			return
 		}
 	}
-	t.needed = fmt.Sprintf("the cluster serves %s, and the backup has the objects at %s: serve one of these as long as this takes, and store at one that keeps their fields; "+
-		"or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
+	t.needed = fmt.Sprintf("the cluster serves %s, and the backup has the objects at %s. Serve one of these as long as this takes, and store at one that keeps their fields. "+
+		"Or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
 	if asked != "" {
 		t.needed = fmt.Sprintf("%s is not among the versions that the cluster serves (%s) and the backup has (%s); name another with --version", asked, strings.Join(serves, ", "), strings.Join(read, ", "))
 	}

@@ -62,7 +62,7 @@ func (r *Reconciler) withdraw(ctx context.Context, crd *apiextensionsv1.CustomRe
 	}
 	if known || written {
 		r.event(crd, v1alpha1.EventOptInRemoved,
-			"the opt-in label %s is gone: it was set by %s, and the last write that managedFields record was by %s (whoever removed nothing but the label may have left no trace). Nothing is migrated any more and the condition %s is withdrawn; put the label back in Git to go on",
+			"the opt-in label %s was removed. It was set by %s, and the last write that managedFields record was by %s; a client that removed only the label may have left no trace. Nothing is migrated any more and the condition %s is withdrawn; put the label back in Git to go on",
 			r.opts.LabelKey, owner, lastWriter(crd), v1alpha1.StorageMigrated)
 	}
 	return nil

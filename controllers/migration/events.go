@@ -91,4 +91,4 @@ func (r *Reconciler) warnOfLabelOrigin(crd *apiextensionsv1.CustomResourceDefini
 	r.event(crd, v1alpha1.EventOptInNotInGit, "the opt-in label %s is %s; %s", r.opts.LabelKey, v, howToOptIn)
 }
 
-const howToOptIn = "put it into the CRD's manifest in Git; `moult doctor` tells more"
+const howToOptIn = "put it into the CRD's manifest in Git; `moult doctor` shows more"

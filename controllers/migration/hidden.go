@@ -84,10 +84,10 @@ func (f *fields) hiddenProblems() (problems, examples []string) {
 		switch found := counts[s.of]; {
 		case s.at == s.of || len(found) == 0:
 		case isWebhook(s):
-			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen what the conversion webhook would lose of them %s: %s; serve %[1]s until they are rewritten, or let Moult not ask the webhook",
+			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen what the conversion webhook would lose of them %s: %s. Serve %[1]s until they are rewritten, or run Moult without --rehearse",
 				s.of, found[0], f.trimmed))
 		default:
-			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, with fields that %s does not have: %s; %s; serve %[1]s until they are rewritten",
+			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, with fields that %s does not have: %s; %s. Serve %[1]s until they are rewritten",
 				s.of, f.storage, words.Few(found, maxFieldsTold), f.trimmed))
 		}
 	}

@@ -54,10 +54,10 @@ func (f *fields) failure() *plan.Failure {
 	}
 	for _, u := range f.unseen {
 		if len(u.fields) == 0 {
-			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen what the conversion webhook would lose of them; serve it until they are rewritten, or let Moult not ask the webhook", u.version))
+			problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen what the conversion webhook would lose of them. Serve it until they are rewritten, or run Moult without --rehearse", u.version))
 			continue
 		}
-		problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen whether they have fields that %s does not have: %s; serve %[1]s until they are rewritten",
+		problems = append(problems, fmt.Sprintf("objects may be stored at %s, which is not served, so it cannot be seen whether they have fields that %s does not have: %s. Serve %[1]s until they are rewritten",
 			u.version, f.storage, words.Few(u.fields, maxFieldsTold)))
 		names = append(names, u.fields...)
 	}

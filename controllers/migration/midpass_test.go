@@ -38,7 +38,7 @@ func TestTheLabelIsRemovedInMidPass(t *testing.T) {
 	w.Expect(w.Stored()).To(HaveKeyWithValue("v1alpha1", BeNumerically(">=", 100-20-2)))
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	w.Eventually(w.eventNotes, soon).Should(ContainElement(And(
-		ContainSubstring("opt-in label moult.dev/migrate is gone"),
+		ContainSubstring("opt-in label moult.dev/migrate was removed"),
 		ContainSubstring(`it was set by field manager "`+builders.FieldManager+`"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
 
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -57,7 +57,7 @@ func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *a
 
 func aggregatedFailure(crd string, route rewrite.Route) plan.Failure {
 	return plan.Failure{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
-		"APIService %s hands the requests for this version on to the aggregated API server behind Service %s, so the objects stored under the CRD cannot be seen; delete the APIService and the API server answers by itself again, or take the opt-in label off the CRD %s if the aggregated API server is to stay",
+		"APIService %s hands the requests for this version on to the aggregated API server behind Service %s, which hides the objects stored under the CRD. Delete the APIService, and the API server answers by itself again. Or take the opt-in label off the CRD %s if the aggregated API server is to stay",
 		route.APIService, route.Service, crd)}
 }
 

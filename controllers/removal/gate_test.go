@@ -98,7 +98,7 @@ func TestFlipAndRemovalInOneCommitNameTheMissingOne(t *testing.T) {
 	g.Ask()
 	g.moult()
 	g.eventually("False IntermediateRevisionRequired Stalled")
-	g.Expect(g.Message()).To(And(ContainSubstring("v1alpha1 is still the storage version"), ContainSubstring("keeps v1alpha1 (storage: false)")))
+	g.Expect(g.Message()).To(And(ContainSubstring("v1alpha1 is still the storage version"), ContainSubstring("with v1alpha1 (storage: false)")))
 	g.Flip("v1")
 	g.eventually("True SafeToRemove")
 }

@@ -48,7 +48,7 @@ func (k *ownerReferences) move(ctx context.Context, subjects []subject) (repairs
 	return job.Run(ctx)
 }
 
-const noResources = "the API server does not tell which resources there are: %w"
+const noResources = "the API server does not report which resources there are: %w"
 
 // ownerEvents are what is said about owner references.
 var ownerEvents = &inEvents{

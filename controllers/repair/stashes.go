@@ -94,7 +94,7 @@ var copyEvents = &inEvents{
 	left: v1alpha1.EventStashesLeft, unknown: v1alpha1.EventStashesUnknown,
 	movedText: movedCopies,
 	returnedText: func(_ subject, f finding) string {
-		return fmt.Sprintf("%s named again after the objects that hold them were deleted, so these were created again; Events on them tell by whom", were(f.Returned))
+		return fmt.Sprintf("%s named again after the objects that hold them were deleted, so these were created again; Events on them name the writers", were(f.Returned))
 	},
 }
 
@@ -105,7 +105,7 @@ func movedCopies(_ subject, f finding) string {
 		text += fmt.Sprintf("; that of %s from %s to %s in %s, whose annotations keep the object that was deleted", s.Object, s.From, s.To, s.Successor)
 	}
 	if more := f.Moved - maxNamed; more > 0 {
-		text += fmt.Sprintf("; and %d more; an Event on each successor tells", more)
+		text += fmt.Sprintf("; and %d more, each named by an Event on its successor", more)
 	}
 	return text
 }

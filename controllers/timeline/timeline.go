@@ -113,7 +113,7 @@ func (t *Timeline) saw(before uint64, at time.Time, revision uint64) error {
 }
 
 func brokenBy(before, now uint64, how string) error {
-	return fmt.Errorf("%w: a list of CustomResourceDefinitions has resourceVersion %d, and one before had %d%s. What this process remembers is of a past that is gone, so it ends and claims nothing more; the next one looks at everything anew. If that does not happen by itself, restart Moult, and restart each API server that was not restarted after the restore",
+	return fmt.Errorf("%w: a list of CustomResourceDefinitions has resourceVersion %d, and one before had %d%s. What this process remembers may no longer be true, so it ends and claims nothing more; the next one looks at everything anew. If that does not happen by itself, restart Moult, and restart each API server that was not restarted after the restore",
 		ErrRestored, now, before, how)
 }
 

@@ -107,7 +107,7 @@ func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
 		b.Notes = append(b.Notes, fmt.Sprintf("the new release's conversion webhook has to know %s still; if it does not, run the old release's until the migration is done", back))
 	case crds.HasWebhook(base):
 		b.CRD.Spec.Conversion = base.Spec.Conversion.DeepCopy()
-		note := fmt.Sprintf("the new CRD has no conversion webhook; here it is the old one's, which has to stay until %s is gone", back)
+		note := fmt.Sprintf("the new CRD has no conversion webhook; here it is the old one's, which has to stay until %s is removed", back)
 		if !crds.Has(base, b.Storage) {
 			note += fmt.Sprintf(", and has to know %s, which the old CRD does not have", b.Storage)
 		}
@@ -124,14 +124,14 @@ const maxFields = 10
 func (b *Bridge) lacking() (notes []string) {
 	finder, err := crdschema.Of(b.CRD)
 	if err != nil {
-		return []string{fmt.Sprintf("conversion is None, and it cannot be told which fields %s lacks: %v", b.Storage, err)}
+		return []string{fmt.Sprintf("conversion is None, and it is not known which fields %s lacks: %v", b.Storage, err)}
 	}
 	for _, v := range b.CRD.Spec.Versions {
 		fields := slices.DeleteFunc(finder.Lacking(v.Name), crdschema.InStatus)
 		if len(fields) == 0 {
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("conversion is None, and %s does not have %s of %s: objects that use %s are not rewritten (%s) before the values are moved or the annotation %s lets them go; `moult rehearse` names the objects",
+		notes = append(notes, fmt.Sprintf("conversion is None, and %s does not have %s of %s. Objects that use %s are not rewritten (%s) before the values are moved or the annotation %s lets them go; `moult rehearse` names the objects",
 			b.Storage, words.Few(fields, maxFields), v.Name, words.Agree(len(fields), "it", "one of them"), v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.AllowFieldLossAnnotation))
 	}
 	return notes

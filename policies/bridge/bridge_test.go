@@ -59,7 +59,7 @@ func TestABridgeHasTheVersionsOfBoth(t *testing.T) {
 		"the new storage version lacks a field": {
 			base: widgets().Versions("v1alpha1").Build(), head: widgets().Versions("v1").Schema("v1", "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, parts: {type: array, items: {type: string}}, enabled: {type: boolean}, payload: {type: string}}}}}").Build(),
 			versions: []string{"v1 served stored", "v1alpha1 served"}, back: []string{"v1alpha1"},
-			notes: []string{"conversion is None, and v1 does not have spec.color of v1alpha1: objects that use it are not rewritten (FieldsWouldBeLost) before the values are moved or the annotation moult.dev/allow-field-loss lets them go; `moult rehearse` names the objects"},
+			notes: []string{"conversion is None, and v1 does not have spec.color of v1alpha1. Objects that use it are not rewritten (FieldsWouldBeLost) before the values are moved or the annotation moult.dev/allow-field-loss lets them go; `moult rehearse` names the objects"},
 		},
 		"the new CRD converts by a webhook": {
 			base: widgets().Versions("v1alpha1").Build(), head: hook(widgets().Versions("v1")).Build(),
@@ -69,12 +69,12 @@ func TestABridgeHasTheVersionsOfBoth(t *testing.T) {
 		"only the old CRD converts by a webhook": {
 			base: hook(widgets().Versions("v1alpha1", "v1").Storage("v1alpha1")).Build(), head: widgets().Versions("v1").Build(),
 			versions: []string{"v1 served stored", "v1alpha1 served"}, back: []string{"v1alpha1"}, conversion: apiextensionsv1.WebhookConverter,
-			notes: []string{"the new CRD has no conversion webhook; here it is the old one's, which has to stay until v1alpha1 is gone"},
+			notes: []string{"the new CRD has no conversion webhook; here it is the old one's, which has to stay until v1alpha1 is removed"},
 		},
 		"only the old CRD converts by a webhook, and does not know the new storage version": {
 			base: hook(widgets().Versions("v1alpha1")).Build(), head: widgets().Versions("v1").Build(),
 			versions: []string{"v1 served stored", "v1alpha1 served"}, back: []string{"v1alpha1"}, conversion: apiextensionsv1.WebhookConverter,
-			notes: []string{"the new CRD has no conversion webhook; here it is the old one's, which has to stay until v1alpha1 is gone, and has to know v1, which the old CRD does not have"},
+			notes: []string{"the new CRD has no conversion webhook; here it is the old one's, which has to stay until v1alpha1 is removed, and has to know v1, which the old CRD does not have"},
 		},
 		"somebody has left the new CRD out on purpose": {
 			base: widgets().Versions("v1alpha1").Build(), head: widgets().Versions("v1").Label(v1alpha1.MigrateLabel, "false").Build(),

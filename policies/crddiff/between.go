@@ -112,7 +112,7 @@ func (c *comparison) lossWhy(stored bool) string {
 	case c.converts():
 		return fmt.Sprintf("%s has no such field: the conversion webhook has to carry it elsewhere, or it is lost when the object is stored at %s", c.to.Storage, c.to.Storage)
 	case stored:
-		return fmt.Sprintf("%s has no such field and nothing converts, so every object that is rewritten at %s loses it; Moult rewrites none while one uses it and the CRD does not allow the loss", c.to.Storage, c.to.Storage)
+		return fmt.Sprintf("%s has no such field and nothing converts, so every object that is rewritten at %s loses it. Moult rewrites none while one uses it and the CRD does not allow the loss", c.to.Storage, c.to.Storage)
 	case c.from.Conversion != "None":
 		return fmt.Sprintf("%s has no such field, and the conversion webhook that may have carried it elsewhere goes; manifests that set it have to say it in another way", c.to.Storage)
 	default:

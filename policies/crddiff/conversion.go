@@ -19,7 +19,7 @@ func conversion(c *comparison) {
 	switch {
 	case from != to && to == apiextensionsv1.WebhookConverter:
 		c.tell("", ConversionWebhookAdded, finding.Warning, string(from), string(to)+" "+address(is),
-			"while the webhook does not answer, objects stored at another version can be neither read nor written: it has to run before the CRD is applied")
+			"objects stored at another version can be read and written only while the webhook answers: it has to run before the CRD is applied")
 	case from != to && from == apiextensionsv1.WebhookConverter:
 		c.tell("", ConversionWebhookRemoved, c.withoutWebhook(), string(from)+" "+address(was), string(to),
 			"only apiVersion is rewritten from now on, and fields that a version does not have under the same name are dropped")
@@ -41,7 +41,7 @@ func (c *comparison) withoutWebhook() finding.Severity {
 // webhook compares two webhooks.
 func (c *comparison) webhook(was, is *apiextensionsv1.WebhookConversion) {
 	c.renamed(ConversionWebhookMoved, finding.Warning, address(was), address(is),
-		"while nothing answers at the new address, objects stored at another version can be neither read nor written")
+		"objects stored at another version can be read and written only while the webhook answers at the new address")
 	if from, to := clientOf(was).CABundle, clientOf(is).CABundle; !bytes.Equal(from, to) {
 		c.tell("", ConversionCAChanged, finding.Info, size(from), size(to),
 			"the webhook's certificate has to be signed by the new authority, unless something injects the authority in the cluster")

@@ -166,7 +166,7 @@ var deprecation = regexp.MustCompile(`(?i)(?:^|[\n.;:(\[*])\s*\**deprecated\b|\b
 
 func (f field) descriptions() {
 	if f.a.Description != f.b.Description && !deprecation.MatchString(f.a.Description) && deprecation.MatchString(f.b.Description) {
-		f.add(FieldDeprecated, finding.Info, "", firstSentence(f.b.Description), "its description says so; it still works")
+		f.add(FieldDeprecated, finding.Info, "", firstSentence(f.b.Description), "its description calls it deprecated; it still works")
 		return
 	}
 	if f.a.Description != f.b.Description || f.a.Title != f.b.Title || canonical(f.a.Example) != canonical(f.b.Example) ||

@@ -114,7 +114,7 @@ func (f field) combination() {
 	case to == "":
 		f.add(CombinationChanged, finding.Info, cut(from), "", "clients have to accept objects that break the old rule")
 	default:
-		f.add(CombinationChanged, finding.Warning, cut(from), cut(to), "whether it is stricter cannot be told; if it is, "+stricter)
+		f.add(CombinationChanged, finding.Warning, cut(from), cut(to), "whether it is stricter is not known; if it is, "+stricter)
 	}
 }
 

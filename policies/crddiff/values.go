@@ -15,7 +15,7 @@ import (
 )
 
 // stricter is what happens to objects that break a stricter rule.
-const stricter = "objects that break it can be read, but not be written unless the field stays as it is (before Kubernetes 1.30: not at all)"
+const stricter = "objects that break it can be read, and written only if the field stays as it is (before Kubernetes 1.30: not at all)"
 
 // types reports whether the type has changed, and with it everything below.
 func (f field) types() bool {
@@ -153,7 +153,7 @@ func (f field) enums() {
 		return
 	}
 	if len(gone) > 0 {
-		f.add(EnumValuesRemoved, severity, list(gone), "", "manifests that say so are refused; "+stricter)
+		f.add(EnumValuesRemoved, severity, list(gone), "", "manifests that use such a value are refused; "+stricter)
 	}
 	if len(come) > 0 {
 		f.add(EnumValuesAdded, finding.Info, "", list(come), "clients have to accept a value that they do not know")

@@ -79,7 +79,7 @@ func (c *comparison) flipped() {
 	case version.CompareKubeAwareVersionStrings(to, from) < 0:
 		flip.Severity, flip.Why = finding.Warning, fmt.Sprintf("it goes back to the older %s, and objects written in the meantime stay stored at %s", to, from)
 	case !known:
-		flip.Severity, flip.Why = finding.Warning, fmt.Sprintf("%s comes and is stored at once: an API server that has not seen it yet, and the release before if this is rolled back, cannot read what is stored at it", to)
+		flip.Severity, flip.Why = finding.Warning, fmt.Sprintf("%s comes and is stored at once: API servers that have not seen it yet, and the release before after a rollback, cannot read what is stored at it", to)
 	case !was.Served:
 		flip.Severity, flip.Why = finding.Warning, fmt.Sprintf("%s is served and stored at once: an API server that has not seen the change yet does not serve what is written at it", to)
 	}
@@ -108,7 +108,7 @@ func (c *comparison) deprecated(was, is Version) {
 	case was.Deprecated && !is.Deprecated:
 		c.tell(is.Name, VersionUndeprecated, finding.Info, from, to, "clients that use it are not warned any more")
 	case from != to:
-		c.tell(is.Name, DeprecationWarningChanged, finding.Info, from, to, "clients that use it are told something else")
+		c.tell(is.Name, DeprecationWarningChanged, finding.Info, from, to, "clients that use it get another warning")
 	}
 }
 

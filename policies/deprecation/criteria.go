@@ -147,11 +147,11 @@ func noAlphaFields(p *promotion) Criterion {
 	slices.Sort(fields)
 	switch {
 	case len(fields) > 0 && levelOf(p.Version) > alpha:
-		return notShown("the descriptions of %s say so: %s", words.Count(len(fields), "field"), words.Few(fields, mostNamed))
+		return notShown("%s with alpha, experimental or feature gate in the description: %s", words.Count(len(fields), "field"), words.Few(fields, mostNamed))
 	case !described:
 		return notKnown("no field has a description")
 	default:
-		return shown("no description says so")
+		return shown("no description has alpha, experimental or feature gate")
 	}
 }
 
@@ -226,7 +226,7 @@ func olderDeprecated(p *promotion) Criterion {
 	case was == nil:
 		return notShown("%s does not have %s any more", p.newest.Name, p.was.Name)
 	case !was.Deprecated:
-		return notShown("%s is not deprecated, so nobody is warned", p.was.Name)
+		return notShown("%s is not deprecated, so no client is warned", p.was.Name)
 	case was.DeprecationWarning != nil:
 		return shown("clients at %s are warned: %s", p.was.Name, *was.DeprecationWarning)
 	default:

@@ -92,7 +92,7 @@ func fieldRenamed(s *step) (found []Violation) {
 	for _, c := range s.within(crddiff.FieldRemoved) {
 		if to, is := renamed[c]; is {
 			found = append(found, of(c,
-				fmt.Sprintf("it goes, and %s comes beside it with the same type, which looks like a new name (that is a guess): objects and manifests that say the old one lose it", to.Field),
+				fmt.Sprintf("it is removed, and %s is added beside it with the same type, which looks like a new name (that is a guess). Objects and manifests that use the old name lose the value", to.Field),
 				fmt.Sprintf("keep both for a release, read the old one where the new one is empty, and drop %s in a new version", c.Field)))
 		}
 	}
@@ -103,7 +103,7 @@ func fieldRemoved(s *step) (found []Violation) {
 	renamed := s.renames()
 	for _, c := range s.within(crddiff.FieldRemoved) {
 		if _, is := renamed[c]; !is {
-			found = append(found, of(c, "the field is gone from a version that was released: "+c.Why, newVersion))
+			found = append(found, of(c, "the field is removed from a version that was released: "+c.Why, newVersion))
 		}
 	}
 	return found
@@ -159,7 +159,7 @@ func unknownFieldsPruned(s *step) (found []Violation) {
 	}
 	for _, c := range s.diff.Changes {
 		if c.Rule == crddiff.PruningOn {
-			found = append(found, of(c, c.Why, "name in the schema what objects have; `moult rehearse` tells which fields they would lose"))
+			found = append(found, of(c, c.Why, "name in the schema what objects have; `moult rehearse` lists which fields they would lose"))
 		}
 	}
 	return found
@@ -202,7 +202,7 @@ func conversionRemoved(s *step) (found []Violation) {
 func fieldLost(s *step) (found []Violation) {
 	for _, c := range s.diff.Changes {
 		if c.Rule == crddiff.FieldLost {
-			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` tells which objects have it", c.Against)))
+			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` lists which objects have it", c.Against)))
 		}
 	}
 	return found

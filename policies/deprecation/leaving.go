@@ -99,7 +99,7 @@ func crdRemoved(s *step) []Violation {
 	for _, d := range s.departures() {
 		if d.due() && (d.deprecated == nil || d.short() && !d.unknown) {
 			return one("",
-				fmt.Sprintf("the CRD is gone, and %s of it was not deprecated for %s before: its objects have nothing that looks after them, and a tool that prunes deletes the CRD with all of them", d.version, d.asks()),
+				fmt.Sprintf("the CRD is removed, and %s of it was not deprecated for %s before. Nothing looks after its objects any more, and a tool that prunes deletes the CRD with all of them", d.version, d.asks()),
 				"keep the CRD, call its versions deprecated, and say what takes its place; a CRD that is not to be deleted by a tool has to stay in the release")
 		}
 	}
@@ -158,7 +158,7 @@ func (d departure) why(s *step, kind string) string {
 	case StableRemoved:
 		return leaves + " within a major release, and it is a stable version" + hurts
 	case NeverDeprecated:
-		return fmt.Sprintf("%s, and %s did not call it deprecated, so nobody was warned%s", leaves, s.from.Name, hurts)
+		return fmt.Sprintf("%s, and %s did not call it deprecated, so no client was warned%s", leaves, s.from.Name, hurts)
 	default:
 		said := fmt.Sprintf("%s, and it is deprecated since %s only: %s", leaves, d.deprecated.Name, words.Count(d.served, "minor release"))
 		if d.unknown {
@@ -176,13 +176,13 @@ func (d departure) fix(s *step, kind string) string {
 	case StableRemoved:
 		fix := fmt.Sprintf("serve %s, called deprecated, until the next major release", d.version)
 		if s.to.Unreleased && NumberOf(s.to.Name) == nil {
-			fix += "; if this is that one, say so with --next"
+			fix += "; if this is that one, give its number with --next"
 		}
 		return fix
 	case NeverDeprecated:
 		return fmt.Sprintf("set `deprecated: true` on %s and serve it for %s", d.version, d.asks())
 	default:
-		return fmt.Sprintf("serve %s until %s have gone by", d.version, d.asks())
+		return fmt.Sprintf("serve %s until %s have passed", d.version, d.asks())
 	}
 }
 
@@ -204,7 +204,7 @@ func deprecatedForLessStable(s *step) (found []Violation) {
 			fmt.Sprintf("serve a version that is as stable before %s is called deprecated", c.Version))
 		if v, _ := s.diff.Head.Version(c.Version); v.DeprecationWarning != "" { // it may lead to another CRD
 			f[0].Severity = finding.Info
-			f[0].Why = fmt.Sprintf("%s is deprecated, and no other version that is served and %s or more is there to move to; clients are told: %s", c.Version, levelOf(c.Version), v.DeprecationWarning)
+			f[0].Why = fmt.Sprintf("%s is deprecated, and no other version that is served and %s or more is there to move to; clients are warned: %s", c.Version, levelOf(c.Version), v.DeprecationWarning)
 			f[0].Remediation = ""
 		}
 		found = append(found, f...)

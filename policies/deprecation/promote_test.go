@@ -76,7 +76,7 @@ func TestPromote(t *testing.T) {
 		})}), nil, map[string]string{"it has the printer columns of the one before": "v1beta1 lacks Size"}},
 		"there is no sample":          {releases(early), func(in *PromotionInput) { in.Releases[0].Samples = nil }, map[string]string{"samples are written at it": "at v1beta1"}},
 		"a sample is still at it":     {releases(early), func(in *PromotionInput) { in.Releases[0].Samples = []Sample{at("v1alpha1"), at("v1beta1")} }, map[string]string{"samples are written at it": "1 object still at v1alpha1"}},
-		"the other is not deprecated": {releases(state{"v1.0.0", 0, ripe("v1alpha1* v1beta1")}), nil, map[string]string{"the one before is deprecated, with a warning": "nobody is warned"}},
+		"the other is not deprecated": {releases(state{"v1.0.0", 0, ripe("v1alpha1* v1beta1")}), nil, map[string]string{"the one before is deprecated, with a warning": "no client is warned"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -24,7 +24,7 @@ func sampleInvalid(s *step) (found []Violation) {
 		if v := crds.Version(s.is, version); v == nil || !v.Served {
 			found = append(found, Violation{Finding: finding.Finding{
 				Place:       sample.Place,
-				Why:         fmt.Sprintf("the object is written at %s, which this release does not serve: whoever copies it is refused", version),
+				Why:         fmt.Sprintf("the object is written at %s, which this release does not serve: the API server refuses a copy of it", version),
 				Remediation: "write it at " + strings.Join(s.servedNow(), " or "),
 			}, Version: version})
 			continue

@@ -19,7 +19,7 @@ func storageWithoutOverlap(s *step) []Violation {
 		return nil
 	}
 	return one(to,
-		fmt.Sprintf("%s is stored in the first release that serves it, so whoever goes back to %s cannot read what was written, nor can API servers and clients that have not been upgraded yet", to, s.from.Name),
+		fmt.Sprintf("%s is stored in the first release that serves it, so after a rollback to %s what was written cannot be read. API servers and clients that have not been upgraded yet cannot read it, either", to, s.from.Name),
 		fmt.Sprintf("make a release that serves %s and %s and stores at %s, and store at %s in the one after it", from, to, from, to))
 }
 
@@ -59,7 +59,7 @@ func flippedAndRemoved(s *step) []Violation {
 	}
 	from, to := s.diff.Base.Storage, s.diff.Head.Storage
 	return one(from,
-		fmt.Sprintf("the storage version moves to %s and %s leaves at once: the API server refuses the CRD wherever %s was installed, and no cluster can migrate its objects with one release", to, from, s.from.Name),
+		fmt.Sprintf("the storage version moves to %s and %s is removed at once. The API server refuses the CRD wherever %s was installed, and no cluster can migrate its objects with one release", to, from, s.from.Name),
 		fmt.Sprintf("keep %s, served or not, for a release that stores at %s, and have users migrate before the next; `moult bridge` prints the CRD in between", from, to))
 }
 
@@ -72,7 +72,7 @@ func removedWhileStored(s *step) (found []Violation) {
 		}
 		found = append(found, one(version,
 			fmt.Sprintf("%s was the storage version up to %s: the API server refuses this release in every cluster that had it and has not migrated its objects", version, stored),
-			"tell users to migrate before the upgrade, for example with `moult migrate`, and in which release they have to be; `moult notes` writes it")...)
+			"ask users to migrate before the upgrade, for example with `moult migrate`, and in which release they have to be; `moult notes` writes it")...)
 	}
 	return found
 }

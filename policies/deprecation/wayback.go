@@ -33,7 +33,7 @@ func noWayBack(s *step) (found []Violation) {
 	for _, r := range refusal.Back(s.was, s.is) {
 		found = append(found, one(s.diff.Head.Storage,
 			fmt.Sprintf("once this release is installed the API server refuses the CRD of %s: %s: %s; a rollback leaves the old program with the new CRD", s.from.Name, r.Path, r.Said),
-			fmt.Sprintf("add %s in one release and store at it in a later one, or tell users that there is no way back and to make a backup before (`moult backup`)", s.diff.Head.Storage))...)
+			fmt.Sprintf("add %s in one release and store at it in a later one, or warn users that there is no way back and that they need a backup before (`moult backup`)", s.diff.Head.Storage))...)
 	}
 	return found
 }
@@ -54,7 +54,7 @@ func lostOnTheWayBack(s *step) []Violation {
 		return nil
 	}
 	found := one(stored,
-		fmt.Sprintf("%s has %s that %s does not know: %s; whoever goes back loses %s from every object that is written", stored,
+		fmt.Sprintf("%s has %s that %s does not know: %s; after a rollback, every object that is written loses %s", stored,
 			words.Count(len(fields), "field"), s.from.Name, words.Few(fields, mostNamed), words.Agree(len(fields), "it", "them")), "")
 	found[0].Fields = fields
 	return found

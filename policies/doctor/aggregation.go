@@ -20,7 +20,7 @@ func aggregation(c ClusterState) Result {
 func hidden(crd ExaminedCRD, by []Aggregated) (findings []finding.Finding) {
 	for _, a := range by {
 		findings = append(findings, finding.Finding{Severity: finding.Error, Object: crd.Name,
-			Why:         fmt.Sprintf("APIService %s hands the requests for this version on to the aggregated API server behind Service %s, so nobody sees the objects that are stored under the CRD, and Moult proves nothing", a.APIService, a.Service),
+			Why:         fmt.Sprintf("APIService %s hands the requests for this version on to the aggregated API server behind Service %s. That hides the objects that are stored under the CRD, so Moult proves nothing", a.APIService, a.Service),
 			Remediation: "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay"})
 	}
 	return findings

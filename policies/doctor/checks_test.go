@@ -50,12 +50,12 @@ func TestEachCheckFinds(t *testing.T) {
 		"a label that a sync takes off": {func(s *ClusterState) {
 			s.CRDs[0].ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{}`)
 			owned(s.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(s.LabelKey))
-		}, LabelInGit, finding.Error, "only on the live object: field manager \"kubectl-label\" (Update) set it, and the next reconcile of Flux takes it off", "manifest in Git"},
+		}, LabelInGit, finding.Error, "only on the live object: field manager \"kubectl-label\" (Update) set it, and Flux undoes what kubectl has set", "manifest in Git"},
 		"a label that only a rebuilt cluster loses": {func(s *ClusterState) {
 			s.CRDs[0].ManagedFields = nil
 			owned(s.CRDs[0].CustomResourceDefinition, "kubectl-label", "", labelField(s.LabelKey))
 		}, LabelInGit, finding.Warning, "a rebuilt cluster would not have it", "manifest in Git"},
-		"a label from who knows where": {func(s *ClusterState) { s.CRDs[0].ManagedFields = nil }, LabelInGit, finding.Info, "the CRD does not tell", "if it is not in Git"},
+		"a label from who knows where": {func(s *ClusterState) { s.CRDs[0].ManagedFields = nil }, LabelInGit, finding.Info, "the CRD does not show", "if it is not in Git"},
 
 		"nobody has looked at the CRD": {func(s *ClusterState) { s.CRDs[0].Generation = 4 }, Migrating, finding.Warning, "has not looked at generation 4", "moult-controller runs"},
 		"a person has to act": {func(s *ClusterState) {
@@ -90,7 +90,7 @@ func TestEachCheckFinds(t *testing.T) {
 			"Cluster API's migrator", "take the CRD out of one"},
 
 		"a gate that nobody has answered": {gatesAre(gate(2, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")}})),
-			Gates, finding.Warning, "nobody has answered it", "--gate-namespaces leaves out apps"},
+			Gates, finding.Warning, "no controller has answered it", "--gate-namespaces leaves out apps"},
 		"a gate that needs a commit": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "False", "NotOptedIn"), condition("Stalled", "True", "NotOptedIn")},
 			Blockers:   []v1alpha1.Blocker{{Kind: "NotOptedIn", Message: "it lacks the label", Action: "add it"}}})),
@@ -140,9 +140,9 @@ func TestEachCheckFinds(t *testing.T) {
 			"7 objects stuck in deletion: default/w-0 since 2026-01-02T02:04:05Z (finalizers: example.com/door)", "see that it works at v1"},
 
 		"objects whose Namespace is gone": {lyingIn(map[string]int{"apps": 7, "gone": 3, "away": 1}), Namespaces, finding.Error,
-			"4 objects in Namespaces that do not exist, so that nobody can write them: away (1); gone (3)", "`kubectl delete widgets.example.com --all -n NAMESPACE` works"},
+			"4 objects in Namespaces that do not exist, so that no client can write them: away (1); gone (3)", "`kubectl delete widgets.example.com --all -n NAMESPACE` works"},
 		"objects of which very many Namespaces are gone": {lyingIn(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1}), Namespaces, finding.Error,
-			"6 objects in Namespaces that do not exist, so that nobody can write them: a (1); b (1); c (1); d (1); e (1); and 1 more", "create the Namespaces again"},
+			"6 objects in Namespaces that do not exist, so that no client can write them: a (1); b (1); c (1); d (1); e (1); and 1 more", "create the Namespaces again"},
 
 		"an uninstall that would delete the CRD": {releases(release(1, "superseded", holds(true)), release(2, "deployed", holds(false))), HelmKeep, finding.Warning,
 			"`helm uninstall` of release apps/widgets would delete the CRD and all its objects", "upgrade the release once"},

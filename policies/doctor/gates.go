@@ -36,7 +36,7 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 	ready := meta.FindStatusCondition(gate.Status.Conditions, "Ready")
 	switch {
 	case ready == nil || gate.Status.ObservedGeneration != gate.Generation:
-		return []finding.Finding{{Severity: finding.Warning, Object: name, Why: "nobody has answered it",
+		return []finding.Finding{{Severity: finding.Warning, Object: name, Why: "no controller has answered it",
 			Remediation: "see whether moult-controller runs, and whether its --gate-namespaces leaves out " + gate.Namespace + "; right after a commit, ask again"}}
 	case ready.Reason == v1alpha1.ReasonNothingStored:
 		return []finding.Finding{{Severity: finding.Info, Object: name, Why: ready.Message, Remediation: "nothing if the CRD is still to come; else look at how spec.crdName is spelt"}}

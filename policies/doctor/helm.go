@@ -91,7 +91,7 @@ func helmCRDs(c ClusterState) Result {
 			return nil // or another tool brings the changes
 		}
 		return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
-			Why:         fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: neither the label nor another version comes with an upgrade", h.name()),
+			Why:         fmt.Sprintf("release %s has the CRD in its chart's folder crds, which Helm installs once and never upgrades: an upgrade brings no label and no other version", h.name()),
 			Remediation: "apply the CRD from Git beside the chart, or move it to the chart's templates with " + keep + ": keep"}}
 	})
 }

@@ -35,7 +35,7 @@ func migrating(c ClusterState) Result {
 		}
 		return toMend(crd.Name, v)
 	})
-	return Result{Findings: findings, Evidence: fmt.Sprintf("%s migrated, %s on the way, and nobody has to act",
+	return Result{Findings: findings, Evidence: fmt.Sprintf("%s migrated, %s on the way, and no person has to act",
 		words.Count(counts[verdict.Ready], "CRD"), words.Count(counts[verdict.Progressing], "CRD"))}
 }
 

@@ -24,12 +24,12 @@ const clusterAPI = "crd-migration.cluster.x-k8s.io/observed-generation"
 
 // otherMigrators: two that work on one CRD undo each other's proofs.
 func otherMigrators(c ClusterState) Result {
-	r := Result{Evidence: "nobody else is at work on the CRDs", Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
+	r := Result{Evidence: "no other migrator is at work on the CRDs", Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
 		findings := append(c.otherMoults(crd), c.migrations(crd)...)
 		if apihelpers.IsCRDConditionTrue(crd.CustomResourceDefinition, v1alpha1.StorageMigrating) {
 			findings = append(findings, finding.Finding{Severity: finding.Warning, Object: crd.Name,
 				Why:         "Kubernetes' own migrator is at work (condition " + v1alpha1.StorageMigrating + " is True), so Moult stands back",
-				Remediation: "wait until it has ended; what hinders it stands in its StorageVersionMigration"})
+				Remediation: "wait until it has ended; what hinders it is in its StorageVersionMigration"})
 		}
 		if _, found := crd.Annotations[clusterAPI]; found {
 			findings = append(findings, finding.Finding{Severity: finding.Info, Object: crd.Name, Why: "Cluster API's migrator looks after the CRD, too (annotation " + clusterAPI + ")",

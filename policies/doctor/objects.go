@@ -36,7 +36,7 @@ func (c ClusterState) stranded(crd ExaminedCRD, in map[string]int) []finding.Fin
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
-		Why:         fmt.Sprintf("%s in Namespaces that do not exist, so that nobody can write them: %s", words.Count(objects, "object"), words.FewClauses(gone, mostNamed)),
+		Why:         fmt.Sprintf("%s in Namespaces that do not exist, so that no client can write them: %s", words.Count(objects, "object"), words.FewClauses(gone, mostNamed)),
 		Remediation: fmt.Sprintf("delete them (`kubectl delete %s --all -n NAMESPACE` works), or create the Namespaces again; the migration then goes on by itself", crd.Name)}}
 }
 

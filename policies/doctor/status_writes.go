@@ -75,7 +75,7 @@ func (c ClusterState) refused(crd ExaminedCRD) []finding.Finding {
 	}
 	return []finding.Finding{{Severity: finding.Error, Object: crd.Name,
 		Why:         fmt.Sprintf("the controller's last write to the CRD's status was refused at %s: %s", last.Last.UTC().Format(time.RFC3339), last.Note),
-		Remediation: "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " tells nothing new, and nothing is trimmed"}}
+		Remediation: "do what the message says; until then the condition " + v1alpha1.StorageMigrated + " reports nothing new, and nothing is trimmed"}}
 }
 
 // lastWritten is when Moult last changed the CRD's status.

@@ -108,7 +108,7 @@ func TestHowEvidenceIsRead(t *testing.T) {
 			want:          with(lost, labelorigin.ArgoCD), says: "a server-side apply of Argo CD takes over"},
 		"a write of Argo CD's program to the status is no replacement": {
 			managedFields: entries{argoCD, throughStatus(updated("argocd-application-controller", 3, theSpec)), updated("kubectl-label", 1, theLabel)},
-			want:          with(live, labelorigin.ArgoCD), says: "unless it is told to replace"},
+			want:          with(live, labelorigin.ArgoCD), says: "unless it has to replace"},
 		"a write of Argo CD's program to the CRD is one": {
 			managedFields: entries{argoCD, updated("argocd-application-controller", 3, theSpec), updated("kubectl-label", 1, theLabel)},
 			want:          with(inGit, labelorigin.ArgoCD)},

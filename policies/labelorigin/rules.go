@@ -67,8 +67,8 @@ func takenOverByFlux(e evidence) (Verdict, bool) {
 	if e.tool.name != Flux || e.fluxSkips != "" || !e.all(fluxTakesOver) {
 		return Verdict{}, false
 	}
-	const unless = "Git tells it to leave the CRD alone (" + fluxApply + ": Ignore)"
-	v := e.verdict(LiveOnly, fmt.Sprintf("the next reconcile of %s takes it off, since Flux undoes what kubectl has set and Git does not have, unless %s", e.tool.by(), unless))
+	const unless = "Git makes it leave the CRD alone (" + fluxApply + ": Ignore)"
+	v := e.verdict(LiveOnly, fmt.Sprintf("Flux undoes what kubectl has set and Git lacks, so the next reconcile of %s takes it off, unless %s", e.tool.by(), unless))
 	v.Lost, v.Unless = true, unless
 	return v, true
 }
@@ -120,7 +120,7 @@ func setByHand(e evidence) (Verdict, bool) {
 		}
 		why += ", but a rebuilt cluster would not have it"
 	case ArgoCD:
-		unless = "it is told to replace (" + optionReplace + ")"
+		unless = "it has to replace (" + optionReplace + ")"
 		why = "Argo CD leaves it alone unless " + unless + ", but a rebuilt cluster would not have it"
 	case HelmController, Helm:
 		unless = "it is forced"

@@ -79,7 +79,7 @@ func (v Verdict) String() string {
 	case LiveOnly:
 		return fmt.Sprintf("only on the live object: %s set it, and %s", v.Owner, v.Why)
 	case Unknown:
-		return fmt.Sprintf("%s set it; the CRD does not tell whether that is in Git", v.Owner)
+		return fmt.Sprintf("%s set it; the CRD does not show whether that is in Git", v.Owner)
 	}
 	return string(v.Origin)
 }

@@ -102,7 +102,7 @@ func (t *Target) otherDefaults(object map[string]any, old, to *structural.Struct
 	if d.written == nil {
 		written = "null"
 	}
-	return fmt.Sprintf("%s is %s, which means %s at %s and %s at %s; write down which is meant", d.path, written, said(d.before), from, said(d.after), t.To)
+	return fmt.Sprintf("%s is %s, which means %s at %s and %s at %s; write down the one that you want", d.path, written, said(d.before), from, said(d.after), t.To)
 }
 
 // defaulted is an object as the API server takes it: with the defaults of the schema, also in place of null where null is

@@ -163,22 +163,22 @@ func TestRewriteLeavesToAPersonWhatItCannotKnow(t *testing.T) {
 		says    string
 	}{
 		"a field that would be dropped": {content: garden + "spec: {old: x}\n", says: "f.yaml:1 object Widget garden: v1 does not know spec.old, and would drop it without a word"},
-		"another default":               {content: garden + "spec: {limits: {most: 1}}\n", says: `f.yaml:1 object Widget garden: spec.limits.mode is left out, which means "soft" at v1alpha1 and "hard" at v1; write down which is meant`},
+		"another default":               {content: garden + "spec: {limits: {most: 1}}\n", says: `f.yaml:1 object Widget garden: spec.limits.mode is left out, which means "soft" at v1alpha1 and "hard" at v1; write down the one that you want`},
 		"null, for which the API server puts in another default": {
 			content: garden + "spec: {limits: {mode: null}}\n",
-			says:    `f.yaml:1 object Widget garden: spec.limits.mode is null, which means "soft" at v1alpha1 and "hard" at v1; write down which is meant`,
+			says:    `f.yaml:1 object Widget garden: spec.limits.mode is null, which means "soft" at v1alpha1 and "hard" at v1; write down the one that you want`,
 		},
 		"null in a list, for which the API server puts in another default": {
 			content: garden + "spec: {shelves: [null]}\n",
-			says:    `f.yaml:1 object Widget garden: spec.shelves[0] is null, which means "low" at v1alpha1 and "high" at v1; write down which is meant`,
+			says:    `f.yaml:1 object Widget garden: spec.shelves[0] is null, which means "low" at v1alpha1 and "high" at v1; write down the one that you want`,
 		},
 		"null in a map, for which the API server puts in another default": {
 			content: garden + "spec: {notes: {door: null}}\n",
-			says:    `f.yaml:1 object Widget garden: spec.notes.door is null, which means "a" at v1alpha1 and "b" at v1; write down which is meant`,
+			says:    `f.yaml:1 object Widget garden: spec.notes.door is null, which means "a" at v1alpha1 and "b" at v1; write down the one that you want`,
 		},
 		"null that only the old version keeps": {
 			content: garden + "spec: {owner: null}\n",
-			says:    `f.yaml:1 object Widget garden: spec.owner is null, which means null at v1alpha1 and nothing at v1; write down which is meant`,
+			says:    `f.yaml:1 object Widget garden: spec.owner is null, which means null at v1alpha1 and nothing at v1; write down the one that you want`,
 		},
 		"a word that is not allowed now": {content: garden + "spec: {color: blue}\n", says: `f.yaml:1 object Widget garden: the API server would refuse it at v1: spec.color: Unsupported value: "blue": supported values: "green", "red"`},
 		"a text that does not match now": {

@@ -11,7 +11,7 @@ import (
 const (
 	syncOptions       = "argocd.argoproj.io/sync-options"
 	losesAllObjects   = "when the API server refuses a change, the CRD is deleted and created anew, and all its objects are lost: "
-	dropsAllLabels    = "every label of the live CRD that is not in Git is dropped at each sync, and when the API server refuses a change the whole sync fails before its first wave: "
+	dropsAllLabels    = "each sync drops every label of the live CRD that Git does not have, and a change that the API server refuses fails the sync before its first wave: "
 	serverSideInstead = "; if the manifest is too large for client-side apply, use ServerSideApply=true"
 )
 

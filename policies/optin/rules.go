@@ -94,7 +94,7 @@ func reachesNothing(c check) []Found {
 		why := fmt.Sprintf("a patch for the label %s matches no CRD in the build of %s", c.LabelKey, c.unit.Build())
 		fix := "correct its target, list it where the CRDs are built, or remove it"
 		if patch.Reached > 0 {
-			why = fmt.Sprintf("a patch says %s: null, which takes the label off what it matches in the build of %s (with a target, Kustomize writes the word null), so no CRD is opted in by it", c.LabelKey, c.unit.Build())
+			why = fmt.Sprintf("a patch has %s: null, so in the build of %s it takes the label off and opts no CRD in (with a target, Kustomize writes the word null)", c.LabelKey, c.unit.Build())
 			fix = fmt.Sprintf("write %s: %q in it, or %q to leave CRDs out on purpose, or remove it", c.LabelKey, v1alpha1.MigrateLabelValue, v1alpha1.MigrateLabelExcluded)
 		}
 		f := Found{Finding: finding.Finding{Place: finding.Place{File: patch.File, Line: patch.Line}, Why: why, Remediation: fix}}

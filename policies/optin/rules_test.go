@@ -71,7 +71,7 @@ func TestRules(t *testing.T) {
 		"Argo CD may force this CRD":          {metadata: "labels: {moult.dev/migrate: \"true\"}\n  annotations: {argocd.argoproj.io/sync-options: 'ServerSideApply=true, Force=true'}", want: []string{"Recreated error CustomResourceDefinition metadata.annotations.argocd.argoproj.io/sync-options"}},
 		"Flux does not look at that":          {metadata: "labels: {moult.dev/migrate: \"true\"}\n  annotations: {argocd.argoproj.io/sync-options: Force=true}", delivery: kustomization},
 		"an operation may force":              {metadata: labelled, delivery: application + "project: default\noperation: {sync: {syncStrategy: {apply: {force: true}}}}", want: []string{"Recreated error Application operation.sync.syncStrategy.apply.force"}},
-		"Argo CD may replace":                 {metadata: labelled, delivery: application + "syncPolicy: {syncOptions: [CreateNamespace=true, Replace=true]}", want: []string{"Replaced error Application spec.syncPolicy.syncOptions.1"}, why: "not in Git is dropped at each sync"},
+		"Argo CD may replace":                 {metadata: labelled, delivery: application + "syncPolicy: {syncOptions: [CreateNamespace=true, Replace=true]}", want: []string{"Replaced error Application spec.syncPolicy.syncOptions.1"}, why: "each sync drops every label of the live CRD that Git does not have"},
 		"Argo CD may replace this CRD":        {metadata: "labels: {moult.dev/migrate: \"true\"}\n  annotations: {argocd.argoproj.io/sync-options: Replace=true}", want: []string{"Replaced error CustomResourceDefinition metadata.annotations.argocd.argoproj.io/sync-options"}},
 		"Argo CD may apply on the server":     {metadata: labelled, delivery: application + "syncPolicy: {syncOptions: [ServerSideApply=true, Replace=false]}"},
 		"an ApplicationSet's template is one": {metadata: labelled, delivery: "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: crds}\nspec: {template: {spec: {sources: [{path: crds}], syncPolicy: {syncOptions: [Replace=true]}}}}", want: []string{"Replaced error ApplicationSet spec.template.spec.syncPolicy.syncOptions.0"}},
@@ -172,7 +172,7 @@ func TestAPatchThatTakesTheLabelOffSaysSo(t *testing.T) {
 	g := NewWithT(t)
 	off, missed := delivery.Patch{File: "a.yaml", TakesOff: true, Reached: 1}, delivery.Patch{File: "b.yaml", TakesOff: true}
 	g.Expect(Check(&delivery.Unit{Patches: []delivery.Patch{off, missed}}, Question{LabelKey: key})).To(ConsistOf(
-		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Why", ContainSubstring("takes the label off what it matches")), HaveField("Remediation", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
+		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Why", ContainSubstring("it takes the label off and opts no CRD in")), HaveField("Remediation", ContainSubstring(`write moult.dev/migrate: "true" in it`))),
 		And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "b.yaml"), HaveField("Why", ContainSubstring("matches no CRD"))),
 	))
 }

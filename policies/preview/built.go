@@ -74,14 +74,14 @@ func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
 		if s.hasMoved(unit, was, stay) {
 			return
 		}
-		why = "built the CRD and is gone"
+		why = "built the CRD and no longer exists"
 	}
 	if len(stay) == 0 {
 		return
 	}
 	s.finds(finding.Finding{
 		Rule: CRDLeavesFolder, Severity: finding.Warning, Object: name, CRD: name,
-		Why: fmt.Sprintf("the kustomization %s %s, and %s: in a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
+		Why: fmt.Sprintf("the kustomization %s %s, and %s. In a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
 			unit, why, staysAt(stay)),
 		Remediation: "have these clusters get it from the other copy first",
 	})

@@ -35,7 +35,7 @@ func (s *spread) left(gone []*delivery.CRD, stay []delivery.CRD) (pairs []change
 		}
 		s.finds(finding.Finding{
 			Rule: CRDLeavesFolder, Severity: finding.Warning, Object: copied.GetName(), CRD: copied.GetName(),
-			Why: fmt.Sprintf("%s no longer has the CRD, and %s: in a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
+			Why: fmt.Sprintf("%s no longer has the CRD, and %s. In a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
 				folder, staysAt(stay)),
 			Remediation: "have these clusters get it from the other copy first",
 		})
@@ -110,9 +110,9 @@ func (s *spread) leaveCharts() {
 		switch kept := was.CRD.Annotation(rollout.HelmPolicy) == "keep"; {
 		case kept || was.How == delivery.AtInstall:
 			f.Rule, f.Remediation = CRDLeavesFolder, "have the clusters that get it from the chart get it from the other copy first"
-			f.Why = fmt.Sprintf("the chart %s no longer has the CRD, and %s: in a cluster that gets it from the chart it stays, and nothing updates it any more", was.Dir, staysAt(stay))
+			f.Why = fmt.Sprintf("the chart %s no longer has the CRD, and %s. In a cluster that gets it from the chart it stays, and nothing updates it any more", was.Dir, staysAt(stay))
 		case now == delivery.IfAsked:
-			f.Why = fmt.Sprintf("the chart %s no longer makes the CRD of its own values, so that Helm deletes it with all its objects when a release is upgraded whose values do not ask for it", was.Dir)
+			f.Why = fmt.Sprintf("the chart %s no longer makes the CRD of its own values. Helm deletes the CRD with all its objects when a release is upgraded whose values do not ask for it", was.Dir)
 		}
 		s.finds(f)
 	}

@@ -46,7 +46,7 @@ func (m meaning) repair(in InCluster) InCluster {
 	leaving := strings.Join(m.leaving, ", ")
 	said := "managedFields still name " + leaving
 	if m.stored.Objects == nil {
-		said = "nobody has looked whether managedFields name " + leaving
+		said = "it is not known whether managedFields name " + leaving
 	}
 	in.Reason = ReasonOwnershipNotRepaired
 	in.Sentence = fmt.Sprintf("every object is stored at %s, but %s; Moult moves such entries when a VersionRemoval asks for it, and none is seen in the cluster", m.stored.StorageVersion(), said)

@@ -96,7 +96,7 @@ func TestManagedFieldsAreMovedOnlyWhereAVersionRemovalAsks(t *testing.T) {
 		"a gate that does not name all that the cluster loses": {ahead, behind(true, false, "v1alpha1"), preview.Blocked, preview.ReasonOwnershipNotRepaired, none,
 			"add a VersionRemoval for v1alpha1, v1alpha0 of widgets.example.com: Moult moves the entries when one asks"},
 		"nobody has looked": {unread, crds(crd("v1")), preview.Blocked, preview.ReasonOwnershipNotRepaired,
-			"every object is stored at v1, but nobody has looked whether managedFields name v1alpha1; " + none, add},
+			"every object is stored at v1, but it is not known whether managedFields name v1alpha1; " + none, add},
 		"a VersionRemoval in the cluster asks": {asked(owned()), crds(crd("v1")), preview.Blocked, v1alpha1.ReasonRepairingOwnership,
 			"looking for managedFields that still name v1alpha1 and moving them", "wait: the migration is running; then take another snapshot"},
 		"one in the cluster asks, and the gate is sound": {asked(owned()), behind(true, false, "v1alpha1"), preview.Warned, v1alpha1.ReasonRepairingOwnership,

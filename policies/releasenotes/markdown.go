@@ -33,7 +33,7 @@ func (n Note) write(b *strings.Builder) {
 		b.WriteString("\nIt is new.\n")
 		return
 	case "removed":
-		b.WriteString("\n**It is gone.** Deleting the CRD deletes all its objects.\n")
+		b.WriteString("\n**It is removed.** Deleting the CRD deletes all its objects.\n")
 		return
 	}
 	if len(n.General) > 0 {

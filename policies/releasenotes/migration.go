@@ -92,7 +92,7 @@ func look(crd crddiff.Diff, removed []string) Step {
 func gate(crd crddiff.Diff, removed []string) Step {
 	plural, _, _ := strings.Cut(crd.Name, ".")
 	return Step{
-		Text: "Apply this release in a commit that adds a VersionRemoval in an earlier sync wave (Argo CD), or in a Kustomization that the one with the CRD lists under `dependsOn` (Flux). " +
+		Text: "Apply this release in a commit that adds a VersionRemoval in an earlier sync wave (Argo CD), or in a Kustomization that the CRD's Kustomization lists under `dependsOn` (Flux). " +
 			"It becomes Ready when no object is stored at what goes, and the wave behind it goes on by itself.",
 		Language: "yaml",
 		Code: fmt.Sprintf(`apiVersion: moult.dev/v1alpha1

@@ -10,7 +10,7 @@ import (
 // phrases say what has changed; %[1]s is the value before and %[2]s the value after.
 var phrases = map[crddiff.Rule]string{
 	crddiff.CRDAdded:                  "is new",
-	crddiff.CRDRemoved:                "is gone",
+	crddiff.CRDRemoved:                "is removed",
 	crddiff.GroupChanged:              "the group was %[1]s and is %[2]s",
 	crddiff.KindChanged:               "the kind was %[1]s and is %[2]s",
 	crddiff.PluralChanged:             "the plural name was %[1]s and is %[2]s",
@@ -18,9 +18,9 @@ var phrases = map[crddiff.Rule]string{
 	crddiff.ListKindChanged:           "the kind of lists was %[1]s and is %[2]s",
 	crddiff.SingularChanged:           "the singular name was %[1]s and is %[2]s",
 	crddiff.ShortNamesAdded:           "new short names: %[2]s",
-	crddiff.ShortNamesRemoved:         "short names that are gone: %[1]s",
+	crddiff.ShortNamesRemoved:         "short names that are removed: %[1]s",
 	crddiff.CategoriesAdded:           "new categories: %[2]s",
-	crddiff.CategoriesRemoved:         "categories that are gone: %[1]s",
+	crddiff.CategoriesRemoved:         "categories that are removed: %[1]s",
 	crddiff.OptInLabelGained:          "Moult migrates its objects",
 	crddiff.OptInLabelLost:            "Moult does not migrate its objects any more",
 	crddiff.PruningOn:                 "fields outside of the schema are dropped",

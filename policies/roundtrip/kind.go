@@ -60,7 +60,7 @@ var kinds = []struct {
 	{Defaulted, "a default of the other version appears", true},
 	{Unstable, "different after a second trip", true},
 	{Refused, "refused", true},
-	{Empty, "an empty value is gone", false},
+	{Empty, "an empty value is dropped", false},
 	{Respelled, "the same value, written otherwise", false},
 	{Added, "appears", false},
 	{Undefaulted, "without its default", false},

@@ -72,7 +72,7 @@ func shut(gate *Removal) []v1alpha1.Blocker {
 	if gate == nil || gate.ready() {
 		return nil
 	}
-	why := "nobody has answered it"
+	why := "no controller has answered it"
 	if gate.answered() {
 		why = fmt.Sprintf("%s: %s", gate.Ready.Reason, gate.Ready.Message)
 	}

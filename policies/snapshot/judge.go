@@ -112,15 +112,15 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 		a.Verdict = remembered(situation, gate)
 	case situation.Migration == nil && a.Rule == verdict.NotSeenYet && !s.moultSeen():
 		a.Known = false
-		a.Why = fmt.Sprintf("it is not proved at which version the objects of %s are stored, and the snapshot shows no Moult in this cluster; install Moult, or run `moult migrate %[1]s` once, and take the snapshot again", crd.Name)
+		a.Why = fmt.Sprintf("it is not proved at which version the objects of %s are stored, and the snapshot shows no Moult in this cluster. Install Moult, or run `moult migrate %[1]s` once, and take the snapshot again", crd.Name)
 	case a.Reason == v1alpha1.ReasonNotOptedIn && gate == nil && ask.Terms == nil && crd.clean(ask.Versions):
 		a.withoutMoult(crd, ask)
 	case a.Rule == verdict.NotLookedForReferences && !situation.Looks:
 		a.Known = false
-		a.Why = fmt.Sprintf("the VersionRemoval requires that nothing else names %s of %s, and the snapshot does not tell: take it with --references", strings.Join(ask.Versions, ", "), crd.Name)
+		a.Why = fmt.Sprintf("the VersionRemoval requires that nothing else names %s of %s, and the snapshot does not show that: take it with --references", strings.Join(ask.Versions, ", "), crd.Name)
 	case a.Rule == verdict.NotBackedUp && crd.Backup == nil:
 		a.Known = false
-		a.Why = fmt.Sprintf("the VersionRemoval requires a backup of %s, and the snapshot does not tell of backups: take it anew with this Moult", crd.Name)
+		a.Why = fmt.Sprintf("the VersionRemoval requires a backup of %s, and the snapshot does not show backups: take it anew with this Moult", crd.Name)
 	case a.Rule == verdict.OwnershipNotRepaired:
 		a.RepairOnly = situation.Migration.Evidence.Survey.Failure == nil
 	}
@@ -136,7 +136,7 @@ func (a *Answer) withoutMoult(crd *CRD, ask Ask) {
 		return
 	}
 	a.Known = false
-	a.Why = fmt.Sprintf("the API server accepts it, because storedVersions of %s is %s; but nothing proves that no object is stored at %s, since somebody may have edited the list: add the opt-in label, or run `moult migrate %[1]s` once, and take the snapshot again",
+	a.Why = fmt.Sprintf("the API server accepts it, because storedVersions of %s is %s. But somebody may have edited that list: nothing proves that no object is stored at %s. Add the opt-in label, or run `moult migrate %[1]s` once, and take the snapshot again",
 		crd.Name, list(crd.StoredVersions), strings.Join(ask.Versions, " or "))
 }
 

@@ -125,14 +125,14 @@ func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
 		ask      Ask
 		why      string
 	}{
-		"no Moult, and a clean list":              {with(silent), ask, "install Moult, or run `moult migrate widgets.example.com` once"},
-		"nobody opted in, and a clean list":       {with(unlabelled), ask, "the API server accepts it, because storedVersions of widgets.example.com is [v1]; but nothing proves"},
+		"no Moult, and a clean list":              {with(silent), ask, "Install Moult, or run `moult migrate widgets.example.com` once"},
+		"nobody opted in, and a clean list":       {with(unlabelled), ask, "the API server accepts it, because storedVersions of widgets.example.com is [v1]. But somebody may have edited that list: nothing proves"},
 		"the condition is another Moult's":        {with(crd(func(c *CRD) { c.Conditions[1].Ours = false })), ask, "it is not proved"},
 		"the snapshot is of other CRDs":           {with(func(s *Snapshot) { s.CRDs, s.Named = nil, []string{"gadgets.example.com"} }), ask, "taken of other CRDs (gadgets.example.com)"},
 		"the pull request asks for no references": {with(open()), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences}}}, "take it with --references"},
 		"the pull request asks for no stashes, too": {with(open(requires(0, v1alpha1.NoReferences), func(r *Removal) { r.Proof.ReferencesAt = new(metav1.NewTime(now)) })),
 			Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.NoReferences, v1alpha1.NoStashes}}}, "take it with --references"},
-		"the pull request asks for a backup":      {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.Backup}}}, "the snapshot does not tell of backups"},
+		"the pull request asks for a backup":      {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, Terms: &Terms{Require: []v1alpha1.Requirement{v1alpha1.Backup}}}, "the snapshot does not show backups"},
 		"CRDs could not be listed":                {with(unread(CRDs, "", "it takes list on customresourcedefinitions")), ask, "it takes list on customresourcedefinitions"},
 		"the CRD could not be read":               {with(unread(OneCRD, widgets, "it takes get")), ask, "whether the cluster has widgets.example.com is not known: it takes get"},
 		"the snapshot is of another label's CRDs": {safe(), Ask{CRD: widgets, Versions: []string{"v1alpha1"}, LabelKey: "example.com/migrate"}, "take one with --label-key example.com/migrate"},
@@ -206,7 +206,7 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 		"writers at the version":                    {with(ownedBy("old-tool", time.Hour)), func(*Ask) {}, []string{KindOwned}, "4 objects of widgets.example.com were last written at v1alpha1 by old-tool (Apply), last ns/o at 2026-01-02T02:04:05Z"},
 		"writers at another version":                {with(ownedBy("old-tool", time.Hour)), func(a *Ask) { a.Versions = []string{"v1beta1"} }, nil, ""},
 		"a gate that is shut":                       {with(gated(v1alpha1.ReasonStillServed, "v1alpha1 is served")), func(*Ask) {}, []string{KindGateShut}, "StillServed: v1alpha1 is served"},
-		"a gate that nobody has answered":           {with(gated("", "", func(r *Removal) { r.Ready, r.ObservedGeneration = nil, -1 })), func(*Ask) {}, []string{KindGateShut}, "nobody has answered it"},
+		"a gate that nobody has answered":           {with(gated("", "", func(r *Removal) { r.Ready, r.ObservedGeneration = nil, -1 })), func(*Ask) {}, []string{KindGateShut}, "no controller has answered it"},
 		"requests at the version": {with(crd(func(c *CRD) {
 			c.Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"LIST": 1, "GET": 3}}}
 		})), func(*Ask) {}, []string{KindRequested}, "4 requests of widgets.example.com at v1alpha1 (3 GET, 1 LIST) since it was started; a LIST may be of an earlier snapshot, from when it was the storage version"},

@@ -33,7 +33,7 @@ func Read(content []byte) (*Snapshot, error) {
 	group, version, _ := strings.Cut(head.APIVersion, "/")
 	switch {
 	case head.Kind == "" && head.APIVersion == "":
-		return nil, errors.New("the file has neither apiVersion nor kind: it is no ClusterSnapshot, or it was cut; write one with `moult snapshot`")
+		return nil, errors.New("the file has no apiVersion and no kind: it is no ClusterSnapshot, or it was cut; write one with `moult snapshot`")
 	case head.Kind == "":
 		return nil, errors.New("the file has no kind: it was cut; take the snapshot again")
 	case head.Kind != Kind || group != Group:
@@ -117,7 +117,7 @@ func (s *Snapshot) validate() error {
 	case s.APIVersion != APIVersion || s.Kind != Kind:
 		return fmt.Errorf("apiVersion and kind are not %s, %s", APIVersion, Kind)
 	case strings.TrimSpace(s.Cluster) == "":
-		return errors.New("cluster is missing, so that nobody can tell which one it is of")
+		return errors.New("cluster is missing, so the snapshot does not name the one that it is of")
 	case s.TakenAt.IsZero():
 		return errors.New("takenAt is missing")
 	case s.LabelKey == "":
@@ -189,7 +189,7 @@ func (s *Snapshot) checkDigest() error {
 	case s.Digest == "":
 		return errors.New("the snapshot has no digest, so nothing shows whether a CRD is missing from it; take it anew with `moult snapshot`")
 	case s.Digest != s.Sum():
-		return fmt.Errorf("the snapshot of %s is not what was taken: its content does not match its digest, so something was taken out, added or changed since, by hand or by a merge; take it anew with `moult snapshot`", s.Cluster)
+		return fmt.Errorf("the snapshot of %s is not what was taken: its content does not match its digest. Something was taken out, added or changed since, by hand or by a merge; take it anew with `moult snapshot`", s.Cluster)
 	}
 	return nil
 }

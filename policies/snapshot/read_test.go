@@ -77,7 +77,7 @@ func TestWhatIsNoSnapshotIsRefusedInWords(t *testing.T) {
 		"an empty file":               {"\n", "the file is empty"},
 		"something else":              {"\x00\x01", "neither YAML nor JSON"},
 		"a list":                      {"- a\n", "neither YAML nor JSON"},
-		"YAML without kind":           {"a: b\n", "neither apiVersion nor kind"},
+		"YAML without kind":           {"a: b\n", "no apiVersion and no kind"},
 		"another kind":                {"apiVersion: v1\nkind: ConfigMap\n", "a ConfigMap of v1, and not a ClusterSnapshot of preview.moult.dev/v1alpha1"},
 		"a report":                    {replace("kind: ClusterSnapshot", "kind: Report"), "a Report of preview.moult.dev/v1alpha1"},
 		"a newer version":             {replace("preview.moult.dev/v1alpha1", "preview.moult.dev/v1"), "format is v1, and this Moult reads preview.moult.dev/v1alpha1; use the Moult that took it"},

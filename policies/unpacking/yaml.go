@@ -17,7 +17,7 @@ const (
 	parserTakes  = 8 << 10
 )
 
-var errNoYAML = errors.New("it is no YAML that stands for JSON")
+var errNoYAML = errors.New("it is no YAML that can be written as JSON")
 
 // Documents are those of a YAML stream that are not empty, each of which is let go of before the next is read. A line that begins a
 // document cannot be part of a text, whose lines are indented. After an error there are no more.

@@ -39,7 +39,7 @@ func Disclose(s plan.MigrationStatus, namespace string) plan.MigrationStatus {
 	s.Losses = slices.Clone(s.Losses)
 	for i := range s.Losses {
 		if l := &s.Losses[i]; !liesIn(l.Object, namespace) {
-			l.Field, l.Object, l.Why = "a field", "an object of another namespace", "an Event on the CRD tells why"
+			l.Field, l.Object, l.Why = "a field", "an object of another namespace", "an Event on the CRD has the reason"
 		}
 	}
 	return s
@@ -56,7 +56,7 @@ func public(t plan.Failure) plan.Failure {
 	if t.Public == "" {
 		t.Public = "held up by " + t.Reason
 	}
-	t.Message = t.Public + "; the CRD's condition and Events tell more"
+	t.Message = t.Public + "; the CRD's condition and Events have the details"
 	return t
 }
 

@@ -77,8 +77,8 @@ func TestATroubleIsToldWithoutNames(t *testing.T) {
 		failure plan.Failure
 		want    string
 	}{
-		"counts":                     {plan.Failure{Reason: "ObjectsFailed", Message: "1 of 7 objects failed: theirs/secret: no", Public: "1 of 7 objects failed"}, "1 of 7 objects failed; the CRD's condition and Events tell more"},
-		"one that has no such words": {plan.Failure{Reason: "Odd", Message: "theirs/secret is odd"}, "held up by Odd; the CRD's condition and Events tell more"},
+		"counts":                     {plan.Failure{Reason: "ObjectsFailed", Message: "1 of 7 objects failed: theirs/secret: no", Public: "1 of 7 objects failed"}, "1 of 7 objects failed; the CRD's condition and Events have the details"},
+		"one that has no such words": {plan.Failure{Reason: "Odd", Message: "theirs/secret is odd"}, "held up by Odd; the CRD's condition and Events have the details"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

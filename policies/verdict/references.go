@@ -152,7 +152,7 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 
 // undecoded are fields that may name the versions.
 func (s Situation) undecoded(g survivors.Group) v1alpha1.Blocker {
-	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("fix the objects, or delete those that nobody needs; `moult survivors %s` names them", s.Removal.CRDName),
+	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("fix the objects, or delete those that are not needed; `moult survivors %s` names them", s.Removal.CRDName),
 		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), s.example(g))}
 }
 
@@ -176,9 +176,9 @@ func (s Situation) named(g survivors.Group) v1alpha1.Blocker {
 	switch {
 	case !s.movedByMoult(g):
 	case g.Clears == survivors.ByController:
-		action = "the project's controller moves them, or Moult does; Events on the CRD tell what holds one up"
+		action = "the project's controller moves them, or Moult does; Events on the CRD show what holds one up"
 	default:
-		action = "Moult moves them by itself; Events on the CRD tell what holds one up"
+		action = "Moult moves them by itself; Events on the CRD show what holds one up"
 	}
 	return v1alpha1.Blocker{Kind: g.Place, Action: action, Message: fmt.Sprintf("%s: %s of %s%s: %s", g.Effect, words.Count(g.Count, "field"), g.Title, s.naming(g), g.Consequence)}
 }
@@ -287,7 +287,7 @@ func (s Situation) clean() bool {
 func (r *References) Disclose(namespace string) *References {
 	disclosed := *r
 	if r.Failure != "" {
-		disclosed.Failure = "the cluster could not be looked through; the controller's log tells why"
+		disclosed.Failure = "the cluster could not be looked through; the controller's log has the reason"
 	}
 	report := &disclosed.Report
 	report.Found, report.Unknown, report.Possible = within(namespace, report.Found), within(namespace, report.Unknown), nil

@@ -114,12 +114,12 @@ func stillTheStorageVersion(s Situation) (Verdict, bool) {
 	v := s.CRD.StorageVersion
 	return stalled(v1alpha1.ReasonIntermediateRevisionRequired,
 		fmt.Sprintf("%s is still the storage version of %s, so new objects are stored at it", v, s.Removal.CRDName),
-		fmt.Sprintf("first commit a manifest of %s that keeps %s (storage: false) and has storage: true on a newer version; leave this VersionRemoval and the removal of %s to a later commit", s.Removal.CRDName, v, v)), slices.Contains(s.Removal.Versions, v)
+		fmt.Sprintf("first commit a manifest of %s with %s (storage: false) and a newer version (storage: true); leave this VersionRemoval and the removal of %s to a later commit", s.Removal.CRDName, v, v)), slices.Contains(s.Removal.Versions, v)
 }
 
 // notOptedIn: we may not write, so we cannot prove either.
 func notOptedIn(s Situation) (Verdict, bool) {
-	what := "storedVersions is clean, but nobody has proved that the objects are"
+	what := "storedVersions is clean, but it is not proved that the objects are"
 	if stored := s.stored(); len(stored) > 0 {
 		what = fmt.Sprintf("storedVersions still names %s", list(stored))
 	}
@@ -130,7 +130,7 @@ func notOptedIn(s Situation) (Verdict, bool) {
 
 // outOfScope: another controller's to migrate.
 func outOfScope(s Situation) (Verdict, bool) {
-	return stalled(v1alpha1.ReasonOutOfScope, fmt.Sprintf("this controller was told not to look after the group of %s", s.Removal.CRDName),
+	return stalled(v1alpha1.ReasonOutOfScope, fmt.Sprintf("the group of %s is not one that this controller looks after", s.Removal.CRDName),
 		"add the group to the controller's flag --crd-groups"), !s.CRD.InScope
 }
 

@@ -51,7 +51,7 @@ func TestEachRule(t *testing.T) {
 		"the storage version needs a commit in between": {
 			with(func(s *Situation) { s.CRD.StorageVersion = "v1alpha1" }),
 			want{rule: "StillTheStorageVersion", state: Stalled, reason: v1alpha1.ReasonIntermediateRevisionRequired,
-				says:     []string{"v1alpha1 is still the storage version", "keeps v1alpha1 (storage: false)", "leave this VersionRemoval and the removal of v1alpha1 to a later commit"},
+				says:     []string{"v1alpha1 is still the storage version", "with v1alpha1 (storage: false)", "leave this VersionRemoval and the removal of v1alpha1 to a later commit"},
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonIntermediateRevisionRequired, "still the storage version", "first commit a manifest")}}},
 		"a CRD without the label, with old versions stored": {
 			with(func(s *Situation) { s.CRD.OptedIn, s.CRD.StoredVersions = false, []string{"v1alpha1", "v1"} }),
@@ -59,12 +59,12 @@ func TestEachRule(t *testing.T) {
 				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "lacks the label", "in the same commit take the VersionRemoval out")}}},
 		"a CRD without the label that looks clean is not believed": {
 			with(func(s *Situation) { s.CRD.OptedIn = false }),
-			want{rule: "NotOptedIn", state: Stalled, reason: v1alpha1.ReasonNotOptedIn, says: []string{"nobody has proved"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "nobody has proved", "add the label")}}},
+			want{rule: "NotOptedIn", state: Stalled, reason: v1alpha1.ReasonNotOptedIn, says: []string{"it is not proved"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonNotOptedIn, "it is not proved", "add the label")}}},
 		"a CRD of a group that this controller leaves alone": {
 			with(func(s *Situation) { s.CRD.InScope = false }),
 			want{rule: "OutOfScope", state: Stalled, reason: v1alpha1.ReasonOutOfScope, says: []string{"the group of widgets.example.com", "--crd-groups"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonOutOfScope, "told not to look after", "--crd-groups")}}},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonOutOfScope, "not one that this controller looks after", "--crd-groups")}}},
 		"a CRD that the migration has not looked at": {
 			with(func(s *Situation) { s.Migration = nil }),
 			want{rule: "NotSeenYet", state: Progressing, reason: v1alpha1.ReasonMigrating, says: []string{"generation 3 of widgets.example.com has not been looked at"}}},

@@ -15,7 +15,7 @@ func newVerify(f *cli.Factory) *cobra.Command {
 	format := ""
 	c := &cobra.Command{
 		Use:   "verify FILE",
-		Short: "Check that a backup is as it was written, and tell what is in it",
+		Short: "Check that a backup is as it was written, and list what is in it",
 		Long: `Read a backup from the first byte to the last, and check the SHA-256 of each file in it,
 and of all of it. A changed byte, a file that is missing or was swapped, and an end that
 was cut off are refused. No cluster is asked.

@@ -84,7 +84,7 @@ is written. Problems come first, each with what was seen and how to fix it.
 
 Read-only rights are enough: a check that lacks a permission says which, and is no
 failure. Helm keeps its releases, values and all, in Secrets; they are read only
-with --helm, and nothing of the values is kept or told.
+with --helm, and nothing of the values is kept or printed.
 
 ` + f.ExitCodes(cli.Codes{
 		Done:     "no finding of severity error; there may be warnings, and checks that did not run",

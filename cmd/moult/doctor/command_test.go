@@ -73,7 +73,7 @@ func TestTheDoctorHasALineForEachCheckOfAHealthyCRD(t *testing.T) {
 	w.Expect(got.ErrOut).To(BeEmpty())
 	lines := strings.Split(strings.TrimSpace(got.Out), "\n")
 	w.Expect(lines[0]).To(Equal("ok       label-in-git     the label is in what is applied by Flux (Kustomization flux-system/crds)"))
-	w.Expect(lines[1]).To(Equal("ok       migration        1 CRD migrated, 0 CRDs on the way, and nobody has to act"))
+	w.Expect(lines[1]).To(Equal("ok       migration        1 CRD migrated, 0 CRDs on the way, and no person has to act"))
 	w.Expect(lines[2]).To(Equal("ok       aggregation      no APIService hands the requests for the CRDs on to another API server"))
 	w.Expect(lines[3]).To(Equal("ok       status-writes    no refused write has been recorded"))
 	w.Expect(lines).To(HaveLen(15))
@@ -91,12 +91,12 @@ func TestTheDoctorTellsProblemsFirst(t *testing.T) {
 	w.Expect(got.ErrOut).To(Equal("moult: 1 error; what was seen and how to fix it is above\n"))
 	w.Expect(got.Out).To(HavePrefix("error    label-in-git  " + w.CRD.Name + "\n         the label " + w.Label))
 	w.Expect(strings.Join(strings.Fields(got.Out), " ")).To(ContainSubstring(w.Label +
-		` is only on the live object: field manager "kubectl-label" (Update) set it, and the next reconcile of Kustomization flux-system/crds takes it off`))
+		` is only on the live object: field manager "kubectl-label" (Update) set it, and Flux undoes what kubectl has set and Git lacks, so the next reconcile of Kustomization flux-system/crds takes it off`))
 	w.Expect(got.Out).To(MatchRegexp(`\n         fix: put the label into the CRD's manifest in Git[^\n]*(\n         [^\n]*)*\n\nok       migration`))
 
 	status := w.Run("status", w.CRD.Name)
 	w.Expect(status.Code).To(Equal(cli.ExitDone))
-	w.Expect(status.Out).To(HaveSuffix("unless Git tells it to leave the CRD alone (kustomize.toolkit.fluxcd.io/ssa: Ignore)\n"))
+	w.Expect(status.Out).To(HaveSuffix("unless Git makes it leave the CRD alone (kustomize.toolkit.fluxcd.io/ssa: Ignore)\n"))
 	w.Expect(status.Out).To(ContainSubstring("\nwarning: " + w.CRD.Name + ": the label " + w.Label + " is only on the live object"))
 	w.Expect(w.Run("status", w.CRD.Name, "-o", "json").Out).To(ContainSubstring(`"warnings": [`))
 }
@@ -167,7 +167,7 @@ func TestTheDoctorSeesObjectsWhoseNamespaceIsGone(t *testing.T) {
 	_, err := namespaces.Finalize(w.T.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone}}, metav1.UpdateOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	r, code := w.check(doctor.Namespaces)
-	w.Expect(r.Findings).To(ConsistOf(HaveField("Why", "2 objects in Namespaces that do not exist, so that nobody can write them: "+gone+" (2)")))
+	w.Expect(r.Findings).To(ConsistOf(HaveField("Why", "2 objects in Namespaces that do not exist, so that no client can write them: "+gone+" (2)")))
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 }
 
@@ -203,7 +203,7 @@ func TestTheDoctorAsksTheGatesAndArgoCD(t *testing.T) {
 	w := healthy(t)
 	w.gate()
 	r, code := w.check(doctor.Gates)
-	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Warning), HaveField("Why", "nobody has answered it"))))
+	w.Expect(r.Findings).To(ConsistOf(And(HaveField("Severity", finding.Warning), HaveField("Why", "no controller has answered it"))))
 	w.Expect(code).To(Equal(cli.ExitDone))
 
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace(), Name: lua.ConfigMap}}

@@ -48,7 +48,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	p := &command{Factory: f}
 	c := &cobra.Command{
 		Use:   "preview --base WHERE --head WHERE",
-		Short: "Tell a reviewer what a pull request does to CRDs, in every cluster",
+		Short: "Show a reviewer what a pull request does to CRDs, in every cluster",
 		Long:  long(f),
 		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
   moult preview
@@ -128,7 +128,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringArrayVar(&p.also, "also", nil, "[ENTRY=]FILE of manifests that are rendered elsewhere and that the cluster gets, too, after the pull request; may be given several times")
 	f.StringArrayVar(&p.alsoBase, "also-base", nil, "[ENTRY=]FILE, the same before the pull request")
 	f.StringArrayVar(&p.snapshots, "snapshot", nil, "[ENTRY=]FILE, which moult snapshot wrote; may be given several times")
-	f.BoolVar(&p.fields, "fields", false, "with --context: read all objects, and count which fields they have, to tell whether a field that goes is in use")
+	f.BoolVar(&p.fields, "fields", false, "with --context: read all objects, and count which fields they have, to show whether a field that goes is in use")
 	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "FORMAT or FORMAT=FILE, where FORMAT is text, markdown, json, html, annotations (GitHub) or codequality (GitLab); may be given several times; default: text")
 	p.failOn.AddFlag(c, cli.FailOnUnknown, "blocked", cli.FailOnUnknown, cli.FailOnWarning)

@@ -42,7 +42,7 @@ func TestText(t *testing.T) {
     7 objects: ns/a|b, ns/</testcase> and 5 more
   lost in status, which its controller writes anew: status.b
     1 object: ns/c
-  lost, and meant: nobody ` + "`reads`" + ` it: spec.d
+  lost, and accepted: nobody ` + "`reads`" + ` it: spec.d
     1 object: ns/c
   changed: spec.e
     7 objects: ns/a|b, ns/</testcase> and 5 more

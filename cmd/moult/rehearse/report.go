@@ -26,7 +26,7 @@ func entries(of conversion.CRDReport) (all []entry) {
 			e := entry{Group: g, Say: say, Fails: fails(g)}
 			switch {
 			case g.Accepted != "":
-				e.Say += ", and meant: " + g.Accepted
+				e.Say += ", and accepted: " + g.Accepted
 			case g.Status:
 				e.Say += " in status, which its controller writes anew"
 			}

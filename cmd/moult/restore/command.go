@@ -69,7 +69,7 @@ managedFields, update on their status, and get on their owners.
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 	}
 	c.Flags().StringVarP(&r.file, "file", "f", "", "the backup")
-	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; tell what would be done")
+	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; list what would be done")
 	c.Flags().BoolVar(&r.options.Overwrite, "overwrite", false, "write over objects that differ")
 	c.Flags().BoolVar(&r.options.DropOwners, "drop-owners", false, "restore objects without owners that are not there")
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")

@@ -148,7 +148,7 @@ func TestWithoutACommonVersionItSaysWhatIsNeeded(t *testing.T) {
 	w.Expect(builders.Install(t.Context(), cp.Config, only)).To(Succeed())
 	of, code = w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(of.Needed).To(ContainSubstring("the cluster serves v2, and the backup has the objects at v1alpha1: serve one of these"))
+	w.Expect(of.Needed).To(ContainSubstring("the cluster serves v2, and the backup has the objects at v1alpha1. Serve one of these"))
 }
 
 // remove deletes the CRD with all objects.

@@ -66,7 +66,7 @@ written. If a link leads out of them, what is at an old version there is listed.
 
   moult rewrite clusters apps --crds config/crd
 
-  # also what is at a version that is neither deprecated nor gone yet
+  # also what is at a version that is neither deprecated nor removed yet
   moult rewrite . --crds config/crd --crd widgets.example.com --from v1beta1
 
   # with the CRDs of another commit

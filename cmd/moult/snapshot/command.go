@@ -82,7 +82,7 @@ the same.
 	c.Flags().StringVar(&s.cluster, "cluster", "", "what to call the cluster in the snapshot; default: the context")
 	c.Flags().BoolVar(&s.noObjects, "no-objects", false, "do not look through the objects; who owns fields at which version is not known then")
 	c.Flags().BoolVar(&s.noNames, "no-names", false, "name no objects")
-	c.Flags().BoolVar(&s.fields, "fields", false, "read all objects, and count which fields they have, so that a preview can tell whether a field that goes is in use")
+	c.Flags().BoolVar(&s.fields, "fields", false, "read all objects, and count which fields they have, so that a preview can show whether a field that goes is in use")
 	c.Flags().BoolVar(&s.references, "references", false, "look through all objects of the cluster for what else names a version, as moult survivors does")
 	c.Flags().BoolVar(&s.secrets, "secrets", false, "look through Secrets, too, with --references")
 	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of your own, one in each file that ends in .yaml, as moult-controller has them")

@@ -29,7 +29,7 @@ func say(f roundtrip.Group) string {
 		said += ", " + f.From
 	}
 	if f.Accepted != "" {
-		said += ", and meant: " + f.Accepted
+		said += ", and accepted: " + f.Accepted
 	}
 	return words.Line(said)
 }

@@ -162,7 +162,7 @@ func (v *visit) convert(ctx context.Context, live *unstructured.Unstructured) (c
 	return converted, false
 }
 
-var errNoConverter = errors.New("nobody is there who converts it as its CRD does")
+var errNoConverter = errors.New("this process cannot convert it as its CRD does")
 
 // convertByCRD makes the copy of the successor as the API server would, for as long as the CRD has both versions.
 func (v *visit) convertByCRD(ctx context.Context, target *survivors.Target, c survivors.Copy) (survivors.Copy, error) {

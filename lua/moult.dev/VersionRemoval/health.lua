@@ -61,4 +61,4 @@ end
 if ready.status == "True" then
   return verdict("Healthy", sentence(ready, "the versions may be removed"))
 end
-return verdict("Progressing", sentence(ready, "Moult has not said yet whether the versions may be removed") .. count())
+return verdict("Progressing", sentence(ready, "Moult has not yet answered whether the versions may be removed") .. count())

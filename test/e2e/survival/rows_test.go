@@ -70,7 +70,7 @@ var (
 		s.git.component = true
 		s.deliver()
 	}}
-	toldToReplace = act{words: "Argo CD is told to replace, and the same commit is applied again", do: func(s *scene) {
+	toldToReplace = act{words: "Argo CD has to replace, and the same commit is applied again", do: func(s *scene) {
 		s.mode.options = replace.options
 		s.delivery.sync()
 	}}
@@ -125,7 +125,7 @@ func ofArgoCD() []row {
 		row{mode: replace, label: kubectlApply, then: again},
 		row{mode: replace, label: kubectlSSA, then: again},
 		row{mode: replaceCRD, label: kubectlLabel, then: again},
-		row{mode: clientSide, label: kubectlLabel, then: toldToReplace, otherwise: "Argo CD leaves it alone unless it is told to replace, which it is here"},
+		row{mode: clientSide, label: kubectlLabel, then: toldToReplace, otherwise: "Argo CD leaves it alone unless it has to replace, which it does here"},
 	)
 }
 

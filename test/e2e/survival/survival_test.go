@@ -128,7 +128,7 @@ func said(v labelorigin.Verdict, otherwise string) (words string) {
 	case v.Origin == labelorigin.LiveOnly:
 		words = "only on the live object; a new cluster would not have it"
 	case v.Origin == labelorigin.Unknown:
-		words = "the CRD does not tell"
+		words = "the CRD does not show it"
 	default:
 		words = "the label is not there"
 	}

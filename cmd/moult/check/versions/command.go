@@ -110,7 +110,7 @@ func (v *command) flags(c *cobra.Command) {
 	flags.BoolVar(&v.Unreleased, "unreleased", true, "take the work tree for the next release, if its CRDs are not those of the last tag")
 	flags.StringVar(&v.Next, "next", "next", "what the next release is called; with a number, such as v2.0.0, it is known whether it is a major one")
 	flags.StringArrayVar(&v.Named, "release", nil, "a release that no tag names, as NAME=PATH; several, in their order, in place of a repository")
-	flags.BoolVar(&v.newest, "newest", false, "tell only what the newest release changes, or the work tree; the others are what was before")
+	flags.BoolVar(&v.newest, "newest", false, "report only what the newest release changes, or the work tree; the others are what was before")
 	flags.StringVar(&v.policy, "policy", "", "the file with the policy; default: "+deprecation.PolicyFile+" in the repository, if it is there")
 	flags.StringVar(&v.base, "base", "", "the revision that a pull request starts from, such as origin/main: the policy is read there and not in the work tree")
 	flags.StringVar(&v.promote, "promote", "", "a version, such as v1beta1: print the checklist of the promotion of the API to it")

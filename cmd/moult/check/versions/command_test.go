@@ -41,26 +41,26 @@ func TestAHistoryInGitIsJudged(t *testing.T) {
 	p.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	p.Expect(got.Out).To(Equal(`v1.2.0 → next
   error: FieldRenamed  widgets.example.com v1 spec.colour  (config/crd/kustomization.yaml)
-    it goes, and spec.color comes beside it with the same type, which looks like a new name (that is a guess): objects and manifests that say the old one lose it
+    it is removed, and spec.color is added beside it with the same type, which looks like a new name (that is a guess). Objects and manifests that use the old name lose the value
     fix: keep both for a release, read the old one where the new one is empty, and drop spec.colour in a new version
   info: LostOnTheWayBack  widgets.example.com v1  (config/crd/kustomization.yaml)
-    v1 has 1 field that v1.2.0 does not know: spec.color; whoever goes back loses it from every object that is written
+    v1 has 1 field that v1.2.0 does not know: spec.color; after a rollback, every object that is written loses it
 
 v1.1.0 → v1.2.0
   error: RemovedTooSoon  widgets.example.com v1beta1  (config/crd/kustomization.yaml)
     v1beta1 leaves, and it is deprecated since v1.1.0 only: 1 minor release and 30 days, where the policy asks for 3 minor releases and 270 days; clients and manifests at it fail from one release to the next
-    fix: serve v1beta1 until 3 minor releases and 270 days have gone by
+    fix: serve v1beta1 until 3 minor releases and 270 days have passed
   warning: RemovedWhileStored  widgets.example.com v1beta1  (config/crd/kustomization.yaml)
     v1beta1 was the storage version up to v1.0.0: the API server refuses this release in every cluster that had it and has not migrated its objects
-    fix: tell users to migrate before the upgrade, for example with ` + "`moult migrate`" + `, and in which release they have to be; ` + "`moult notes`" + ` writes it
+    fix: ask users to migrate before the upgrade, for example with ` + "`moult migrate`" + `, and in which release they have to be; ` + "`moult notes`" + ` writes it
 
 v1.0.0 → v1.1.0
   error: StorageWithoutOverlap  widgets.example.com v1  (config/crd/kustomization.yaml)
-    v1 is stored in the first release that serves it, so whoever goes back to v1.0.0 cannot read what was written, nor can API servers and clients that have not been upgraded yet
+    v1 is stored in the first release that serves it, so after a rollback to v1.0.0 what was written cannot be read. API servers and clients that have not been upgraded yet cannot read it, either
     fix: make a release that serves v1beta1 and v1 and stores at v1beta1, and store at v1 in the one after it
   warning: NoWayBack  widgets.example.com v1  (config/crd/kustomization.yaml)
     once this release is installed the API server refuses the CRD of v1.0.0: status.storedVersions[1]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions; a rollback leaves the old program with the new CRD
-    fix: add v1 in one release and store at it in a later one, or tell users that there is no way back and to make a backup before (` + "`moult backup`" + `)
+    fix: add v1 in one release and store at it in a later one, or warn users that there is no way back and that they need a backup before (` + "`moult backup`" + `)
 
 note: 1 patch release was left out; --patches reads them
 note: v0.9.0 was left out: no CustomResourceDefinition is where operators keep them; name the folders with --crds
@@ -156,7 +156,7 @@ func TestFormats(t *testing.T) {
 	p := strimzi(t)
 	for format, says := range map[string][]string{
 		"markdown": {"### Versions of the CRDs", "**`v1.2.0` → `next`**", "| error | FieldRenamed | `widgets.example.com v1 spec.colour` |", "Note: `v0.9.0 was left out"},
-		"junit":    {`<testsuite name="v1.2.0 → next" tests="3" failures="1" errors="0">`, `<testcase classname="widgets.example.com" name="FieldRenamed: widgets.example.com v1 spec.colour">`, `<failure message="it goes`},
+		"junit":    {`<testsuite name="v1.2.0 → next" tests="3" failures="1" errors="0">`, `<testcase classname="widgets.example.com" name="FieldRenamed: widgets.example.com v1 spec.colour">`, `<failure message="it is removed`},
 		"yaml":     {"rule: FieldRenamed", "unreleased: true"},
 		"json":     {`"rule": "FieldRenamed"`, `"path": "spec.colour"`, `"from": "v1.2.0"`, `"day": "2024-05-01"`},
 	} {

@@ -45,7 +45,7 @@ func TestTheChecklistOfAPromotion(t *testing.T) {
     test/fixtures/release-1.0/example.com.v1alpha1.Widget.yaml is a fixture at v1alpha1
     $ moult test conversion test/fixtures --crds config/crd/bases
   shown: no field is alpha or behind a feature gate
-    no description says so
+    no description has alpha, experimental or feature gate
     $ kubectl explain widgets --api-version example.com/v1beta1 --recursive
   shown: status is a subresource
     v1beta1 has no status
