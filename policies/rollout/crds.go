@@ -61,7 +61,7 @@ func labelDropped(s *situation, crd changedCRD) *finding.Finding {
 	f := &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: crd.object.Place("metadata", "labels", s.labelKey),
 		Why:         fmt.Sprintf("in %s the CRD loses the label %s, and is not migrated any more", crd.node.unit.Name, s.labelKey),
-		Remediation: fmt.Sprintf("put it back, or say that it is meant with %s: %q", s.labelKey, v1alpha1.MigrateLabelExcluded),
+		Remediation: fmt.Sprintf("put it back, or confirm that you want this with %s: %q", s.labelKey, v1alpha1.MigrateLabelExcluded),
 	}
 	if len(crd.Removed) > 0 || crd.Flips() {
 		f.Severity = finding.Error

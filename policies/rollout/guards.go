@@ -130,7 +130,7 @@ func gateMayBeMissed(_ *situation, g guard) *finding.Finding {
 		f.Why = fmt.Sprintf("%s may not wait for VersionRemoval %s: %s", to.Name, g.gate.name(), g.why)
 		return f
 	}
-	f.Why = fmt.Sprintf("%s is in a later sync wave of %s than %s, with VersionRemoval %s, but that counts as healthy until Argo CD has compared it with the new commit: if this takes longer than the pause after a wave (2 s), nothing is waited for",
+	f.Why = fmt.Sprintf("%s is in a later sync wave of %s than %s, with VersionRemoval %s. But that one counts as healthy until Argo CD has compared it with the new commit. If this takes longer than the pause after a wave (2 s), nothing is waited for",
 		to.Name, to.Parent.Name, g.gate.unit.Name, g.gate.name())
 	return f
 }

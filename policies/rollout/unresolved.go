@@ -43,7 +43,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	}
 	for _, u := range s.base.Unseen {
 		if _, there := after[u.Name]; !there {
-			add(u, unitBy(s.head, u), "is gone, or can be seen from now on; it is not known which CRDs it brought")
+			add(u, unitBy(s.head, u), "no longer exists, or can be seen from now on; it is not known which CRDs it brought")
 		}
 	}
 	return append(findings, inputsChanged(s)...)

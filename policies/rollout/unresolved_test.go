@@ -38,7 +38,7 @@ var unseenCases = map[string]ruleCase{
 	"a chart stays, a version leaves":  {world: "Flux", base: withRelease, head: withRelease, want: []string{"NotFollowed warning entry/chart/spec"}, why: "fails if it is written at a version that leaves: HelmRelease widgets/chart (it is elsewhere)"},
 	"a chart stays, no version leaves": {world: "Flux", base: withRelease, head: with(withRelease, noRemoval), want: []string{"NotFollowed info entry/chart/spec"}, why: "the same before and after this change: HelmRelease widgets/chart"},
 	"a chart comes":                    {world: "Flux", head: withRelease, want: []string{"UnseenChanged warning entry/chart/spec"}, why: "HelmRelease widgets/chart is new"},
-	"a chart goes":                     {world: "Flux", base: withRelease, want: []string{"UnseenChanged warning "}, why: "is gone, or can be seen from now on"},
+	"a chart goes":                     {world: "Flux", base: withRelease, want: []string{"UnseenChanged warning "}, why: "no longer exists, or can be seen from now on"},
 	"a chart changes":                  {world: "Flux", base: withRelease, head: withLater, want: []string{"UnseenChanged warning entry/chart/spec"}, why: "HelmRelease widgets/chart changes"},
 	"a chart changes, and no CRD":      {world: "Flux", base: with(withRelease, []string{crdBefore, "\n"}), head: with(withLater, []string{theGate, "\n", crdAfter, "\n"}), want: []string{"UnseenChanged warning entry/chart/spec"}},
 	"a unit of elsewhere is seen now":  {world: "Flux", base: with(elsewhere, []string{crdBefore, "\n"}), head: []string{theGate, "\n"}, want: []string{"UnseenChanged warning entry/crds/spec"}, why: "or can be seen from now on"},

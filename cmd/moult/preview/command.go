@@ -81,11 +81,11 @@ func long(f *cli.Factory) string {
 	return `Compare the CRDs of two states of a repository and answer: may a version go, in every
 cluster, and what happens at each wave?
 
-WHERE is a folder, a file, git:REV:PATH, or - for what Helm or another tool has rendered;
-by default, the working folder is compared with the commit where its branch has left the
-default branch. With --entry, an entry point such as clusters/production is built and the
-Flux Kustomizations and Argo CD Applications in it are followed, as that cluster would; it
-may be given several times. It may be a chart, with files of values, as in
+WHERE is a folder, a file, git:REV:PATH, or - for what Helm or another tool has rendered.
+By default, the working folder is compared with the commit where its branch has left the
+default branch. With --entry, an entry point such as clusters/production is built, and
+the Flux Kustomizations and Argo CD Applications in it are followed, as that cluster
+would. --entry may be given several times. It may be a chart, with files of values, as in
 apps?values=values-prod.yaml. Without --entry, the entry points of the repository are found
 and all of them followed. Where there are none, every CRD in a file is compared: as it is,
 and as each kustomization around it builds it. Charts are rendered. What cannot be fetched
@@ -112,7 +112,7 @@ rendered by Helm or whatever else, so that it is judged together with the reposi
 	}) + `
 
 What is unknown can be acknowledged in the repository, in ` + preview.AcknowledgementsFile + ` at its root: what, why, and until
-when. Then it is told, and does not count.
+when. Then it is reported and does not count.
 
 A pull request cannot silence findings about itself: ` + preview.AcknowledgementsFile + ` is read from --base. So are the files of
 --snapshot and --also-base and the folders of --charts, where --base is a revision that
@@ -132,7 +132,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.StringArrayVar(&p.contexts, "context", nil, "[ENTRY=]CONTEXT of the kubeconfig, a cluster to ask; may be given several times")
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "FORMAT or FORMAT=FILE, where FORMAT is text, markdown, json, html, annotations (GitHub) or codequality (GitLab); may be given several times; default: text")
 	p.failOn.AddFlag(c, cli.FailOnUnknown, "blocked", cli.FailOnUnknown, cli.FailOnWarning)
-	f.StringVar(&p.marker, "marker", "", "name that tells this preview's comment from others on the same pull request")
+	f.StringVar(&p.marker, "marker", "", "name that distinguishes this preview's comment from others on the same pull request")
 	f.StringVar(&p.artifact, "artifact", "", "address or name of the whole report, for the comment")
 	f.StringVar(&p.links, "links", "", "where files can be read, as https://git.example.com/team/repo/blob/SHA/{file}#L{line}; default: at the remote origin, if --head is a revision and the forge is known")
 	f.DurationVar(&p.maxAge, "max-age", 24*time.Hour, "how old a snapshot may be without a warning; 0 for any age")

@@ -58,7 +58,7 @@ func TestWhatCannotBeSeenIsUnknownOnlyWhereItChanges(t *testing.T) {
 		"a chart as it was":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("1.0.0")}, cli.ExitDone, "NotFollowed"},
 		"a chart of a version": {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{"h.yaml": release("2.0.0")}, cli.ExitUnknown, "HelmRelease widgets/widgets changes"},
 		"a new chart":          {map[string]string{}, map[string]string{"h.yaml": release("1.0.0")}, cli.ExitUnknown, "HelmRelease widgets/widgets is new"},
-		"a chart that goes":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{}, cli.ExitUnknown, "HelmRelease widgets/widgets is gone, or can be seen from now on"},
+		"a chart that goes":    {map[string]string{"h.yaml": release("1.0.0")}, map[string]string{}, cli.ExitUnknown, "HelmRelease widgets/widgets no longer exists, or can be seen from now on"},
 		"a chart in Git":       {map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: b"}, map[string]string{"h.yaml": strings.Replace(release("1.0.0"), "chart: widgets", "chart: ./chart", 1), "../chart/x.yaml": "a: c"}, cli.ExitUnknown, "HelmRelease widgets/widgets changes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,9 +48,9 @@ or does not list, and from those named by --from. Manifests at another version a
 as they are, and counted at the end.
 
 A manifest is converted only if the API server would store the same object at both
-versions. Then conversion is None, and the new schema knows every field and has the
-same defaults. The others are listed with the reason, for a person; so are templates of
-Helm charts, and patches whose target is in none of the files.
+versions. That is so if conversion is None, and the new schema knows every field and
+has the same defaults. The others are listed with the reason, for a person; so are
+templates of Helm charts, and patches whose target is in none of the files.
 
 A PATH is a file, or a folder with all YAML and JSON files in it and below, except
 folders called .git. If a PATH is a symbolic link, the files that it leads to are
