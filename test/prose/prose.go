@@ -1,6 +1,6 @@
-// Package prose checks that the pages are written in plain English: short sentences, no words that only their author
-// understands, and no double negation. To accept another page, reword it until Find reports nothing and add it to clean
-// in prose_test.go.
+// Package prose checks that the pages, the messages and the help texts are written in plain English: short sentences, no
+// words that only their author understands, and no double negation. To accept another page, reword it until Find reports
+// nothing and add it to clean in prose_test.go.
 //
 // vale checks the same with rules in YAML, and more. It is not used because it needs cgo, for the tree-sitter
 // parsers that it links, and all tools of this project build with Go alone.
@@ -42,13 +42,15 @@ var (
 	code     = regexp.MustCompile("`[^`]*`")
 	link     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	item     = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+	column   = regexp.MustCompile(`(\S) {2,}(\S)`)
+	further  = regexp.MustCompile(`^ {8}`)
 	sentence = regexp.MustCompile(`[.!?][)"*]*(\s+|$)`)
 	word     = regexp.MustCompile(`[\pL\pN]`)
 )
 
-// Find lists what is not plain on a page of Markdown, a line each. Blocks of code and tables that tests write are left
-// out. Cells of tables are
-// searched for words and double negations and may be long, because a cell is read by itself.
+// Find lists what is not plain on a page of Markdown or in a help text, a line each. Blocks of code and tables that tests
+// write are left out. Cells of tables are searched for words and double negations and may be long, because a cell is read
+// by itself. In a help text, two spaces within a line separate cells, and a line that is far to the right goes on with one.
 func Find(page string) []string {
 	page = "\n" + page
 	for _, skipped := range []*regexp.Regexp{fence, written, comment, picture} {
@@ -89,8 +91,14 @@ func blocks(page string) []block {
 			all = append(all, block{})
 		case trimmed == "", strings.HasPrefix(trimmed, "#"):
 			all = append(all, block{text: trimmed}, block{})
+		case column.MatchString(trimmed):
+			for cell := range strings.SplitSeq(column.ReplaceAllString(trimmed, "$1\x00$2"), "\x00") {
+				all = append(all, block{cell, true})
+			}
 		case item.MatchString(line):
 			all = append(all, block{text: item.ReplaceAllString(line, "")})
+		case last.cell && !further.MatchString(line):
+			all = append(all, block{text: trimmed})
 		default:
 			last.text = strings.TrimSpace(last.text + " " + trimmed)
 		}
