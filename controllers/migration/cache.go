@@ -50,7 +50,7 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 			return in, nil
 		}
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager != fieldManager && !labelorigin.Tells(e, labelKey)
+			return e.Manager != fieldManager && !labelorigin.Needs(e, labelKey)
 		})
 		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation)
 		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)

@@ -81,13 +81,13 @@ func timeOf(entry metav1.ManagedFieldsEntry) time.Time {
 	return entry.Time.Time
 }
 
-// byHand tells a manager that is used by a person at a keyboard. A browser names itself Mozilla, and argocd-server is
-// Argo CD's user interface.
+// byHand reports whether a manager is used by a person at a keyboard. A browser names itself Mozilla, and argocd-server
+// is Argo CD's user interface.
 func byHand(entry metav1.ManagedFieldsEntry) bool {
 	return slices.Contains([]string{"k9s", "Mozilla", "argocd-server"}, entry.Manager) || strings.HasPrefix(entry.Manager, "kubectl")
 }
 
-// fromAFile tells an owner that kubectl has sent a whole manifest for, which may lie in Git.
+// fromAFile reports whether kubectl has sent a whole manifest for an owner, which may lie in Git.
 func fromAFile(entry metav1.ManagedFieldsEntry) bool {
 	return slices.Contains([]string{"kubectl", "kubectl-client-side-apply", "kubectl-create", "kubectl-replace"}, entry.Manager)
 }

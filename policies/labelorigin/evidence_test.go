@@ -44,7 +44,7 @@ func throughStatus(entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 // cutDown leaves what the controller's cache keeps.
 func cutDown(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return !labelorigin.Tells(e, v1alpha1.MigrateLabel)
+		return !labelorigin.Needs(e, v1alpha1.MigrateLabel)
 	})
 	crd.Annotations = labelorigin.Annotations(crd.Annotations, v1alpha1.MigrateLabel)
 }

@@ -9,8 +9,8 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 )
 
-// Tells reports whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
-func Tells(entry metav1.ManagedFieldsEntry, labelKey string) bool {
+// Needs reports whether an entry of managedFields is needed for a verdict, for those who cut down what they keep.
+func Needs(entry metav1.ManagedFieldsEntry, labelKey string) bool {
 	return toolNamed(entry.Manager) != NoTool || crds.OwnsField(entry, "metadata", "labels", labelKey) ||
 		crds.OwnsField(entry, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 }

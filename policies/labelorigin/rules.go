@@ -20,7 +20,7 @@ var rules = []rule{
 	{"OwnedByATool", ownedByATool},
 	{"InWhatArgoCDAppliedLast", inWhatArgoCDAppliedLast},
 	{"OutlivedAReplace", outlivedAReplace},
-	{"Nobody", nobody},
+	{"Unowned", unowned},
 	{"TakenOverByFlux", takenOverByFlux},
 	{"DroppedByArgoCD", droppedByArgoCD},
 	{"SetByHand", setByHand},
@@ -56,8 +56,8 @@ func outlivedAReplace(e evidence) (Verdict, bool) {
 	return e.verdict(Git, ""), later
 }
 
-// nobody: managedFields have been emptied, or never held the label.
-func nobody(e evidence) (Verdict, bool) {
+// unowned: managedFields have been emptied, or never held the label.
+func unowned(e evidence) (Verdict, bool) {
 	return e.verdict(Unknown, ""), len(e.owners) == 0
 }
 

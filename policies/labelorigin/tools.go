@@ -106,8 +106,8 @@ func isArgoCD(manager string) bool {
 	return strings.HasPrefix(manager, "argocd") && manager != "argocd-server"
 }
 
-// isReplace tells an entry that Argo CD makes when it replaces an object: it names no field manager then, so the API
-// server takes the program's name.
+// isReplace reports whether an entry is one that Argo CD makes when it replaces an object: it names no field manager
+// then, so the API server takes the program's name.
 func isReplace(entry metav1.ManagedFieldsEntry) bool {
 	return isArgoCD(entry.Manager) && entry.Manager != argoCDManager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }

@@ -37,7 +37,7 @@ const (
 // Verdict is the answer. It is comparable: two that are equal say the same.
 type Verdict struct {
 	Origin Origin
-	// Tool applies the CRD, as far as the CRD tells; NoTool if no trace of one is there.
+	// Tool applies the CRD, as far as the CRD shows; NoTool if no trace of one is there.
 	Tool Tool
 	// Object is the tool's own object, for example "Kustomization flux-system/crds"; empty if the CRD does not name it.
 	Object string
@@ -47,8 +47,8 @@ type Verdict struct {
 	Lost bool
 	// Why says what becomes of a label that is LiveOnly, and because of what; a clause without a full stop.
 	Why string
-	// Unless is the condition in Why under which it comes otherwise, since somebody tells the tool to apply the CRD in
-	// another way; that is in Git or with the tool, and not on the CRD. Empty if there is none.
+	// Unless is the condition in Why under which it comes otherwise, since a setting makes the tool apply the CRD in
+	// another way. That is in Git or with the tool, and not on the CRD. Empty if there is none.
 	Unless string
 }
 

@@ -21,7 +21,7 @@ func (n Notes) Markdown() string {
 		b.WriteString("\n### Try it before\n\nThis writes nothing.\n")
 	}
 	for _, c := range n.DryRun {
-		fmt.Fprintf(&b, "\n```sh\n# %s\n%s\n```\n", c.Tells, c.Line)
+		fmt.Fprintf(&b, "\n```sh\n# %s\n%s\n```\n", c.Shows, c.Line)
 	}
 	return b.String()
 }

@@ -62,7 +62,7 @@ type Entry struct {
 	Field string `json:"field,omitempty"`
 	// Text says what has changed, without the field and without a full stop, in Markdown.
 	Text string `json:"text"`
-	// Breaking tells that somebody has to do something: manifests, objects or clients fail, or lose something.
+	// Breaking reports that somebody has to do something: manifests, objects or clients fail, or lose something.
 	Breaking bool `json:"breaking,omitempty"`
 	// Why says what breaks; empty if nothing does.
 	Why string `json:"why,omitempty"`
@@ -71,8 +71,8 @@ type Entry struct {
 // Command is something to type.
 type Command struct {
 	Line string `json:"line"`
-	// Tells is what one learns from it, in a sentence without a full stop.
-	Tells string `json:"tells"`
+	// Shows is what one learns from it, in a sentence without a full stop.
+	Shows string `json:"shows"`
 }
 
 // Step is one step of a migration.

@@ -64,7 +64,7 @@ func (s *Snapshot) describeLabel(crd *apiextensionsv1.CustomResourceDefinition) 
 		}
 	}
 	for _, entry := range crd.ManagedFields {
-		if !labelorigin.Tells(entry, s.LabelKey) {
+		if !labelorigin.Needs(entry, s.LabelKey) {
 			continue
 		}
 		d.Managers = append(d.Managers, Manager{
@@ -78,7 +78,7 @@ func (s *Snapshot) describeLabel(crd *apiextensionsv1.CustomResourceDefinition) 
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// metadata is the part of the CRD's metadata that tells who owns the opt-in label.
+// metadata is the part of the CRD's metadata that shows who owns the opt-in label.
 func (c *CRD) metadata(labelKey string) *metav1.ObjectMeta {
 	m := &metav1.ObjectMeta{Name: c.Name}
 	if c.Label == nil {
