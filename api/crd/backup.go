@@ -17,7 +17,7 @@ import (
 type Backup struct {
 	// Time is when reading began, by the clock of the machine that took it.
 	Time time.Time `json:"time"`
-	// Digest is the one that `moult backup verify` tells of the file.
+	// Digest is the one that `moult backup verify` reports for the file.
 	Digest string `json:"digest"`
 	// UID, Generation and StorageVersion are those of the CRD from the moment that reading began until the annotation was written.
 	UID            types.UID `json:"uid"`

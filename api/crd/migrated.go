@@ -10,7 +10,7 @@ import (
 // Migration is what the condition StorageMigrated says of a CRD.
 type Migration struct {
 	OptedIn bool
-	// Migrated is true when the condition says so of the CRD as it is now.
+	// Migrated is true when the condition is True for the CRD as it is now.
 	Migrated bool
 	// Reason and Message are the condition's; empty when there is none yet.
 	Reason, Message string
@@ -18,7 +18,7 @@ type Migration struct {
 	Outdated bool
 }
 
-// MigrationOf reads the condition. The opt-in label is labelKey. Whether Moult has written it, Says tells.
+// MigrationOf reads the condition. The opt-in label is labelKey. Says reports whether Moult has written it.
 func MigrationOf(crd *apiextensionsv1.CustomResourceDefinition, labelKey string) Migration {
 	m := Migration{OptedIn: OptedIn(crd, labelKey)}
 	if c := apihelpers.FindCRDCondition(crd, v1alpha1.StorageMigrated); c != nil {

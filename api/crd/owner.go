@@ -25,8 +25,8 @@ func HasApplied(entries []metav1.ManagedFieldsEntry, manager, conditionType stri
 	})
 }
 
-// GoesWith reports whether a condition goes away when a field manager applies a status
-// without it: the manager has applied it, and nobody else holds any part of it.
+// GoesWith reports whether a condition goes away when a field manager applies a status without it: the manager has
+// applied it, and no other manager holds any part of it.
 func GoesWith(entries []metav1.ManagedFieldsEntry, manager, conditionType string) bool {
 	return HasApplied(entries, manager, conditionType) && !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return !applied(e, manager) && Owns(e, conditionType)

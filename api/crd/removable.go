@@ -9,8 +9,8 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// CalledRemovable are the versions that the condition VersionsRemovable calls safe to remove from a CRD as it is now. Whether
-// Moult has written it, Says tells.
+// CalledRemovable are the versions that the condition VersionsRemovable calls safe to remove from a CRD as it is now.
+// Says reports whether Moult has written it.
 func CalledRemovable(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	c := apihelpers.FindCRDCondition(crd, v1alpha1.VersionsRemovable)
 	if c == nil || c.Status != apiextensionsv1.ConditionTrue {

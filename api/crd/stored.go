@@ -21,15 +21,15 @@ func MayBeStoredAt(crd *apiextensionsv1.CustomResourceDefinition, labelKey strin
 	return Versions(crd)
 }
 
-// IsHidden is whether only the managedFields of objects show whether they are stored at a version (WrittenAt): it is not served, and
-// status.storedVersions does not name it, which is no proof.
+// IsHidden is whether only the managedFields of objects show whether they are stored at a version (WrittenAt). The
+// version is not served, and status.storedVersions does not name it, which is no proof.
 func IsHidden(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
 	v := Version(crd, version)
 	return v != nil && !v.Served && !slices.Contains(crd.Status.StoredVersions, version)
 }
 
-// WrittenAt is whether an object may be stored at a hidden version: its managedFields have an entry of that version, or of one that
-// has left the CRD, or there are none.
+// WrittenAt is whether an object may be stored at a hidden version. Its managedFields have an entry of that version, or
+// of one that has left the CRD, or there are none.
 func WrittenAt(crd *apiextensionsv1.CustomResourceDefinition, entries []metav1.ManagedFieldsEntry, version string) bool {
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
 		_, at, _ := strings.Cut(entry.APIVersion, "/")

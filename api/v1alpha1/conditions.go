@@ -1,24 +1,20 @@
 package v1alpha1
 
-// StorageMigrated is the type of the one condition Moult puts on a
-// CustomResourceDefinition. It is True exactly when every stored object has
-// been proved to be stored at the storage version and status.storedVersions
-// holds that version alone. The name differs on purpose from StorageMigrating,
-// which belongs to the in-tree migrator, and Moult never writes Ready,
-// Reconciling, Stalled or status.observedGeneration on a CRD, because kstatus
-// (and with it Flux) would take them for the CRD's own health.
+// StorageMigrated is the type of the one condition Moult puts on a CustomResourceDefinition. It is True exactly when
+// every stored object has been proved to be stored at the storage version and status.storedVersions holds that version
+// alone. The name differs on purpose from StorageMigrating, which belongs to the in-tree migrator. Moult never writes
+// Ready, Reconciling, Stalled or status.observedGeneration on a CRD, because kstatus (and with it Flux) would take them
+// for the CRD's own health.
 const StorageMigrated = "StorageMigrated"
 
 // StorageMigrating is the condition of Kubernetes' in-tree migrator
 // (storagemigration.k8s.io). While it is True, Moult stands back.
 const StorageMigrating = "StorageMigrating"
 
-// VersionsRemovable is the type of the condition by which VersionRemovals tell
-// admission policies, which see the CRD and nothing else, which versions are safe to
-// remove: those that every VersionRemoval which names them has found safe. It is
-// True, with reason SafeToRemove, or absent; or False, with reason NotFoundSafe,
-// where somebody else has written it. Its message is that of Message: the generation
-// it holds for and the versions, with ", " between them, for example
+// VersionsRemovable is the type of the condition that lists which versions are safe to remove: those that every
+// VersionRemoval which names them has found safe. It is for admission policies, which see the CRD and nothing else. It
+// is True, with reason SafeToRemove, or absent; or False, with reason NotFoundSafe, where somebody else has written it.
+// Its message is that of Message: the generation it holds for and the versions, with ", " between them, for example
 // "generation 7: v1alpha1, v1beta1".
 const VersionsRemovable = "VersionsRemovable"
 
@@ -102,16 +98,16 @@ const (
 	// because AllowFieldLossAnnotation names them, or because they are in status.
 	EventFieldsDropped = "FieldsDropped"
 
-	// EventStatusRefused: a write of the condition was refused, by RBAC or by
-	// an admission policy or webhook, so that the condition cannot say so.
+	// EventStatusRefused: a write of the condition was refused, by RBAC or by an admission policy or webhook, so the
+	// condition cannot report that.
 	EventStatusRefused = "StatusRefused"
 
 	// EventOwnerReferencesMoved: owner references to objects of the CRD were moved to
 	// the storage version.
 	EventOwnerReferencesMoved = "OwnerReferencesMoved"
 
-	// EventOwnerReferencesLeft: owner references still name a version that is to go, or
-	// is gone, and could not be moved. They are tried again.
+	// EventOwnerReferencesLeft: owner references still name a version that is to be removed, or is removed, and could
+	// not be moved. They are tried again.
 	EventOwnerReferencesLeft = "OwnerReferencesLeft"
 
 	// EventOwnerReferencesUnknown: not all objects of the cluster could be looked at,
@@ -126,8 +122,7 @@ const (
 	// that stays.
 	EventStashesMoved = "StashesMoved"
 
-	// EventStashesLeft: stashed copies are left at a version that is to go, or is gone.
-	// They are tried again.
+	// EventStashesLeft: stashed copies remain at a version that is to be removed, or is removed. They are tried again.
 	EventStashesLeft = "StashesLeft"
 
 	// EventStashesUnknown: not everything that may hold or name a stashed copy could be

@@ -21,10 +21,9 @@ const (
 	// PausedAnnotationValue is the only value of PausedAnnotation that pauses.
 	PausedAnnotationValue = "true"
 
-	// AllowOwnershipLossAnnotation on a CustomResourceDefinition names versions, with
-	// commas between them, for example "v1alpha1". Where a conversion webhook makes it
-	// impossible to move the managedFields of an object away from such a version
-	// without a manager losing ownership, Moult then moves them all the same.
+	// AllowOwnershipLossAnnotation on a CustomResourceDefinition names versions, with commas between them, for example
+	// "v1alpha1". A conversion webhook can make it impossible to move the managedFields of an object away from such a
+	// version without a manager losing ownership. Moult then moves them all the same.
 	AllowOwnershipLossAnnotation = "moult.dev/allow-ownership-loss"
 
 	// AllowFieldLossAnnotation on a CustomResourceDefinition names fields that the
@@ -34,19 +33,17 @@ const (
 	// map; a key with a dot is written as spec.labels["example.com/team"].
 	AllowFieldLossAnnotation = "moult.dev/allow-field-loss"
 
-	// RepairOwnersAnnotation on a CustomResourceDefinition that is opted in, with the
-	// value "true", lets Moult write to other objects: owner references to the CRD's
-	// objects, wherever they are, are moved to the storage version from versions that
-	// are to go, or are gone.
+	// RepairOwnersAnnotation on a CustomResourceDefinition that is opted in, with the value "true", lets Moult write to
+	// other objects. Owner references to the CRD's objects, wherever they are, are moved to the storage version from
+	// versions that are to be removed, or are removed.
 	RepairOwnersAnnotation = "moult.dev/repair-owners"
 
 	// RepairOwnersAnnotationValue is the only value of RepairOwnersAnnotation that does.
 	RepairOwnersAnnotationValue = "true"
 
-	// MigrateStashesAnnotation on a CustomResourceDefinition that is opted in, with the
-	// value "true", lets Moult move stashed copies of the CRD's objects, which lie in
-	// other objects, from versions that are to go, or are gone: Moult makes a successor
-	// of each such object, changes what names it, and then deletes it.
+	// MigrateStashesAnnotation on a CustomResourceDefinition that is opted in, with the value "true", lets Moult move
+	// stashed copies of the CRD's objects. They lie in other objects, at versions that are to be removed, or are
+	// removed. Moult makes a successor of each such object, changes what names it, and then deletes it.
 	MigrateStashesAnnotation = "moult.dev/migrate-stashes"
 
 	// MigrateStashesAnnotationValue is the only value of MigrateStashesAnnotation that
@@ -59,10 +56,9 @@ const (
 	// controller answers.
 	GateNamespacesAnnotation = "moult.dev/gate-namespaces"
 
-	// BackupAnnotation on a CustomResourceDefinition is what `moult backup --annotate`
-	// writes once it has read back the file that it has written: one JSON value, with
-	// the time, the file's digest, and the CRD's UID, generation and storage version.
-	// A VersionRemoval that requires Backup waits for it.
+	// BackupAnnotation on a CustomResourceDefinition is what `moult backup --annotate` writes once it has read back the
+	// file that it has written. It is one JSON value, with the time, the file's digest, and the CRD's UID, generation
+	// and storage version. A VersionRemoval that requires Backup waits for it.
 	BackupAnnotation = "moult.dev/backup"
 
 	// ReplacedAnnotationPrefix begins the annotations of an object that has taken the
@@ -81,9 +77,9 @@ const (
 	RemovalFieldManager = FieldManager + "-removal"
 )
 
-// FieldManagerOf is a field manager's name in an installation with an opt-in label
-// of its own, so that two installations do not take one another's fields: the name
-// itself with MigrateLabel, else the name, a colon and the label's key.
+// FieldManagerOf is a field manager's name in an installation with an opt-in label of its own, so that two
+// installations do not take one another's fields. It is the name itself with MigrateLabel, else the name, a colon and
+// the label's key.
 func FieldManagerOf(manager, labelKey string) string {
 	if labelKey == MigrateLabel {
 		return manager

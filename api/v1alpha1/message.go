@@ -49,12 +49,11 @@ func ParseProgress(message string) (Progress, bool) {
 	return Progress{Done: number(m[1]), Total: number(m[2]), Failed: number(m[3]), Rate: float64(number(m[4]))}, true
 }
 
-// Message is the text of a StorageMigrated condition: the CRD generation it
-// speaks of, then a sentence. The generation is in the text and nowhere
-// else, because a CRD's condition has no observedGeneration on every API server:
-// before Kubernetes 1.35 an apply that names the field is refused, and 1.35 drops
-// it (feature gate CRDObservedGenerationTracking). It comes first because Argo
-// CD's Lua has no string library: a prefix is all it can test for.
+// Message is the text of a StorageMigrated condition: the CRD generation it speaks of, then a sentence. The generation
+// is in the text and nowhere else, because a CRD's condition has no observedGeneration on every API server. Before
+// Kubernetes 1.35 an apply that names the field is refused, and 1.35 drops it (feature gate
+// CRDObservedGenerationTracking). It comes first because Argo CD's Lua has no string library: a prefix is all it can
+// test for.
 func Message(generation int64, sentence string) string {
 	return messagePrefix(generation) + sentence
 }

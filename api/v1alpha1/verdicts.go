@@ -9,12 +9,10 @@ const (
 	// ReasonAlreadyRemoved: the versions are gone from the CRD. True.
 	ReasonAlreadyRemoved = "AlreadyRemoved"
 
-	// ReasonSafeToRemove: every object is stored at the storage version, which is
-	// proved for the CRD as it is, and no managedFields named the versions at the
-	// time that the message tells. With NoReferences or NoStashes in spec.require,
-	// nothing else in the cluster named them either, in what was looked at. Backups,
-	// Git, other clusters and readers are not looked at, and while a version is served
-	// a write may name it again. True.
+	// ReasonSafeToRemove: every object is stored at the storage version, which is proved for the CRD as it is. No
+	// managedFields named the versions at the time in the message. With NoReferences or NoStashes in spec.require,
+	// nothing else in the cluster named them either, in what was looked at. Backups, Git, other clusters and readers
+	// are not looked at, and while a version is served a write may name it again. True.
 	ReasonSafeToRemove = "SafeToRemove"
 
 	// ReasonIntermediateRevisionRequired: one of the versions is still the
@@ -26,8 +24,7 @@ const (
 	// rewritten or proved. Stalled.
 	ReasonNotOptedIn = "NotOptedIn"
 
-	// ReasonOutOfScope: this Moult was told to look after other API groups.
-	// Stalled.
+	// ReasonOutOfScope: this Moult is set to look after other API groups. Stalled.
 	ReasonOutOfScope = "OutOfScope"
 
 	// ReasonRepairingOwnership: the objects are stored safely; now their
@@ -49,9 +46,8 @@ const (
 	// Unserved. Stalled, since a commit has to change that.
 	ReasonStillServed = "StillServed"
 
-	// ReasonStillWritten: somebody wrote at one of the versions within
-	// spec.quietPeriod, or nobody has looked since it was over, and spec.require
-	// names Quiet.
+	// ReasonStillWritten: somebody wrote at one of the versions within spec.quietPeriod, or Moult has not looked since
+	// it was over, and spec.require names Quiet.
 	ReasonStillWritten = "StillWritten"
 
 	// ReasonStillReferenced: other objects name one of the versions, and spec.require
@@ -63,14 +59,12 @@ const (
 	// objects, and spec.require names NoStashes. Otherwise as StillReferenced.
 	ReasonStillStashed = "StillStashed"
 
-	// ReasonReferencesUnknown: spec.require names NoReferences or NoStashes, and it is
-	// not known whether other objects name one of the versions: nobody has looked yet,
-	// or not everything could be looked at. Stalled where Moult is not told to look.
-	// As the kind of a warning: what was not looked at, without such a requirement.
+	// ReasonReferencesUnknown: spec.require names NoReferences or NoStashes, and it is not known whether other objects
+	// name one of the versions: Moult has not looked yet, or could not look at everything. Stalled where Moult is not
+	// told to look. As the kind of a warning: what was not looked at, without such a requirement.
 	ReasonReferencesUnknown = "ReferencesUnknown"
 
-	// ReasonNotBackedUp: spec.require names Backup, and BackupAnnotation tells of no
-	// backup of the CRD as it is now. The message says what is the matter with it, and
-	// how to take one.
+	// ReasonNotBackedUp: spec.require names Backup, and BackupAnnotation records no backup of the CRD as it is now. The
+	// message says what is the matter with it, and how to take one.
 	ReasonNotBackedUp = "NotBackedUp"
 )

@@ -4,17 +4,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VersionRemoval says that versions of a CustomResourceDefinition are to go.
-// It becomes Ready when every object is proved to be stored at the storage
-// version and no managedFields named the versions when Moult looked last; the
-// message of Ready says when that was. Whether other objects of the cluster name
-// the versions is looked at where Moult is allowed to, and holds the removal back if
-// spec.require says so. Manifests in Git, backups and running clients are not looked
-// at. It lives in Git beside the CRD:
-// in an earlier sync wave (Argo CD), or in a Kustomization that the CRD's
-// Kustomization depends on (Flux), so that the commit that removes the versions
-// waits. It only asks: Moult writes nothing because of it that the CRD's opt-in
-// label does not allow.
+// VersionRemoval says that versions of a CustomResourceDefinition are to go. It becomes Ready when every object is
+// proved to be stored at the storage version and no managedFields named the versions when Moult looked last. The
+// message of Ready has the time of that look. Whether other objects of the cluster name the versions is looked at where
+// Moult is allowed to, and holds the removal back if spec.require asks for that. Manifests in Git, backups and running
+// clients are not looked at. It lives in Git beside the CRD, in an earlier sync wave (Argo CD), or in a Kustomization
+// that the CRD's Kustomization depends on (Flux). So the commit that removes the versions waits. It only asks: Moult
+// writes nothing because of it that the CRD's opt-in label does not allow.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -78,9 +74,8 @@ type VersionRemovalSpec struct {
 	// +optional
 	Require []Requirement `json:"require,omitempty"`
 
-	// QuietPeriod is how long nobody may have written at one of the versions,
-	// as far as managedFields tell. 0 asks for nothing. It holds the removal
-	// back only if require names Quiet.
+	// QuietPeriod is how long no field manager may have written at one of the versions, as far as managedFields show. 0
+	// asks for nothing. It holds the removal back only if require names Quiet.
 	//
 	// +kubebuilder:default="0s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="quietPeriod cannot be negative"
@@ -97,8 +92,7 @@ const (
 	// Unserved: none of the versions is served any more, and no API server can
 	// still take a write at one.
 	Unserved Requirement = "Unserved"
-	// Quiet: nobody has written at one of the versions for spec.quietPeriod, as
-	// seen when that time was over.
+	// Quiet: no field manager has written at one of the versions for spec.quietPeriod, as seen when that time was over.
 	Quiet Requirement = "Quiet"
 	// NoReferences: no other object of the cluster names one of the versions, at the
 	// places of docs/survivors.md, where that has an effect worse than cosmetic.
@@ -208,7 +202,7 @@ type Blocker struct {
 	Kind string `json:"kind"`
 	// Message says what is the case.
 	Message string `json:"message"`
-	// Action says who has to do what; empty if nobody has to.
+	// Action says who has to do what; empty if nothing has to be done.
 	//
 	// +optional
 	Action string `json:"action,omitempty"`
