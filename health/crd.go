@@ -2,11 +2,9 @@ package health
 
 import "github.com/moult-dev/moult/api/v1alpha1"
 
-// CRD tells how a CustomResourceDefinition fares. Without the opt-in label it is
-// the verdict of Argo CD's built-in script (v3.5.7,
-// resource_customizations/apiextensions.k8s.io/CustomResourceDefinition), word
-// for word. With the label, a CRD that would be Healthy has to wait until all
-// its objects are proved to be stored at the storage version:
+// CRD is the health of a CustomResourceDefinition. Without the opt-in label it is the verdict of Argo CD's built-in
+// script (v3.5.7, resource_customizations/apiextensions.k8s.io/CustomResourceDefinition), word for word. With the
+// label, a CRD that would be Healthy has to wait until all its objects are proved to be stored at the storage version:
 //
 //  1. StorageMigrated is missing or about another generation: Progressing
 //  2. it is True: Healthy

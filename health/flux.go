@@ -13,11 +13,9 @@ type Expressions struct {
 // CEL, for apiVersion apiextensions.k8s.io/v1 and kind CustomResourceDefinition.
 // A VersionRemoval needs none, as Flux' own rules (kstatus) fit it.
 //
-// Put them into a Kustomization of their own that only looks at the CRDs: beside
-// the CRDs they would hold up the apply itself. Every field is asked for before
-// it is read. The one thing CEL cannot ask for is whether a top-level field is
-// there: on an object without status the expressions fail, and Flux waits; API
-// servers put a status on every CRD.
+// Put them into a Kustomization of their own that only looks at the CRDs: beside the CRDs they would hold up the apply
+// itself. Every field is asked for before it is read. The one thing CEL cannot ask for is whether a top-level field is
+// there: on an object without status the expressions fail, and Flux waits. API servers put a status on every CRD.
 var FluxCRDExpressions = Expressions{
 	InProgress: isDeleted + " ||\n" + conditions + `.exists(c, ` + readable + ` && (
   c.type == 'Terminating' && c.status == 'True' ||

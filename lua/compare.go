@@ -2,7 +2,7 @@ package lua
 
 import "strings"
 
-// ConfigMap is where Argo CD is told how objects of a kind fare.
+// ConfigMap is where Argo CD reads how to judge objects of a kind.
 const ConfigMap = "argocd-cm"
 
 // State is how an entry of the ConfigMap compares with what belongs there.

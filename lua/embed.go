@@ -1,7 +1,7 @@
-// Package lua holds what Argo CD has to be told about Moult: scripts in the layout of Argo CD's own
-// resource_customizations, health.lua for the verdicts and actions for what a person may do from its interface. Beside
-// each script lie its fixtures; health_test.yaml lists them, and test/lua puts them to the scripts, to the package
-// health, to Flux' CEL and to kstatus.
+// Package lua holds what Argo CD needs for Moult's objects: scripts in the layout of Argo CD's own
+// resource_customizations. health.lua is for the verdicts, and actions are what a person may do from its interface.
+// Beside each script lie its fixtures; health_test.yaml lists them, and test/lua puts them to the scripts, to the
+// package health, to Flux' CEL and to kstatus.
 //
 // A script sees one object, obj, whose fields may be missing or of any type, and has one second and no string or math
 // library. It must not raise and must return a known status: an error in it blocks the whole application, and no answer

@@ -3,5 +3,5 @@
 // the folder lua, which answer the same.
 //
 // It is a Go module of its own because the engine's health package brings along all of k8s.io/kubernetes, which has no
-// place in the controller. docs/decisions/0003-argocd-health-is-its-own-module.md tells more.
+// place in the controller. docs/decisions/0003-argocd-health-is-its-own-module.md gives the reasons.
 package argocd
