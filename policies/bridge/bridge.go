@@ -34,7 +34,7 @@ type NotNeeded struct {
 func (e *NotNeeded) Error() string { return e.CRD + " needs no intermediate CRD: " + e.Why }
 
 // Between makes the CRD to be applied between base, which is what a cluster has, and head, which is what it is to get.
-// Base may be of Git or of the cluster; of the cluster, its status tells what is stored. LabelKey is the opt-in label.
+// Base may be of Git or of the cluster; of the cluster, its status shows what is stored. LabelKey is the opt-in label.
 func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
 	storage := crds.StorageVersion(head)
 	switch {

@@ -21,7 +21,7 @@ type Engine struct {
 	group, kind string
 	versions    map[string]*version
 	served      []string
-	// converter is nil if a webhook converts, and nobody has said how it is reached.
+	// converter is nil if a webhook converts, and it is not known how it is reached.
 	converter Converter
 }
 

@@ -19,14 +19,14 @@ type Outcome struct {
 	// Object is namespace/name, and From the version that it is written at.
 	Object string `json:"object"`
 	From   string `json:"from"`
-	// Lost are the paths that are not there any more for clients of the version, sorted; list items are told by their index. What
-	// is only a default of the version is no loss.
+	// Lost are the paths that are not there any more for clients of the version, sorted; list items are named by their
+	// index. What is only a default of the version is no loss.
 	Lost []string `json:"lost,omitempty"`
 	// Changed are those that have another value then, and Respelled those that have the same one, written otherwise.
 	Changed   []string `json:"changed,omitempty"`
 	Respelled []string `json:"respelled,omitempty"`
-	// Added are those that were not there before, and Undefaulted those that had their default, which the API server fills in only
-	// at the version that an object is stored at.
+	// Added are those that were not there before. Undefaulted are those that had their default, which the API server
+	// fills in only at the version that an object is stored at.
 	Added       []string `json:"added,omitempty"`
 	Undefaulted []string `json:"undefaulted,omitempty"`
 	// Failed is why the object cannot be converted, there or back, or what else is wrong with the conversion.
@@ -51,7 +51,7 @@ func (e *Engine) IsOf(object map[string]any) bool {
 	return err == nil && gv.Group == e.group && object["kind"] == e.kind
 }
 
-// Rehearse tells what becomes of an object that is read at the version that it names. It does not change it.
+// Rehearse reports what becomes of an object that is read at the version that it names. It does not change it.
 func (e *Engine) Rehearse(ctx context.Context, object map[string]any) Outcome {
 	return e.RehearseAll(ctx, []map[string]any{object})[0]
 }
@@ -209,7 +209,7 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 	}
 }
 
-// compare tells what a client of the object's own version reads otherwise than before.
+// compare reports what a client of the object's own version reads otherwise than before.
 func (e *Engine) compare(j *journey, back map[string]any) {
 	j.back = back
 	d, own, o := crdschema.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome

@@ -15,7 +15,7 @@ type Verdict string
 const (
 	// Kept: nothing is lost, and nothing is refused.
 	Kept Verdict = "kept"
-	// NotKept: a field is lost or changed that nobody has accepted, or an object cannot be converted or is refused.
+	// NotKept: a field is lost or changed, and that is not accepted, or an object cannot be converted or is refused.
 	NotKept Verdict = "notKept"
 	// NotKnown: of some objects it cannot be told, and of the others nothing is lost.
 	NotKnown Verdict = "unknown"
@@ -62,13 +62,13 @@ type Group struct {
 	// Objects is how many there are, and Examples are some of them.
 	Objects  int64    `json:"objects"`
 	Examples []string `json:"examples"`
-	// Status is true for a path in status, which its controller writes anew: it is told and holds nothing up.
+	// Status is true for a path in status, which its controller writes anew: it is reported and holds nothing up.
 	Status bool `json:"status,omitempty"`
-	// Accepted is why the loss is meant; empty if nobody has said so.
+	// Accepted is why the loss is accepted; empty if it is not.
 	Accepted string `json:"accepted,omitempty"`
 }
 
-// Accepted is a loss, or a change, that is meant.
+// Accepted is a loss, or a change, that is accepted.
 type Accepted struct {
 	CRD    string `json:"crd"`
 	Path   string `json:"path"`
@@ -78,7 +78,8 @@ type Accepted struct {
 const (
 	// examples is how many objects are named of each group.
 	examples = 5
-	// most is how many groups of a sort are told apart: names that people choose can be in a path, and in what a webhook says.
+	// most is how many groups of a sort are listed apart: names that people choose can be in a path, and in what a
+	// webhook says.
 	most = 500
 	// others is what there is beyond them.
 	others = "more than can be told apart"
@@ -204,7 +205,7 @@ func (t *Tally) Report(accepted []Accepted) Report {
 	return r
 }
 
-// accepting is a sorted copy that says which losses are meant.
+// accepting is a sorted copy that says which losses are accepted.
 func (of CRDReport) accepting(accepted []Accepted, used map[Accepted]bool) CRDReport {
 	for _, groups := range []*[]Group{&of.Lost, &of.Changed, &of.Respelled, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown} {
 		*groups = slices.Clone(*groups)
@@ -222,7 +223,7 @@ func (of CRDReport) accepting(accepted []Accepted, used map[Accepted]bool) CRDRe
 	return of
 }
 
-// NotKept reports whether something is lost or changed that nobody has accepted, outside of status, or an object is refused.
+// NotKept reports whether something outside of status is lost or changed and not accepted, or an object is refused.
 func (of CRDReport) NotKept() bool {
 	return len(of.Refused) > 0 || len(of.Failed) > 0 || slices.ContainsFunc(of.Lost, Group.Matters) || slices.ContainsFunc(of.Changed, Group.Matters)
 }

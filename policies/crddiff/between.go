@@ -24,7 +24,7 @@ func newVersions(c *comparison) {
 		for _, change := range schemas(schemaOf(crds.Version(c.base, before)), schemaOf(crds.Version(c.head, v.Name))) {
 			stored := c.flips() && before == c.from.Storage && v.Name == c.to.Storage
 			if change.Rule == DescriptionsChanged || stored && change.Severity != finding.Info {
-				continue // losses tells what becomes of objects that are stored
+				continue // losses reports what becomes of objects that are stored
 			}
 			change.Version, change.Against = v.Name, before
 			change.Severity = atMost(limit, change.Severity)
@@ -57,8 +57,8 @@ func (c *comparison) gone(from, to string) string {
 	return fmt.Sprintf("%s has it, %s does not, and nothing converts: a client that reads an object at %s does not see the field, and drops it when it writes the object", from, to, to)
 }
 
-// losses tells what a version that was stored, or that goes, has and the storage version has not. Nothing else looks at
-// it: schema checkers compare a version with itself.
+// losses reports what a version that was stored, or that goes, has and the storage version has not. Nothing else looks
+// at it: schema checkers compare a version with itself.
 func losses(c *comparison) {
 	if c.to.Storage == "" {
 		return
@@ -120,8 +120,8 @@ func (c *comparison) lossWhy(stored bool) string {
 	}
 }
 
-// divergence: a field that only some of the served versions have, while nothing converts, is dropped by whoever reads an
-// object at one of the others and writes it back.
+// divergence: while nothing converts, a field that only some of the served versions have is dropped by a client that
+// reads an object at another one and writes it back.
 func divergence(c *comparison) {
 	if c.converts() {
 		return

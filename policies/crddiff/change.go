@@ -45,7 +45,7 @@ type Version struct {
 	Served     bool   `json:"served"`
 	Storage    bool   `json:"storage"`
 	Deprecated bool   `json:"deprecated,omitempty"`
-	// DeprecationWarning is what clients are told, if it is not the API server's own sentence.
+	// DeprecationWarning is the warning that clients get, if it is not the API server's own sentence.
 	DeprecationWarning string `json:"deprecationWarning,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type Change struct {
 	Version string `json:"version,omitempty"`
 	// Against is the other version if the version is held against another one and not against what it was before.
 	Against string `json:"against,omitempty"`
-	// Field is a path in the version's schema as `kubectl explain` takes it, for example spec.size; items of a list are
+	// Field is a path in the version's schema as `kubectl explain` takes it, for example spec.size. Items of a list are
 	// [*], values of a map {*}, and the whole object is a dot. Empty for what is not in the schema.
 	Field string `json:"field,omitempty"`
 	// From and To are the values before and after, as text; empty where there was or is none.

@@ -9,8 +9,8 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// Compare tells what differs between two states of a CRD; either may be nil. The label's key is that of the Moult that is
-// to migrate the CRD. CRDs that no API server would take are compared as far as they go.
+// Compare reports what differs between two states of a CRD; either may be nil. The label's key is that of the Moult
+// that is to migrate the CRD. CRDs that no API server would take are compared as far as they go.
 func Compare(base, head *definition, labelKey string) Diff {
 	c := &comparison{base: base, head: head, trees: map[string]tree{}}
 	c.from, c.to, c.removed = shapeOf(base, labelKey), shapeOf(head, labelKey), crds.Leaving(base, head)

@@ -97,7 +97,7 @@ func reviews(w *apiextensionsv1.WebhookConversion) []string {
 	return w.ConversionReviewVersions
 }
 
-// size stands for bytes that nobody wants to read.
+// size stands for bytes that no person wants to read.
 func size(b []byte) string {
 	if len(b) == 0 {
 		return "none"

@@ -29,9 +29,9 @@ var configuration = config.Config{
 // fieldRemoval is the severity of crdify's existingFieldRemoval, which judges whole CRDs.
 const fieldRemoval = finding.Error
 
-// verdicts asks crdify's validations one by one. Its runner would do, but for three things: it takes a field and the
-// branches of its allOf, anyOf and oneOf for one, so that the last of them hides the others; it panics on a version
-// without a schema; and it says what has changed as a text only. A test holds us to finding all that the runner finds.
+// verdicts asks crdify's validations one by one. Its runner is not enough, for three reasons. It takes a field and the
+// branches of its allOf, anyOf and oneOf for one, so that the last of them hides the others. It panics on a version
+// without a schema. And it says what has changed as a text only. A test holds us to finding all that the runner finds.
 type verdicts struct {
 	fields map[string]validations.Comparator[schema]
 	crds   map[string]validations.Comparator[definition]

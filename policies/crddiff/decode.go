@@ -14,15 +14,15 @@ import (
 )
 
 // Decode reads a CRD. Fields that it does not know are left out, as a newer Kubernetes may know them. The error names
-// the CRD and the field when the API server could make nothing of it: a value of the wrong type, a version without a
-// name or a schema, no storage version or two.
+// the CRD and the field when the API server could make nothing of it. Examples are a value of the wrong type, a version
+// without a name or a schema, no storage version or two.
 func Decode(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd, _, err := DecodeStrictly(object)
 	return crd, err
 }
 
-// DecodeStrictly is Decode that also tells the fields that it has left out, as paths such as spec.versions[0].storag. They
-// are those that a server-side apply refuses and that strict validation of fields does: what stands in items and in
+// DecodeStrictly is Decode that also lists the fields that it has left out, as paths such as spec.versions[0].storag.
+// They are those that a server-side apply and strict validation of fields refuse. What is in items and in
 // additionalProperties is not among them, since the API server's own types decode that leniently.
 func DecodeStrictly(object *unstructured.Unstructured) (crd *apiextensionsv1.CustomResourceDefinition, undeclared []string, err error) {
 	who := "CustomResourceDefinition " + cmp.Or(object.GetName(), "without a name")

@@ -1,10 +1,10 @@
-// Package crddiff tells what differs between two states of a CustomResourceDefinition, for example of the branch that a
-// pull request goes to and of the pull request itself: each difference has a name, a severity and a sentence that says
-// what it means for those who have objects.
+// Package crddiff reports what differs between two states of a CustomResourceDefinition, for example of the branch that
+// a pull request goes to and of the pull request itself. Each difference has a name, a severity and a sentence that
+// says what it means for those who have objects.
 //
 // Decode reads a CRD, Compare compares two, Sets compares all that two renderings hold. The names are in rule.go; that
 // list is the specification. Whether a change of a field is compatible is asked of the validations of
-// sigs.k8s.io/crdify (crdify.go says how they are configured); what they do not look at, above all versions that are
+// sigs.k8s.io/crdify (crdify.go says how they are configured). What they do not look at, above all versions that are
 // added, flipped or removed, is judged here.
 //
 // It is pure. What a change means in a cluster, where objects are stored at some versions and not at others, is for

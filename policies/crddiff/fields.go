@@ -55,8 +55,8 @@ type difference struct {
 
 func (d *difference) add(c Change) { d.changes = append(d.changes, c) }
 
-// walk goes from the object itself downwards. What is below a field that is new, gone or of another type is told with
-// the field.
+// walk goes from the object itself downwards. What is below a field that is new, gone or of another type is reported
+// with the field.
 func (d *difference) walk() {
 	told := map[string]bool{}
 	all := maps.Clone(d.before)
@@ -132,7 +132,7 @@ func more(count int, one, many string) string {
 	return fmt.Sprintf("; %s below it %s with it", words.Count(count, "field"), words.Agree(count, one, many))
 }
 
-// compare reports whether what is below the field is told already.
+// compare reports whether what is below the field is reported already.
 func (d *difference) compare(path string, a, b *schema) bool {
 	from, to := alone(a), alone(b)
 	f := field{difference: d, path: path, a: &from, b: &to}
@@ -184,7 +184,7 @@ func firstSentence(description string) string {
 	return cut(line)
 }
 
-// describe counts the fields that are described anew; nobody wants to read each.
+// describe counts the fields that are described anew; no person wants to read each.
 func (d *difference) describe() {
 	if len(d.reworded) == 0 {
 		return

@@ -48,7 +48,7 @@ const (
 	VersionRemoved Rule = "VersionRemoved"
 	// StorageFlipped: another version is the storage version.
 	StorageFlipped Rule = "StorageFlipped"
-	// StorageFlippedAndRemoved: another version is the storage version, and the one that was it is gone at once.
+	// StorageFlippedAndRemoved: another version is the storage version, and the one that was it is removed at once.
 	StorageFlippedAndRemoved Rule = "StorageFlippedAndRemoved"
 	// ServedOn: the version is served again, or for the first time.
 	ServedOn Rule = "ServedOn"
@@ -107,7 +107,7 @@ const (
 const (
 	// FieldAdded: the field is new; what is below it is not listed.
 	FieldAdded Rule = "FieldAdded"
-	// FieldRemoved: the field is gone, with all that was below it.
+	// FieldRemoved: the field no longer exists, with all that was below it.
 	FieldRemoved Rule = "FieldRemoved"
 	// FieldDeprecated: the field's description says from now on that it is deprecated.
 	FieldDeprecated Rule = "FieldDeprecated"

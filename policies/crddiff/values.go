@@ -79,7 +79,7 @@ func typeOf(s *schema) string {
 	return basic(s)
 }
 
-// required: which fields of an object have to be there. It is told at the field, not at the object around it.
+// required: which fields of an object have to be there. It is reported at the field, not at the object around it.
 func (f field) required() {
 	now, was := f.b.Required, f.a.Required
 	grave := judge().field("required", *f.a, *f.b)
@@ -96,13 +96,13 @@ func (f field) required() {
 	}
 	for _, name := range missing(was, now) {
 		path := join(f.path, name)
-		if f.before[path].schema == nil || f.after[path].schema != nil { // else it is gone, and told so
+		if f.before[path].schema == nil || f.after[path].schema != nil { // else it is reported as removed
 			f.difference.add(Change{Rule: FieldOptional, Severity: finding.Info, Field: path, Why: "clients have to work without it"})
 		}
 	}
 }
 
-// values: which there may be, and which there is if nobody says.
+// values: which there may be, and which there is by default.
 func (f field) values() {
 	f.defaults()
 	f.enums()
@@ -218,5 +218,5 @@ func asJSON(v any) string {
 // value is a JSON value in a sentence.
 func value(j *apiextensionsv1.JSON) string { return cut(canonical(j)) }
 
-// cut keeps what nobody reads to its end from filling a screen.
+// cut keeps a long value from filling a screen.
 func cut(s string) string { return words.Clip(s, 120) }

@@ -31,8 +31,8 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) (*Finder, error) {
 	return f, nil
 }
 
-// Lacking are the fields that a version has and the storage version has not, or not in each form, sorted, as patterns: * is any key
-// of a map, and [*] any item of a list. If there are none, no object loses a field.
+// Lacking are the fields that a version has and the storage version has not, or not in each form, sorted. They are
+// patterns: * is any key of a map, and [*] any item of a list. If there are none, no object loses a field.
 func (f *Finder) Lacking(version string) []string {
 	v := f.versions[version]
 	if v == nil || f.to == nil || v == f.to || f.to.Schema == nil {
@@ -58,8 +58,9 @@ func (f *Finder) Lacking(version string) []string {
 }
 
 // Lost are the fields that an object loses, as it is read at a version, sorted, as patterns of Lacking. A key that the
-// version's schema does not name, where it keeps such, is told as it is. An object that the API server refuses to convert loses
-// nothing. The error is of an object that cannot be read so. It takes as long as the object is large: anybody may have written it.
+// version's schema does not name, where it keeps such, is reported as it is. An object that the API server refuses to
+// convert loses nothing. The error is of an object that cannot be read so. It takes as long as the object is large:
+// anybody may have written it.
 func (f *Finder) Lost(object map[string]any, version string) (patterns []string, err error) {
 	return f.LostFrom(runtime.DeepCopyJSON(object), version)
 }

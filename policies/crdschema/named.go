@@ -11,10 +11,11 @@ import (
 )
 
 // Named are the fields that an object may lose if it is stored at a version that cannot be read, sorted, as patterns of
-// Lacking: those that its managedFields name. A value at a field that the storage version lacks was last written through that
-// version, or through one that has left the CRD since: a write through any other version would have dropped it. The API server
-// records each such write in managedFields, with the names of the fields. They say nothing of values, so a field that has its
-// default, or that has been dropped since, is named, too. Where managedFields do not tell all, every lacking field may be there.
+// Lacking: those that its managedFields name. A value at a field that the storage version lacks was last written
+// through that version, or through one that has left the CRD since. A write through any other version would have
+// dropped it. The API server records each such write in managedFields, with the names of the fields. They say nothing
+// of values, so a field that has its default, or that has been dropped since, is named, too. Where managedFields do not
+// tell all, every lacking field may be there.
 func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
 	all, bytes := fieldpath.NewSet(), 0
 	for _, entry := range entries {
@@ -53,8 +54,8 @@ func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntr
 // to read them grows with the square of their number: 1.2 MB would take six seconds.
 const longestFields = 128 << 10
 
-// unowned is whether an object, as it is read at the storage version, has a field outside of status that no entry names: then
-// managedFields were cleared once, or an admission webhook writes what they do not record.
+// unowned is whether an object, as it is read at the storage version, has a field outside of status that no entry
+// names. Then managedFields were cleared once, or an admission webhook writes what they do not record.
 func (f *Finder) unowned(object map[string]any, owned *fieldpath.Set) bool {
 	for name, value := range object {
 		if slices.Contains(meta, name) || InStatus(name) {
@@ -81,8 +82,8 @@ func has(set *fieldpath.Set, name string) bool {
 	return inner || set.Members.Has(element)
 }
 
-// named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be; below an
-// atomic list or map, which is owned as a whole, there may be every lacking field.
+// named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be.
+// Below an atomic list or map, which is owned as a whole, there may be every lacking field.
 func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string, err error) {
 	object, _ := sketch(owned).(map[string]any)
 	for _, name := range meta {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Path leads to a value: names and indices. It is told as the API server tells unknown fields, such as spec.items[0].name; a name
-// that could be taken for something else is quoted: metadata.labels["example.com/team"].
+// Path leads to a value: names and indices. It is written as the API server writes unknown fields, such as
+// spec.items[0].name. A name that could be taken for something else is quoted: metadata.labels["example.com/team"].
 type Path []any
 
 func (p Path) String() string {

@@ -11,8 +11,8 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// A pattern is a path as it is written in an annotation: * is any one key, [*] any item of a list, and a key that could be taken for
-// something else is quoted, as in metadata.labels["example.com/team"].
+// A pattern is a path as it is written in an annotation: * is any one key, and [*] any item of a list. A key that could
+// be taken for something else is quoted, as in metadata.labels["example.com/team"].
 
 // bracket is an item of a list, or a quoted name.
 var bracket = regexp.MustCompile(`\[(?:"[^"]*"|\d+|\*)\]`)

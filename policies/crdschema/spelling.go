@@ -12,8 +12,9 @@ import (
 // https://github.com/kubernetes-sigs/controller-tools/blob/main/pkg/crd/known_types.go
 const quantity = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
-// Respelled reports whether the version's schema says that two values at a path are the same, however they are written: quantities,
-// such as 1000m and 1, and moments, such as 10:00:00+01:00 and 09:00:00Z of one day. Programs in Go write such values in their own way.
+// Respelled reports whether the version's schema says that two values at a path are the same, however they are written.
+// These are quantities, such as 1000m and 1, and moments, such as 10:00:00+01:00 and 09:00:00Z of one day. Programs in
+// Go write such values in their own way.
 func (v *Version) Respelled(p Path, before, after any) bool {
 	schema := SchemaAt(v.Schema, p)
 	switch {

@@ -52,10 +52,11 @@ func VersionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) (*Ver
 	return v, defaulting.PruneDefaults(v.Schema)
 }
 
-// Coerced is an object as the API server has it when it has decoded or converted it: without what the version does not know, and
-// without nulls that it does not allow. It follows unstructuredSchemaCoercer of
-// k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, but for the object's own metadata. Metadata of embedded
-// objects that are none are an error, unless they are to be dropped, as they are when an object is read from the storage.
+// Coerced is an object as the API server has it when it has decoded or converted it. It lacks what the version does not
+// know, and nulls that it does not allow. It follows unstructuredSchemaCoercer of
+// k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, but for the object's own metadata. Invalid
+// metadata of embedded objects are an error, or are dropped if dropping is asked for, as when an object is read from
+// the storage.
 func (v *Version) Coerced(object map[string]any, drop bool) (map[string]any, error) {
 	as := runtime.DeepCopyJSON(object)
 	if err := v.coerce(as, drop); err != nil {
@@ -120,9 +121,9 @@ func (v *Version) IsAbsent(object map[string]any, p Path) bool {
 	return around == nil || around.AdditionalProperties == nil
 }
 
-// IsDefault is whether what lies at a path is there again when the object is read without it. An item of a list never is. The
-// API server fills in each field for itself, so the object is read without what lies beside the path: a large object may be asked
-// about at each of its paths.
+// IsDefault is whether what lies at a path is there again when the object is read without it. An item of a list never
+// is. The API server fills in each field for itself, so the object is read without what lies beside the path. A large
+// object may be asked about at each of its paths.
 func (v *Version) IsDefault(object map[string]any, p Path) bool {
 	last := len(p) - 1
 	if _, there := inner(At(object, p[:last]), p[last]); !there {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Which fields one schema drops from what another lets through is not derived from the schemas here: the API server's own code is
-// asked about witnesses, objects that have everything in which two schemas can differ.
+// Which fields one schema drops from what another lets through is not derived from the schemas here. The API server's
+// own code is asked about witnesses, which are objects that have everything in which two schemas can differ.
 
 // anything is the schema of a value of which nothing is known, and plain that of one without fields.
 var (

@@ -12,9 +12,9 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Inside are the CRDs that an object holds for somebody else to apply: as objects in its fields, as a ManifestWork has them,
-// or as text, as a ConfigMap of a ClusterResourceSet. Unread are texts that hold CRDs and cannot be read as manifests, such as
-// templates.
+// Inside are the CRDs that an object holds for somebody else to apply. They are objects in its fields, as in a
+// ManifestWork, or text, as in a ConfigMap of a ClusterResourceSet. Unread are texts that hold CRDs and cannot be read
+// as manifests, such as templates.
 func (o *Object) Inside() (crds []*Object, unread []string) {
 	if o.IsCRD() {
 		return nil, nil
@@ -28,7 +28,7 @@ func (o *Object) Inside() (crds []*Object, unread []string) {
 	return s.crds, s.unread
 }
 
-// Holder is an object that holds CRDs for others, as a person is told it.
+// Holder is an object that holds CRDs for others, as it is shown to a person.
 func (o *Object) Holder() string { return o.GetKind() + " " + FullName(o.GetNamespace(), o.GetName()) }
 
 // insides is a look into one object.

@@ -28,9 +28,9 @@ type Cluster struct {
 	Units []*Unit
 	// Unseen is all that brings objects which are not among those of any unit.
 	Unseen []Unseen
-	// Findings are about what Flux and Argo CD are told.
+	// Findings are about the settings of Flux and Argo CD.
 	Findings []finding.Finding
-	// InCharts are the CRDs that charts in the files bring, whoever installs these; only without an entry point.
+	// InCharts are the CRDs that charts in the files bring, no matter who installs these; only without an entry point.
 	InCharts []InChart
 	// Built are the CRDs that charts, and kustomizations around other folders, make of them, a unit for each; only without an entry point.
 	Built []*Unit
@@ -59,8 +59,8 @@ type Unit struct {
 	Objects []*Object
 	// Kept are those of Objects that the tool does not delete when the unit holds them no more: the crds/ of a chart, with Helm.
 	Kept []*Object
-	// Installed are more that the tool applies when the cluster gets the unit for the first time, with Helm: the crds/ of a
-	// chart that are replaced at an installation, and not at an upgrade.
+	// Installed are more that the tool applies when the cluster gets the unit for the first time. With Helm it is the
+	// crds/ of a chart that are replaced at an installation, and not at an upgrade.
 	Installed []*Object
 	// Charts are the charts that were rendered, each with its version, in the order of Sources.
 	Charts []string

@@ -15,7 +15,7 @@ type Input struct {
 	Releases []Release
 	// Earlier: there were releases before the first of them, about which nothing is known.
 	Earlier bool
-	// Newest: only what the last of them changes is told; the others are what was before.
+	// Newest: only what the last of them changes is reported; the others are what was before.
 	Newest bool
 	// Unchanged: the last of them is what is to come, too, so that nothing is new in it.
 	Unchanged bool
@@ -30,7 +30,7 @@ type Violation struct {
 	// From and To are the releases.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Unreleased: nobody has To yet.
+	// Unreleased: no user has To yet.
 	Unreleased bool `json:"unreleased,omitempty"`
 	// Version is that of the CRD, and Path a field in its schema, as `kubectl explain` takes it; both empty if it is about all.
 	Version string `json:"version,omitempty"`
@@ -41,7 +41,7 @@ type Violation struct {
 
 // Report is what is to be said of a history. It is what -o json prints.
 type Report struct {
-	// OK is true when no finding is an error that nobody has accepted.
+	// OK is true when each finding that is an error is accepted.
 	OK       bool             `json:"ok"`
 	Releases []ReleaseSummary `json:"releases"`
 	Findings []Violation      `json:"findings"`

@@ -106,7 +106,7 @@ func crdRemoved(s *step) []Violation {
 	return nil
 }
 
-// each departure of a CRD that stays is told by the first rule of these three that is about it.
+// each departure of a CRD that stays is reported by the first rule of these three that is about it.
 func (s *step) violations(kind string) (found []Violation) {
 	if s.is == nil {
 		return nil

@@ -13,7 +13,7 @@ const (
 
 var unstable = regexp.MustCompile(`^v\d+(alpha|beta)\d+$`)
 
-// levelOf is told by the name. A name that is none of Kubernetes' kind promises nothing less than stability.
+// levelOf reads the level from the name. A name that is none of Kubernetes' kind promises nothing less than stability.
 func levelOf(version string) level {
 	switch found := unstable.FindStringSubmatch(version); {
 	case found == nil:

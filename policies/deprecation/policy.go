@@ -19,7 +19,7 @@ import (
 // PolicyFile is where a repository says by what it wants to be judged.
 const PolicyFile = ".moult/versions.yaml"
 
-// Off is the severity of a rule that nobody wants to hear of.
+// Off is the severity of a rule that is not reported.
 const Off finding.Severity = "off"
 
 // Policy is what a project promises its users.
@@ -28,7 +28,7 @@ type Policy struct {
 	Windows Windows `yaml:"windows"`
 	// Severities are those of rules that are to have another one, or off.
 	Severities map[string]finding.Severity `yaml:"severities"`
-	// Accept is what was found and is meant.
+	// Accept is what was found and is accepted.
 	Accept []Accepted `yaml:"accept"`
 }
 
@@ -46,7 +46,7 @@ type Window struct {
 	Days     int `yaml:"days"`
 }
 
-// Accepted is a person's word that a finding is meant.
+// Accepted is a person's statement that a finding is intended.
 type Accepted struct {
 	Rule string `yaml:"rule" json:"rule"`
 	CRD  string `yaml:"crd" json:"crd"`
@@ -62,8 +62,8 @@ func DefaultPolicy() Policy {
 	return Policy{Windows: Windows{Stable: Window{Releases: 3, Days: 365}, Beta: Window{Releases: 3, Days: 270}}}
 }
 
-// Weaker says in what the policy asks for less than Kubernetes' own, so that a reviewer sees it where the policy is a part of what is
-// reviewed; empty if in nothing.
+// Weaker says in what the policy asks for less than Kubernetes' own. A reviewer has to see it where the policy is a
+// part of what is reviewed. Empty if in nothing.
 func (p Policy) Weaker() string {
 	var said, off, milder []string
 	own := DefaultPolicy().Windows

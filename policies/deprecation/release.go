@@ -20,7 +20,7 @@ type Release struct {
 	Name string
 	// When is the day of the release; zero if it is not known.
 	When time.Time
-	// Unreleased is a state that nobody has yet, so that it can still be fixed.
+	// Unreleased is a state that no user has yet, so that it can still be fixed.
 	Unreleased bool
 	CRDs       []*definition
 	// Places are where the CRDs are written, by their names.

@@ -6,7 +6,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// The rules, in the order in which they are told. Names stay the same from release to release.
+// The rules, in the order in which they are reported. Names stay the same from release to release.
 const (
 	// StorageWithoutOverlap: the storage version advances to a version that no release before served beside the old one.
 	StorageWithoutOverlap = "StorageWithoutOverlap"
@@ -22,7 +22,7 @@ const (
 	NoWayBack = "NoWayBack"
 	// LostOnTheWayBack: the stored version has fields that the release before drops.
 	LostOnTheWayBack = "LostOnTheWayBack"
-	// CRDRemoved: the CRD is gone, without the window that its versions are due.
+	// CRDRemoved: the CRD no longer exists, without the window that its versions are due.
 	CRDRemoved = "CRDRemoved"
 	// StableRemoved: a stable version stops being served within a major release.
 	StableRemoved = "StableRemoved"
@@ -109,7 +109,7 @@ var present = []rule{
 	{ChartAheadOfImage, finding.Error, chartAheadOfImage, false},
 }
 
-// Rules are the names of all, in the order in which they are told.
+// Rules are the names of all, in the order in which they are reported.
 func Rules() (names []string) {
 	for _, r := range slices.Concat(rules, present) {
 		names = append(names, r.name)

@@ -16,12 +16,12 @@ type step struct {
 	past     []Release
 	from, to Release
 	name     string
-	// was and is are the CRD, before and after; the latter is nil if it is gone.
+	// was and is are the CRD, before and after; the latter is nil if it no longer exists.
 	was, is *definition
 	diff    crddiff.Diff
 }
 
-// place is where the CRD is written, or was if it is gone.
+// place is where the CRD is written, or was if it no longer exists.
 func (s *step) place() finding.Place {
 	if place, ok := s.to.Places[s.name]; ok {
 		return place

@@ -12,7 +12,7 @@ type Aggregated struct {
 	APIService, Service string
 }
 
-// aggregation: does the API server itself answer for the objects? If it does not, nobody sees what is stored.
+// aggregation: does the API server itself answer for the objects? If it does not, no client sees what is stored.
 func aggregation(c ClusterState) Result {
 	return each(c, "no APIService hands the requests for the CRDs on to another API server", func(crd ExaminedCRD) Known[[]Aggregated] { return crd.Aggregated }, hidden)
 }

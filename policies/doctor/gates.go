@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// gates: a VersionRemoval tells in its status what holds it back; nobody may have looked there.
+// gates: a VersionRemoval has in its status what holds it back, and people may not have looked there.
 func gates(c ClusterState) Result {
 	if c.Gates.Not != "" {
 		return notRun(c.Gates.Not)

@@ -17,12 +17,12 @@ import (
 )
 
 // migrating: does a person have to act before the old versions could go? The gate's own rules are asked, with what the
-// condition tells.
+// condition shows.
 func migrating(c ClusterState) Result {
 	counts := map[verdict.State]int{}
 	findings := c.all(func(crd ExaminedCRD) []finding.Finding {
 		if !crds.OptedIn(crd, c.LabelKey) {
-			return nil // labelInGit has said so
+			return nil // labelInGit has reported that
 		}
 		v := verdict.Judge(c.situation(crd))
 		switch {

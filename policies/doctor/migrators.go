@@ -13,7 +13,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// Groups of the migrators that are told what to do by objects.
+// Groups of the migrators that objects instruct.
 const (
 	InTree = "storagemigration.k8s.io"
 	KSVM   = "migration.k8s.io"

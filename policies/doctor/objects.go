@@ -13,8 +13,8 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// namespaces: an object whose Namespace was forced out of existence can be read and deleted, and not written. It keeps a
-// migration from ending, and after a removal nobody can list the resource any more.
+// namespaces: an object whose Namespace was forced out of existence can be read and deleted, and not written. It keeps
+// a migration from ending, and after a removal no client can list the resource any more.
 func namespaces(c ClusterState) Result {
 	if c.Namespaces.Not != "" {
 		return notRun(c.Namespaces.Not)

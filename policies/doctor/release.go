@@ -30,7 +30,8 @@ type Release struct {
 }
 
 // ErrTooMuch says that a release is larger than what is read of one. Helm itself stores none that large: a Secret holds
-// 1 MiB, which is a few MiB of text. But whoever may write Secrets could store what takes minutes and all memory to read.
+// 1 MiB, which is a few MiB of text. But a client that may write Secrets could store what takes minutes and all memory
+// to read.
 var ErrTooMuch = errors.New("it is larger than a release of Helm's gets")
 
 // limits bound what is read of a release.

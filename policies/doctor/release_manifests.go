@@ -66,8 +66,8 @@ func heads(ctx context.Context, stream string, budget *int, most int) (found []h
 var errTooMany = fmt.Errorf("%w: there are too many documents in it", ErrTooMuch)
 
 // objects are the items of a list, or the manifest itself. To kubectl and Helm everything with items is a list
-// (k8s.io/apimachinery/pkg/apis/meta/v1/unstructured), but what an uninstall keeps, Helm decides by the annotations of
-// the document (filterManifestsToKeep in pkg/action/resource_policy.go), so an item has those of its list.
+// (k8s.io/apimachinery/pkg/apis/meta/v1/unstructured). But what an uninstall keeps, Helm decides by the annotations of
+// the document (filterManifestsToKeep in pkg/action/resource_policy.go). So an item has those of its list.
 func (h head) objects() []head {
 	var items []json.RawMessage
 	if len(h.Items) == 0 || json.Unmarshal(h.Items, &items) != nil || items == nil {

@@ -53,7 +53,7 @@ type ExaminedCRD struct {
 	Unreadable Known[[]Unreadable]
 	// Aggregated are the served versions for which another API server answers.
 	Aggregated Known[[]Aggregated]
-	// In tells how many objects lie in each Namespace.
+	// In reports how many objects lie in each Namespace.
 	In Known[map[string]int]
 	// Writable: RBAC lets the controller write the status.
 	Writable Known[bool]
@@ -76,7 +76,7 @@ type Unreadable struct {
 	Why string
 }
 
-// Migration is an object by which another migrator is told to work.
+// Migration is an object that makes another migrator work.
 type Migration struct {
 	// API is the migrator's group, and Name the object's.
 	API, Name string
@@ -127,8 +127,8 @@ func (c ClusterState) all(find func(ExaminedCRD) []finding.Finding) (findings []
 // mostNamed is how many objects, Namespaces or the like a finding names.
 const mostNamed = 5
 
-// each is the result of what is found about each CRD by a fact about it, as far as that is known. Evidence is told if nothing
-// is found.
+// each is the result of what is found about each CRD by a fact about it, as far as that is known. Evidence is reported
+// if nothing is found.
 func each[T any](c ClusterState, evidence string, fact func(ExaminedCRD) Known[T], find func(ExaminedCRD, T) []finding.Finding) Result {
 	r, seen := Result{Evidence: evidence}, 0
 	for _, crd := range c.CRDs {

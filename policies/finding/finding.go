@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Severity tells what a finding does to the verdict. The set is closed.
+// Severity is what a finding does to the verdict. The set is closed.
 type Severity string
 
 const (
@@ -33,7 +33,7 @@ type Place struct {
 	// Repo and Ref are set when Kustomize fetched the file from there; File is then a path in Repo.
 	Repo string `json:"-"`
 	Ref  string `json:"-"`
-	// Template is the file of the chart that the object was rendered from, as Helm tells it in a comment.
+	// Template is the file of the chart that the object was rendered from, as Helm writes it in a comment.
 	Template string `json:"-"`
 }
 
@@ -57,8 +57,8 @@ type Finding struct {
 	// Rule is a name that stays the same from release to release, for example GateNotEarlier or helm-keep.
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// Object is what of a cluster it is about, for example the name of a CRD, or what cannot be seen, for example HelmRelease
-	// apps/x; empty if there is no such thing.
+	// Object is what of a cluster it is about, for example the name of a CRD, or what cannot be seen, for example
+	// HelmRelease apps/x. Empty if there is no such thing.
 	Object string `json:"object,omitempty"`
 	// CRD is the CustomResourceDefinition concerned, empty if there is no single one.
 	CRD string `json:"crd,omitempty"`
@@ -68,7 +68,7 @@ type Finding struct {
 	// Why says what would happen, or what was seen, Remediation what to do, each in a sentence without a full stop. Remediation may be empty.
 	Why         string `json:"why"`
 	Remediation string `json:"remediation,omitempty"`
-	// Acknowledged is why a person has said that it does not matter, and until when; empty if nobody has.
+	// Acknowledged is why a person has said that it does not matter, and until when; empty if none has.
 	Acknowledged string `json:"acknowledged,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 // focus leads to a field: names, [] for any item and {} for any key.
 type focus []string
 
-// String is the path as values are told by it.
+// String is the path as values are given for it.
 func (f focus) String() string {
 	path := ""
 	for _, step := range f {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pattern is a regular expression that was read; parsed is nil if it is none, such as one that looks ahead: the API server takes no
-// CRD with such a one.
+// pattern is a regular expression that was read. parsed is nil if it is none, such as one that looks ahead: the API
+// server takes no CRD with such a one.
 type pattern struct {
 	parsed  *syntax.Regexp
 	matches *regexp.Regexp

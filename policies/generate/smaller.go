@@ -16,8 +16,9 @@ import (
 // index is that of a list's item.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// Smaller are objects that the API server takes and that have less than one has, the smallest first: one with nothing that is not on
-// the way to a path and need not be there, then those that lack one thing, then those with a plainer value.
+// Smaller are objects that the API server takes and that have less than one has, the smallest first. The first has only
+// what is on the way to a path and what is required. Then come those that lack one thing, and then those with a plainer
+// value.
 func (g *Generator) Smaller(ctx context.Context, object map[string]any, path string) iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
 		all := pathsIn(object)
@@ -86,7 +87,7 @@ func pathsIn(object map[string]any) (all []crdschema.Path) {
 	return all
 }
 
-// fixed is what an object is told by.
+// fixed is what identifies an object.
 func fixed(at crdschema.Path) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"}, at.String())
 }

@@ -9,8 +9,8 @@ import (
 // mostAliases bounds how far aliases and merge keys are followed.
 const mostAliases = 8
 
-// field is the value of a mapping's key. It follows aliases and merge keys (<<); shared then tells that what was found
-// stands elsewhere, and may be used elsewhere, too.
+// field is the value of a mapping's key. It follows aliases and merge keys (<<); shared then reports that what was
+// found stands elsewhere, and may be used elsewhere, too.
 func field(node *yaml.Node, name string) (value *yaml.Node, shared bool) {
 	return fieldWithin(node, name, mostAliases)
 }

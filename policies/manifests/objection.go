@@ -92,7 +92,8 @@ func withoutDirectives(value any) any {
 	return value
 }
 
-// otherDefaults tells when a field that the manifest leaves out, or writes as null, means something else at the new version.
+// otherDefaults reports when a field that the manifest leaves out, or writes as null, means something else at the new
+// version.
 func (t *Target) otherDefaults(object map[string]any, old, to *structural.Structural, from string) string {
 	d, differs := differ(defaulted(object, old), defaulted(object, to), object, "")
 	if !differs {
@@ -105,8 +106,8 @@ func (t *Target) otherDefaults(object map[string]any, old, to *structural.Struct
 	return fmt.Sprintf("%s is %s, which means %s at %s and %s at %s; write down the one that you want", d.path, written, said(d.before), from, said(d.after), t.To)
 }
 
-// defaulted is an object as the API server takes it: with the defaults of the schema, also in place of null where null is
-// not allowed, and without null where there is no default, either.
+// defaulted is an object as the API server takes it. It has the defaults of the schema, also in place of null where
+// null is not allowed. Where there is no default, such a null is dropped.
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
 func defaulted(object map[string]any, schema *structural.Structural) map[string]any {
 	filled := runtime.DeepCopyJSON(object)

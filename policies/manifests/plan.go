@@ -34,7 +34,7 @@ type version struct {
 }
 
 // TargetOf makes a Target of a CRD. Manifests are to leave the versions in from, those that the CRD marks as deprecated
-// or does not serve, and any that it does not list; but never the storage version.
+// or does not serve, and any that it does not list. The storage version is never one of them.
 func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, from ...string) (*Target, error) {
 	t := &Target{CRD: crd.Name, kind: GroupKind{crd.Spec.Group, crd.Spec.Names.Kind}, versions: map[string]*version{}, leave: from}
 	t.webhook = crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
@@ -123,8 +123,8 @@ func (p Plan) keeps(gk GroupKind, version string) bool {
 	return t != nil && t.keeps(version)
 }
 
-// keeps reports whether manifests stay at a version although it is not the storage version: it is served and not deprecated,
-// and nobody has asked for it to be left.
+// keeps reports whether manifests stay at a version although it is not the storage version: it is served and not
+// deprecated, and --from does not name it.
 func (t *Target) keeps(version string) bool {
 	return version != t.To && t.versions[version] != nil && !t.leaves(version)
 }

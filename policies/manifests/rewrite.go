@@ -102,7 +102,7 @@ func (p Plan) carryOut(f File, matches []match) Result {
 	return r
 }
 
-// check makes sure that what was changed is gone, and that what was not is there.
+// check makes sure that the result no longer has what was changed, and still has what was not.
 func (p Plan) check(file string, changed []byte, references []Reference) error {
 	left := find(file, changed, slices.Collect(maps.Keys(p)), p.leaves)
 	expected := slices.DeleteFunc(slices.Clone(references), func(h Reference) bool { return h.Why == "" })

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// target is a selector of Kustomize: group, version and kind are patterns for whole words, and what is left out fits all.
+// target is a selector of Kustomize: group, version and kind are patterns for whole words, and a missing one fits all.
 func (v *visitor) target(entry, node *yaml.Node, at around) {
 	written, shared := field(node, "version")
 	if written == nil || written.Kind != yaml.ScalarNode || written.Value == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// isTemplate tells what only looks like YAML, because a template engine comes first.
+// isTemplate reports what only looks like YAML, because a template engine comes first.
 func isTemplate(file string, p part) bool {
 	if !bytes.Contains(p.content, []byte("{{")) {
 		return false

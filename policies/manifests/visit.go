@@ -19,7 +19,7 @@ type match struct {
 	patch *yaml.Node
 }
 
-// visitor walks through a document. What it looks for is told by wants.
+// visitor walks through a document. What it looks for is in wants.
 type visitor struct {
 	file  string
 	wants func(GroupKind, string) bool
@@ -94,7 +94,7 @@ func (v *visitor) mapping(node *yaml.Node, at around) {
 	}
 }
 
-// isList tells a List of objects, or a WidgetList.
+// isList reports whether something is a List of objects, or a WidgetList.
 func isList(node *yaml.Node, kind string) bool {
 	list, _ := field(node, "items")
 	return strings.HasSuffix(kind, "List") && list != nil && list.Kind == yaml.SequenceNode

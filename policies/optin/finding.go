@@ -64,7 +64,7 @@ type Question struct {
 	LabelKey string
 	// ArgoCDConfig are the ConfigMaps argocd-cm that may hold for the unit.
 	ArgoCDConfig []*delivery.Object
-	// About tells which CRDs are asked about, by their names; nil is for all.
+	// About reports which CRDs are asked about, by their names; nil is for all.
 	About func(crd string) bool
 	// Unseen asks about what the unit applies and is not among its objects, too. What is found about that is a warning.
 	Unseen bool
@@ -114,7 +114,8 @@ func (c check) concerns(crd delivery.CRD) bool {
 	return asked && !crd.Excluded(c.LabelKey) && (len(crd.Versions()) > 1 || crd.OptedIn(c.LabelKey))
 }
 
-// touches reports whether the settings of the tool's object matter: it applies a CRD that is concerned, or nobody knows what.
+// touches reports whether the settings of the tool's object matter: it applies a CRD that is concerned, or it is not
+// known what it applies.
 func (c check) touches() bool { return c.unit.By != nil && (c.unseen || len(c.crds) > 0) }
 
 // setting is a field of the tool's object.

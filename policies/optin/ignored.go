@@ -19,7 +19,7 @@ const crdIgnoreKey = "resource.customizations.ignoreDifferences.apiextensions.k8
 
 var crdKind = resid.Gvk{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// differencesIgnored: what a tool is told not to compare, it does not apply. A CRD's status, its CA bundle or its printer
+// differencesIgnored: a tool does not apply what it is set not to compare. A CRD's status, its CA bundle or its printer
 // columns may well be ignored; the label and the versions may not.
 func differencesIgnored(c check) []Found {
 	var findings []Found

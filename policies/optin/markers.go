@@ -19,13 +19,13 @@ const (
 	metadataMarker = "+kubebuilder:metadata:"
 )
 
-// Markers looks at the Go types of one file that controller-gen makes CRDs of. Each that is marked as the storage version
-// has to carry the marker that puts the opt-in label on the CRD, with the value "true", or "false" for a CRD that is left
-// out on purpose. It returns the names of all such types, and a finding for each that carries neither.
+// Markers looks at the Go types of one file that controller-gen makes CRDs of. Each that is marked as the storage
+// version has to carry the marker that puts the opt-in label on the CRD. Its value is "true", or "false" for a CRD that
+// is left out on purpose. It returns the names of all such types, and a finding for each that carries neither.
 //
-// A type that is the only version, as single tells of a name, needs none: there is nothing to migrate yet, as notLabelled
-// has it of CRDs. The other versions' types are not asked: they leave the repository when their version does, and their
-// markers with them.
+// A type that is the only version, which single decides by the name, needs none: there is nothing to migrate yet, as
+// notLabelled has it of CRDs. The other versions' types are not asked: they leave the repository when their version
+// does, and their markers with them.
 func Markers(file string, source []byte, labelKey string, single func(name string) bool) (types []string, findings []finding.Finding, err error) {
 	files := token.NewFileSet()
 	parsed, err := parse(files, file, source)

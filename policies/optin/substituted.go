@@ -36,7 +36,7 @@ func substitutes(kustomization *delivery.Object) bool {
 	return len(inline)+len(from) > 0 || kustomization.Text("spec", "postBuild", "substituteStrategy") == "Always"
 }
 
-// variable finds the first ${…} that nobody has given a value on purpose, and the field that holds it.
+// variable finds the first ${…} that has no value on purpose, and the field that holds it.
 func variable(value any, field []string, known map[string]string) (where []string, text string) {
 	switch v := value.(type) {
 	case string:

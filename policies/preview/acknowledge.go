@@ -22,7 +22,7 @@ type Acknowledgement struct {
 	// What is the object of a finding, such as HelmRelease apps/redis, or the name of a CRD; * stands for anything but a slash,
 	// as in path.Match.
 	What string `json:"what"`
-	// Why is for whoever reads the preview.
+	// Why is for the readers of the preview.
 	Why string `json:"why"`
 	// Until is the last day on which it holds, as 2026-12-31, at most a year ahead.
 	Until string `json:"until"`

@@ -64,8 +64,8 @@ func isReadable(crd delivery.CRD) bool {
 	return err == nil
 }
 
-// builtNoLonger is about a kustomization that builds a CRD no longer which the repository still has: it leaves the CRD out, or
-// is gone itself.
+// builtNoLonger is about a kustomization that builds a CRD no longer which the repository still has: it leaves the CRD
+// out, or no longer exists itself.
 func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
 	name := was.GetName()
 	stay := slices.DeleteFunc(s.all.Head.CRDs(), func(crd delivery.CRD) bool { return crd.GetName() != name })
@@ -87,7 +87,8 @@ func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
 	})
 }
 
-// hasMoved is whether what a kustomization that is gone had built is built by a new one, or lies in its folder as it is.
+// hasMoved is whether what a kustomization that no longer exists had built is built by a new one, or lies in its folder
+// as it is.
 func (s *spread) hasMoved(unit string, was *delivery.CRD, stay []delivery.CRD) bool {
 	content := contentOf(was.Object)
 	for _, u := range s.all.Head.Built {

@@ -62,7 +62,7 @@ func (r *Report) sentence() string {
 	return string(r.Verdict)
 }
 
-// acknowledged counts what is not known and counts as safe, because a person says so.
+// acknowledged counts what is not known and counts as safe, because a person has acknowledged it.
 func (r *Report) acknowledged() (n int) {
 	for _, f := range r.Findings {
 		if f.Acknowledged != "" {
@@ -109,7 +109,7 @@ func (c ChangedCRD) subject(decided InCluster) string {
 	return strings.Join(c.Removed, ", ") + " of " + c.Name
 }
 
-// inClusters tells the clusters, none if they have no names.
+// inClusters names the clusters, none if they have no names.
 func inClusters(clusters []string) string {
 	named := slices.DeleteFunc(slices.Clone(clusters), func(name string) bool { return name == "" })
 	if len(named) == 0 {

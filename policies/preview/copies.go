@@ -24,7 +24,7 @@ const (
 // left finds what becomes of copies that went while others stay. If their versions are not among those of any other, some
 // leave: then the copy is held against the last one.
 //
-// What a tool applies is compared as such, and the other files of the CRD are nobody's.
+// What a tool applies is compared as such, and no cluster gets the other files of the CRD.
 func (s *spread) left(gone []*delivery.CRD, stay []delivery.CRD) (pairs []change) {
 	for _, copied := range gone {
 		folder, file := copied.Unit.Name, copied.Place().File

@@ -41,7 +41,7 @@ func (m meaning) waiting(in InCluster) InCluster {
 }
 
 // repair is said where managedFields are all that is left. Moult moves these entries when a VersionRemoval asks for it
-// (controllers/removal/state.go), and none in the cluster does: whoever waited would wait for ever.
+// (controllers/removal/state.go), and none in the cluster does: waiting would never end.
 func (m meaning) repair(in InCluster) InCluster {
 	leaving := strings.Join(m.leaving, ", ")
 	said := "managedFields still name " + leaving

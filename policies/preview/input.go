@@ -18,14 +18,14 @@ type Input struct {
 	Base, Head string
 	// LabelKey opts CRDs in.
 	LabelKey string
-	// Now tells how old snapshots are, and MaxAge how old they may be without a warning; 0 for any age.
+	// Now serves to report how old snapshots are, and MaxAge is how old they may be without a warning; 0 for any age.
 	Now      time.Time
 	MaxAge   time.Duration
 	Clusters []Delivered
 	// Manifests are the places in the repository's files that name a version that leaves.
 	Manifests []manifests.Reference
-	// MayBeApplied reports whether somebody may apply a file that nothing in the repository leads to, by its name; nil if
-	// nobody does, because the entry points are named.
+	// MayBeApplied reports whether somebody may apply a file that nothing in the repository leads to, by its name; nil
+	// if that is impossible, because the entry points are named.
 	MayBeApplied func(file string) bool
 	// Unread are the files that change and that nothing which may be applied is made of, by their names.
 	Unread []string

@@ -21,12 +21,12 @@ type meaning struct {
 	stored *snapshot.CRD
 	// gate is the VersionRemoval in the head that asks for all that leaves in Git, nil if there is none.
 	gate *v1alpha1.VersionRemovalSpec
-	// leaving are the versions that the cluster loses: those that leave in Git, and those that it has although Git has not,
-	// because a release was skipped or the cluster is not where the base is.
+	// leaving are the versions that the cluster loses: those that leave in Git, and those that it has although Git has
+	// not. The latter are there because a release was skipped or the cluster is not where the base is.
 	leaving []string
 	// answer is what the gate would say; empty without a snapshot.
 	answer snapshot.Answer
-	// acknowledged is what a person says of the CRD where the cluster is not known; nil if nobody does.
+	// acknowledged is what a person says of the CRD where the cluster is not known; nil if no person has.
 	acknowledged *Acknowledgement
 }
 
@@ -88,7 +88,7 @@ func (m meaning) withChanges(in InCluster) InCluster {
 	for _, c := range m.change.Changes {
 		v, why, counts := m.to.weigh(m.change.Name, c)
 		if v == Blocked && in.Objects != nil && *in.Objects == 0 {
-			v = Warned // nobody has anything to lose
+			v = Warned // no user has anything to lose
 		}
 		if counts && worse(v, in.Verdict) {
 			in.Verdict, in.Reason, in.Sentence = v, string(c.Rule), why

@@ -26,8 +26,8 @@ const (
 	ReasonAdopted = "CRDAdopted"
 	// ReasonGone: the CRD vanishes from Git.
 	ReasonGone = "CRDGone"
-	// ReasonOwnershipNotRepaired: all that is left is managedFields that name the version, and no VersionRemoval in the
-	// cluster asks for them to be moved, so nobody does.
+	// ReasonOwnershipNotRepaired: all that is left is managedFields that name the version. No VersionRemoval in the
+	// cluster asks for them to be moved, so they are not.
 	ReasonOwnershipNotRepaired = verdict.OwnershipNotRepaired
 	// ReasonAcknowledged: it is not known, and a person has said that it does not matter.
 	ReasonAcknowledged = "Acknowledged"
@@ -56,7 +56,8 @@ const (
 	goneFromSight
 	// goneSomewhere: it vanishes from Git, and nothing is known about the cluster or about what applies it.
 	goneSomewhere
-	// goneUnowned: it vanishes, and nobody says what applies the rest, and so whether it is deleted with its objects.
+	// goneUnowned: it vanishes, and it is not known what applies the rest, and so whether it is deleted with its
+	// objects.
 	goneUnowned
 	// left: it vanishes from Git and stays in the cluster. That it is pruned is a finding.
 	left
@@ -97,8 +98,8 @@ func (m meaning) outcome() outcome {
 	return newCRD
 }
 
-// begins reports whether a CRD that is new in Git begins here, as an operator's next kind does: in a repository that says of no
-// cluster what is applied to it, with one version, beside other CRDs of its group.
+// begins reports whether a CRD that is new in Git begins here, as an operator's next kind does. It has one version,
+// beside other CRDs of its group, in a repository that says of no cluster what is applied to it.
 func (m meaning) begins() bool {
 	head := m.to.Head.crd(m.change.Name)
 	return m.to.NoCluster && m.to.Snapshot == nil && head != nil && len(head.Spec.Versions) == 1 && !slices.Contains(m.to.KnownBefore, head.Name) &&

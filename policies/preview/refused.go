@@ -68,7 +68,7 @@ func (v *validated) of(base, head *apiextensionsv1.CustomResourceDefinition) []r
 func text(crd *apiextensionsv1.CustomResourceDefinition) string {
 	content, err := json.Marshal(crd)
 	if err != nil {
-		return fmt.Sprintf("%p", crd) // then it is remembered for nobody else
+		return fmt.Sprintf("%p", crd) // then it is remembered for no other caller
 	}
 	return string(content)
 }
@@ -108,7 +108,7 @@ func (d Delivered) refusal(crd string, r refusal.Refusal) finding.Finding {
 	return f
 }
 
-// where is the path, and the version that it leads into, since nobody counts versions.
+// where is the path, and the version that it leads into, since no person counts versions.
 func where(r refusal.Refusal) string {
 	path := "`" + r.Path + "`"
 	if r.Version == "" {

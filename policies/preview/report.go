@@ -70,8 +70,8 @@ type ChangedCRD struct {
 type InCluster struct {
 	Cluster string  `json:"cluster"`
 	Verdict Verdict `json:"verdict"`
-	// Reason is a reason of VersionRemoval's Ready condition, the kind of the warning or the rule of the finding that decided,
-	// or one of preview's own; Sentence says it to a person.
+	// Reason is a reason of VersionRemoval's Ready condition, the kind of the warning or the rule of the finding that
+	// decided, or one of preview's own. Sentence says it to a person.
 	Reason   string `json:"reason"`
 	Sentence string `json:"sentence"`
 	// State is what a VersionRemoval for the versions that leave would amount to; empty if that is not known, or none leaves.

@@ -87,7 +87,7 @@ func verdictOf(s finding.Severity) Verdict {
 	return Safe
 }
 
-// gravity orders verdicts: what is blocked for sure is worse than what nobody knows.
+// gravity orders verdicts: what is blocked for sure is worse than what is not known.
 var gravity = []Verdict{Safe, Warned, Unknown, Blocked}
 
 // Weight orders verdicts: the graver, the greater. What is none is not known.

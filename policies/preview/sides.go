@@ -62,9 +62,9 @@ func suspended(c delivery.Cluster, crd string) bool {
 	return slices.ContainsFunc(c.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd && found.Unit.Suspended })
 }
 
-// notBuilt adds findings about units that could not be built before the change, so that nobody can tell what it changes.
-// What fails in the same way before and after is no fault of the change, and may well be built where it is applied: with a
-// network, or a plug-in.
+// notBuilt adds findings about units that could not be built before the change, so that it is not known what it
+// changes. What fails in the same way before and after is no fault of the change, and may well be built where it is
+// applied: with a network, or a plug-in.
 func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 	for _, unit := range d.Base.Cluster.Units {
 		if unit.Err == nil {

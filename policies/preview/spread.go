@@ -17,12 +17,12 @@ type Pair struct {
 	Base, Head delivery.Cluster
 }
 
-// Spread is what a repository without an entry point amounts to. The first Pair is the repository as a whole, with each of
-// its CRDs once. A CRD may lie in it several times, for a chart and for a bundle, and not all copies need change alike:
-// those that change otherwise than the first are further Pairs, by their folder.
+// Spread is what a repository without an entry point amounts to. The first Pair is the repository as a whole, with each
+// of its CRDs once. A CRD may lie in it several times, for a chart and for a bundle, and not all copies need change
+// alike. Those that change otherwise than the first are further Pairs, by their folder.
 //
 // Whole is what comes of the repository if it is applied as it is, nothing if it cannot be, and all are the CRDs of its
-// files. Of files that mayBeApplied denies, nobody gets anything.
+// files. Files that mayBeApplied denies reach no cluster.
 func Spread(whole, all Pair, mayBeApplied func(file string) bool) []Pair {
 	s := &spread{first: whole, all: all, mayBeApplied: mayBeApplied}
 	base, head := s.readable(&all.Base, &s.first.Base), s.readable(&all.Head, &s.first.Head)
@@ -93,9 +93,9 @@ func (c change) folder() string {
 	return c.base.Unit.Name
 }
 
-// pairsOf puts the copies of a CRD together that are the same file, then those that are alike, and then, of those that are
-// neither, one after the other: they were moved. Of what is left over, a copy that came is held against the last one that
-// was there, such as the bundle of the release before. What went while others stay is left.
+// pairsOf puts the copies of a CRD together that are the same file, and then those that are alike. The others are
+// paired one after the other: they were moved. A copy that came and has no pair is held against the last one that was
+// there, such as the bundle of the release before. What went while others stay is left.
 func pairsOf(base, head []delivery.CRD) (pairs []change, left []*delivery.CRD) {
 	fileOf := func(crd delivery.CRD) string { return crd.Unit.Name + " " + crd.Place().File }
 	gone, came := pointers(base), pointers(head)

@@ -18,7 +18,7 @@ type Object struct {
 	// Name is the file of a fixture, or says which of the generated objects it is.
 	Name    string
 	Content map[string]any
-	// After is what it may be after a trip; nil without a file that says so.
+	// After is what it may be after a trip; nil without a file that has it.
 	After     map[string]any
 	Generated bool
 }
@@ -74,7 +74,7 @@ func (c *Checker) Check(ctx context.Context, objects []Object, counts *Counts) {
 	}
 }
 
-// invalid tells what the API server would say of a fixture that is made anew.
+// invalid reports what the API server would say of a fixture that is made anew.
 func (c *Checker) invalid(ctx context.Context, o Object, from string) (all []Problem) {
 	v := c.engine.Version(from)
 	if v == nil || o.Generated {
@@ -111,7 +111,7 @@ func (c *Checker) Through(ctx context.Context, objects []Object, via string, oth
 		known := all[i] // a trip loses it without a write
 		if objects[i].After != nil {
 			for _, d := range between(objects[i].Content, objects[i].After) {
-				known = append(slices.Clip(known), Problem{What: d.path.String()}) // and that is meant
+				known = append(slices.Clip(known), Problem{What: d.path.String()}) // and that is accepted
 			}
 		}
 		for _, p := range found {

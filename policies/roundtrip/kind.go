@@ -18,10 +18,10 @@ const (
 	Status Kind = "status"
 	// StatusWrite: a status that is written at another version changes something beside status, or does not arrive.
 	StatusWrite Kind = "statusWrite"
-	// Ownership: with server-side apply, a client that goes on at another version with what it has applied gets a conflict, or what it
-	// applied is not there, or what it does not apply any more stays.
+	// Ownership: with server-side apply, a client goes on at another version with what it has applied. It gets a
+	// conflict, or what it applied is not there, or what it does not apply any more stays.
 	Ownership Kind = "ownership"
-	// Defaulted: a field that nobody set is there, with the default of the other version.
+	// Defaulted: a field that no client set is there, with the default of the other version.
 	Defaulted Kind = "defaulted"
 	// Unstable: a second trip loses, changes or adds something that the first one did not.
 	Unstable Kind = "unstable"

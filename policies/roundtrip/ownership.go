@@ -21,8 +21,9 @@ const (
 	otherLabel     = "example.com/other"
 )
 
-// ownership has a client apply an object, another one change a label of its own at another version, and the first one go on there with
-// the same, and then with less, by the API server's own field manager. Where a trip fails, nothing more can be told.
+// ownership has a client apply an object, another one change a label of its own at another version, and the first one
+// go on there. The first one applies the same, and then less, by the API server's own field manager. Where a trip
+// fails, nothing more can be told.
 func (c *Checker) ownership(ctx context.Context, o Object, via string, known []Problem) []Problem {
 	if c.types == nil || o.After != nil || slices.ContainsFunc(known, func(p Problem) bool { return p.Kind == "" || p.Kind.Fails() }) {
 		return nil
@@ -56,7 +57,7 @@ func (c *Checker) ownership(ctx context.Context, o Object, via string, known []P
 		return []Problem{{Kind: Ownership, What: "what is applied is refused after the other client has changed a label", Says: a.err.Error()}}
 	}
 	if live = a.read(live, via); a.err != nil {
-		return nil // a trip tells of it
+		return nil // a trip reports it
 	}
 	var all []Problem
 	for _, d := range between(moved, live.Object) {

@@ -141,8 +141,8 @@ type NotLookedAt string
 
 func (n NotLookedAt) Error() string { return string(n) }
 
-// After is what an object is after a trip to each other version, if something fails then that a file can say is meant, and what that
-// is. It is an error if the trips end differently: then there is nothing that it is to be.
+// After is what an object is after a trip to each other version, if something fails then that a file can accept, and
+// what that is. It is an error if the trips end differently: then there is nothing that it is to be.
 func (c *Checker) After(ctx context.Context, o Object) (after map[string]any, lost []string, err error) {
 	for _, via := range c.engine.Served() {
 		if via == versionOf(o) {

@@ -59,7 +59,7 @@ type Group struct {
 	Examples []string `json:"examples"`
 	// Smallest is the smallest generated object that shows it; nil without one.
 	Smallest map[string]any `json:"smallest,omitempty"`
-	// Accepted is why it is meant; empty if nobody has said so.
+	// Accepted is why it is accepted; empty if it is not.
 	Accepted string `json:"accepted,omitempty"`
 }
 
@@ -69,7 +69,7 @@ func (f Group) Fails() bool { return f.Kind.Fails() && f.Accepted == "" }
 const (
 	// examples is how many objects are named of each finding.
 	examples = 5
-	// most is how many findings of a CRD are told apart.
+	// most is how many findings of a CRD are listed apart.
 	most = 500
 )
 

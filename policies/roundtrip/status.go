@@ -18,9 +18,9 @@ func statuses(objects []Object) (all []any) {
 	return all
 }
 
-// writeStatus stores objects, has a client of another version write a status there, as the subresource takes it, and tells what does
-// not arrive for this client, and what else is not the same then for clients of the objects' own version. What cannot be converted
-// is left out: a trip has told of it.
+// writeStatus stores objects, and has a client of another version write a status there, as the subresource takes it. It
+// reports what does not arrive for this client, and what else is not the same then for clients of the objects' own
+// version. What cannot be converted is left out: a trip has reported it.
 func (c *Checker) writeStatus(ctx context.Context, objects []map[string]any, via string, donors []any) [][]Problem {
 	all := make([][]Problem, len(objects))
 	if len(donors) == 0 || len(objects) == 0 {

@@ -31,13 +31,13 @@ type CRD struct {
 	Versions []Version `json:"versions"`
 	// StoredVersions are those of the status.
 	StoredVersions []string `json:"storedVersions,omitempty"`
-	// Backup is what the CRD says of its last backup; nil if whoever took the snapshot did not know of backups.
+	// Backup is what the CRD says of its last backup; nil if the snapshot is from a Moult that did not know of backups.
 	Backup *crds.LastBackup `json:"backup,omitempty"`
 	// Conversion is the strategy, None or Webhook.
 	Conversion string `json:"conversion,omitempty"`
 	// Conditions are those that a verdict may depend on.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Label tells where the opt-in label comes from; nil without one.
+	// Label reports where the opt-in label comes from; nil without one.
 	Label *Label `json:"label,omitempty"`
 
 	// Objects is nil if they were not read.
@@ -46,7 +46,7 @@ type CRD struct {
 	Requests []Requests `json:"requests,omitempty"`
 	// Fields are those that the objects have, by the version that they are read at; none if they were not counted.
 	Fields []FieldsAt `json:"fields,omitempty"`
-	// References are what else in the cluster names a version but the storage version; nil if nobody looked.
+	// References are what else in the cluster names a version but the storage version; nil if they were not looked for.
 	References *survivors.Report `json:"references,omitempty"`
 }
 
@@ -56,8 +56,9 @@ type FieldsAt struct {
 	Used    []crdschema.Used `json:"used"`
 }
 
-// Uses tells how many objects have a field at a version, and names some. It is not known if nobody has counted, or not all
-// could be seen, or the cluster does not have the version. One that is not counted by itself has no field that the storage version lacks.
+// Uses reports how many objects have a field at a version, and names some. It is not known if the objects were not
+// counted, or not all could be seen, or the cluster does not have the version. One that is not counted by itself has no
+// field that the storage version lacks.
 func (s *Snapshot) Uses(crd, version, field string) (objects int64, named []string, known bool) {
 	c := s.CRD(crd)
 	if c == nil || len(c.Fields) == 0 || s.notRead(FieldsOfCRD, crd) != nil || find(c.Versions, func(v *Version) bool { return v.Name == version }) == nil {
@@ -141,7 +142,7 @@ type Stuck struct {
 // Requests are what the API server's metrics tell of one version.
 type Requests struct {
 	Version string `json:"version"`
-	// Deprecated tells that the version was requested although it is marked as deprecated.
+	// Deprecated reports that the version was requested although it is marked as deprecated.
 	Deprecated bool `json:"deprecated,omitempty"`
 	// Counts are the requests by verb, WATCH among them once a watch has ended.
 	Counts map[string]int64 `json:"counts,omitempty"`

@@ -31,8 +31,9 @@ const (
 	KindGateShut = "GateShut"
 )
 
-// extra are the warnings that a gate does not give. That a VersionRemoval has to ask for the entries in managedFields is
-// said among them only where no VersionRemoval does, and where it is not all that is left and said by the verdict.
+// extra are the warnings that a gate does not give. Among them is that a VersionRemoval has to ask for the entries in
+// managedFields, but only where no VersionRemoval does. It is left out, too, where nothing else remains, because the
+// verdict reports it then.
 func (s *Snapshot) extra(ask Ask, crd *CRD, gate *Removal, now time.Time, repairOnly bool) []v1alpha1.Blocker {
 	asked := gate != nil || ask.Terms != nil || repairOnly
 	return slices.Concat(

@@ -19,7 +19,7 @@ type Ask struct {
 	// CRD is the name of the CRD, and Versions are those that leave it.
 	CRD      string
 	Versions []string
-	// Storage is the storage version of the pull request's CRD, which is what clients are told to use; empty if it is not
+	// Storage is the storage version of the pull request's CRD, which is what clients should use; empty if it is not
 	// known. The cluster's may be the very version that leaves.
 	Storage string
 	// LabelKey opts CRDs in; empty for the one that the snapshot was taken with.
@@ -39,8 +39,8 @@ type Terms struct {
 	QuietPeriod time.Duration
 }
 
-// remember is what is left of a proof when the VersionRemoval that has it asks for more: what names the versions is looked for
-// anew then.
+// remember is what remains of a proof when the VersionRemoval that has it asks for more: what names the versions is
+// looked for anew then.
 func (t *Terms) remember(gate *Removal, proof *v1alpha1.ProofStatus) *v1alpha1.ProofStatus {
 	isNew := func(r v1alpha1.Requirement) bool { return !slices.Contains(gate.Spec.Require, r) }
 	if proof == nil || !slices.ContainsFunc(t.Require, isNew) {
@@ -65,8 +65,8 @@ type Answer struct {
 	Objects *int64
 	// Proved: every object is proved to be stored at the storage version.
 	Proved bool
-	// RepairOnly: the storage is proved and trimmed, and what is left is that managedFields name the versions, or that
-	// nobody has looked. The controller fixes that by itself as soon as a VersionRemoval asks; without one, the removal
+	// RepairOnly: the storage is proved and trimmed. All that remains is that managedFields name the versions, or were
+	// not looked at. The controller fixes that by itself as soon as a VersionRemoval asks; without one, the removal
 	// makes the API server forget who owns what.
 	RepairOnly bool
 	// Gate is the VersionRemoval in the cluster that is about these versions; nil if there is none, or none was read.
@@ -85,8 +85,8 @@ type Gate struct {
 // Safe reports whether the versions can be removed now and nothing breaks.
 func (a Answer) Safe() bool { return a.Known && a.State == verdict.Ready }
 
-// Judge answers as the gate would have at the moment the snapshot was taken; now only tells how old it is. The cluster's
-// CRD is the one before the pull request, which is what a gate sees, too.
+// Judge answers as the gate would have at the moment the snapshot was taken; now only serves to report how old it is.
+// The cluster's CRD is the one before the pull request, which is what a gate sees, too.
 func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	if ask.LabelKey != "" && ask.LabelKey != s.LabelKey {
 		return unknown("the snapshot was taken for the opt-in label %s, not for %s; take one with --label-key %[2]s", s.LabelKey, ask.LabelKey)
@@ -128,8 +128,8 @@ func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {
 	return a
 }
 
-// withoutMoult answers for a CRD that nobody has opted in, and that nothing waits for: the API server accepts the removal.
-// What is left to know is whether objects are stored at the versions. If there are none at all, none are.
+// withoutMoult answers for a CRD that is not opted in, and that nothing waits for: the API server accepts the removal.
+// What remains to be known is whether objects are stored at the versions. If there are none at all, none are.
 func (a *Answer) withoutMoult(crd *CRD, ask Ask) {
 	if *a.Objects == 0 {
 		a.Verdict = verdict.Verdict{State: verdict.Ready, Reason: v1alpha1.ReasonNothingStored, Message: crd.Name + " has no objects, and storedVersions is " + list(crd.StoredVersions)}
@@ -142,7 +142,7 @@ func (a *Answer) withoutMoult(crd *CRD, ask Ask) {
 
 func list(versions []string) string { return "[" + strings.Join(versions, ", ") + "]" }
 
-// client is the version that clients are told to use: one that stays.
+// client is the version that clients should use: one that stays.
 func (ask Ask) client(crd *CRD) string {
 	stays := func(version string) bool { return version != "" && !slices.Contains(ask.Versions, version) }
 	if stays(ask.Storage) {

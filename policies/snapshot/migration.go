@@ -94,7 +94,7 @@ func (s *Snapshot) survey(crd *CRD, gate *Removal) (survey plan.Surveyed) {
 	return survey
 }
 
-// walking is the walk that the condition tells of, nil if it tells of none.
+// walking is the walk that the condition reports, nil if it reports none.
 func walking(subject plan.Subject, c Condition) *plan.Walking {
 	progress, _ := v1alpha1.ParseProgress(c.Message)
 	switch c.Reason {

@@ -171,7 +171,7 @@ func (c *CRD) validate() error {
 
 // Sum is the digest of everything in a snapshot but Digest itself. It is that of the content and not of the file: a
 // snapshot may be turned from YAML into JSON, indented and commented. It guards against accidents, above all against a
-// merge that takes a CRD out of the middle; whoever means to lie can count it anew.
+// merge that takes a CRD out of the middle. It is no guard against forgery: the sum can be counted anew.
 func (s *Snapshot) Sum() string {
 	content := *s
 	content.Digest = ""

@@ -17,9 +17,9 @@ type Removal struct {
 	Paused     bool                        `json:"paused,omitempty"`
 	Spec       v1alpha1.VersionRemovalSpec `json:"spec"`
 
-	// ObservedGeneration is the generation that the rest is about, -1 as long as nobody has answered.
+	// ObservedGeneration is the generation that the rest is about, -1 as long as there is no answer.
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// Ready is the condition; nil as long as nobody has answered.
+	// Ready is the condition; nil as long as there is no answer.
 	Ready       *Condition            `json:"ready,omitempty"`
 	Proof       *v1alpha1.ProofStatus `json:"proof,omitempty"`
 	LastWriteAt *time.Time            `json:"lastWriteAt,omitempty"`
@@ -42,8 +42,8 @@ func (r *Removal) asksFor(crd string, versions []string) bool {
 	return r.Spec.CRDName == crd && sets.New(r.Spec.Versions...).HasAll(versions...)
 }
 
-// gate is the VersionRemoval that holds the removal of these versions back: one that names just them before one that
-// names more, and one that is shut before one that is open. It is nil if there is none.
+// gate is the VersionRemoval that holds the removal of these versions back. One that names just them comes before one
+// that names more, and one that is shut before one that is open. It is nil if there is none.
 func (s *Snapshot) gate(crd string, versions []string) (gate *Removal) {
 	for i := range s.Removals {
 		r := &s.Removals[i]

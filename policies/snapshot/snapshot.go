@@ -19,8 +19,8 @@ type Snapshot struct {
 	Kind       string `json:"kind"`
 	// Cluster is what the person who took the snapshot calls the cluster.
 	Cluster string `json:"cluster"`
-	// Digest is that of everything else in here, as Sum counts it: without it, a CRD that is missing from the middle of a
-	// file would look like one that the cluster does not have. Write puts it in.
+	// Digest is that of everything else in here, as Sum counts it. Without it, a CRD that is missing from the middle of
+	// a file would look like one that the cluster does not have. Write puts it in.
 	Digest string `json:"digest,omitempty"`
 	// TakenAt is when reading began: everything in here was the case then or later.
 	TakenAt time.Time `json:"takenAt"`
@@ -33,8 +33,8 @@ type Snapshot struct {
 	// NamesLeftOut: no object is named in here.
 	NamesLeftOut bool `json:"namesLeftOut,omitempty"`
 
-	// Named are the CRDs that were asked for; empty if all were. One that is named and not in CRDs does not exist, unless
-	// NotRead says otherwise.
+	// Named are the CRDs that were asked for; empty if all were. One that is named and not in CRDs does not exist, or
+	// is in NotRead.
 	Named []string `json:"named,omitempty"`
 	// CRDs are sorted by name.
 	CRDs []CRD `json:"crds,omitempty"`

@@ -16,9 +16,9 @@ import (
 //go:embed moves/*.yaml
 var embeddedMoves embed.FS
 
-// Move is how stashed copies get to another version where each lies in an object of its own, in the field data, that cannot
-// be changed: the object gets a successor with another name, and what names it is made to name that. Its YAML form is the
-// format of the files in the folder moves.
+// Move is how stashed copies get to another version where each lies in an object of its own, in the field data, that
+// cannot be changed. The object gets a successor with another name, and what names it is changed to name that. Its YAML
+// form is the format of the files in the folder moves.
 type Move struct {
 	// Name is what places call it by. One that is a place's own has the place's.
 	Name string `json:"name"`
@@ -118,7 +118,7 @@ var loadMoves = sync.OnceValue(func() []Move {
 	return all
 })
 
-// MoveOf is how the copies of a place are moved; nil if nobody has declared it.
+// MoveOf is how the copies of a place are moved; nil if that is not declared.
 func MoveOf(p *Place) *Move {
 	if p.Move == "" {
 		return p.MoveBy

@@ -48,7 +48,7 @@ func (r *Report) Only(part Part) Report {
 // Unread are the resources of which something that matters could not be read, though it was asked for, sorted.
 func (r *Report) Unread() (resources []string) { return r.notLooked(false) }
 
-// LeftOut are those that nobody asked for, sorted.
+// LeftOut are those that were not asked for, sorted.
 func (r *Report) LeftOut() (resources []string) { return r.notLooked(true) }
 
 func (r *Report) notLooked(leftOut bool) (resources []string) {

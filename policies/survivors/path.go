@@ -130,7 +130,7 @@ func below(at, name string) string {
 // longest is how many bytes a path has at most, more or less. Fields may have names of megabytes, with a million fields below.
 const longest = 1 << 10
 
-// extend leads a path on, or tells that it does lead on.
+// extend leads a path on, or reports that it does lead on.
 func extend(at, part string) string {
 	const on = "…"
 	switch {

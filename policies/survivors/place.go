@@ -51,10 +51,10 @@ type Field struct {
 	Keys Keys `json:"keys,omitzero"`
 	// Where are fields beside it that must have these values, as text.
 	Where map[string]string `json:"where,omitempty"`
-	// Policy is, for rules in a list, the field beside the list that may be Exact: then a rule matches only requests at the
-	// versions that it names, and of those that stay only the ones that are served count.
+	// Policy is, for rules in a list, the field beside the list that may be Exact. Then a rule matches only requests at
+	// the versions that it names, and of those that stay only the ones that are served count.
 	Policy string `json:"policy,omitempty"`
-	// Payload are the object's labels that tell what a copy is if it does not say so itself.
+	// Payload are the object's labels that show what a copy is if the copy itself does not.
 	Payload *Payload `json:"payload,omitempty"`
 	// Effect, if set, is that of this field and not the place's.
 	Effect Effect `json:"effect,omitempty"`
@@ -114,9 +114,9 @@ type Effect string
 const (
 	// LosesData: objects are deleted, or cannot be brought back.
 	LosesData Effect = "losesData"
-	// StopsSilently: something stops, and nobody is told.
+	// StopsSilently: something stops, and no client gets an error.
 	StopsSilently Effect = "stopsSilently"
-	// BreaksAtRemoval: something fails as soon as the version is gone.
+	// BreaksAtRemoval: something fails as soon as the version no longer exists.
 	BreaksAtRemoval Effect = "breaksAtRemoval"
 	// BreaksAtUse: something fails when somebody uses it next.
 	BreaksAtUse Effect = "breaksAtUse"
@@ -186,7 +186,7 @@ const (
 	ByCRD Conversion = "crd"
 	// ByProject: only the project's own code knows how; the CRD's conversion may be None and differ.
 	ByProject Conversion = "project"
-	// ByWriter: whoever wrote the copy writes it anew; nobody converts it.
+	// ByWriter: the client that wrote the copy writes it anew; nothing converts it.
 	ByWriter Conversion = "writer"
 )
 

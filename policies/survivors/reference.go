@@ -13,7 +13,7 @@ type Reference struct {
 	// CRD and Version are what is named; empty if that is not known.
 	CRD     string `json:"crd,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Names is the object that is named, as far as it is told, for example "Widget garden/rose".
+	// Names is the object that is named, as far as it is reported, for example "Widget garden/rose".
 	Names string `json:"names,omitempty"`
 	// Why says why it is not known, or is possible only.
 	Why string `json:"why,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Selector selects resources: "all"; <plural>.<group>, as a CRD is called, or just the plural in the core group, where the
-// plural may be * and so may be the group; or category:<name>, as API discovery tells categories.
+// Selector selects resources: "all"; <plural>.<group>, as a CRD is called, or just the plural in the core group, where
+// the plural may be * and so may be the group. Or category:<name>, as API discovery lists categories.
 type Selector string
 
 // All selects every resource, and Secrets the one that is read only on demand.
@@ -20,13 +20,13 @@ const (
 
 const category = "category:"
 
-// Resource is a resource as API discovery tells it.
+// Resource is a resource as API discovery lists it.
 type Resource struct {
 	schema.GroupResource
 	Categories []string
 }
 
-// selects reports whether a resource is meant.
+// selects reports whether a resource is selected.
 func (s Selector) selects(r Resource) bool {
 	if s == All {
 		return true

@@ -31,7 +31,7 @@ type naming struct {
 // any is what rules write for every group or version.
 const anything = "*"
 
-// read tells what a value of a shape names. An error says that it cannot be told.
+// read reports what a value of a shape names. An error says that it cannot be told.
 func (f *Field) read(value any) (*naming, error) {
 	switch f.Shape {
 	case APIVersion:
@@ -113,7 +113,7 @@ func kindIn(part string) string {
 	return kind
 }
 
-// isVersion tells a version from a group: groups have dots, but for those of Kubernetes itself.
+// isVersion distinguishes a version from a group: groups have dots, but for those of Kubernetes itself.
 func isVersion(text string) bool {
 	digits, ok := strings.CutPrefix(text, "v")
 	return ok && digits != "" && digits[0] >= '0' && digits[0] <= '9' && !strings.Contains(text, ".")
@@ -207,7 +207,7 @@ const (
 	clipped  = 80
 )
 
-// clip keeps what is told of a value short.
+// clip keeps what is reported of a value short.
 func clip(s string) string { return clipTo(s, clipped) }
 
 func clipTo(s string, most int) string {

@@ -254,7 +254,7 @@ func (w *Work) Done(content Content) bool {
 	return false
 }
 
-// Version is the version of the project that an object tells.
+// Version is the version of the project that an object names.
 func (c *Mover) Version(content Content) string {
 	parsed, _ := parsePath(c.Path) // it was checked when the move was loaded
 	for _, value := range parsed.values("", content) {

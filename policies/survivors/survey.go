@@ -24,7 +24,7 @@ type NotLooked struct {
 	Resource string `json:"resource"`
 	// Why says why, and which permission is missing if that is why.
 	Why string `json:"why"`
-	// LeftOut is true if nobody asked for it; else it is unknown.
+	// LeftOut is true if it was not asked for; else it is unknown.
 	LeftOut bool `json:"leftOut,omitempty"`
 
 	at Resource

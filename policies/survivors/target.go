@@ -39,12 +39,12 @@ const (
 	Asked From = "asked"
 	// Removals: VersionRemovals name them.
 	Removals From = "versionRemovals"
-	// NotStored: nobody has named any, so they are all but the storage version: those that could be removed.
+	// NotStored: none are named, so they are all but the storage version: those that could be removed.
 	NotStored From = "notStored"
 )
 
-// TargetOf tells which versions of a CRD are to leave: those that are asked for, else those that VersionRemovals name, else
-// all but the storage version. A version that is asked for need not be in the CRD: it may have left already.
+// TargetOf reports which versions of a CRD are to leave: those that are asked for, else those that VersionRemovals
+// name, else all but the storage version. A version that is asked for need not be in the CRD: it may have left already.
 func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, removals []v1alpha1.VersionRemoval) Target {
 	names := crd.Spec.Names
 	t := Target{CRD: crd.Name, Group: crd.Spec.Group, Plural: names.Plural, Kinds: []string{names.Kind, names.ListKind}}

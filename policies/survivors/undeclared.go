@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// deepest is how many packings are taken off what nobody has described.
+	// deepest is how many packings are taken off what no rule describes.
 	deepest = 4
 	// shortest is the length of a text that may be packed: an apiVersion in base64 is longer.
 	shortest = 16

@@ -70,7 +70,7 @@ const (
 	Whole
 )
 
-// NeedOf tells what is to be read of an object, by its metadata.
+// NeedOf reports what is to be read of an object, by its metadata.
 func (w *Walker) NeedOf(r Resource, content Content) Need {
 	m := metadataOf(content)
 	for _, p := range w.PlacesOf(r) {
@@ -81,8 +81,8 @@ func (w *Walker) NeedOf(r Resource, content Content) Need {
 	return OnlyMetadata
 }
 
-// NeedOfAll tells what is to be read of all objects of a resource: Whole if they have a place that metadata are not enough for
-// and that does not depend on the metadata. Where it does, NeedOf tells it for each object.
+// NeedOfAll reports what is to be read of all objects of a resource. It is Whole if they have a place that needs more
+// than metadata and does not depend on the metadata. Where it does, NeedOf reports it for each object.
 func (w *Walker) NeedOfAll(r Resource) Need {
 	for _, p := range w.PlacesOf(r) {
 		if !p.Metadata && len(p.When) == 0 {

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings; expanded is what it takes
-// to go through one that an alias stands for; a parser takes some before it has read anything.
+// nodeTakes is what a node of YAML takes in memory, with the value that is made of it, but for mappings. expanded is
+// what it takes to go through one that an alias stands for; a parser takes some before it has read anything.
 const (
 	nodeTakes    = 350
 	expandedTake = 32

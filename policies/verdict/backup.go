@@ -25,8 +25,8 @@ func (s Situation) LacksBackup() string {
 // machine is what the machine's clock shows. Backups are taken by clocks of other machines, and one in the future does not count.
 func (s Situation) machine() time.Time { return latest(s.Now, s.Machine) }
 
-// notBackedUp: what is lost with the versions can be brought back from a backup alone. Whoever takes one makes the CRD change, and
-// this is asked again; a clock that is a little ahead is waited for.
+// notBackedUp: what is lost with the versions can be brought back from a backup alone. A backup changes the CRD, and
+// then this is asked again. A clock that is a little ahead is waited for.
 func notBackedUp(s Situation) (Verdict, bool) {
 	why := s.LacksBackup()
 	if why == "" {

@@ -12,11 +12,9 @@ import (
 // maxDisclosed is how many failures a status has room for.
 const maxDisclosed = 20
 
-// Disclose is the part of a status that those may read who may read one
-// namespace: objects of that namespace by name, all others as counts, and nothing
-// that the API server has said of them. What is judged by it can tell no more. The
-// whole is for those who may read the CRD: in its condition, in its Events, and in
-// `moult status`.
+// Disclose is the part of a status for readers of one namespace. It has objects of that namespace by name, all others
+// as counts, and nothing that the API server has said of them. What is judged by it can tell no more. The whole is for
+// those who may read the CRD: in its condition, in its Events, and in `moult status`.
 func Disclose(s plan.MigrationStatus, namespace string) plan.MigrationStatus {
 	if t := s.Evidence.Failure; t != nil {
 		public := public(*t)

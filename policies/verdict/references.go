@@ -201,8 +201,8 @@ func (s Situation) example(g survivors.Group) string {
 	return text
 }
 
-// warnOfReferences puts behind all else what will surprise after the removal, and
-// what nobody has looked at. Until this process has looked, what was said before holds.
+// warnOfReferences puts behind all else what will surprise after the removal, and what was not looked at. Until this
+// process has looked, what was said before holds.
 func (s Situation) warnOfReferences(v Verdict) []v1alpha1.Blocker {
 	warnings := v.Warnings
 	switch {

@@ -21,10 +21,9 @@ type rule struct {
 	closes bool
 }
 
-// rules are asked in this order and the first that holds decides. Where nothing
-// is stored comes first, then what only a commit can fix, then what the migration
-// is still doing, then what was asked for beside, and right before the gate opens
-// a last look.
+// rules are asked in this order and the first that holds decides. Where nothing is stored comes first, then what only a
+// commit can fix, then what the migration is still doing. Then comes what was asked for beside, and right before the
+// gate opens a last look.
 var rules = []rule{
 	{"Paused", paused, true},
 	{"NothingStored", nothingStored, false},
@@ -53,13 +52,13 @@ var rules = []rule{
 
 // The rules that others ask about, by their names.
 const (
-	// NotSeenYet: nobody has looked at the CRD as it is now.
+	// NotSeenYet: the migration has not looked at the CRD as it is now.
 	NotSeenYet = "NotSeenYet"
-	// OwnershipNotRepaired: managedFields still name a version that is to go, or nobody has looked.
+	// OwnershipNotRepaired: managedFields still name a version that is to go, or were not looked at.
 	OwnershipNotRepaired = "OwnershipNotRepaired"
 	// NotBackedUp: spec.require asks for a backup, and none of the CRD as it is now is known.
 	NotBackedUp = "NotBackedUp"
-	// NotLookedForReferences: spec.require asks what else names the versions, and nobody has looked.
+	// NotLookedForReferences: spec.require asks what else names the versions, and that was not looked for.
 	NotLookedForReferences = "NotLookedForReferences"
 )
 
@@ -134,9 +133,8 @@ func outOfScope(s Situation) (Verdict, bool) {
 		"add the group to the controller's flag --crd-groups"), !s.CRD.InScope
 }
 
-// notSeenYet: the migration has not looked at the CRD as it is now. It may even
-// have looked at what is gone: a resourceVersion that is older than the one it
-// has seen means that etcd was restored meanwhile.
+// notSeenYet: the migration has not looked at the CRD as it is now. It may even have looked at what no longer exists: a
+// resourceVersion that is older than the one it has seen means that etcd was restored meanwhile.
 func notSeenYet(s Situation) (Verdict, bool) {
 	return progressing(v1alpha1.ReasonMigrating, fmt.Sprintf("generation %d of %s has not been looked at yet", s.CRD.Generation, s.Removal.CRDName), ""),
 		s.Migration == nil || s.Migration.Subject != s.CRD.Subject || plan.Older(s.CRD.ResourceVersion, s.Migration.Evidence.SeenRV)
@@ -157,8 +155,8 @@ func notTrimmed(s Situation) (Verdict, bool) {
 		fmt.Sprintf("every object of %s is proved to be stored at %s; storedVersions still names %s and is about to be trimmed", s.Removal.CRDName, s.CRD.StorageVersion, list(s.stored())), ""), len(s.stored()) > 0
 }
 
-// ownershipNotRepaired: once a version is gone, entries that name it break
-// server-side apply and are wiped by the next write.
+// ownershipNotRepaired: once a version no longer exists, entries that name it break server-side apply and are wiped by
+// the next write.
 func ownershipNotRepaired(s Situation) (Verdict, bool) {
 	if s.surveyed() {
 		return Verdict{}, false
@@ -193,8 +191,8 @@ func stillWritten(s Situation) (Verdict, bool) {
 		quiet.After(s.Now) && slices.Contains(s.Removal.Require, v1alpha1.Quiet)
 }
 
-// notSeenQuiet: the quiet period has passed since the last write that is known, and
-// nobody has looked since whether there was another one.
+// notSeenQuiet: the quiet period has passed since the last write that is known, and it was not looked since whether
+// there was another one.
 func notSeenQuiet(s Situation) (Verdict, bool) {
 	return Verdict{State: Progressing, Reason: v1alpha1.ReasonStillWritten, Blockers: writers(s), SurveyFrom: s.quietFrom(),
 			Message: fmt.Sprintf("objects of %s were written at %s at %s; looking whether it has been quiet for %s since",

@@ -46,15 +46,14 @@ type Situation struct {
 	// Requested is when this process first saw a request to look that has not been
 	// answered; zero if there is none.
 	Requested time.Time
-	// Every is how often an open gate tells anew when managedFields were looked
-	// through.
+	// Every is how often an open gate reports anew when managedFields were looked through.
 	Every time.Duration
 }
 
 // CRD is the part of a CustomResourceDefinition that matters here.
 type CRD struct {
 	plan.Subject
-	// ResourceVersion is empty where nobody needs to know.
+	// ResourceVersion is empty where it is not needed.
 	ResourceVersion string
 
 	OptedIn bool
@@ -68,7 +67,7 @@ type CRD struct {
 	StoredVersions  []string
 	// Backup is what the CRD says of its last backup.
 	Backup crds.LastBackup
-	// LabelOrigin tells who owns the opt-in label.
+	// LabelOrigin reports who owns the opt-in label.
 	LabelOrigin labelorigin.Verdict
 }
 

@@ -57,10 +57,9 @@ func (s Situation) opensFrom() time.Time {
 	return latest(latest(s.Asked, s.ClosedAt), s.landedBy())
 }
 
-// lookedAt is the survey that an open gate names. It goes on naming the one that
-// it was opened by until there is one that it has asked for itself, or that one
-// has grown old: otherwise anybody who asks about a CRD would have the statuses of
-// all its VersionRemovals written.
+// lookedAt is the survey that an open gate names. It goes on naming the one that it was opened by until there is one
+// that it has asked for itself, or that one has grown old. Otherwise one question about a CRD would have the statuses
+// of all its VersionRemovals written.
 func (s Situation) lookedAt() time.Time {
 	survey := s.Migration.Evidence.Survey
 	named := time.Time{}

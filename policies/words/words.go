@@ -1,5 +1,5 @@
-// Package words is what sentences for people have in common: a number and its noun, a few of many names, lines that are not
-// too long, and a command that can be pasted into a shell.
+// Package words is what sentences for people have in common. It has a number and its noun, a few of many names, lines
+// that are not too long, and a command that can be pasted into a shell.
 package words
 
 import (

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// setByServer are fields of metadata that a manifest has from a cluster, and that a server-side apply does not take:
-// managedFields never (k8s.io/apimachinery/pkg/util/managedfields), a uid or a resourceVersion unless it is that of the
-// object as it is, which cannot stay so in a file. A resourceVersion is passed over when the object is new. What they say is
-// not repeated, so that the same field of another state of the CRD is the same fault.
+// setByServer are fields of metadata that a manifest has from a cluster, and that a server-side apply does not take. It
+// never takes managedFields (k8s.io/apimachinery/pkg/util/managedfields). It takes a uid or a resourceVersion only if
+// it is that of the object as it is, which cannot stay so in a file. A resourceVersion is passed over when the object
+// is new. What they say is not repeated, so that the same field of another state of the CRD is the same fault.
 func setByServer(crd *apiextensionsv1.CustomResourceDefinition, isNew bool) field.ErrorList {
 	var errs field.ErrorList
 	metadata := field.NewPath("metadata")
@@ -28,8 +28,8 @@ func setByServer(crd *apiextensionsv1.CustomResourceDefinition, isNew bool) fiel
 	return errs
 }
 
-// Same reports whether head says nothing that base did not, so that there is nothing to refuse: what tools write into the
-// rest of metadata is no concern of the API server's rules.
+// Same reports whether head says nothing that base did not, so that there is nothing to refuse. What tools write into
+// the rest of metadata is no concern of the API server's rules.
 func Same(base, head *apiextensionsv1.CustomResourceDefinition) bool {
 	same := equality.Semantic.DeepEqual
 	return same(base.Spec, head.Spec) && same(base.Labels, head.Labels) && same(base.Annotations, head.Annotations) &&
@@ -40,10 +40,10 @@ func Same(base, head *apiextensionsv1.CustomResourceDefinition) bool {
 // notDeclared is what a server-side apply says of a field that no type has.
 const notDeclared = "field not declared in schema"
 
-// Undeclared are the fields that change.DecodeStrictly has left out of head, as what the API server refuses: a server-side
-// apply, which is Flux's way, takes no field that the types of the API do not declare, and neither does an apply with
-// strict validation, which is kubectl's and Argo CD's default. Was are those left out of base, which may be nil. An API
-// server of another release may know more of them, or fewer.
+// Undeclared are the fields that change.DecodeStrictly has left out of head, as what the API server refuses. A
+// server-side apply, which is Flux's way, refuses fields that the types of the API do not declare. So does an apply
+// with strict validation, which is kubectl's and Argo CD's default. Was are those left out of base, which may be nil.
+// An API server of another release may know more of them, or fewer.
 func Undeclared(base, head *apiextensionsv1.CustomResourceDefinition, was, is []string) []Refusal {
 	found := undeclared(head, is)
 	if base == nil {

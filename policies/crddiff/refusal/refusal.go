@@ -29,9 +29,9 @@ type Refusal struct {
 	Known bool
 }
 
-// Of is what the API server would refuse about head, sorted by path. Base is the CRD as it was; nil if there is none, and
-// then head is held to what is asked of a new CRD. What change.Compare says by a name of its own is left out: fields that
-// cannot be changed, and a name that is not plural and group, for which preview has a finding.
+// Of is what the API server would refuse about head, sorted by path. Base is the CRD as it was; nil if there is none,
+// and then head is held to what is asked of a new CRD. What change.Compare reports by a name of its own is left out.
+// That is fields that cannot be changed, and a name that is not plural and group, for which preview has a finding.
 func Of(base, head *apiextensionsv1.CustomResourceDefinition) []Refusal {
 	now, errs := internal(head)
 	if errs == nil {
@@ -44,7 +44,7 @@ func Of(base, head *apiextensionsv1.CustomResourceDefinition) []Refusal {
 	return marked(found, head, faults(base))
 }
 
-// marked tells which of the refusals the CRD as it was has as well.
+// marked reports which of the refusals the CRD as it was has as well.
 func marked(found []Refusal, head *apiextensionsv1.CustomResourceDefinition, known []fault) []Refusal {
 	for i, r := range found {
 		found[i].Known = !slices.ContainsFunc(r.in(head), func(f fault) bool { return !slices.Contains(known, f) })

@@ -18,8 +18,8 @@ type remark struct {
 	said     string
 	// crd and cluster are what it is about, empty if there is no single one.
 	crd, cluster string
-	// same tells it from others about the same, in words that stay as they are while time passes: what a cluster stores
-	// and how old a snapshot is are told in said alone.
+	// same distinguishes it from others about the same, in words that stay as they are while time passes. What a
+	// cluster stores and how old a snapshot is are in said alone.
 	same string
 }
 

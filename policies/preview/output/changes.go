@@ -46,7 +46,8 @@ func (g versionGroup) Shown() []crddiff.Change {
 // Beyond are the others, which are counted.
 func (g versionGroup) Beyond() []crddiff.Change { return g.changes[len(g.Shown()):] }
 
-// More tells how many there are beyond, for example "and 290 more of the like: 290 warnings"; empty if there are none.
+// More reports how many there are beyond, for example "and 290 more of the like: 290 warnings"; empty if there are
+// none.
 func (g versionGroup) More() string {
 	if len(g.Beyond()) == 0 {
 		return ""
@@ -67,7 +68,7 @@ func (g versionGroup) Title() string {
 	return title
 }
 
-// pair is something before and after. Same tells that it has not changed.
+// pair is something before and after. Same reports that it has not changed.
 type pair struct {
 	Name, Base, Head string
 	Same             bool

@@ -55,8 +55,8 @@ func CodeQuality(r preview.Report) ([]byte, error) {
 		place := located(r, m)
 		one := issue{Description: plain(m.said), CheckName: plain(m.title), Severity: badgeOfSeverity(m.severity).GitLab}
 		one.Location.Path, one.Location.Lines.Begin = place.File, max(1, place.Line)
-		// GitLab tells by it what a merge request brings and what it fixes. So it is not of the line, since a remark that
-		// moves with its lines is still the same, and not of the text, which tells times and counts.
+		// GitLab finds by it what a merge request brings and what it fixes. So it is not of the line, since a remark
+		// that moves with its lines is still the same, and not of the text, which has times and counts.
 		words := strings.Join([]string{m.title, m.crd, m.cluster, place.File, m.same}, "\x00")
 		one.Fingerprint = fingerprint(fmt.Sprintf("%s\x00%d", words, seen[words]))
 		seen[words]++

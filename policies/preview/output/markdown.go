@@ -14,7 +14,7 @@ import (
 
 // MarkdownOptions are what a comment needs to know beyond the Report.
 type MarkdownOptions struct {
-	// Name tells this comment from those of other previews on the same pull request; empty is "default".
+	// Name distinguishes this comment from those of other previews on the same pull request; empty is "default".
 	Name string
 	// Full is where the whole report is to be found, an address or the name of an artifact.
 	Full string
@@ -65,7 +65,7 @@ func Marker(name string) string {
 	return "<!-- moult preview: " + cmp.Or(severalDashes.ReplaceAllString(name, "-"), "default") + " -->"
 }
 
-// Quiet is the second line of a comment that nobody has to be shown: no CRD changes, and nothing else is to be read.
+// Quiet is the second line of a comment that no person has to be shown: no CRD changes, and nothing else is to be read.
 const Quiet = "<!-- moult preview has nothing to say -->"
 
 func quietly(r preview.Report) string {

@@ -85,7 +85,7 @@ func text(s string, most int) string { return fit(s, most, escape) }
 
 func span(s string, most int) string { return fit(s, most, code) }
 
-// fit cuts text so that, escaped, it has at most three times as many bytes as it may have characters: some characters
+// fit cuts text so that, escaped, it has at most three times as many bytes as it may have characters. Some characters
 // grow when they are escaped, and a comment full of them would be too long.
 func fit(s string, most int, escaped func(string) string) string {
 	s = plain(s)

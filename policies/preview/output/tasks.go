@@ -62,7 +62,7 @@ func (l *list) fix(r preview.Report, severity finding.Severity) {
 	}
 }
 
-// rewrite is about manifests that no finding tells how to fix: first those that the command can rewrite.
+// rewrite is about manifests for which no finding has a fix: first those that the command can rewrite.
 func (l *list) rewrite(r preview.Report) {
 	const (
 		byCommand = "run `moult rewrite` on the manifests that are still written at a version that leaves"

@@ -240,8 +240,8 @@ func (i item) moves() bool {
 	return i.because == v1alpha1.ReasonRepairingOwnership || i.because == preview.ReasonOwnershipNotRepaired
 }
 
-// fails is what the tools make of a gate that is Stalled: kstatus calls it failed, which ends Flux's wait at once, and
-// Argo CD's health check calls it Degraded, which fails the sync.
+// fails is what the tools make of a gate that is Stalled. kstatus calls it failed, which ends Flux's wait at once. Argo
+// CD's health check calls it Degraded, which fails the sync.
 func (i item) fails() string {
 	why := ""
 	if i.because != "" {

@@ -47,8 +47,8 @@ func (g group[T]) names(written func(string) string) string {
 	return named
 }
 
-// rowsTogether are the rows of a table; those that differ in nothing but the CRD are one, and so are those of the same CRDs
-// that differ in nothing but the cluster.
+// rowsTogether are the rows of a table. Those that differ in nothing but the CRD are one, and so are those of the same
+// CRDs that differ in nothing but the cluster.
 func rowsTogether(r preview.Report) []rowGroup {
 	inOneCluster := gather(rows(r), func(a, b row) bool { return a.in.Cluster == b.in.Cluster && a.readsLike(b) },
 		func(one row) (string, finding.Place) { return one.crd.Name, finding.Place{} })

@@ -42,7 +42,7 @@ func badgeOfVerdict(v preview.Verdict) badge {
 		return errorBadge.saying("blocked", "is blocked")
 	case preview.Unknown:
 	}
-	return badge{Symbol: "❔", Mark: "?", Word: "unknown", Predicate: "is not known to be safe", Class: "unknown", Color: "35"} // what nobody understands is not safe
+	return badge{Symbol: "❔", Mark: "?", Word: "unknown", Predicate: "is not known to be safe", Class: "unknown", Color: "35"} // what is not understood is not safe
 }
 
 func badgeOfSeverity(s finding.Severity) badge {
