@@ -44,7 +44,7 @@ func (r *Reconciler) forget(name string) (labelOwner string, known bool) {
 	return r.states.forget(name)
 }
 
-// withdraw takes our condition back from a CRD whose opt-in label is gone.
+// withdraw takes our condition back from a CRD whose opt-in label was removed.
 func (r *Reconciler) withdraw(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	owner, known := r.forget(crd.Name)
 	if !known { // found by chance, or withdrawn a moment ago and still in the cache
@@ -103,7 +103,7 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return nil, nil
 }
 
-// mayClaim is an error if what this process knows may be of a past that is gone.
+// mayClaim is an error if what this process knows may be from before a restore of etcd.
 func (r *Reconciler) mayClaim(ctx context.Context) error {
 	if r.opts.Timeline == nil {
 		return nil

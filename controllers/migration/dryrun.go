@@ -11,9 +11,8 @@ import (
 	"github.com/moult-dev/moult/policies/plan"
 )
 
-// Trial tells what Run would meet, and writes nothing: every object is sent its
-// write as a dry run, so that admission and validation are asked about it. The
-// CRD needs no opt-in label: who asks has not decided yet.
+// Trial reports what Run would meet, and writes nothing: every object is sent its write as a dry run, so that admission
+// and validation are asked about it. The CRD needs no opt-in label: who asks has not decided yet.
 func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rewrite.Result, error) {
 	r, err := standalone(cfg, opts)
 	if err != nil {

@@ -40,7 +40,7 @@ func (r *Reconciler) event(crd *apiextensionsv1.CustomResourceDefinition, reason
 	r.opts.Recorder.Eventf(regarding, nil, kind, reason, reason, "%s", shorten(fmt.Sprintf(format, args...), maxNote-len("…")))
 }
 
-// maxLossesTold is how many losses of ownership a walk tells of.
+// maxLossesTold is how many losses of ownership a walk reports.
 const maxLossesTold = 10
 
 // tellOfOwnership says what a walk has found in managedFields. The condition is about

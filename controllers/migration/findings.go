@@ -46,9 +46,8 @@ func (f findings) status() plan.MigrationStatus {
 	}
 }
 
-// writers is what walks over a CRD have seen of those who write at versions that
-// are to go. A walk moves the entries it sees, so the next one no longer tells of
-// the writes before.
+// writers is what walks over a CRD have seen of those who write at versions that are to go. A walk moves the entries it
+// sees, so the next one no longer shows the writes before.
 type writers struct {
 	seen []plan.Writer
 	last map[string]time.Time // by version
@@ -95,9 +94,8 @@ func mergeWriters(before, now []plan.Writer) []plan.Writer {
 	return merged[:min(len(merged), maxWriters)]
 }
 
-// lossesAfter are the losses once another walk has ended: what it has cost is kept
-// for good, since no later walk sees it, and what it has left alone until the next
-// walk has looked.
+// lossesAfter are the losses once another walk has ended. What it has cost is kept for good, since no later walk sees
+// it. What it has left alone is kept until the next walk has looked.
 func lossesAfter(before, now []plan.Loss) []plan.Loss {
 	after := slices.DeleteFunc(slices.Clone(before), func(l plan.Loss) bool { return l.Waits })
 	for _, loss := range now {

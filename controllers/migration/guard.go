@@ -24,10 +24,11 @@ import (
 // version's schema does not have, without a word. So before a walk writes anything, the objects are read at the other versions,
 // at which such fields show. What a webhook drops is known only if it is asked (Options.NewRehearser).
 
-// Rehearser tells what objects of a CRD lose when its webhook converts them.
+// Rehearser reports what objects of a CRD lose when its webhook converts them.
 type Rehearser interface {
-	// Lost are the fields that clients of its version would not find again, or find changed, for each of the objects, which are all
-	// read at one version. An item of a list is told as [*]. The error says why the webhook could not be asked.
+	// Lost are the fields that clients of its version would not find again, or find changed, for each of the objects,
+	// which are all read at one version. An item of a list is written as [*]. The error says why the webhook could not
+	// be asked.
 	Lost(ctx context.Context, objects []map[string]any) ([][]string, error)
 }
 
@@ -55,8 +56,8 @@ type sight struct {
 	at, of string
 }
 
-// unseen are the fields that objects may have that are stored at a version which is not served, so that nobody can read them. No
-// fields are all.
+// unseen are the fields that objects may have that are stored at a version which is not served, so that no client can
+// read them. No fields are all.
 type unseen struct {
 	version string
 	fields  []string

@@ -15,9 +15,9 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// A version may be hidden: it is not served, so objects cannot be read at it, and storedVersions does not name it. Until Moult has
-// its own proof, that says nothing of what is stored: the list may have been trimmed after a migration that failed. Then the
-// managedFields of the objects are what is left to look at (docs/decisions/0011).
+// A version may be hidden: it is not served, so objects cannot be read at it, and storedVersions does not name it.
+// Until Moult has its own proof, that says nothing of what is stored: the list may have been trimmed after a migration
+// that failed. Then only the managedFields of the objects remain to be looked at (docs/decisions/0011).
 
 // named looks for the fields that objects may have at a hidden version, where no webhook converts them.
 type named struct {

@@ -53,11 +53,10 @@ func (r *Reconciler) read(ctx context.Context, name string) (*apiextensionsv1.Cu
 // errBehind: the cache does not know yet what this process has written itself.
 var errBehind = errors.New("the cache is behind this process' own writes")
 
-// caughtUp is a CRD that is not older than the last write of this process. If the
-// cache has none, either it will soon, or etcd was restored: that the API server
-// knows, and then all that is known is of a past that is gone. A write that names
-// the resourceVersion of a CRD from a cache that is behind would be accepted by an
-// etcd that was restored to that very state.
+// caughtUp is a CRD that is not older than the last write of this process. If the cache has none, either it will soon,
+// or etcd was restored: that the API server knows, and then all that is known is from before the restore. A write that
+// names the resourceVersion of a CRD from a cache that is behind would be accepted by an etcd that was restored to that
+// very state.
 func (r *Reconciler) caughtUp(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if !r.states.isBefore(crd.Name, crd.ResourceVersion) {
 		return crd, nil
@@ -74,7 +73,7 @@ func (r *Reconciler) caughtUp(ctx context.Context, crd *apiextensionsv1.CustomRe
 	return now, nil
 }
 
-// describe is the part of an observation that the CRD itself tells.
+// describe is the part of an observation that the CRD itself shows.
 func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) plan.Observation {
 	o := plan.Observation{
 		Now:            r.opts.Clock.Now(),

@@ -26,15 +26,13 @@ type Options struct {
 	// means all.
 	Groups []string
 
-	// Settle is how long after a storage flip a write may still land at an
-	// older version: the longest of 34 s and the API servers' --request-timeout,
-	// plus how long the slowest of them takes to notice a CRD change, standing
+	// Settle is how long after a storage flip a write may still land at an older version. It is the longest of 34 s and
+	// the API servers' --request-timeout, plus how long the slowest of them takes to notice a CRD change, standing
 	// still included. 0 means the default, 90 s.
 	Settle time.Duration
 
-	// FieldManager names us in managedFields, and so tells our condition from
-	// another installation's. Default: moult, followed by the LabelKey if that is
-	// not the default one.
+	// FieldManager names us in managedFields, and so distinguishes our condition from another installation's. Default:
+	// moult, followed by the LabelKey if that is not the default one.
 	FieldManager string
 
 	// MaxInFlight bounds the writes under way at any moment, over all CRDs. Below
@@ -64,8 +62,7 @@ type Options struct {
 	// that would lose something. Default: webhooks are not asked, and answer for what they do.
 	NewRehearser func(*apiextensionsv1.CustomResourceDefinition) (Rehearser, error)
 
-	// StateStore connects the removal reconciler. Default: one of its own, which
-	// nobody asks.
+	// StateStore connects the removal reconciler. Default: one of its own, which is never asked.
 	StateStore *StateStore
 
 	// Timeline is asked right before something is claimed of a CRD. Default: none. Then a manager has to be restarted when etcd
@@ -82,11 +79,10 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// DefaultSettle covers the longest request and leaves 30 s for an API server
-// that hears of a flip late. Creates, updates, patches and deletes are cut off
-// after 34 s, but the deletion of a collection, which writes deletionTimestamp at
-// the version of its start, only after --request-timeout, 60 s by default
-// (k8s.io/apiserver pkg/endpoints/handlers/delete.go).
+// DefaultSettle covers the longest request and leaves 30 s for an API server that hears of a flip late. Creates,
+// updates, patches and deletes are cut off after 34 s. The deletion of a collection, which writes deletionTimestamp at
+// the version of its start, is cut off only after --request-timeout, 60 s by default (k8s.io/apiserver
+// pkg/endpoints/handlers/delete.go).
 const DefaultSettle = 90 * time.Second
 
 // DefaultMaxInFlight keeps API servers busy that answer a write in 20 ms and take

@@ -67,8 +67,8 @@ func (r *Reconciler) conditionFor(crd *apiextensionsv1.CustomResourceDefinition,
 	}
 }
 
-// worthWriting reports whether a condition has changed enough. Counts alone are
-// told in steps, so that those who watch CRDs are left in peace.
+// worthWriting reports whether a condition has changed enough. Counts alone are reported in steps, so that those who
+// watch CRDs are left in peace.
 func (r *Reconciler) worthWriting(name string, now time.Time, before, after apiextensionsv1.CustomResourceDefinitionCondition) bool {
 	if before.Status != after.Status || before.Reason != after.Reason {
 		return !r.states.isEcho(name, after.Reason, now)
@@ -88,12 +88,10 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 	return r.states.tellsProgress(name, now)
 }
 
-// applyCondition makes c our condition on the CRD; nil takes it back. It is
-// applied server-side, so other conditions and storedVersions, which we do not
-// own this way, stay as they are. It has no observedGeneration: API servers
-// before 1.35 refuse an apply that names this field, and the message tells the
-// generation. A claim is about the very CRD that was observed,
-// as a trim is: it must not land on an older one that was restored meanwhile.
+// applyCondition makes c our condition on the CRD; nil takes it back. It is applied server-side, so other conditions
+// and storedVersions, which we do not own this way, stay as they are. It has no observedGeneration: API servers before
+// 1.35 refuse an apply that names this field, and the message has the generation. A claim is about the very CRD that
+// was observed, as a trim is: it must not land on an older one that was restored meanwhile.
 func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, c *apiextensionsv1.CustomResourceDefinitionCondition) error {
 	status := applyv1.CustomResourceDefinitionStatus()
 	if c != nil {

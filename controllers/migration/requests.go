@@ -80,8 +80,8 @@ func (s *StateStore) Withdraw(crd string, asker types.NamespacedName) {
 	}
 }
 
-// Asked are the versions of a CRD that somebody wants to go, sorted, as they were named: some may have left already, or may
-// never have been there. They are nil if nobody asks.
+// Asked are the versions of a CRD that somebody wants to go, sorted, as they were named: some may have left already, or
+// may never have been there. They are nil if nothing is asked for.
 func (s *StateStore) Asked(crd string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,16 +99,15 @@ func (s *StateStore) Follow(tell func()) {
 	s.followers = append(s.followers, tell)
 }
 
-// news tells those who follow. The caller holds the lock.
+// news informs those who follow. The caller holds the lock.
 func (s *StateStore) news() {
 	for _, tell := range s.followers {
 		tell()
 	}
 }
 
-// removal is all that is asked for of a CRD, without what can never be: nobody
-// removes the storage version. What the CRD does not have is one version, however
-// many tenants name.
+// removal is all that is asked for of a CRD, without what can never be: the storage version cannot be removed. What the
+// CRD does not have is one version, however many tenants name.
 func (s *StateStore) removal(crd string, o plan.Observation, listed []string) plan.Removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +142,7 @@ func (s *StateStore) Status(crd string) (status plan.MigrationStatus, known bool
 // every tenth of it. It has one reader.
 func (s *StateStore) Changes() <-chan string { return s.changed }
 
-// publish makes what was decided about a CRD its status, and tells those who wait.
+// publish makes what was decided about a CRD its status, and informs those who wait.
 func (s *StateStore) publish(crd string, o plan.Observation, d plan.Decision) {
 	s.with(crd, func(known *state) {
 		status := known.findings.status()
@@ -167,13 +166,13 @@ func gist(s plan.MigrationStatus) plan.MigrationStatus {
 	if w := s.Walking; w != nil {
 		tenths := int64(w.Counts.Progress().Percent() / progressStep)
 		s.Walking = &plan.Walking{Subject: w.Subject, Mode: w.Mode, Counts: plan.Counts{Total: progressStep, Current: tenths, Failed: min(w.Counts.Failed, 1)}}
-		s.Decision.Sentence = "" // it tells the counts
+		s.Decision.Sentence = "" // it has the counts
 	}
 	return s
 }
 
-// send drops the word if nobody reads fast enough, and returns whether it has
-// not: readers look again by themselves, only later.
+// send drops the message if readers are too slow, and returns whether it has not: readers look again by themselves,
+// only later.
 func send(to chan<- string, crd string) bool {
 	select {
 	case to <- crd:

@@ -38,9 +38,8 @@ func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomReso
 	return found, nil
 }
 
-// stillOn makes sure that nobody else has answered during a walk: the API server
-// itself answers, and no APIService was written since the walk began. One that is
-// new is the API server's own, of a CRD or a version that is new.
+// stillOn makes sure that no other server has answered during a walk: the API server itself answers, and no APIService
+// was written since the walk began. One that is new is the API server's own, of a CRD or a version that is new.
 func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) error {
 	after, err := r.routes(ctx, crd, storageVersion)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/moult-dev/moult/policies/plan"
 )
 
-// Update is what Run tells about one CRD whenever it has taken a step.
+// Update is what Run reports about one CRD whenever it has taken a step.
 type Update struct {
 	CRD      string
 	Reason   string // of the StorageMigrated condition

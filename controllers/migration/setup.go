@@ -22,12 +22,10 @@ const controllerName = "moult-migration"
 // cacheSyncTimeout is long enough for a list of a thousand large CRDs from a busy API server.
 const cacheSyncTimeout = 10 * time.Minute
 
-// SetupWithManager adds the migration reconciler to a manager. The manager's
-// identity needs get, list and watch on customresourcedefinitions, patch on
-// customresourcedefinitions/status, get on apiservices, create and patch on
-// events, get, list and patch on the custom resources themselves, and patch on
-// their status: without the last, objects are written to at the main resource,
-// which costs the API server more and asks admission webhooks.
+// SetupWithManager adds the migration reconciler to a manager. The manager's identity needs get, list and watch on
+// customresourcedefinitions, patch on customresourcedefinitions/status, get on apiservices, and create and patch on
+// events. It needs get, list and patch on the custom resources themselves, and patch on their status. Without the last,
+// objects are written to at the main resource, which costs the API server more and asks admission webhooks.
 func SetupWithManager(mgr manager.Manager, opts Options) error {
 	opts = opts.withDefaults()
 	if opts.Recorder == nil {

@@ -106,7 +106,7 @@ func (s *StateStore) isBefore(crd, resourceVersion string) (before bool) {
 	return before
 }
 
-// restart drops what is known about a CRD, since it is of a past that is gone.
+// restart drops what is known about a CRD, since it is from before a restore of etcd.
 func (s *StateStore) restart(crd string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,7 @@ func (s *StateStore) found(crd string) (f findings) {
 	return f
 }
 
-// lookedThrough tells for which versions every entry has been moved, and when the
-// walk that did it began.
+// lookedThrough reports for which versions every entry has been moved, and when the walk that did it began.
 func (s *StateStore) lookedThrough(crd string, uid types.UID) (began map[string]time.Time) {
 	s.with(crd, func(known *state) {
 		if known.evidence.UID == string(uid) {
@@ -152,14 +151,14 @@ func (s *StateStore) age(crd string, now time.Time) (age time.Duration) {
 	return age
 }
 
-// tellsLabelOrigin notes what is told of the opt-in label and reports whether it is
-// something else than the last time.
+// tellsLabelOrigin notes what is reported of the opt-in label and reports whether it is something else than the last
+// time.
 func (s *StateStore) tellsLabelOrigin(crd string, v labelorigin.Verdict) (fresh bool) {
 	s.with(crd, func(known *state) { fresh, known.labelOrigin = known.labelOrigin != v, v })
 	return fresh
 }
 
-// tellsProgress notes that progress is told now, unless it was a moment ago.
+// tellsProgress notes that progress is reported now, unless it was a moment ago.
 func (s *StateStore) tellsProgress(crd string, now time.Time) (due bool) {
 	s.with(crd, func(known *state) {
 		if due = now.Sub(known.progressAt) >= progressInterval; due {
@@ -176,9 +175,8 @@ func (s *StateStore) tellsReason(crd, reason string, now time.Time) (fresh bool)
 	return fresh
 }
 
-// isEcho reports whether a reason was written by this process a moment ago. If the
-// CRD does not show it, the cache is not up to date yet, or another process of
-// ours writes too, and two that answer each other at once would never stop.
+// isEcho reports whether a reason was written by this process a moment ago. If the CRD does not show it, the cache is
+// not up to date yet, or another process of ours writes, too. Two that answer each other at once would never stop.
 func (s *StateStore) isEcho(crd, reason string, now time.Time) (echo bool) {
 	s.with(crd, func(known *state) { echo = known.reason == reason && now.Sub(known.reasonAt) < progressInterval })
 	return echo

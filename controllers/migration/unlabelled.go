@@ -14,9 +14,8 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 )
 
-// unlabelled wakes the reconciler, once at the start, for CRDs that carry our
-// condition but no longer the label: it was removed while nobody looked, and the
-// watch of labelled CRDs will never tell.
+// unlabelled wakes the reconciler, once at the start, for CRDs that carry our condition but no longer the label. It was
+// removed while no Moult ran, and the watch of labelled CRDs will never report that.
 func (r *Reconciler) unlabelled(list lister) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		go func() {

@@ -9,9 +9,8 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
 
-// Validate says which option cannot work, beginning with its name as flags
-// spell it, without the dashes: "label-key …". What is left out has a default
-// and is fine.
+// Validate says which option cannot work, beginning with its name as flags spell it, without the dashes: "label-key …".
+// An option that is not set has a default and is fine.
 func (o Options) Validate() error {
 	if o.LabelKey != "" {
 		if problems := validation.IsQualifiedName(o.LabelKey); len(problems) > 0 {

@@ -38,7 +38,7 @@ type walks struct {
 type walker interface {
 	// carryOut does it. The error is the context's.
 	carryOut(ctx context.Context, w *walking) (plan.Outcome, rewrite.Result, error)
-	// ended takes in what was found by a walk that nobody has stopped.
+	// ended takes in what was found by a walk that was not stopped.
 	ended(w *walking, outcome plan.Outcome, result rewrite.Result)
 }
 

@@ -20,9 +20,8 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// newCache holds VersionRemovals and the names of CRDs. How many there are, and how
-// large they are, is up to others, tenants among them, so of each object no more is
-// kept than is looked at, and no two are in memory as they came.
+// newCache holds VersionRemovals and the names of CRDs. How many there are, and how large they are, is up to others,
+// tenants among them. So of each object no more is kept than is looked at, and no two are in memory as they came.
 func newCache(mgr manager.Manager) (cache.Cache, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -120,8 +119,8 @@ func namesOnly(crd *metav1.PartialObjectMetadata) {
 		Annotations: map[string]string{v1alpha1.VersionsRemovable: strconv.FormatBool(namesApproval(crd.ManagedFields))}}
 }
 
-// namesApproval tells by the field managers, which is all that is known of a CRD
-// in the cache, whether its status may have the condition. Without any, it may.
+// namesApproval reports by the field managers, which is all that is known of a CRD in the cache, whether its status may
+// have the condition. Without any, it may.
 func namesApproval(entries []metav1.ManagedFieldsEntry) bool {
 	return len(entries) == 0 || slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return crds.Owns(e, v1alpha1.VersionsRemovable)

@@ -13,12 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// trusted is how long a CRD that was read is taken for what it is, as long as the
-// watch tells of no change.
+// trusted is how long a CRD that was read is taken for what it is, as long as the watch reports no change.
 const trusted = 10 * time.Second
 
-// crdReader reads each CRD once for all the VersionRemovals that name it: a CRD
-// can be megabytes. Its answers are shared: nobody may change them.
+// crdReader reads each CRD once for all the VersionRemovals that name it: a CRD can be megabytes. Its answers are
+// shared: no caller may change them.
 type crdReader struct {
 	live  client.Reader
 	clock clock.PassiveClock
@@ -59,7 +58,7 @@ func (r *crdReader) GetNow(ctx context.Context, name string) (*apiextensionsv1.C
 	return r.refresh(ctx, name, known)
 }
 
-// Changed notes that a CRD has changed or is gone.
+// Changed notes that a CRD has changed or no longer exists.
 func (r *crdReader) Changed(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

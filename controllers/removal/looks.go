@@ -54,8 +54,8 @@ type look struct {
 }
 
 const (
-	// restShare is how many times as long as a look took nobody looks after it, and
-	// leastRest how long at least, unless looks are to be made more often anyway.
+	// restShare is how long a rest after a look is, as a multiple of the look. leastRest is how long it is at least, or
+	// the interval of looks if that is shorter.
 	restShare = 5
 	leastRest = 5 * time.Second
 )
@@ -105,9 +105,9 @@ func (l *looks) found(crd *apiextensionsv1.CustomResourceDefinition, versions []
 	return &verdict.References{At: l.last.began, Report: l.last.report.Of(crd.Name, crd.Spec.Group, versions, leaving...), Failure: l.last.failure}
 }
 
-// covers reports whether the look was about all of these versions, and took none for one
-// that stays, or is served, so that a rule goes on matching, that no longer does. The
-// look may have been about more versions: those that do not leave in the target stay.
+// covers reports whether the look was about all of these versions. A version that it took for one that stays, or is
+// served so that a rule goes on matching, has to be so still. The look may have been about more versions: those that do
+// not leave in the target stay.
 func (k *look) covers(versions []string, target survivors.Target) bool {
 	return slices.ContainsFunc(k.targets, func(t survivors.Target) bool {
 		then := t.Own(target.Leaving)

@@ -50,8 +50,8 @@ type Options struct {
 	// a gate opens. It needs a Role of its own.
 	RequestReconcile bool
 
-	// References looks for what else names the versions. Without it nobody looks, and a
-	// VersionRemoval that requires it stays closed.
+	// References looks for what else names the versions. Without it there is no look, and a VersionRemoval that
+	// requires it stays closed.
 	References References
 
 	// Timeline is asked right before a gate opens. Default: none. Then a manager has to be restarted when etcd is restored.

@@ -28,8 +28,8 @@ type Reconciler struct {
 	states  *stateStore
 
 	approving keymutex.KeyMutex // by CRD: one at a time writes VersionsRemovable
-	requester *requester        // nil if nobody is to be asked
-	looks     *looks            // nil if nobody looks for what else names the versions
+	requester *requester        // nil if none is to be asked
+	looks     *looks            // nil if what else names the versions is not looked for
 }
 
 // Reconcile is the main path.
@@ -38,7 +38,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.syncApproval(ctx, req.Name)
 	}
 	if !r.answersIn(req.Namespace) {
-		return ctrl.Result{}, nil // another Moult's to answer, or nobody's
+		return ctrl.Result{}, nil // another Moult's to answer, or no one's
 	}
 	started := r.opts.Clock.Now()
 	e, err := r.evaluate(ctx, req.NamespacedName, r.client, r.crds.Get)
@@ -74,8 +74,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.result(e.situation, e.verdict), nil
 }
 
-// mayOpen is an error if a gate is about to open by what may be of a past that is gone. One that is open, by this process, was
-// asked about then.
+// mayOpen is an error if a gate is about to open by what may be from before a restore of etcd. One that is open, by
+// this process, was asked about then.
 func (r *Reconciler) mayOpen(ctx context.Context, e evaluation) error {
 	if r.opts.Timeline == nil || e.verdict.State != verdict.Ready || !e.isNews() && r.states.answerTo(e.before) != nil {
 		return nil
@@ -91,9 +91,8 @@ type evaluation struct {
 	verdict         verdict.Verdict
 }
 
-// evaluate observes and decides. What it is told first comes from caches, since most
-// evaluations find nothing new; an answer is written only after one of what is there
-// now. The error is NotFound if the VersionRemoval is gone.
+// evaluate observes and decides. What it gets first comes from caches, since most evaluations find nothing new; an
+// answer is written only after one of what is there now. The error is NotFound if the VersionRemoval no longer exists.
 func (r *Reconciler) evaluate(ctx context.Context, name types.NamespacedName, from client.Reader, read readsCRD) (e evaluation, err error) {
 	e.before = &v1alpha1.VersionRemoval{}
 	if err := from.Get(ctx, name, e.before); err != nil {

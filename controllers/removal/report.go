@@ -94,8 +94,7 @@ func mark(removal *v1alpha1.VersionRemoval, v verdict.Verdict) {
 	}
 }
 
-// onlyCountsMoved tells a status that differs in its counts alone, and by too
-// little to be worth a write.
+// onlyCountsMoved reports whether a status differs in its counts alone, and by too little to be worth a write.
 func onlyCountsMoved(before, after *v1alpha1.VersionRemoval) bool {
 	was, is := before.Status.Progress, after.Status.Progress
 	if was == nil || is == nil || conditions.IsReady(after) || was.Total != is.Total || was.Failed != is.Failed {

@@ -141,9 +141,8 @@ func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 	return c.Watch(r.follow(r.opts.Migration.Changes()))
 }
 
-// answered wakes the reconciler for a VersionRemoval that changes, and for the CRD
-// it names when what is asked of that changes: when the VersionRemoval comes or goes
-// or asks for something else.
+// answered wakes the reconciler for a VersionRemoval that changes. It wakes it for the CRD, too, when what is asked of
+// that changes: when the VersionRemoval comes or goes or asks for something else.
 func answered() handler.TypedEventHandler[*v1alpha1.VersionRemoval, ctrl.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	add := func(q queue, removal *v1alpha1.VersionRemoval, asksAnew bool) {

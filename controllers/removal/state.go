@@ -11,10 +11,9 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
 
-// stateStore holds what this process knows about each VersionRemoval: what it asks for
-// and since when, by this process' clock, so that no answer is given by what was seen
-// before; and what this process has answered. A status tells the answer too, but not
-// whether this process or an earlier one has found it.
+// stateStore holds what this process knows about each VersionRemoval. It is what it asks for and since when, by this
+// process' clock, so that no answer is given by what was seen before. It is also what this process has answered. A
+// status has the answer, too, but not whether this process or an earlier one has found it.
 type stateStore struct {
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state

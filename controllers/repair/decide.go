@@ -47,9 +47,9 @@ type decision struct {
 	until time.Time
 }
 
-// decide is pure. A CRD is looked after at once when it is new, or when the versions that it has, stores or is asked to let go are
-// other ones; again after a while if something was moved or is left, or if VersionRemovals name it, because who writes references
-// may do so at any time; and not before it changes otherwise.
+// decide is pure. A CRD is looked after at once when it is new, or when the versions that it has, stores or is asked to
+// let go are other ones. Again after a while if something was moved or is left, or if VersionRemovals name it, because
+// who writes references may do so at any time. And not before it changes otherwise.
 func decide(now time.Time, every time.Duration, subjects []subject, looks map[string]look, underWay []subject) decision {
 	d := decision{}
 	if len(underWay) > 0 {

@@ -56,7 +56,7 @@ type inEvents struct {
 // saying is one Event.
 type saying struct {
 	reason, text string
-	// normal: nobody has to do anything.
+	// normal: no person has to do anything.
 	normal bool
 }
 
@@ -83,7 +83,7 @@ func (e *inEvents) sayings(s subject, f finding) (all []saying) {
 	return all
 }
 
-// leftSaying names each reason with objects and what to do. It is no warning if nobody has to do anything.
+// leftSaying names each reason with objects and what to do. It is no warning if no person has to do anything.
 func (e *inEvents) leftSaying(f finding) saying {
 	clauses, normal := make([]string, 0, len(f.Left)), true
 	for i := range f.Left {

@@ -42,8 +42,8 @@ func (r *Reconciler) wants(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		r.kind.wanted(crd) && !crds.Paused(crd)
 }
 
-// isProved reports whether the migration's proof holds for the CRD as it is here. References to objects that cannot be read at the
-// storage version would help nobody.
+// isProved reports whether the migration's proof holds for the CRD as it is here. References to objects that cannot be
+// read at the storage version would not help.
 func isProved(crd *apiextensionsv1.CustomResourceDefinition, status plan.MigrationStatus) bool {
 	return status.Decision.Reason == v1alpha1.ReasonMigrated && status.Subject == plan.SubjectOf(crd)
 }

@@ -51,7 +51,8 @@ type Options struct {
 
 	// Places are where stashed copies are looked for. Default: those that Moult knows.
 	Places []survivors.Place
-	// NewConverter makes, for each look, who converts copies as their CRD does, at places that say so. Default: they are left.
+	// NewConverter makes, for each look, who converts copies as their CRD does, at places that ask for that. Default:
+	// they are left.
 	NewConverter func() embeddedcopies.Converter
 
 	// LabelKey and Groups are those of the migration reconciler.

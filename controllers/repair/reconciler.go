@@ -72,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// collect tells what a repair that has ended has found.
+// collect reports what a repair that has ended has found.
 func (r *Reconciler) collect(ctx context.Context) {
 	if r.work == nil || !r.work.over() {
 		return

@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// report tells what a repair has found for one CRD, in Events on it, in the log and in metrics.
+// report reports what a repair has found for one CRD, in Events on it, in the log and in metrics.
 func (r *Reconciler) report(ctx context.Context, s subject, f finding) {
 	r.metrics.looked(s.name(), f)
 	for _, said := range r.events.sayings(s, f) {

@@ -18,7 +18,7 @@ type Alteration struct {
 	Fields []string
 }
 
-// maxFields is how many fields of an altered object are told.
+// maxFields is how many fields of an altered object are reported.
 const maxFields = 3
 
 // alterations are the fields that a write has changed that asked for no change. The

@@ -124,9 +124,8 @@ func (v *visitor) beginAgain(fresh *metav1.PartialObjectMetadata, err error) err
 	return nil
 }
 
-// missing looks whether the object is gone, as the answer to a write may have said.
-// Only a read that answers this of the very object is believed: it comes from etcd and
-// passes by admission.
+// missing looks whether the object no longer exists, as the answer to a write may have said. Only a read that answers
+// this of the very object is believed: it comes from etcd and passes by admission.
 func (v *visitor) missing(ctx context.Context, err error) error {
 	fresh, getErr := v.Objects.Get(ctx, v.key())
 	switch {
@@ -184,7 +183,7 @@ func (v *visitor) endpoint(w *write) Objects {
 	return v.Status
 }
 
-// patch sends a write when its turn has come, and tells the pace how it went.
+// patch sends a write when its turn has come, and reports to the pace how it went.
 func (v *visitor) patch(ctx context.Context, objects Objects, w *write) (*metav1.PartialObjectMetadata, error) {
 	permit, err := v.Lane.Enter(ctx)
 	if err != nil {
@@ -195,7 +194,7 @@ func (v *visitor) patch(ctx context.Context, objects Objects, w *write) (*metav1
 	return after, err
 }
 
-// signalOf is what the answer to a write tells about the API server's load.
+// signalOf is what the answer to a write shows about the API server's load.
 func signalOf(ctx context.Context, err error) throttle.Signal {
 	if err == nil {
 		return throttle.Served

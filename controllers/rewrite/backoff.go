@@ -12,9 +12,8 @@ import (
 const (
 	firstPause = 200 * time.Millisecond
 	longPause  = 10 * time.Second
-	// maxBackoff is how long one request is retried while the API server is
-	// busy or away before its object fails, or the walk stops; the next walk finds
-	// what this one has done.
+	// maxBackoff is how long one request is retried while the API server is busy or away before its object fails, or
+	// the walk stops. The next walk finds what this one has done.
 	maxBackoff = time.Minute
 )
 
@@ -53,7 +52,7 @@ func (b *backoff) waitAnyhow(ctx context.Context, err error) error {
 	return b.pause(ctx, err)
 }
 
-// over tells how long the request has met errors, and whether that is too long.
+// over reports how long the request has met errors, and whether that is too long.
 func (b *backoff) over() (spent time.Duration, over bool) {
 	if b.since.IsZero() {
 		b.since = b.clock.Now()

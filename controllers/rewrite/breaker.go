@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// recently is how long ago another write may have been accepted for an object
-	// that is never answered to be the exception: longer than two writes that hang
-	// until their timeout, with the pause between them.
+	// recently is how long ago another write may have been accepted for an object that is never answered to be the
+	// exception. It is longer than two writes that hang until their timeout, with the pause between them.
 	recently = 5 * time.Minute
 	// suspicious is how many objects in a row have to fail to be converted before
 	// others are asked about.
 	suspicious = 8
-	// fewest is how many objects have to fail to be converted, and none not to,
-	// for the webhook to be at fault. Fewer are named, which tells more.
+	// fewest is how many objects have to fail to be converted, and none not to, for the webhook to be at fault. Fewer
+	// are named, which says more.
 	fewest = 3
 	// sampled is how many objects of a page are asked about.
 	sampled = 5
 )
 
-// breaker knows how the writes of a walk have fared, over all objects. It tells an
-// object that fails alone from a server or a webhook that fails all.
+// breaker knows how the writes of a walk have fared, over all objects. It distinguishes an object that fails alone from
+// a server or a webhook that fails all.
 type breaker struct {
 	mu          sync.Mutex
 	last        time.Time              // when a write was last accepted
@@ -89,10 +88,9 @@ func (w *Walk) judgeConversion(ctx context.Context, key types.NamespacedName, er
 	return stopFor(fmt.Errorf("%s, like %d others in a row: %w", key, suspicious-1, err))
 }
 
-// unusable reads objects at several versions, at least one of which each is not
-// stored at, so that the API server has to call the conversion webhook: all at once,
-// because it waits 30 s for one that hangs. It returns nil as soon as one object
-// could be read at all of them, or if too few could be asked about; otherwise what
+// unusable reads objects at several versions, at least one of which each is not stored at, so that the API server has
+// to call the conversion webhook. It reads all at once, because the API server waits 30 s for one that hangs. It
+// returns nil as soon as one object could be read at all of them, or if too few could be asked about. Otherwise what
 // was said of the last one.
 func unusable(ctx context.Context, at []Objects, keys []types.NamespacedName) error {
 	ctx, enough := context.WithCancel(ctx)

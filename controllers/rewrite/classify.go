@@ -103,14 +103,14 @@ func classify(err error) (class, string) {
 	}
 }
 
-// perhapsDone tells an error that leaves open whether the request was carried out.
+// perhapsDone reports whether an error leaves open if the request was carried out.
 func perhapsDone(err error) bool {
 	c, _ := classify(err)
 	return (c == busy || c == flaky) && !apierrors.IsTooManyRequests(err)
 }
 
-// denied tells the refusal of an admission webhook or policy, whatever code it
-// chose (k8s.io/apiserver pkg/admission/plugin/webhook/errors and .../policy).
+// denied reports whether an error is the refusal of an admission webhook or policy, whatever code it chose
+// (k8s.io/apiserver pkg/admission/plugin/webhook/errors and .../policy).
 func denied(text string) bool {
 	return strings.Contains(text, "denied the request") || strings.Contains(text, "denied request")
 }

@@ -39,10 +39,9 @@ func replaceEntries(item *metav1.PartialObjectMetadata, entries []metav1.Managed
 	return repairOf(ops)
 }
 
-// replaceTheseEntries does the same for an object that another client writes all
-// the time. It is guarded by those entries alone that it replaces or removes, so
-// that the API server may apply it to any later state of the object in which they
-// are as they were read. Its body is larger.
+// replaceTheseEntries does the same for an object that another client writes all the time. It is guarded by those
+// entries alone that it replaces or removes. So the API server may apply it to any later state of the object in which
+// they are as they were read. Its body is larger.
 func replaceTheseEntries(item *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*write, error) {
 	became, aligned := align(item.ManagedFields, entries)
 	if !aligned {
@@ -99,8 +98,8 @@ func at(i int, field ...string) string {
 	return path
 }
 
-// align tells what became of each entry: itself, another one, or nothing. Both lists
-// have their entries in the same order, and the later one no new ones.
+// align reports what became of each entry: itself, another one, or nothing. Both lists have their entries in the same
+// order, and the later one no new ones.
 func align(before, after []metav1.ManagedFieldsEntry) (became []*metav1.ManagedFieldsEntry, aligned bool) {
 	became = make([]*metav1.ManagedFieldsEntry, len(before))
 	i := 0
@@ -126,9 +125,8 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return sameWriter(a, b) && a.APIVersion == b.APIVersion && a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString() && a.Time.Equal(b.Time)
 }
 
-// forgotten reports whether the API server has forgotten what an entry owned that the
-// write made: it keeps one of two entries of the same manager, and the write could
-// not know of one that came meanwhile.
+// forgotten reports whether the API server has forgotten what an entry owned that the write made. It keeps one of two
+// entries of the same manager, and the write could not know of one that came meanwhile.
 func (p write) forgotten(after *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(p.unwatched, func(made metav1.ManagedFieldsEntry) bool {
 		owned, err := DecodeFields(made)

@@ -29,7 +29,7 @@ type fate struct {
 // fates are those of the entries that have been looked at, by keyOf.
 type fates map[string]fate
 
-// keyOf tells entries of one object apart.
+// keyOf distinguishes entries of one object.
 func keyOf(e metav1.ManagedFieldsEntry) string {
 	return strings.Join([]string{e.Manager, string(e.Operation), e.Subresource, e.APIVersion, e.FieldsV1.GetRawString()}, "\x00")
 }
@@ -106,8 +106,8 @@ func (v *visitor) judge(ctx context.Context, o Ownership, version string, known 
 	return nil
 }
 
-// toFollow are the fields of an entry that may not be lost. A field that the storage
-// version has not is gone without a webhook, and needs no owner.
+// toFollow are the fields of an entry that may not be lost. A field that the storage version has not no longer exists
+// without a webhook, and needs no owner.
 func (v *visitor) toFollow(o Ownership, entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if v.Converts {
 		return DecodeFields(entry)

@@ -24,7 +24,7 @@ type FieldLoss struct {
 	Version string // that has it
 	Objects int64
 	Object  types.NamespacedName // one of them
-	// Allowed tells that the CRD says so, or that it is in status, which is told and holds nothing up.
+	// Allowed reports that the CRD allows it, or that it is in status, which is reported and holds nothing up.
 	Allowed bool
 }
 

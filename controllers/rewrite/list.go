@@ -84,9 +84,8 @@ func newReader(size pageSize, newBackoff func() *backoff) *reader {
 	return &reader{size: size, newBackoff: newBackoff, backoff: newBackoff()}
 }
 
-// next asks for the next page. An expired list goes on from the token in the error, a
-// page that is too large, or spoilt at all versions, is asked for anew as a smaller
-// one, and a list that cannot be served is asked for again later.
+// next asks for the next page. An expired list goes on from the token in the error. A page that is too large, or spoilt
+// at all versions, is asked for anew as a smaller one. A list that cannot be served is asked for again later.
 func (r *reader) next(ctx context.Context, ask func(metav1.ListOptions) error) error {
 	for {
 		err := ask(metav1.ListOptions{Limit: r.size.next, Continue: r.token})

@@ -7,11 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Moves are objects that checks have stored again, as the last of them left each,
-// and how many checks in a row did so while no other client wrote it. A check after
-// the settle time finds an object stale once; one that it finds so for the third
-// time, by its own last write, is changed by each write, for example by a webhook
-// that puts the time into the status, which no walk reads.
+// Moves are objects that checks have stored again, as the last of them left each, and how many checks in a row did so
+// while no other client wrote it. A check after the settle time finds an object stale once. One that it finds so for
+// the third time, by its own last write, is changed by each write. An example is a webhook that puts the time into the
+// status, which no walk reads.
 type Moves map[uint64]int
 
 const (

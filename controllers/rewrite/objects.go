@@ -43,10 +43,8 @@ const (
 		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// Client reads and writes custom resources by their metadata. It differs from
-// client-go's metadata client in one point: it never retries or throttles by
-// itself, because a walk must see each 429 and Retry-After to pace all its
-// workers by them.
+// Client reads and writes custom resources by their metadata. It differs from client-go's metadata client in one point:
+// it never retries or throttles by itself. A walk must see each 429 and Retry-After to pace all its workers by them.
 type Client struct {
 	rest   rest.Interface
 	dryRun bool
@@ -90,10 +88,9 @@ func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key
 	return c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx).Raw()
 }
 
-// WholePage is one page of objects with all that they hold. It is ErrPageTooLarge
-// above so many bytes, unless it has a limit of 1: objects can be of any size, and
-// decoded they take several times as much, or a hundred times if that is what somebody
-// is after.
+// WholePage is one page of objects with all that they hold. It is ErrPageTooLarge above so many bytes, unless it has a
+// limit of 1. Objects can be of any size, and decoded they take several times as much, or a hundred times if that is
+// what somebody is after.
 func (c *Client) WholePage(ctx context.Context, gvr schema.GroupVersionResource, opts metav1.ListOptions, most int64) (*unstructured.UnstructuredList, error) {
 	raw, err := c.wholeJSON(ctx, gvr, opts, most)
 	if err != nil {

@@ -11,11 +11,10 @@ import (
 
 // Ownership is how managedFields are kept true when a version goes.
 //
-// An entry tells at which version its manager wrote last. Once that version has
-// left spec.versions, server-side apply on the object fails (kubernetes#111937)
-// and any other write, even an empty one, makes the API server clear all entries
-// without an error (structured-merge-diff, UpdateNoErrors). So entries are moved
-// to the storage version while that is still possible to do well.
+// An entry shows at which version its manager wrote last. Once that version has left spec.versions, server-side apply
+// on the object fails (kubernetes#111937). Any other write, even an empty one, makes the API server clear all entries
+// without an error (structured-merge-diff, UpdateNoErrors). So entries are moved to the storage version while that is
+// still possible to do well.
 type Ownership struct {
 	// Group and StorageVersion are the CRD's.
 	Group          string
@@ -25,8 +24,7 @@ type Ownership struct {
 	Versions []string
 	// Leaving are versions that are to go; entries at them are moved too.
 	Leaving []string
-	// MayLose are versions of which ownership may be lost, because somebody who may
-	// write the CRD has said so there.
+	// MayLose are versions of which ownership may be lost, because the CRD allows it.
 	MayLose []string
 	// Has reports whether the storage version's schema has a path. Fields that it
 	// has not cannot be owned at it. Nil means that every path exists.
@@ -45,8 +43,8 @@ func (o Ownership) lost(entry metav1.ManagedFieldsEntry) bool {
 	return ours && version != o.StorageVersion && !slices.Contains(o.Versions, version)
 }
 
-// leaving reports whether an entry is at a version that is to go. One that has gone
-// already is lost, whoever asks for it: it cannot be followed, and may not wait.
+// leaving reports whether an entry is at a version that is to go. One that is removed already is lost in any case: it
+// cannot be followed, and may not wait.
 func (o Ownership) leaving(entry metav1.ManagedFieldsEntry) bool {
 	version, ours := o.version(entry)
 	return ours && version != o.StorageVersion && slices.Contains(o.Leaving, version) && slices.Contains(o.Versions, version)
@@ -64,10 +62,9 @@ func (o Ownership) version(entry metav1.ManagedFieldsEntry) (string, bool) {
 	return version, group == o.Group
 }
 
-// Move returns the entries with all that are affected at the storage version:
-// without the fields it has not, merged with an entry of the same manager that
-// is there already, and dropped if nothing is left. The list is never left empty,
-// because the API server would take that for a wish to forget all owners.
+// Move returns the entries with all that are affected at the storage version. They lose the fields it has not, are
+// merged with an entry of the same manager that is there already, and dropped if nothing remains. The list is never
+// left empty, because the API server would take that for a wish to forget all owners.
 func (o Ownership) Move(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	return o.move(entries, nil)
 }
@@ -117,8 +114,7 @@ func (o Ownership) at(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) (m
 	return entry, err
 }
 
-// ownsNothing are fields that nobody can lose: the API server drops an entry
-// without any.
+// ownsNothing are fields that no manager can lose: the API server drops an entry without any.
 const ownsNothing = `{"f:metadata":{}}`
 
 // owned are the fields of an entry that exist at the storage version.

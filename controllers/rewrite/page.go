@@ -16,12 +16,12 @@ const (
 	maxPageBytes = 2 * pageBytes
 )
 
-// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 6 MiB of
-// metadata, or what WholePage is told, unless it has a limit of 1.
+// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 6 MiB of metadata, or what WholePage is
+// reported, unless it has a limit of 1.
 var ErrPageTooLarge = errors.New("the page is too large")
 
-// pageSize is how many objects to ask for at a time, by the size of those that came:
-// metadata of an object may be a hundred bytes, or more than a megabyte.
+// pageSize is how many objects to ask for at a time, by the size of those that came. Metadata of an object may be a
+// hundred bytes, or more than a megabyte.
 type pageSize struct{ next, most, bytes int64 }
 
 // newPageSize is for pages of at most so many objects that take about so many bytes.

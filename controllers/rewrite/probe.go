@@ -9,12 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Probe reads a few objects at each of the given versions, at least one of which
-// each is not stored at, so that the API server has to call the conversion webhook.
-// It returns a *Stopped if the webhook converts none of them: one probe before a
-// walk finds what the walk would otherwise find once per object. A list alone would
-// not do, since it may be served from the API server's watch cache, which holds
-// objects that are converted already.
+// Probe reads a few objects at each of the given versions. Each object is not stored at one of them at least, so the
+// API server has to call the conversion webhook. It returns a *Stopped if the webhook converts none of them: one probe
+// before a walk finds what the walk would otherwise find once per object. A list alone would not do, since it may be
+// served from the API server's watch cache, which holds objects that are converted already.
 func (c *Client) Probe(ctx context.Context, gr schema.GroupResource, versions []string) error {
 	at := make([]Objects, len(versions))
 	for i, version := range versions {

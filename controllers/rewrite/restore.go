@@ -16,7 +16,7 @@ const restoreTimeout = 20 * time.Second
 var (
 	// errOwnershipLost fails an object whose managedFields could not be put back.
 	errOwnershipLost = errors.New("the API server cleared the object's managedFields during the rewrite and they could not be put back; apply the object again with its own tool")
-	// errUnconvertible is why entries are moved that nobody wants moved.
+	// errUnconvertible is why entries are moved without being asked for.
 	errUnconvertible = errors.New("the API server had cleared the object's managedFields, and while the conversion webhook fails they can only be put back at the storage version")
 	// errNotMoved fails an object whose repair was accepted without effect.
 	errNotMoved = errors.New("the API server accepted the object's new managedFields and kept the old ones; look for an admission webhook that sets them")
@@ -30,8 +30,8 @@ func wiped(before, after *metav1.PartialObjectMetadata) bool {
 	return len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0
 }
 
-// unwiped is the object as it is after a write of ours, with its owners, which that
-// write may have lost. It is nil if it is gone, or they are: then it has its outcome.
+// unwiped is the object as it is after a write of ours, with its owners, which that write may have lost. It is nil if
+// it no longer exists, or they are: then it has its outcome.
 func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata, lost bool) *metav1.PartialObjectMetadata {
 	if !lost {
 		return after
@@ -47,9 +47,8 @@ func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetada
 	return restored
 }
 
-// restore puts the entries of before back on an object that has lost them and
-// returns the object, or nil if it is gone. Nobody but this walk knows them any
-// more, so it goes on although the walk is told to stop.
+// restore puts the entries of before back on an object that has lost them and returns the object, or nil if it no
+// longer exists. Only this walk still knows them, so it goes on although the walk is to stop.
 func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()

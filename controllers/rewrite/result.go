@@ -57,8 +57,7 @@ func (f FailedObject) String() string {
 	return fmt.Sprintf("%s: %s: %s", name, f.Reason, f.Message)
 }
 
-// maxName is how much of a name is told, in bytes, so that the reason is not cut
-// off behind it.
+// maxName is how much of a name is reported, in bytes, so that the reason is not cut off behind it.
 const maxName = 120
 
 func byKey(a, b FailedObject) int {
@@ -71,14 +70,14 @@ type Result struct {
 	By            map[Outcome]int64
 	FailedBy      map[string]int64 // by reason
 	FailedObjects []FailedObject   // the first MaxFailedObjects by namespace and name
-	// Writers are the field managers that wrote at a version that is to go, the
-	// latest first; of very many, those that wrote last.
+	// Writers are the field managers that wrote at a version that is to go, the latest first; of very many, those that
+	// wrote last.
 	Writers []Writer
-	// LastWrites is the latest write at each such version, whoever wrote.
+	// LastWrites is the latest write at each such version, by any manager.
 	LastWrites map[string]time.Time
 	// Losses are what field managers lose of ownership, or would lose.
 	Losses []Loss
-	// Fields are those that objects lose because the storage version does not have them, by name. Whoever looks before the
+	// Fields are those that objects lose because the storage version does not have them, by name. The look before the
 	// walk fills them in.
 	Fields []FieldLoss
 	// Alteration is the first object by namespace and name whose content was changed

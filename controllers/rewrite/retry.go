@@ -13,9 +13,9 @@ import (
 // maxTries is how often a Retry sends one request.
 const maxTries = 8
 
-// Retry sends one request again while the API server is busy or away, up to 8 times in all: after 200 ms, then twice as long
-// each time, up to 10 s, and never before the API server's Retry-After. Unlike client-go's retry.OnError it ends with its
-// context and waits by a clock that is handed in.
+// Retry sends one request again while the API server is busy or away, up to 8 times in all. It waits 200 ms, then twice
+// as long each time, up to 10 s, and never less than the API server's Retry-After. Unlike client-go's retry.OnError it
+// ends with its context and waits by a clock that is handed in.
 type Retry struct {
 	Clock clock.Clock
 	// Tries is how often, if not 8 times, and Passes which errors may pass, if not those of MayPass.

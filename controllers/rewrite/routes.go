@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Route tells who answers the requests for one version of an API group.
+// Route reports who answers the requests for one version of an API group.
 type Route struct {
 	// APIService decides it; there need not be one.
 	APIService string

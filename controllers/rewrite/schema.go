@@ -28,10 +28,9 @@ func HasPath(schema *apiextensionsv1.JSONSchemaProps) func(fieldpath.Path) bool 
 	}
 }
 
-// SameGroups reports whether two schemas divide lists and maps among owners in the
-// same way, so that a field that both have is owned under the same path: the path
-// to an item names the keys of its list, and no path leads into an atomic list or
-// map.
+// SameGroups reports whether two schemas divide lists and maps among owners in the same way, so that a field that both
+// have is owned under the same path. The path to an item names the keys of its list, and no path leads into an atomic
+// list or map.
 func SameGroups(a, b *apiextensionsv1.JSONSchemaProps) bool {
 	if a == nil && b == nil {
 		return true
@@ -66,9 +65,8 @@ func SameGroups(a, b *apiextensionsv1.JSONSchemaProps) bool {
 
 const atomicMap = "atomic map"
 
-// groupOf is how a value is divided: nothing, unless it is said, for an atomic list
-// or a map with fields of their own, which is also what the API server takes values
-// for that have no schema (structured-merge-diff, typed.DeducedParseableType).
+// groupOf is how a value is divided. It is empty by default, for an atomic list or a map with fields of their own. That
+// is also what the API server takes values for that have no schema (structured-merge-diff, typed.DeducedParseableType).
 func groupOf(s *apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case s == nil:
@@ -97,7 +95,7 @@ func (w *Walk) knowing(ctx context.Context) (Ownership, error) {
 	return o, nil
 }
 
-// isMeta tells the fields that every resource has and no schema need mention.
+// isMeta reports whether a field is one that every resource has and no schema need mention.
 func isMeta(element fieldpath.PathElement, resource bool) bool {
 	if !resource || element.FieldName == nil {
 		return false

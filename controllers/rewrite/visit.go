@@ -59,9 +59,8 @@ func (w *Walk) visit(ctx context.Context, item *metav1.PartialObjectMetadata) er
 	return err
 }
 
-// begin chooses the first phase of an object as it was read. A repair stores the
-// object whether it was stale or not, so a check asks first, unless the plain
-// write that it asks with would make the API server clear managedFields.
+// begin chooses the first phase of an object as it was read. A repair stores the object whether it was stale or not, so
+// a check asks first by a plain write. It skips that if the plain write would make the API server clear managedFields.
 func (v *visitor) begin(proved bool) {
 	lost := slices.ContainsFunc(v.item.ManagedFields, v.Ownership.lost)
 	switch {
@@ -105,9 +104,8 @@ func (v *visitor) question() *write {
 	return guardedPatch(v.item.ResourceVersion)
 }
 
-// statement is the write of a rewrite. If it may make the API server forget the
-// owners, or drop a field, it is guarded, so that what is known is what there is: the
-// object may have changed since it was listed.
+// statement is the write of a rewrite. If it may make the API server forget the owners, or drop a field, it is guarded,
+// so that what is known is what there is. The object may have changed since it was listed.
 func (v *visitor) statement() *write {
 	if v.races > maxRaces || v.Guard == nil && !slices.ContainsFunc(v.item.ManagedFields, v.Ownership.elsewhere) {
 		return &emptyPatch

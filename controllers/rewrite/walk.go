@@ -55,8 +55,8 @@ type Walk struct {
 	// Schema reads the storage version's schema, when entries have to be moved for
 	// the first time; nil moves them as they are.
 	Schema func(context.Context) (*apiextensionsv1.JSONSchemaProps, error)
-	// Converts tells that the CRD has a conversion webhook. Without one, a field has
-	// the same name at every version that has it.
+	// Converts reports that the CRD has a conversion webhook. Without one, a field has the same name at every version
+	// that has it.
 	Converts bool
 	// Follower finds owned fields at the storage version; it is asked for when
 	// entries have to be moved for the first time. Nil means that fields have the

@@ -30,8 +30,8 @@ const (
 	wholeReaders = 4
 )
 
-// wholes is the room for the whole objects of a Client, however many workers and CRDs ask for some: the tenant who writes an object
-// decides how large it is, and decoded it may take a hundred times as much.
+// wholes is the room for the whole objects of a Client, however many workers and CRDs ask for some. The tenant who
+// writes an object decides how large it is, and decoded it may take a hundred times as much.
 type wholes struct {
 	readers *semaphore.Weighted
 	room    *semaphore.Weighted // in bytes
@@ -68,10 +68,10 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 	return take(raw)
 }
 
-// EachWhole hands over all objects of a resource with all that they hold, a page at a time, and returns the resourceVersion of
-// the first: whatever was written before it has been seen. If the list has to start anew, again is called, and they all come
-// once more. A page comes when there is room for it, and nothing of it may be kept. The error is the context's, that of take or a
-// *Stopped.
+// EachWhole hands over all objects of a resource with all that they hold, a page at a time. It returns the
+// resourceVersion of the first page: whatever was written before it has been seen. If the list has to start anew, again
+// is called, and they all come once more. A page comes when there is room for it, and nothing of it may be kept. The
+// error is the context's, that of take or a *Stopped.
 func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any) error) (listedRV string, err error) {
 	pages := newReader(newPageSize(DefaultPageSize, wholeBytes), func() *backoff { return &backoff{clock: clk, jitter: rand.N[time.Duration]} }) //nolint:forbidigo // spreads requests
 	pages.again = func() { listedRV = ""; again() }

@@ -26,9 +26,8 @@ type write struct {
 // retries it internally, and no writer, however busy, can starve it.
 var emptyPatch = write{kind: types.MergePatchType, body: []byte("{}")}
 
-// perhapsRaced reports whether the API server may have refused the write because
-// the object has moved on. A merge patch is told so with a conflict. A JSON Patch
-// whose test fails is called invalid, as is an object that breaks a rule.
+// perhapsRaced reports whether the API server may have refused the write because the object has moved on. A merge patch
+// is reported so with a conflict. A JSON Patch whose test fails is called invalid, as is an object that breaks a rule.
 func (p write) perhapsRaced(err error) bool {
 	return apierrors.IsConflict(err) || p.kind == types.JSONPatchType && apierrors.IsInvalid(err)
 }

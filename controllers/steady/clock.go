@@ -1,8 +1,8 @@
 // Package steady is a clock that is not put ahead when somebody sets the machine's.
 //
-// Moments of one process are compared by its monotonic clock, whatever the machine's clock shows. But a quiet period is counted
-// from a time in managedFields, which comes from another clock: if the machine's is put ahead by an hour, that hour would
-// count as one without a write.
+// Moments of one process are compared by its monotonic clock, whatever the machine's clock shows. But a quiet period is
+// counted from a time in managedFields, which comes from another clock. If the machine's is put ahead by an hour, that
+// hour would count as one without a write.
 package steady
 
 import (

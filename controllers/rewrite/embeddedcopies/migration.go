@@ -1,8 +1,9 @@
-// Package embeddedcopies moves stashed copies of objects from versions of a CRD that are to leave to one that stays, where a place
-// declares how (survivors.Move): each object that holds an old copy gets a successor with the converted copy, whatever names
-// it is made to name the successor, and when a look at everything that can name it finds nothing any more, it is kept in a
-// journal, or in the successor, and deleted. That is the only deletion that Moult knows. Run may be stopped at any time and run
-// again: what it does next follows from what it finds, and from what was kept. docs/survivors.md tells people.
+// Package embeddedcopies moves stashed copies of objects from versions of a CRD that are to leave to one that stays,
+// where a place declares how (survivors.Move). Each object that holds an old copy gets a successor with the converted
+// copy. Everything that names the old one is changed to name the successor. When a look at everything that can name it
+// finds nothing any more, it is kept in a journal, or in the successor, and deleted. That is the only deletion that
+// Moult knows. Run may be stopped at any time and run again: what it does next follows from what it finds, and from
+// what was kept. docs/survivors.md is for users.
 package embeddedcopies
 
 import (
@@ -34,8 +35,9 @@ type Lister interface {
 	EachObject(ctx context.Context, at schema.GroupVersionResource, take func(*unstructured.Unstructured)) (why string, err error)
 }
 
-// Converter converts objects as the API server converts those of a CRD that are stored, to its storage version if that is one of
-// some versions, else to the first of these. An error says why it cannot, or what would be lost.
+// Converter converts objects as the API server converts those of a CRD that are stored. It converts them to its storage
+// version if that is one of some versions, else to the first of these. An error says why it cannot, or what would be
+// lost.
 type Converter interface {
 	ConvertCopy(ctx context.Context, crd string, object map[string]any, to []string) (converted map[string]any, version string, err error)
 }
@@ -66,7 +68,7 @@ type Migration struct {
 	Mapper meta.RESTMapper
 	// Journal gets what is deleted, first. It is not used in a dry run. Default: an annotation of the successor, see Replaced.
 	Journal Journal
-	// Tell hears of each object that was deleted, or was made again, as it happens. Default: nobody does.
+	// Tell hears of each object that was deleted, or was made again, as it happens. Default: it is not done.
 	Tell func(Replacement)
 	// TakeOver moves, too, what a controller of the project moves by itself.
 	TakeOver bool

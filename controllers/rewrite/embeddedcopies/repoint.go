@@ -179,7 +179,7 @@ func (m *Migration) restoreOwnership(ctx context.Context, s *survey) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !apierrors.IsAlreadyExists(err) && m.Journal == nil: // whoever has written the annotation must not stop all else
+		case err != nil && !apierrors.IsAlreadyExists(err) && m.Journal == nil: // a faulty annotation must not stop all else
 			o := repairs.Object{Resource: string(s.places[0].Resources[0]), Namespace: key.Namespace, Name: key.Name}
 			m.leaveAt(s, o, repairs.Refused, fmt.Sprintf("it was removed, %s names it, and it cannot be made again: %v", referrers[0], err))
 			continue

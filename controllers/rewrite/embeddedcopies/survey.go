@@ -61,8 +61,8 @@ func (r referrer) String() string {
 	return repairs.Object{Resource: r.at.GroupResource().String(), Namespace: r.key.Namespace, Name: r.key.Name}.String()
 }
 
-// survey lists the copies first, then the work that goes on, then what names them: a copy that was there at first and is
-// nobody's work is named by then, or never will be.
+// survey lists the copies first, then the work that goes on, then what names them. A copy that was there at first and
+// is not part of that work is named by then, or never will be.
 func (m *Migration) survey(ctx context.Context, move *moving) (*survey, error) {
 	s := &survey{moving: move, exists: map[types.NamespacedName]bool{}, names: map[types.NamespacedName][]referrer{}, busy: map[string]string{}, unpacked: unpacking.NewLook()}
 	began := m.Clock.Now()

@@ -72,7 +72,7 @@ func (v *visit) run(ctx context.Context) error {
 	return v.remove(ctx, live)
 }
 
-// waits tells why the copy is not to be touched now.
+// waits reports why the copy is not to be touched now.
 func (v *visit) waits() (reason repairs.Reason, why string) {
 	switch {
 	case v.problem != nil:
@@ -113,7 +113,7 @@ func (v *visit) readOwner(ctx context.Context, namespace string, ref *metav1.Own
 	return v.read(ctx, mapping.Resource, types.NamespacedName{Namespace: namespace, Name: ref.Name})
 }
 
-// judged tells from what was read, or the error, why the copy is not to be moved.
+// judged reports, from what was read or from the error, why the copy is not to be moved.
 func judged(ref *metav1.OwnerReference, owner *unstructured.Unstructured, err error) (reason repairs.Reason, why string) {
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group; {
 	case rewrite.IsGone(err, group, ref.Name):

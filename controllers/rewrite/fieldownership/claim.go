@@ -124,7 +124,7 @@ func (p *pair) conclude(c *claim, base *view) {
 	case c.missing.Empty():
 	case c.shared:
 		c.result.Lost, c.result.Why = c.missing, errShared
-	case p.served: // or nobody can see it any more
+	case p.served: // or no client can see it any more
 		c.result.Lost, c.result.Why = c.missing, errNoCounterpart
 	}
 }

@@ -279,7 +279,7 @@ func (f *Follower) differ(ctx context.Context, whole *view, to string, claims []
 	return d, nil
 }
 
-// None is what is left when nothing can be found out: metadata.
+// None is what remains when nothing can be found out: metadata.
 func None(owned []*fieldpath.Set, why error) []Followed {
 	followed := make([]Followed, len(owned))
 	for i, fields := range owned {

@@ -9,9 +9,8 @@ import (
 
 var errNoItem = errors.New("the list has several items with the same keys there, or none")
 
-// regroup finds the fields of a claim on an object that nothing converts: each is in
-// the same place, which has another path where the other version divides a list or
-// map otherwise.
+// regroup finds the fields of a claim on an object that nothing converts. Each is in the same place, which has another
+// path where the other version divides a list or map otherwise.
 func (p *pair) regroup(c *claim) {
 	if p.err != nil {
 		c.result.Lost, c.result.Why = c.owned, p.err
@@ -31,9 +30,8 @@ func (p *pair) regroup(c *claim) {
 	}
 }
 
-// otherwise are the fields at the other version that are in the place of a path:
-// what is in an atomic list or map is all of it, and what is atomic is all that it
-// holds. Nothing is found if an item has no path of its own.
+// otherwise are the fields at the other version that are in the place of a path. What is in an atomic list or map is
+// all of it, and what is atomic is all that it holds. Nothing is found if an item has no path of its own.
 func (p *pair) otherwise(path fieldpath.Path) (fields *fieldpath.Set, found bool) {
 	var place fieldpath.Path
 	var before any = p.before.object.Object

@@ -16,9 +16,10 @@ import (
 // maxLiving bounds how many owners are remembered.
 const maxLiving = 10_000
 
-// identity is what a reference has to agree with its owner in. A UID alone is not enough: the garbage collector treats a reference
-// with the right UID and another name, kind or namespace as one to an owner that does not exist (ownerReferenceMatchesCoordinates and
-// the namespace of absentOwnerCacheKey, in k8s.io/kubernetes/pkg/controller/garbagecollector, graph.go and garbagecollector.go).
+// identity is what a reference has to agree with its owner in. A UID alone is not enough. The garbage collector treats
+// a reference with the right UID and another name, kind or namespace as one to an owner that does not exist. See
+// ownerReferenceMatchesCoordinates and the namespace of absentOwnerCacheKey, in
+// k8s.io/kubernetes/pkg/controller/garbagecollector, graph.go and garbagecollector.go.
 type identity struct {
 	kind schema.GroupKind
 	name types.NamespacedName

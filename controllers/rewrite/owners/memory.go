@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// entry tells references apart, for as long as their objects live.
+// entry distinguishes references, for as long as their objects live.
 type entry struct{ object, owner types.UID }
 
 // returned is one that was counted as come back.

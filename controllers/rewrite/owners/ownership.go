@@ -10,9 +10,9 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
-// The API server gives a field to whoever changes it, so the one who set a reference would no longer own it: by server-side
-// apply it could neither take the reference away nor set it again without a conflict. Ownership of a reference that was
-// moved therefore goes back to those who had it.
+// The API server gives a field to the client that changes it, so the one who set a reference would no longer own it. By
+// server-side apply it could not take the reference away or set it again without a conflict. Ownership of a reference
+// that was moved therefore goes back to those who had it.
 
 // field is where managedFields have the reference to an owner.
 func field(owner types.UID) fieldpath.Path {
@@ -105,9 +105,9 @@ func (e *edited) set(of metav1.ManagedFieldsEntry, owner types.UID, owned bool) 
 	return nil
 }
 
-// restored are the entries of an object as they are now, with each moved reference owned by those that owned it before, and
-// not by those that have taken it. One that nobody owned stays with those, and one that somebody has written since is theirs. It
-// is nil if nothing has to change.
+// restored are the entries of an object as they are now, with each moved reference owned by those that owned it before,
+// and not by those that have taken it. One without an owner stays with those, and one that somebody has written since
+// is theirs. It is nil if nothing has to change.
 func restored(before, now, took []metav1.ManagedFieldsEntry, moved []types.UID) ([]metav1.ManagedFieldsEntry, error) {
 	e := &edited{entries: slices.Clone(now)}
 	for _, owner := range moved {

@@ -33,7 +33,7 @@ type Repair struct {
 	Client *rewrite.Client
 	// Orphans moves references whose owner does not exist, too. What they are in is then for the garbage collector to delete.
 	Orphans bool
-	// Memory tells what an earlier Repair has moved already. Default: none.
+	// Memory reports what an earlier Repair has moved already. Default: none.
 	Memory *Memory
 
 	living living

@@ -20,8 +20,8 @@ const giveBackTime = 5 * time.Second
 // errBusyObject is why ownership stays with the one who moved a reference.
 var errBusyObject = errors.New("the object is written all the time")
 
-// restoreOwnership returns the ownership of references that were just moved. If that fails, they are moved all the same, and the
-// report tells who owns them.
+// restoreOwnership returns the ownership of references that were just moved. If that fails, they are moved all the
+// same, and the report reports who owns them.
 func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjectMetadata, found []match) {
 	ctx, cancel := withGracePeriod(ctx)
 	defer cancel()

@@ -26,15 +26,15 @@ type Report struct {
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Writers are the field managers that own the references that were found, and so may write the version again.
 	Writers []Writer `json:"writers,omitempty"`
-	// Taken is how many moved references belong to Moult in managedFields, because they could not be given back to the one
-	// who owned them; TakenWhy is why of one of them.
+	// Taken is how many moved references belong to Moult in managedFields, because they could not be given back to the
+	// one who owned them. TakenWhy is why of one of them.
 	Taken    int64  `json:"taken,omitempty"`
 	TakenWhy string `json:"takenWhy,omitempty"`
 	// Repointed is how many objects name the successor of a copy now.
 	Repointed int64 `json:"repointed,omitempty"`
-	// Returned is how many came back: references that somebody wrote again after they had been moved, in this repair or in an
-	// earlier one, or copies that were removed, that something named meanwhile, and that were made again. ReturnedBy are the field
-	// managers that own these references.
+	// Returned is how many came back. These are references that somebody wrote again after they had been moved, in this
+	// repair or in an earlier one. Or they are copies that were removed, that something named meanwhile, and that were
+	// made again. ReturnedBy are the field managers that own these references.
 	Returned   int64    `json:"returned,omitempty"`
 	ReturnedBy []string `json:"-"`
 }

@@ -15,20 +15,18 @@ const (
 	fewest, most = 8, 64
 )
 
-// limit is how many requests may be under way so that about as many as queue of
-// them wait inside the API server: enough that it hardly waits for us, few enough
-// that others hardly wait for us. It follows from Little's law: with n requests
-// under way, answers that take t and would take best if none had to wait, n × (1
-// − best/t) are waiting. Hence n × best/t + queue is right, whatever the time on
-// the wire and the cores of the API server. It is the rule of TCP Vegas and of
-// Netflix' gradient limiter.
+// limit is how many requests may be under way so that about as many as queue of them wait inside the API server. They
+// are enough that it hardly waits for us, and few enough that others hardly wait for us. It follows from Little's law:
+// with n requests under way, answers that take t and would take best if none had to wait, n × (1 − best/t) are waiting.
+// Hence n × best/t + queue is right, whatever the time on the wire and the cores of the API server. It is the rule of
+// TCP Vegas and of Netflix' gradient limiter.
 type limit struct {
 	n     float64 // requests that may be under way
 	max   float64 // and never more
 	queue float64 // of them may wait
 
 	shares []float64 // best/t of the answers of this window
-	since  time.Time // when the window, and the n it tells about, began
+	since  time.Time // when the window, and the n it is about, began
 	cut    time.Time // when n was last halved
 }
 
@@ -40,7 +38,7 @@ func newLimit(most int, queue float64) limit {
 // have taken had it not had to wait.
 func (l *limit) answered(began, now time.Time, share float64) {
 	if began.Before(l.since) {
-		return // it tells about an earlier n
+		return // it is about an earlier n
 	}
 	l.shares = append(l.shares, share)
 	if len(l.shares) < min(max(fewest, int(2*l.n)), most) {

@@ -31,7 +31,7 @@ const (
 // has what other numbers cost it, and bring.
 const DefaultMaxQueued = 2
 
-// Signal is what the end of a request tells about the API server.
+// Signal is what the end of a request shows about the API server.
 type Signal int
 
 const (
