@@ -1,5 +1,6 @@
-// Package archive is the file of a backup: CRDs with their status, and their objects at each version that was read, in the layout
-// that Velero has (https://velero.io/docs/main/output-file-format), so that its users know their way, and tar and sha256sum do.
+// Package archive is the file of a backup: CRDs with their status, and their objects at each version that was read. It
+// has Velero's layout (https://velero.io/docs/main/output-file-format), so that its users know their way, and tar and
+// sha256sum do.
 //
 //	metadata/version                                                     1.1.0
 //	resources/RESOURCE.GROUP/VERSION/namespaces/NAMESPACE/NAME.json      an object at a version

@@ -161,7 +161,7 @@ func (w *Writer) write(name string, content []byte) error {
 	return err
 }
 
-// Close writes the end, and tells the digest of the whole.
+// Close writes the end, and returns the digest of the whole.
 func (w *Writer) Close() (digest string, err error) {
 	if err := w.writeSums(); err != nil {
 		return "", err

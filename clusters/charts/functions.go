@@ -65,7 +65,8 @@ type certificate struct{ Cert, Key string }
 
 func certificateOf(...any) certificate { return certificate{Cert: publicCertificate, Key: privateKey} }
 
-// publicCertificate is one that the API server can parse, as it does with the caBundle of a webhook. Nobody has its key.
+// publicCertificate is one that the API server can parse, as it does with the caBundle of a webhook. Its key is not
+// kept.
 const publicCertificate = `-----BEGIN CERTIFICATE-----
 MIIBhzCCAS2gAwIBAgIURyHF3zckKZhXTXjbcC7+nrEJLhQwCgYIKoZIzj0EAwIw
 GDEWMBQGA1UEAwwNbW91bHQtcHJldmlldzAgFw0yNjExMjIxMjM1MDhaGA8yMTI2

@@ -27,7 +27,8 @@ type keptOne struct {
 	err       error
 }
 
-// keptRendering renders, unless the same is known. Nobody changes what it returns. That there was no time is not kept.
+// keptRendering renders, unless the same is known. What it returns must not be changed. That there was no time is not
+// kept.
 func keptRendering(key [sha256.Size]byte, render func() (*Rendering, error)) (*Rendering, error) {
 	kept.Lock()
 	one := kept.known[key]

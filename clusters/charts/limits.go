@@ -19,8 +19,9 @@ const look = 10 * time.Millisecond
 
 // limited renders within the limits of time and memory.
 //
-// A template cannot be interrupted. One that is given up goes on until this process ends, so if it takes twice the memory
-// that it may, it takes the process with it: the machine is shared with others, and an error is never taken for safe.
+// A template cannot be interrupted. One that is given up goes on until this process ends, so if it takes twice the
+// memory that it may, it takes the process with it. The machine is shared with others, and an error is never taken for
+// safe.
 func limited(ctx context.Context, render func() (*Rendering, error)) (*Rendering, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, DefaultTimeout, fmt.Errorf("it takes longer than %s", DefaultTimeout))
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reference says which chart from elsewhere is meant.
+// Reference names a chart from elsewhere.
 type Reference struct {
 	// Repository is the address of a Helm repository (https://…) or of a registry (oci://…). With OCI it may be that of the
 	// chart itself; then Name is empty.
@@ -22,7 +22,7 @@ type Reference struct {
 	Insecure bool
 }
 
-// String is the reference as a person is told it.
+// String is the reference as it is shown to a person.
 func (r Reference) String() string {
 	text := strings.TrimSpace(r.Name + " " + r.Version + r.Tag)
 	if r.Digest != "" {
@@ -31,5 +31,5 @@ func (r Reference) String() string {
 	return strings.TrimSpace(text + " of " + r.Repository)
 }
 
-// ErrNotAsked: nobody has said where charts come from.
+// ErrNotAsked: it is not known where charts come from.
 var ErrNotAsked = errors.New("the chart is not in this repository")

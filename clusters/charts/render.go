@@ -22,7 +22,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// Release is what a tool tells Helm about an installation of a chart.
+// Release is what a tool passes to Helm about an installation of a chart.
 type Release struct {
 	Name, Namespace string
 	// Values are those beside the chart's own.
@@ -45,7 +45,7 @@ type Rendering struct {
 	CRDs []*delivery.Object
 }
 
-// KubeVersion is what charts are told unless somebody says otherwise: that of the libraries in go.mod.
+// KubeVersion is what charts are reported unless somebody says otherwise: that of the libraries in go.mod.
 const KubeVersion = "v1.36.0"
 
 // Render runs the templates. The error says what the chart or its values lack, as Helm does; it is about this chart only.
@@ -193,7 +193,7 @@ func (c *Chart) own(objects []*delivery.Object) []*delivery.Object {
 	return copies
 }
 
-// place is a file of the chart. What lies in an archive is told as Helm tells a template.
+// place is a file of the chart. What lies in an archive is named as Helm names a template.
 func (c *Chart) place(inChart finding.Place) finding.Place {
 	if onDisk := filepath.Join(c.Dir, filepath.FromSlash(inChart.File)); c.Dir != "" && isFile(onDisk) {
 		return finding.Place{File: onDisk, Line: inChart.Line}

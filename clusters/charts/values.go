@@ -39,7 +39,7 @@ func SetContent(values map[string]any, name, content string) error {
 	return strvals.ParseIntoFile(name+"=content", values, func([]rune) (any, error) { return content, nil })
 }
 
-// copied is a copy that nobody else has, with the types that YAML has.
+// copied is a copy that is not shared, with the types that YAML has.
 func copied(values map[string]any) map[string]any {
 	if values == nil {
 		return map[string]any{}

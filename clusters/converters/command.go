@@ -84,12 +84,12 @@ func (c *Command) run(command string) error {
 	}
 	go func() {
 		defer close(c.ended)
-		_ = c.process.Wait() // how it ends is no matter; what it printed is told if it was too early
+		_ = c.process.Wait() // how it ends is no matter; what it printed is reported if it was too early
 	}()
 	return nil
 }
 
-// freePort is one that nobody listens at.
+// freePort is one that no process listens at.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *Command) Stop() {
 	}
 	kill(c.process)
 	<-c.ended
-	_ = os.RemoveAll(c.folder) // a certificate that nobody trusts any more
+	_ = os.RemoveAll(c.folder) // a certificate that no client trusts any more
 }
 
 // tail keeps the end of what is written to it.

@@ -1,6 +1,6 @@
-// Package converters is the only caller of conversion webhooks: by the API server's own code, which makes the requests and checks
-// the answers, so that an answer counts here if it does there. A webhook is reached by a URL, by the Service that a CRD names,
-// through a port-forward of the cluster, or it is a command that is started for it.
+// Package converters is the only caller of conversion webhooks. The API server's own code makes the requests and checks
+// the answers, so that an answer counts here if it does there. A webhook is reached by a URL, by the Service that a CRD
+// names, through a port-forward of the cluster, or it is a command that is started for it.
 //
 // Webhooks says how, and Webhooks.For makes a converter of one CRD, for the engine of policies/conversion.
 package converters
@@ -295,7 +295,7 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 	return response, body, err
 }
 
-// notAnswered tells a webhook that is late from one that is not there.
+// notAnswered distinguishes a webhook that is late from one that is not there.
 func notAnswered(err error, late bool) conversion.Failure {
 	dial := &net.OpError{}
 	if late && (!errors.As(err, &dial) || dial.Op != "dial") {

@@ -101,8 +101,8 @@ func (r *copies) progress(page *unstructured.UnstructuredList) {
 	}
 }
 
-// readings are those of one page. What continues a list leads to the same objects at each version, as it names a key in etcd and a
-// revision; the first page is asked for at the revision that its first reading had.
+// readings are those of one page. What continues a list leads to the same objects at each version, as it names a key in
+// etcd and a revision. The first page is asked for at the revision that its first reading had.
 func (r *copies) readings(ctx context.Context, opts metav1.ListOptions) (all []*unstructured.UnstructuredList, err error) {
 	for i, version := range r.versions {
 		r.at = version

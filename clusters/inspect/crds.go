@@ -51,7 +51,7 @@ func (e *NoSuchCRD) Error() string {
 	return fmt.Sprintf("no such CRD: %s; a CRD's name is <plural>.<group>, and `kubectl get crd` lists them", strings.Join(e.Names, ", "))
 }
 
-// GetCRDs reads the named CRDs, one at a time. Those that do not exist are told by a NoSuchCRD, after the others.
+// GetCRDs reads the named CRDs, one at a time. Those that do not exist are reported by a NoSuchCRD, after the others.
 func (c *Cluster) GetCRDs(ctx context.Context, names []string) iter.Seq2[*apiextensionsv1.CustomResourceDefinition, error] {
 	return func(yield func(*apiextensionsv1.CustomResourceDefinition, error) bool) {
 		var missing []string

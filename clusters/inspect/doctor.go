@@ -34,8 +34,8 @@ type Examination struct {
 	HelmNamespaces []string
 }
 
-// Examine reads what policies/doctor examines. It is an error if CRDs cannot be read; with the error there may be some of
-// them. What else may not be read, or cannot be, is told as such.
+// Examine reads what policies/doctor examines. It is an error if CRDs cannot be read; with the error there may be some
+// of them. What else may not be read, or cannot be, is reported as such.
 func (c *Cluster) Examine(ctx context.Context, e Examination) (doctor.ClusterState, error) {
 	p := doctor.ClusterState{Now: c.clock.Now(), LabelKey: e.LabelKey, FieldManager: v1alpha1.FieldManagerOf(v1alpha1.FieldManager, e.LabelKey)}
 	p.Namespaces = c.namespaces(ctx, p.Namespaces) // and once more behind the objects: each may come and go

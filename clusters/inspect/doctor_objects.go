@@ -15,8 +15,8 @@ import (
 	"github.com/moult-dev/moult/policies/doctor"
 )
 
-// lookAtObjects reads the metadata of all objects of a CRD: what is being deleted, how many lie in each Namespace, and because of
-// which ones the API server answers no list.
+// lookAtObjects reads the metadata of all objects of a CRD. It finds what is being deleted, how many lie in each
+// Namespace, and because of which ones the API server answers no list.
 func (c *Cluster) lookAtObjects(ctx context.Context, crd *doctor.ExaminedCRD) {
 	versions := readable(crd.CustomResourceDefinition)
 	if len(versions) == 0 {
@@ -65,8 +65,8 @@ func (c *Cluster) unreadable(ctx context.Context, resource schema.GroupVersionRe
 	return c.unnamed(ctx, resource, asked, last, err)
 }
 
-// unnamed is the first object because of which a page is not answered, on Kubernetes before 1.37, which does not name it: the one
-// behind those of the longest page that is.
+// unnamed is the first object because of which a page is not answered, on Kubernetes before 1.37, which does not name
+// it. It is the one behind those of the longest page that is answered.
 func (c *Cluster) unnamed(ctx context.Context, resource schema.GroupVersionResource, asked metav1.ListOptions, last string, err error) []doctor.Unreadable {
 	shorter := asked
 	for answered, refused := int64(0), asked.Limit; answered+1 < refused; {

@@ -28,7 +28,7 @@ func (c *Cluster) readController(ctx context.Context, e Examination, p *doctor.C
 		user, not = ControllerUser, c.lacksController(ctx)
 	}
 	p.Controller.User = user
-	if not != "" { // then RBAC and policies speak of nobody
+	if not != "" { // then RBAC and policies name no user
 		p.Controller.Guards.Not = not
 		for i := range p.CRDs {
 			p.CRDs[i].Writable.Not = not
@@ -66,8 +66,8 @@ func lastSeen(event *corev1.Event) time.Time {
 	return last
 }
 
-// lacksController says why nothing can be told of the user that the controller is if nobody says otherwise; empty if its
-// ServiceAccount is there.
+// lacksController says why nothing is known of the user that the controller is by default; empty if its ServiceAccount
+// is there.
 func (c *Cluster) lacksController(ctx context.Context) string {
 	namespace, name, _ := serviceAccountOf(ControllerUser)
 	err := c.retry(ctx, func(ctx context.Context) error {

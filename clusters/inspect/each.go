@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// EachPage hands over the objects of a CRD as they are read at a version, whole and a page at a time, so that memory grows neither
-// with their number nor with their size. A list that starts anew hands over the first ones again, after restart. Tell hears how
-// far it is, if the list has more than a page.
+// EachPage hands over the objects of a CRD as they are read at a version, whole and a page at a time. So memory grows
+// neither with their number nor with their size. A list that starts anew hands over the first ones again, after
+// restart. Tell hears how far it is, if the list has more than a page.
 func (c *Cluster) EachPage(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string, restart func(), tell func(Progress), take func([]map[string]any)) error {
 	resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural}
 	done := int64(0)

@@ -12,10 +12,10 @@ import (
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
-// hiding is what tells whose objects cannot be seen: an aggregated API server answers for a version, and does not have what is
-// stored under a CRD. It is gathered from the lists of a look.
+// hiding is what shows whose objects cannot be seen: an aggregated API server answers for a version, and does not have
+// what is stored under a CRD. It is gathered from the lists of a look.
 type hiding struct {
-	// handedOn are the versions that the API server hands on, and the APIService that says so.
+	// handedOn are the versions that the API server hands on, and the APIService that makes it.
 	handedOn map[schema.GroupVersion]string
 	// crds are the resources that CRDs say there are.
 	crds map[schema.GroupResource]bool

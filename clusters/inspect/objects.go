@@ -68,7 +68,7 @@ func (t *taker) walk(ctx context.Context, resource schema.GroupVersionResource, 
 // stuckAfter is how long a deletion may take without being remarkable.
 const stuckAfter = 5 * time.Minute
 
-// stuckExample is what is told of an object that is stuck.
+// stuckExample is what is reported of an object that is stuck.
 func stuckExample(item *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("%s since %s", nameOf(item), item.DeletionTimestamp.UTC().Format(time.RFC3339))
 }

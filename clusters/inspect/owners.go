@@ -16,9 +16,9 @@ import (
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
-// Owners tells from which versions of the named CRDs, or without names of those that a label selector selects, owner references
-// are to be moved: those that are asked for; else those that LeavingVersions says, and all that the CRD does not have. The note
-// is as there.
+// Owners reports from which versions of the named CRDs, or without names of those that a label selector selects, owner
+// references are to be moved. They are those that are asked for, else those that LeavingVersions reports, and all that
+// the CRD does not have. The note is as there.
 func (c *Cluster) Owners(ctx context.Context, names []string, selector string, asked []string) (targets []owners.Target, from []survivors.From, note string, err error) {
 	removals, note := c.leaving(ctx, names, asked)
 	for crd, err := range c.ReadCRDs(ctx, names, selector) {

@@ -76,8 +76,8 @@ func (c *Cluster) find(of schema.GroupResource) (found listed, there bool, err e
 
 const metrics = "metrics.k8s.io"
 
-// isStored tells resources whose objects can be listed and are stored. Some are computed when they are asked for, and the
-// Events of events.k8s.io are those of the core group.
+// isStored reports whether the objects of a resource can be listed and are stored. Some are computed when they are
+// asked for, and the Events of events.k8s.io are those of the core group.
 func isStored(gv schema.GroupVersion, r *metav1.APIResource) bool {
 	computed := (gv.Group == metrics || strings.HasSuffix(gv.Group, "."+metrics)) || gv.Group == "" && r.Name == "componentstatuses" || gv.Group == "events.k8s.io"
 	return !computed && slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/")

@@ -13,8 +13,9 @@ import (
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
-// LeavingVersions tells which versions of the named CRDs, or without names of those that a label selector selects, are to
-// leave: those that are asked for, else what survivors.TargetOf says. The note is about VersionRemovals that could not be read.
+// LeavingVersions reports which versions of the named CRDs, or without names of those that a label selector selects,
+// are to leave: those that are asked for, else what survivors.TargetOf says. The note is about VersionRemovals that
+// could not be read.
 func (c *Cluster) LeavingVersions(ctx context.Context, names []string, selector string, asked []string) (targets []survivors.Target, note string, err error) {
 	removals, note := c.leaving(ctx, names, asked)
 	for crd, err := range c.ReadCRDs(ctx, names, selector) {
@@ -50,7 +51,7 @@ type SurvivorSearch struct {
 	Most int
 	// PageSize is how many objects are listed at a time where their metadata are enough. Default: 500.
 	PageSize int64
-	// Tell is called after each page of objects, with the resource for the CRD. Default: nobody is told.
+	// Tell is called after each page of objects, with the resource for the CRD. Default: it is not called.
 	Tell func(Progress)
 }
 
@@ -71,9 +72,9 @@ const (
 	wholePageBytes = 2 << 20
 )
 
-// Survivors looks through all objects of the cluster for versions that are to leave: one list for each resource, a page at a
-// time, and of most resources only the metadata. What may not be read, or cannot be, is told in the report; it is an error only
-// if the API server does not tell which resources there are.
+// Survivors looks through all objects of the cluster for versions that are to leave. There is one list for each
+// resource, read a page at a time, and of most resources only the metadata. What may not be read, or cannot be, is
+// reported in the report; it is an error only if the API server does not report which resources there are.
 func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivors.Report, error) {
 	walker := survivors.NewWalker(search.Places, search.Targets)
 	s := &scan{Cluster: c, SurvivorSearch: search.withDefaults(), walker: walker, survey: survivors.NewSurvey(walker, search.Most), hiding: newHiding()}
@@ -111,7 +112,7 @@ type scan struct {
 	hiding
 }
 
-// tellHidden tells of objects that no list has shown, though each has ended well.
+// tellHidden reports objects that no list has shown, though each has ended well.
 func (s *scan) tellHidden(resources []listed) {
 	hidden := s.hidden(resources)
 	for _, of := range slices.SortedFunc(maps.Keys(hidden), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
@@ -124,8 +125,8 @@ func (s *scan) tellHidden(resources []listed) {
 // refinds is how often discovery is asked where a list is not there: for four seconds, in which it forgets what has gone.
 const refinds = 4
 
-// look reads all objects of a resource. A list that is not there tells no more than that this version of it is not: discovery
-// reports whether there is another.
+// look reads all objects of a resource. A list that is not there shows no more than that this version of it is not:
+// discovery shows whether there is another.
 func (s *scan) look(ctx context.Context, r listed) {
 	for try := 0; ; try++ {
 		o := &objectScan{scan: s, listed: r}

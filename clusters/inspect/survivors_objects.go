@@ -57,7 +57,7 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 	switch {
 	case err == nil:
 		o.walk(whole.Object, survivors.Whole)
-	case gone(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // deleted since; or else the version is gone
+	case gone(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // deleted since; or else the version is removed
 	default:
 		o.walk(content, survivors.OnlyMetadata)
 		if o.failures++; o.failure == nil {
@@ -98,5 +98,5 @@ func (o *objectScan) tell(remaining *int64) {
 	}
 }
 
-// gone tells that an object or a resource is not there any more.
+// gone reports that an object or a resource is not there any more.
 func gone(err error) bool { return apierrors.IsNotFound(err) }

@@ -24,8 +24,8 @@ type taker struct {
 	targets []survivors.Target
 }
 
-// Take reads a cluster into a snapshot. It is an error if the cluster does not answer, does not know who asks, or ctx ends;
-// what else cannot be read is told in the snapshot.
+// Take reads a cluster into a snapshot. It is an error if the cluster does not answer, does not know who asks, or ctx
+// ends; what else cannot be read is reported in the snapshot.
 func Take(ctx context.Context, cfg *rest.Config, opts Options) (*snapshot.Snapshot, error) {
 	c, err := Connect(cfg)
 	if err != nil {
@@ -97,7 +97,7 @@ type Options struct {
 	Places []survivors.Place
 	// PageSize is how many objects are listed at a time. Default: 500.
 	PageSize int64
-	// Tell is called after each page of objects. Default: nobody is told.
+	// Tell is called after each page of objects. Default: it is not called.
 	Tell func(Progress)
 	// Clock is replaced in tests. Default: the real one.
 	Clock clock.Clock

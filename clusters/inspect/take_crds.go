@@ -45,8 +45,8 @@ type seen struct {
 	whole         *apiextensionsv1.CustomResourceDefinition // with its schemas, if they are needed
 }
 
-// worthALook reports whether the objects have to be looked through. The single version of a CRD that nobody asks about is
-// not going to leave.
+// worthALook reports whether the objects have to be looked through. The single version of a CRD that is not asked about
+// is not going to leave.
 func (s seen) worthALook(named []string) bool {
 	return len(s.Versions) > 1 || len(s.StoredVersions) > 1 || s.OptedIn || slices.Contains(named, s.Name)
 }
@@ -88,7 +88,7 @@ func (t *taker) named(ctx context.Context) (found []seen, err error) {
 	return found, nil
 }
 
-// missCRDs notes that CRDs could not be read, unless nobody has answered at all.
+// missCRDs notes that CRDs could not be read, if there was an answer at all.
 func (t *taker) missCRDs(what snapshot.What, crd, words, verb string, err error) error {
 	if !answered(err) || apierrors.IsUnauthorized(err) {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
-// takeFields counts which fields the objects of a CRD have, at the storage version and at each that has more; none if that is
-// not asked for, or a webhook converts: then it is for that to carry them.
+// takeFields counts which fields the objects of a CRD have, at the storage version and at each that has more. None if
+// that is not asked for, or a webhook converts: then it is for that to carry them.
 func (t *taker) takeFields(ctx context.Context, crd seen) (fields []snapshot.FieldsAt) {
 	if !t.opts.Fields || crd.whole == nil || crd.Conversion == string(apiextensionsv1.WebhookConverter) || ctx.Err() != nil {
 		return nil

@@ -58,13 +58,13 @@ func plain(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// answered tells an error that the API server has given.
+// answered reports whether an error is one that the API server has given.
 func answered(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
 
 const (
 	// answerTime is how long the API server may take to answer one request if somebody waits for it.
 	answerTime = 30 * time.Second
-	// longestTime is how long it may take if nobody does; the API server itself gives up after 60 s.
+	// longestTime is how long it may take by default; the API server itself gives up after 60 s.
 	longestTime = 65 * time.Second
 	tries       = 6
 	firstPause  = 250 * time.Millisecond

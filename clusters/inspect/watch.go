@@ -13,17 +13,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Watcher is told what happens to CRDs, perhaps from several goroutines.
+// Watcher is called with what happens to CRDs, perhaps from several goroutines.
 type Watcher struct {
 	// Seen is a CRD as it is now, without its schemas.
 	Seen func(*apiextensionsv1.CustomResourceDefinition)
 	// Lost is the name of one that was deleted, or is no longer among those that are watched.
 	Lost func(name string)
-	// Refused is told that CRDs may not be watched. Other errors pass, and are tried again.
+	// Refused is called when CRDs may not be watched. Other errors pass, and are tried again.
 	Refused func(error)
 }
 
-// WatchCRDs tells about the named CRDs, or without names about those that a label selector selects, until ctx ends.
+// WatchCRDs reports about the named CRDs, or without names about those that a label selector selects, until ctx ends.
 func (c *Cluster) WatchCRDs(ctx context.Context, names []string, selector string, w Watcher) {
 	queries := []metav1.ListOptions{{LabelSelector: selector}}
 	if len(names) > 0 {

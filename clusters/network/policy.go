@@ -15,7 +15,7 @@ type Policy struct {
 	hosts   func() []string
 }
 
-// Offline asks nobody.
+// Offline asks no host.
 func Offline() *Policy { return &Policy{offline: true} }
 
 // Only asks these hosts, with their ports if these are not the usual ones; without HTTPS those that are there a second time,

@@ -49,7 +49,8 @@ func chartAround(files fs.FS, file string) string {
 	return ""
 }
 
-// imageOf is the version of the image that a chart installs, and where it says so: in its values, or else as its appVersion.
+// imageOf is the version of the image that a chart installs, and where the chart has it: in its values, or else as its
+// appVersion.
 func imageOf(files fs.FS, chart string) (place finding.Place, version string) {
 	var values struct {
 		Image struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// passedOver are folders that hold CRDs of somebody else, or for nobody to install.
+// passedOver are folders that hold CRDs of somebody else, or CRDs that are not to be installed.
 var passedOver = []string{"vendor", "node_modules", "third_party", "testdata", "test", "tests", "e2e", "docs", "doc", "examples", "example", "samples", "hack", "site", "website"}
 
 // A family is folders that hold CRDs as a rule. If one family has CRDs, the next are copies of them as a rule.

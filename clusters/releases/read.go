@@ -44,7 +44,7 @@ type Options struct {
 	CRDs func(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error)
 	// LabelKey is the opt-in label's.
 	LabelKey string
-	// Progress is told of each release that is read.
+	// Progress is reported of each release that is read.
 	Progress func(said string)
 }
 

@@ -23,7 +23,7 @@ const mostOfSample = 4 << 20
 // sampled are folders that hold what users copy.
 var sampled = []string{"samples", "examples", "docs"}
 
-// notSampled are those that nobody copies from: somebody else's, tests', and designs, which are as old as they are.
+// notSampled are those that users do not copy from: somebody else's, tests', and designs, which are as old as they are.
 var notSampled = append([]string{"testdata", "test", "tests", "e2e", "proposals", "design", "designs", "enhancements", "adr", "adrs", "rfcs"}, others...)
 
 // samples are the objects of the release's own kinds that it shows to users. What is no YAML, such as a template, is passed over.

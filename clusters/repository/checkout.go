@@ -18,8 +18,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// checkOut writes the files of a revision below a new temporary folder, which is Root from then on: all that may be read,
-// or what was named alone if that is a file which leads nowhere else.
+// checkOut writes the files of a revision below a new temporary folder, which is Root from then on. It writes all that
+// may be read, or what was named alone if that is a file which leads nowhere else.
 func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *object.Tree, inside string, named *object.TreeEntry) error {
 	dir, err := os.MkdirTemp("", "moult-tree-")
 	if err != nil {

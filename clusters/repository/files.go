@@ -53,7 +53,7 @@ func (t treeFiles) belowFile(name string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && around.Mode != filemode.Dir
 }
 
-// Stat tells the kind and the hash of a file or folder, and not the size.
+// Stat has the kind and the hash of a file or folder, and not the size.
 func (t treeFiles) Stat(name string) (fs.FileInfo, error) {
 	found, err := t.entry("stat", name)
 	if err != nil {

@@ -63,7 +63,7 @@ func (h *History) Tags() ([]Tag, error) {
 		for {
 			annotated, err := h.repository.TagObject(tag.commit)
 			if err != nil {
-				break // it is the commit, or what Files tells
+				break // it is the commit, or what Files returns
 			}
 			tag.commit = annotated.Target
 			if tag.When.IsZero() {

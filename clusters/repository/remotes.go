@@ -108,7 +108,7 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	return written(ctx, repository, network.WithoutUser(address)+" "+name)
 }
 
-// isSilent tells why a host is not asked any more, nil if it is. It remembers an error.
+// isSilent reports why a host is not asked any more, nil if it is. It remembers an error.
 func (r *Remotes) isSilent(host string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,9 +153,9 @@ func (r *Remotes) Close() error {
 	return errors.Join(failed...)
 }
 
-// runGit asks nobody at the keyboard. If it is limited, it speaks HTTP and SSH alone, and is not led elsewhere.
+// runGit asks no person at the keyboard. If it is limited, it speaks HTTP and SSH alone, and is not led elsewhere.
 func runGit(ctx context.Context, dir string, limited bool, args ...string) error {
-	// A helper of git that waits for a silent server outlives git: nobody waits for it, and it gives up by itself.
+	// A helper of git that waits for a silent server outlives git: it is not waited for, and it gives up by itself.
 	slow := []string{"-c", "http.lowSpeedLimit=1", "-c", fmt.Sprintf("http.lowSpeedTime=%d", int(longestFetch.Seconds()))}
 	if limited {
 		slow = append(slow, "-c", "http.followRedirects=false")

@@ -33,8 +33,8 @@ type Tree struct {
 	// Reads are what the answers about this tree were made of.
 	Reads Reads
 
-	// Links is where the files of a revision can be read, with {file} and {line} in it, as far as the remote tells; empty
-	// otherwise.
+	// Links is where the files of a revision can be read, with {file} and {line} in it, as far as the remote shows;
+	// empty otherwise.
 	Links string
 
 	temporary string
@@ -51,8 +51,8 @@ type moreFolders struct {
 	dirs []string
 }
 
-// Open finds or writes a tree. spec is a folder, a file, or git:REVISION[:PATH], where the revision is whatever Git would
-// take (a branch, a tag, origin/main, a hash, HEAD~1) in the repository around the working directory, and the path is
+// Open finds or writes a tree. spec is a folder, a file, or git:REVISION[:PATH]. The revision is whatever Git would
+// take (a branch, a tag, origin/main, a hash, HEAD~1) in the repository around the working directory. The path is
 // relative to the root of the repository, or to the working directory if it begins with ./ or ../, as with `git show`.
 //
 // The error says what to do: it names revisions that are called nearly so, and how to fetch what a shallow clone lacks.

@@ -15,7 +15,7 @@ import (
 )
 
 // writeAll writes the files. Most of the time goes into making them on disk, so as many are made at a time as there are
-// processors; from Git they are read one after the other.
+// processors. From Git they are read one after the other.
 func (c *checkout) writeAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	folders := make(chan []readFile)

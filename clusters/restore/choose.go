@@ -20,8 +20,8 @@ type chosen struct {
 	left []string
 }
 
-// pick takes the copy of an object that has most. Without a webhook, each version of a CRD shows only the fields that its schema
-// names: a copy at an older version may have some that the one at the storage version lacks.
+// pick takes the copy of an object that has most. Without a webhook, each version of a CRD shows only the fields that
+// its schema names. A copy at an older version may have some that the one at the storage version lacks.
 func (t *target) pick(o archive.Object) (*chosen, error) {
 	var best *chosen
 	for _, version := range t.versions {

@@ -52,7 +52,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 	return false, nil
 }
 
-// raced tells the error of somebody else having written at the same moment.
+// raced reports whether an error is that of somebody else having written at the same moment.
 func raced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // waits reports whether owners that are missing may still come.
@@ -181,12 +181,13 @@ func (w *write) different(live *unstructured.Unstructured) (paths []string, inSt
 	return paths, inStatus
 }
 
-// ours tells managedFields that nobody but a restore has written: one that was interrupted before it ended with the object.
+// ours reports whether only a restore has written managedFields: one that was interrupted before it ended with the
+// object.
 func ours(entries []metav1.ManagedFieldsEntry) bool {
 	return !slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != Manager })
 }
 
-// anyOurs tells those that a restore has a part in.
+// anyOurs reports whether a restore has a part in them.
 func anyOurs(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == Manager })
 }

@@ -46,7 +46,7 @@ const (
 	stageWait stage = iota
 	// stageDrop: it is restored without the owner, unless that waits for another one itself.
 	stageDrop
-	// stageEnd: nobody comes any more.
+	// stageEnd: no more owners come.
 	stageEnd
 )
 
@@ -100,8 +100,8 @@ func (o *owners) here(ctx context.Context, object *unstructured.Unstructured) (r
 	return refs, missing, nil
 }
 
-// served is the version of a reference, or one that the cluster has, if it no longer has that: the garbage collector would take an
-// owner that it cannot find at the version for one that is gone, and delete what it owns.
+// served is the version of a reference, or one that the cluster has, if it no longer has that. The garbage collector
+// would take an owner that it cannot find at the version for one that no longer exists, and delete what it owns.
 func (o *owners) served(kind schema.GroupKind, gv schema.GroupVersion) (string, error) {
 	_, err := o.mapper.RESTMapping(kind, gv.Version)
 	if !meta.IsNoMatchError(err) {

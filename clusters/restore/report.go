@@ -22,7 +22,7 @@ const (
 	Deleting Outcome = "deleting"
 )
 
-// outcomes are all, in the order in which they are told.
+// outcomes are all, in the order in which they are reported.
 var outcomes = []Outcome{Created, Overwritten, Unchanged, OtherStatus, Differs, Refused, Deleting}
 
 // Report is what a restore has done, or would do.

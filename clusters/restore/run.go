@@ -132,7 +132,7 @@ func (r *restorer) rounds(ctx context.Context) error {
 	}
 }
 
-// round restores objects, and tells which ones wait for their owners, by their place in the backup.
+// round restores objects, and reports which ones wait for their owners, by their place in the backup.
 func (r *restorer) round(ctx context.Context, wanted map[int]bool, tell func(int64)) (left map[int]bool, err error) {
 	type ended struct {
 		at     int

@@ -11,9 +11,9 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// cached is the chart from Helm's own cache, nil if it is not there. Charts of several repositories may have one name, so
-// only one counts that has the digest which the index of its repository gives, and only for an exact version: an index in a
-// cache may be old.
+// cached is the chart from Helm's own cache, nil if it is not there. Charts of several repositories may have one name.
+// So only one counts that has the digest which the index of its repository gives, and only for an exact version: an
+// index in a cache may be old.
 func cached(r charts.Reference) *charts.Chart {
 	digest := cachedDigest(r)
 	if len(digest) != hex.EncodedLen(sha256.Size) {

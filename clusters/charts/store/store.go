@@ -116,7 +116,7 @@ func (s *Store) fetch(ctx context.Context, r charts.Reference) (*charts.Chart, e
 	return chart, err
 }
 
-// isSilent tells why a host cannot be reached, nil if it can be or was not asked. It remembers an error.
+// isSilent reports why a host cannot be reached, nil if it can be or was not asked. It remembers an error.
 func (s *Store) isSilent(host string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
