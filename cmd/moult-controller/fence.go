@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// fence keeps a process from writing once its lease may be another one's. A process that stood still, with its machine for
-// example, goes on with what it was about to write before it notices that it has lost the lease: hundreds of writes, of which
-// each is safe by itself, and some of which undo what the next leader has done since.
+// fence keeps a process from writing once its lease may be another one's. A process that stood still, with its machine
+// for example, goes on with what it was about to write before it notices that it has lost the lease. These may be
+// hundreds of writes. Each is safe by itself, and some undo what the next leader has done since.
 type fence struct {
 	lease time.Duration // how long one renewal is good for
 	clock clock.PassiveClock

@@ -52,7 +52,7 @@ func (r *references) validate() error {
 	return nil
 }
 
-// in is what looks through a cluster; nil if nobody is to.
+// in is what looks through a cluster; nil if nothing is to.
 func (r *references) in(cfg *rest.Config) (removal.References, error) {
 	if !r.look {
 		return nil, nil //nolint:nilnil // there is none, and that is no error

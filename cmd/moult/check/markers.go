@@ -123,8 +123,8 @@ func (r *markersReport) read(file, labelKey string, single func(string) bool) er
 // folders are those that types lie in, by the types' names: a folder for each version.
 type folders map[string]map[string]bool
 
-// foldersOfTypes looks into some files and into the folders beside theirs, where the other versions lie as a rule. A file that
-// is no Go is passed over; who was asked to look at it says so.
+// foldersOfTypes looks into some files and into the folders beside theirs, where the other versions lie as a rule. A
+// file that is no Go is passed over; the caller that named it reports that.
 func foldersOfTypes(files []string) folders {
 	found, beside := folders{}, map[string]bool{}
 	for _, file := range files {

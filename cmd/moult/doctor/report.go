@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// print tells problems first, the gravest ones at the top, then a line for each check that found none.
+// print lists problems first, the gravest ones at the top, then a line for each check that found none.
 func (d *command) print(report doctor.Report) error {
 	if d.output != "" {
 		return output.Print(d.Out, d.output, report)

@@ -55,7 +55,7 @@ type migrated struct {
 	// Dropped are the fields that objects have lost, because the CRD allows it or because they are in status.
 	Dropped []dropped `json:"dropped,omitempty"`
 
-	last string // what was told last, if it was cut off
+	last string // what was reported last, if it was cut off
 }
 
 // NewCommand makes the subcommand.

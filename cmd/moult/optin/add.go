@@ -32,7 +32,7 @@ type plan struct {
 	patches []types.Patch
 }
 
-// add puts the Component into a kustomization. It writes nothing unless a CRD will be labelled then: for Kustomize, a
+// add puts the Component into a kustomization. It writes only if a CRD will be labelled then: for Kustomize, a
 // Component that matches nothing is no error.
 func (o *command) add(path string) error {
 	file, err := kustomizationAt(path)
@@ -182,7 +182,7 @@ func (o *command) show(c change) {
 	fmt.Fprintf(o.Out, "%s", text)
 }
 
-// foresee builds the kustomization with patches and tells which CRDs are labelled then, and which are not.
+// foresee builds the kustomization with patches and reports which CRDs are labelled then, and which are not.
 func (o *command) foresee(dir string, patches []types.Patch) (labelled, others []string, err error) {
 	rendering, err := render.Folder(dir, render.Options{Patches: patches})
 	if err != nil {

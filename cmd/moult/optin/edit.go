@@ -62,7 +62,7 @@ func (k kustomization) optsIn(dir, labelKey string) bool {
 }
 
 // withComponent lists a component after the others. Only the lines that it takes are new, unless the list is written in
-// a way that lines cannot be added to; then the file is written anew, with its comments and in its order.
+// a way that lines cannot be added to. Then the file is written anew, with its comments and in its order.
 func (k kustomization) withComponent(reference string) ([]byte, error) {
 	want := append(k.components(), reference)
 	for _, write := range []func(string) ([]byte, error){k.withLine, k.rewritten} {

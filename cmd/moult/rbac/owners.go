@@ -8,8 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// dependents are Kubernetes' own resources in namespaces, by group, as Kubernetes 1.36 serves them: what objects of CRDs own.
-// Without Events, which nobody owns.
+// dependents are Kubernetes' own resources in namespaces, by group, as Kubernetes 1.36 serves them: what objects of
+// CRDs own. Without Events, which have no owners.
 var dependents = map[string][]string{
 	"": {"configmaps", "endpoints", "limitranges", "persistentvolumeclaims", "pods", "podtemplates", "replicationcontrollers", "resourcequotas",
 		"secrets", "serviceaccounts", "services"},

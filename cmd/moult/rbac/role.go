@@ -71,8 +71,8 @@ func grantable(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// servedByKubernetes tells groups whose resources are no custom ones. Other groups that end in k8s.io, as that of the
-// Gateway API, are made of CRDs.
+// servedByKubernetes reports whether the resources of a group are no custom ones. Other groups that end in k8s.io, as
+// that of the Gateway API, are made of CRDs.
 func servedByKubernetes(group string) bool {
 	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == apiextensionsv1.GroupName || group == "apiregistration.k8s.io"
 }
@@ -84,9 +84,9 @@ func (r *command) noCRD() string {
 	return "there is no CustomResourceDefinition to grant anything for; name the folder that builds some, or pipe what renders them into `" + r.Name + " rbac -`"
 }
 
-// role grants what a walk does: it lists, it looks again at objects that a write left in doubt, and it writes to the
-// status where there is one, because that costs the API server less and passes by most admission webhooks, and to the
-// object itself where there is none or managedFields have to be moved.
+// role grants what a walk does. It lists, and it looks again at objects that a write left in doubt. It writes to the
+// status where there is one, because that costs the API server less and passes by most admission webhooks. It writes to
+// the object itself where there is none or managedFields have to be moved.
 func (r *command) role(all []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
 	objects, statuses := map[string][]string{}, map[string][]string{}
 	for _, crd := range all {

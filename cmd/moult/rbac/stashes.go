@@ -12,8 +12,9 @@ import (
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
-// stashesRole grants what moving stashed copies takes, as places and their moves declare it: to read what holds copies, owns them,
-// names them or takes them, to write what names them, and to make successors of what holds them and to delete that.
+// stashesRole grants what moving stashed copies takes, as places and their moves declare it. It may read what holds
+// copies, owns them, names them or takes them, and write what names them. It may make successors of what holds them and
+// delete that.
 func (r *command) stashesRole() *rbacv1.ClusterRole {
 	verbs := map[schema.GroupResource][]string{}
 	allow := func(resource string, more ...string) {

@@ -42,8 +42,8 @@ func backupAt(place string) (b *archive.Backup, done func(), err error) {
 	return b, done, nil
 }
 
-// inBackup are the objects of a backup, at each version that they may be stored at and that is not to be the storage version, as they
-// would be read in the cluster that it is of.
+// inBackup are the objects of a backup, as they would be read in the cluster that it is of. They are at each version
+// that they may be stored at and that is not to be the storage version.
 func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally) (found bool, err error) {
 	for i, named := range s.Engines {
 		of := slices.IndexFunc(b.CRDs, func(of archive.CRDReport) bool { return of.Name == named.CRD })

@@ -138,7 +138,7 @@ func (r *command) inCluster(ctx context.Context, s *engines.Subject, contextName
 		crd, err := cluster.GetCRD(ctx, named.CRD)
 		switch {
 		case apierrors.IsNotFound(err):
-			tally.Begin(named, "", called) // there are none, and that is told
+			tally.Begin(named, "", called) // there are none, and that is reported
 			continue
 		case err != nil:
 			return cli.ReadError(err)
@@ -221,7 +221,7 @@ func storedAt(crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engin
 	return stored
 }
 
-// tell tells how far the objects of a cluster are read.
+// tell reports how far the objects of a cluster are read.
 func (r *command) tell(called string) func(inspect.Progress) {
 	lines := progress.NewObjects(&locked{out: r.ErrOut, by: &r.telling})
 	return func(p inspect.Progress) {

@@ -43,7 +43,7 @@ type task struct {
 	*repairs.Kind
 	// saved is the file that keeps what is removed; empty if nothing is.
 	saved string
-	// find finds the CRDs that are meant: for programs, and in a line for each.
+	// find finds the CRDs that are asked for: for programs, and in a line for each.
 	find func(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error)
 	// move does the work for them.
 	move func(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (repairs.Report, error)

@@ -161,8 +161,8 @@ func (r *command) checkFrom(all []*apiextensionsv1.CustomResourceDefinition) err
 	return nil
 }
 
-// checkUnknown refuses a version that is misspelt, before anything is written: no CRD has it, and no manifest either, which
-// would leave a version that is gone without being asked to.
+// checkUnknown refuses a version that is misspelt, before anything is written. No CRD has it, and no manifest either,
+// which would leave a version that no longer exists without being asked to.
 func (r *command) checkUnknown(all []*apiextensionsv1.CustomResourceDefinition, results []manifests.Result) error {
 	for _, from := range r.from {
 		known := slices.ContainsFunc(results, func(result manifests.Result) bool {

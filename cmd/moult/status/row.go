@@ -14,13 +14,13 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 )
 
-// row is what status tells of one CRD; its JSON form is part of the command's interface.
+// row is what status reports of one CRD; its JSON form is part of the command's interface.
 type row struct {
 	Name           string   `json:"name"`
 	OptedIn        bool     `json:"optedIn"`
 	StorageVersion string   `json:"storageVersion"`
 	StoredVersions []string `json:"storedVersions"`
-	// Migrated is true when the condition says so of the CRD as it is now.
+	// Migrated is true when the condition is True for the CRD as it is now.
 	Migrated bool `json:"migrated"`
 	// Reason and Message are the condition's; empty when there is none yet.
 	Reason  string `json:"reason"`

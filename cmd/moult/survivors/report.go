@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// print tells what was found, the worst first, then what is not known, and then what was looked at.
+// print reports what was found, the worst first, then what is not known, and then what was looked at.
 func (s *command) print(report survivors.Report) error {
 	if s.output != "" {
 		return output.Print(s.Out, s.output, report)
@@ -36,7 +36,7 @@ func (s *command) print(report survivors.Report) error {
 	return nil
 }
 
-// group tells the fields of a place, what they do, and what to do about them.
+// group prints the fields of a place, what they do, and what to do about them.
 func (s *command) group(what, do string, g survivors.Group) {
 	fmt.Fprintf(s.Out, "%s  %s\n", what, strings.TrimPrefix(g.Place+": "+g.Title, ": "))
 	if g.CRD != "" {
@@ -70,7 +70,7 @@ func parts(f survivors.Reference) []string {
 	return all
 }
 
-// notLooked tells what could not be read, and what nobody asked for.
+// notLooked reports what could not be read, and what was not asked for.
 func (s *command) notLooked(all []survivors.NotLooked) {
 	for _, n := range all {
 		word := "not looked at"
@@ -81,7 +81,7 @@ func (s *command) notLooked(all []survivors.NotLooked) {
 	}
 }
 
-// looked tells which places were looked at, in a line for each outcome, and the verdict.
+// looked reports which places were looked at, in a line for each outcome, and the verdict.
 func (s *command) looked(report survivors.Report) {
 	by := map[survivors.Outcome][]string{}
 	for _, p := range report.Places {

@@ -197,7 +197,7 @@ func fileOf(content map[string]any, more string) string {
 	return fmt.Sprintf("%s.%s.%s.%syaml", gvk.Group, gvk.Version, gvk.Kind, more)
 }
 
-// write writes a fixture, and beside it what is left of it after a trip that does not keep all.
+// write writes a fixture, and beside it what remains of it after a trip that does not keep all.
 func (r *recorder) write(ctx context.Context, folder string, checker *roundtrip.Checker, o roundtrip.Object) error {
 	file := filepath.Join(folder, o.Name)
 	if _, err := os.Stat(file); err == nil && !r.force {

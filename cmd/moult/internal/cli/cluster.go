@@ -16,8 +16,8 @@ import (
 	"github.com/moult-dev/moult/cmd/internal/start"
 )
 
-// Config is how to reach the cluster the user means. The ConfigFlags of k8s.io/cli-runtime would load it as well, but they
-// ignore --as where there is no kubeconfig, as in a Job, and link printers and builders that nothing here uses.
+// Config is how to reach the cluster the user means. The ConfigFlags of k8s.io/cli-runtime would load it as well. But
+// they ignore --as where there is no kubeconfig, as in a Job, and link printers and builders that nothing here uses.
 func (f *Factory) Config() (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.ContextName}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.loadingRules(), overrides).ClientConfig()

@@ -49,7 +49,7 @@ func (e Ended) Error() string {
 
 func (e Ended) Unwrap() error { return e.Err }
 
-// exit tells an error and returns the exit code it stands for.
+// exit prints an error and returns the exit code it stands for.
 func (f *Factory) exit(ctx context.Context, err error) int {
 	if err == nil {
 		return ExitDone

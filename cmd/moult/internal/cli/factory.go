@@ -1,6 +1,7 @@
-// Package cli is what the subcommands of moult share: the flags that name a cluster and a user, the way to the cluster,
-// the checks of arguments, and how an error becomes a line on standard error and an exit code. What a subcommand has to
-// say goes to standard output, progress and errors to standard error, an error being one line that says what to do next.
+// Package cli is what the subcommands of moult share. It has the flags that name a cluster and a user, the way to the
+// cluster, and the checks of arguments. It makes an error a line on standard error and an exit code. What a subcommand
+// has to say goes to standard output, progress and errors to standard error, an error being one line that says what to
+// do next.
 package cli
 
 import (
@@ -23,7 +24,7 @@ type Factory struct {
 	// Name is how the user calls the program.
 	Name        string
 	Out, ErrOut io.Writer
-	// In is a person's, who can be asked; nil if nobody can.
+	// In is a person's, who can be asked; nil if there is none.
 	In io.Reader
 	// LabelKey is the label that opts a CRD in.
 	LabelKey string

@@ -20,9 +20,9 @@ func bindImpersonation(flags *pflag.FlagSet, as *rest.ImpersonationConfig) {
 	flags.StringVar(&as.UID, "as-uid", "", "UID to act with")
 }
 
-// impersonate puts the flags in the place of what the kubeconfig says. It changes the finished configuration, and not how it
-// is loaded, because clientcmd drops overrides of the user when it falls back to the cluster that this runs in, as it does in
-// a Job.
+// impersonate puts the flags in the place of what the kubeconfig says. It changes the finished configuration, and not
+// how it is loaded. clientcmd drops overrides of the user when it falls back to the cluster that this runs in, as it
+// does in a Job.
 func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
 	if as.UserName != "" { // the groups of somebody else in the kubeconfig are not this user's
 		cfg.Impersonate = rest.ImpersonationConfig{UserName: as.UserName}
@@ -39,8 +39,8 @@ func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
 	return nil
 }
 
-// IsImpersonationRefused tells a request that was refused because of the user it was to be made as, before anybody looked at
-// what it asks for. The verb is impersonate, or one that begins so
+// IsImpersonationRefused reports whether a request was refused because of the user it was to be made as, before it was
+// looked at what it asks for. The verb is impersonate, or one that begins so
 // (k8s.io/apiserver/pkg/endpoints/filters/impersonation).
 func IsImpersonationRefused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot impersonate")

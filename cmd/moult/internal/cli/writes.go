@@ -13,8 +13,9 @@ import (
 
 var errNotAgreed = errors.New("not agreed; nothing is written")
 
-// ConfigToWrite is Config for a command that writes, unless this is a dry run. Where the kubeconfig has several contexts and none
-// is named, a person is asked, and a script has to name one: what a kubeconfig's current context is changes behind its back.
+// ConfigToWrite is Config for a command that writes, unless this is a dry run. Where the kubeconfig has several
+// contexts and none is named, a person is asked, and a script has to name one. What a kubeconfig's current context is
+// changes behind its back.
 func (f *Factory) ConfigToWrite(dryRun bool) (*rest.Config, error) {
 	contexts := f.Contexts()
 	if dryRun || f.ContextName != "" || len(contexts) < 2 {

@@ -85,5 +85,5 @@ spec:
       schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
 `
 
-// Rose is an object of it, at the version that is gone.
+// Rose is an object of it, at the version that no longer exists.
 const Rose = "# ours\napiVersion: example.com/v1alpha1\nkind: Widget\nmetadata:\n    name:   rose\nspec: {size: 3}\n"

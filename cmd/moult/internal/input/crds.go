@@ -19,8 +19,8 @@ import (
 	"github.com/moult-dev/moult/policies/crddiff"
 )
 
-// CRDs reads the CRDs that a place holds, which has to be at least one: a folder, which is built as Flux builds it, a
-// file, git:REV:PATH, or - for standard input.
+// CRDs reads the CRDs that a place holds, which has to be at least one. A place is a folder, which is built as Flux
+// builds it, a file, git:REV:PATH, or - for standard input.
 func CRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := AnyCRDs(ctx, place, stdin)
 	if err == nil && len(crds) == 0 {
@@ -52,7 +52,7 @@ func rendered(ctx context.Context, place string, stdin io.Reader, take func(*ren
 	if err != nil {
 		return err
 	}
-	defer func() { _ = opened.Close() }() // what is left then is a temporary folder
+	defer func() { _ = opened.Close() }() // what remains then is a temporary folder
 	rendering, err := renderingAt(opened)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// WriteFile replaces a file in one step, with the mode that it had: a reader sees the old content or the new, and after an
-// error the old one is there. A pipe, and whatever else is no regular file, is written to directly.
+// WriteFile replaces a file in one step, with the mode that it had. A reader sees the old content or the new, and after
+// an error the old one is there. A pipe, and whatever else is no regular file, is written to directly.
 func WriteFile(path string, content []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

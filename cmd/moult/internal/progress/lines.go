@@ -67,7 +67,7 @@ func (s State) line() string {
 	return strings.Join(words, ", ")
 }
 
-// left is what is left of the settle time, or of the walk.
+// left is what remains of the settle time, or of the walk.
 func (s State) left() time.Duration {
 	switch {
 	case s.Done:

@@ -7,13 +7,13 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 )
 
-// Objects tells how far long lists of objects are read.
+// Objects reports how far long lists of objects are read.
 type Objects struct {
 	out  io.Writer
 	told map[string]int64 // tenths
 }
 
-// NewObjects tells it in lines.
+// NewObjects reports it in lines.
 func NewObjects(out io.Writer) *Objects { return &Objects{out: out, told: map[string]int64{}} }
 
 // Tell says nothing of lists that fit on one page.
