@@ -91,7 +91,7 @@ PAGE ?=
 picture:
 	@pages=$$(mktemp -d) && trap 'rm -rf "$$pages"' EXIT && page='$(abspath $(PAGE))' && \
 	if [ -z "$$page" ]; then \
-		$(GO) test -count=1 ./test/golden -run 'TestWhatAReviewerIsTold/^$(PULL)$$' -pages "$$pages" && page="$$pages/$(PULL).html" || exit 1; \
+		$(GO) test -count=1 ./test/golden -run 'TestWhatAReviewerReads/^$(PULL)$$' -pages "$$pages" && page="$$pages/$(PULL).html" || exit 1; \
 	fi && \
 	$(GO) -C test/page run ./picture -page "$$page" -out $(CURDIR)/docs/preview.png -height 1180
 	@echo "wrote docs/preview.png"

@@ -12,8 +12,8 @@ const (
 	apply  = metav1.ManagedFieldsOperationApply
 	update = metav1.ManagedFieldsOperationUpdate
 
-	// As the API server writes them: with Apply the item's own dot and all that was sent; after another manager has changed the
-	// message, what is left.
+	// As the API server writes them: with Apply the item's own dot and all that was sent; after another manager has
+	// changed the message, what remains.
 	whole         = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
 	older         = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
 	withoutText   = `{"f:status":{"f:conditions":{"k:{\"type\":\"Odd\"}":{".":{},"f:lastTransitionTime":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`

@@ -144,7 +144,7 @@ data:
 	g.Expect(one.Objects[0].Object).To(Equal(other.Objects[0].Object))
 }
 
-// What was rendered is kept, and nobody gets the objects of somebody else.
+// What was rendered is kept, and no caller gets the objects of another one.
 func TestTheSameChartIsRenderedOnce(t *testing.T) {
 	g := NewWithT(t)
 	// A template that takes some time, so that it shows.

@@ -84,7 +84,7 @@ func TestACommandIsAWebhook(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("cannot be reached")))
 }
 
-func TestACommandThatServesNothingIsToldWithWhatItPrints(t *testing.T) {
+func TestACommandThatServesNothingIsReportedWithWhatItPrints(t *testing.T) {
 	g := NewWithT(t)
 	self, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -26,7 +26,7 @@ func at(apiVersion, manager string, ago time.Duration) metav1.ManagedFieldsEntry
 	return metav1.ManagedFieldsEntry{APIVersion: apiVersion, Manager: manager, Operation: "Apply", Time: &metav1.Time{Time: now.Add(-ago)}}
 }
 
-func TestManagedFieldsTellWhoWroteAtWhichVersion(t *testing.T) {
+func TestManagedFieldsShowWhoWroteAtWhichVersion(t *testing.T) {
 	g := NewWithT(t)
 	status := at("example.com/v1alpha1", "old", 0)
 	status.Subresource, status.Operation, status.Time = "status", "Update", nil

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-// A snapshot that counts fields tells how many objects have one that the next storage version lacks.
+// A snapshot that counts fields reports how many objects have one that the next storage version lacks.
 func TestFieldsAreCountedAtEachVersionThatHasMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -24,7 +24,7 @@ apiserver_requested_deprecated_apis{group="example.com",removed_release="",resou
 process_start_time_seconds 1.76732304e+09
 `
 
-func TestMetricsTellWhoStillAsks(t *testing.T) {
+func TestMetricsShowWhoStillAsks(t *testing.T) {
 	g := NewWithT(t)
 	k := &taker{Snapshot: &snapshot.Snapshot{CRDs: []snapshot.CRD{{Name: "gadgets.example.com"}, {Name: "widgets.example.com"}}}}
 	g.Expect(k.readMetrics(strings.NewReader(metricsText))).To(Succeed())

@@ -19,7 +19,7 @@ import (
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
-// words are an answer as running.VerdictOf tells that of a VersionRemoval.
+// words are an answer as running.VerdictOf writes that of a VersionRemoval.
 func words(a snapshot.Answer) string {
 	switch {
 	case !a.Known:
@@ -33,8 +33,8 @@ func words(a snapshot.Answer) string {
 	}
 }
 
-// bothSay waits until the gate says so, and until a snapshot does: nothing is decided twice in two ways. What a gate says
-// may be a moment older than what the snapshot shows.
+// bothSay waits until the gate gives an answer, and until a snapshot does: nothing is decided twice in two ways. What a
+// gate says may be a moment older than what the snapshot shows.
 func (w *world) bothSay(want string) snapshot.Answer {
 	w.t.Helper()
 	w.Eventually(w.Verdict, soon).Should(Equal(want), func() string { return w.Message() })

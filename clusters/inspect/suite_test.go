@@ -92,7 +92,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// isObjects tells a list of the world's objects.
+// isObjects reports whether a request is a list of the world's objects.
 func (w *world) isObjects(req *http.Request) bool {
 	return strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/") && strings.HasSuffix(req.URL.Path, "/"+w.GR.Resource)
 }

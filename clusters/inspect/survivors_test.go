@@ -226,7 +226,7 @@ func TestPagesOfLargeObjectsAreSmallerAndGrowAgain(t *testing.T) {
 	w.Expect(most).To(BeNumerically("<=", wholePageBytes+1))
 }
 
-// measured tells how much was read of a body.
+// measured reports how much was read of a body.
 type measured struct {
 	io.ReadCloser
 	n    int64

@@ -21,9 +21,9 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-// Whatever is missing is told with the rule that grants it: the rules that a snapshot names are all that the next one
-// needs.
-func TestEveryRightThatIsMissingIsToldWithTheRuleThatGrantsIt(t *testing.T) {
+// Whatever is missing is reported with the rule that grants it: the rules that a snapshot names are all that the next
+// one needs.
+func TestEveryRightThatIsMissingIsReportedWithTheRuleThatGrantsIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.install(w.widgets().OptedIn(), 12)

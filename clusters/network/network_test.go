@@ -35,7 +35,7 @@ func TestAnAddressThatCanBeReadOtherwiseIsRefused(t *testing.T) {
 }
 
 // Credentials of a host that is asked over HTTPS do not go in the clear.
-func TestNobodyIsAskedWithoutHTTPSWhoIsAskedWithIt(t *testing.T) {
+func TestAHostThatIsAskedWithHTTPSIsNotAskedWithoutIt(t *testing.T) {
 	g := NewWithT(t)
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))

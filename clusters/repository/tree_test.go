@@ -14,7 +14,7 @@ import (
 	"github.com/moult-dev/moult/clusters/repository"
 )
 
-// git runs a command of Git, with nobody's settings.
+// git runs a command of Git, without a user's settings.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", args...)

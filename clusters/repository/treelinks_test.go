@@ -14,7 +14,7 @@ func TestNoLinkLeadsOutOfTheTree(t *testing.T) {
 	NewWithT(t).Expect(os.WriteFile(secret, []byte("s"), 0o600)).To(Succeed())
 	for name, c := range map[string]struct {
 		links map[string]string
-		out   []string // what is left out
+		out   []string // what is omitted
 	}{
 		"an absolute one":                {map[string]string{"a": secret}, []string{"a"}},
 		"one with dots":                  {map[string]string{"a": "../../../../../../../../etc/hostname"}, []string{"a"}},

@@ -43,7 +43,8 @@ func onlyAt(name, group, version string) (*admissionv1.ValidatingAdmissionPolicy
 	return policy, binding
 }
 
-// A policy with a rule for one version is matched by requests at all versions that the CRD has, and by none when that one is gone.
+// A policy with a rule for one version is matched by requests at all versions that the CRD has, and by none when that
+// one is removed.
 func TestAPolicyStopsSilentlyWhenItsVersionGoes(t *testing.T) {
 	g := NewWithT(t)
 	c := running.Client(t, cp.Config)

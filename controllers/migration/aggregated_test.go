@@ -147,7 +147,7 @@ func (w *world) eventuallyAggregated(server *running.Aggregation) {
 	w.Expect(w.Condition().Message).To(And(ContainSubstring("APIService "+server.APIService()), ContainSubstring("Service "+server.Service())))
 }
 
-// isTrim tells the write of storedVersions from that of the condition.
+// isTrim distinguishes the write of storedVersions from that of the condition.
 func (w *world) isTrim(req *http.Request) bool {
 	return req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, w.GR.String()+"/status") &&
 		req.Header.Get("Content-Type") == "application/merge-patch+json"

@@ -82,7 +82,7 @@ func (p *pastTimeline) Check(context.Context) error {
 	return timeline.ErrRestored
 }
 
-// isClaim tells a write of the condition with the status True.
+// isClaim reports whether a write is of the condition with the status True.
 func (w *world) isClaim(req *http.Request) bool {
 	if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, w.GR.String()+"/status") {
 		return false

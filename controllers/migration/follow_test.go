@@ -50,7 +50,7 @@ func renamedWorld(t *testing.T, hook *webhooks.Conversion, opts func(*world) mig
 	return w, o
 }
 
-// quiet are options with a state store in which nobody asks yet.
+// quiet are options with a state store in which nothing is asked for yet.
 func (w *world) quiet() migration.Options {
 	opts := w.quick()
 	opts.StateStore = migration.NewStateStore()
@@ -101,8 +101,7 @@ func TestOwnershipOfAFieldThatTheWebhookRenamesMovesWithTheField(t *testing.T) {
 		"what Flux no longer applies is pruned, but for what Argo CD owns as well")
 }
 
-// A tenant's VersionRemoval has owners moved while everybody still uses the
-// version. Nobody must notice.
+// A tenant's VersionRemoval has owners moved while everybody still uses the version. No client must notice.
 func TestOwnersThatAreMovedWhileTheirVersionIsInUseDoNotNotice(t *testing.T) {
 	for name, rename := range map[string]bool{"behind a webhook that renames": true, "without a webhook": false} {
 		for _, version := range []string{"v1alpha1", "v1"} {
@@ -149,7 +148,7 @@ func TestOwnershipMovesAlthoughTheOldVersionIsNotServed(t *testing.T) {
 		`shared: argocd-controller Apply at `+w.GR.Group+`/v1 owns {"f:spec":{"f:color":{}}}`))
 }
 
-// byMoult tells Moult's own questions to the webhook from the API server's.
+// byMoult distinguishes Moult's own questions to the webhook from the API server's.
 func byMoult(r *http.Request) bool { return r.UserAgent() == "moult" }
 
 // unreachableWorld is a renamedWorld whose webhook answers the API server and not

@@ -125,7 +125,7 @@ func TestFieldsThatTheStorageVersionDoesNotHaveHoldTheMigration(t *testing.T) {
 	w.Expect(w.raw("bridge-07")).To(And(Not(ContainSubstring(`"clientId"`)), ContainSubstring(`"replicas":3`)))
 }
 
-func TestFieldsThatNobodyUsesHoldNothing(t *testing.T) {
+func TestUnusedFieldsHoldNothing(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 20, map[int]string{
 		3: `{"spec": {"replicas": 3, "authentication": {"type": "oauth"}}}`,
@@ -135,7 +135,7 @@ func TestFieldsThatNobodyUsesHoldNothing(t *testing.T) {
 	w.eventuallyMigrated(20)
 }
 
-func TestFieldsOfStatusAreToldAndHoldNothing(t *testing.T) {
+func TestFieldsOfStatusAreReportedAndHoldNothing(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 5, map[int]string{2: `{"status": {"ready": true, "was": "there"}}`, 3: `{"status": {"ready": true}}`})
 	w.controller(w.quick())
@@ -178,7 +178,7 @@ func TestAnObjectThatIsWrittenAfterTheLookKeepsItsFields(t *testing.T) {
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 }
 
-func TestADryRunTellsWhichFieldsWouldBeLost(t *testing.T) {
+func TestADryRunReportsWhichFieldsWouldBeLost(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 50, used)
 	trial := func() (result rewrite.Result, err error) {

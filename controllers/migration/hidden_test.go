@@ -18,8 +18,8 @@ import (
 	"github.com/moult-dev/moult/test/builders"
 )
 
-// A version that is not served and that storedVersions does not name, because somebody trimmed the list without a proof: objects
-// that are still stored at it cannot be read there.
+// A version that is not served and that storedVersions does not name, because somebody trimmed the list without a
+// proof. Objects that are still stored at it cannot be read there.
 
 // inTree is the field manager of the in-tree migrator.
 const inTree = "migration-runner-controller"

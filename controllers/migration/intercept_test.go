@@ -33,12 +33,12 @@ func intercepted(cfg *rest.Config, i interceptor) *rest.Config {
 	return c
 }
 
-// isObjectWrite tells a write to one of the world's objects.
+// isObjectWrite reports whether a request is a write to one of the world's objects.
 func (w *world) isObjectWrite(req *http.Request) bool {
 	return req.Method == http.MethodPatch && strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/")
 }
 
-// isList tells a list of the world's objects.
+// isList reports whether a request is a list of the world's objects.
 func (w *world) isList(req *http.Request) bool {
 	return req.Method == http.MethodGet && strings.HasPrefix(req.URL.Path, "/apis/"+w.GR.Group+"/") && strings.HasSuffix(req.URL.Path, "/"+w.GR.Resource)
 }
@@ -111,7 +111,7 @@ func (w *world) midPass(writes int, opts migration.Options) (v *valve, stop func
 	return v, stop
 }
 
-// eventuallyGivenUp waits until nobody is held any more, although the valve is not open: the pass has stopped.
+// eventuallyGivenUp waits until no request is held any more, although the valve is not open: the pass has stopped.
 func (w *world) eventuallyGivenUp(v *valve) {
 	w.t.Helper()
 	w.Eventually(func() bool { return v.gaveUp.Load() == v.held.Load() }, soon).Should(BeTrue(), "the pass stops")

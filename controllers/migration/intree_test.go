@@ -64,7 +64,7 @@ func TestAnInTreeMigrationThatHasFailedIsNotWaitedFor(t *testing.T) {
 		": Failed 2/4 not yet migrated) although the condition StorageMigrating is True, so Moult does not wait for it"))
 }
 
-func TestAnInTreeMigrationThatIsGoneIsNotWaitedFor(t *testing.T) {
+func TestAnInTreeMigrationThatNoLongerExistsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 10)
 	w.setCondition(v1alpha1.StorageMigrating, apiextensionsv1.ConditionTrue)

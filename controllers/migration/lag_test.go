@@ -24,8 +24,9 @@ import (
 // object seems to be migrated. The settle time is the assumption that this has an end, so the test ends it when the last of
 // these requests has been answered.
 //
-// No such object may be left when the trim is visible, nor appear later. The test fails when Settle is set to 0 (1 ns here: 0
-// means the default) and when the check after the settle time is left out (Evidence.Proved set after the rewriting walk).
+// No such object may be left when the trim is visible, nor appear later. The test fails when Settle is set to 0 (1 ns
+// here: 0 means the default). It fails, too, when the check after the settle time is left out (Evidence.Proved set
+// after the rewriting walk).
 func TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, widgets(t).Build())

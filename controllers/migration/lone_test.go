@@ -21,8 +21,9 @@ import (
 
 // Objects that are different from all others: each is named, and keeps no other from being migrated.
 
-// updatesWithoutANamespace is the minor version of Kubernetes from which on the API server lets objects be updated although their
-// Namespace is gone (k8s.io/apiserver pkg/admission/plugin/namespace/lifecycle): then they are migrated as all others.
+// updatesWithoutANamespace is the minor version of Kubernetes from which on the API server lets objects be updated
+// although their Namespace no longer exists. Then they are migrated as all others (k8s.io/apiserver
+// pkg/admission/plugin/namespace/lifecycle).
 const updatesWithoutANamespace = 37
 
 // doomed is a namespace that is about to be forced out of existence.
@@ -50,7 +51,7 @@ func (w *world) forceOut(name string) {
 	}, soon).Should(Succeed())
 }
 
-// strandedWorld has 3 objects, 4 more in a namespace that is gone, and v1 as the storage version.
+// strandedWorld has 3 objects, 4 more in a namespace that no longer exists, and v1 as the storage version.
 func strandedWorld(t *testing.T, b *builders.CRDBuilder) (w *world, namespace string) {
 	t.Helper()
 	w = newWorld(t, b.Build())
@@ -71,7 +72,7 @@ func (w *world) eventuallyNamedAsStranded(namespace string) {
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 }
 
-func TestObjectsWhoseNamespaceIsGoneAreNamedAndNothingIsCalledMigrated(t *testing.T) {
+func TestObjectsWithoutANamespaceAreNamedAndNothingIsCalledMigrated(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]func(*builders.CRDBuilder) *builders.CRDBuilder{
 		"written to as they are":     func(b *builders.CRDBuilder) *builders.CRDBuilder { return b },
@@ -150,7 +151,7 @@ func (w *world) hot(name string, writers int) (stop func()) {
 	return cancel
 }
 
-// Its entries at v1alpha1 are moved all the same, and nobody loses a field.
+// Its entries at v1alpha1 are moved all the same, and no manager loses a field.
 func TestAnObjectThatIsWrittenAllTheTimeIsRepaired(t *testing.T) {
 	t.Parallel()
 	w := ownedWorld(t, widgets(t).WithStatus().Build(), 3)
@@ -164,8 +165,8 @@ func TestAnObjectThatIsWrittenAllTheTimeIsRepaired(t *testing.T) {
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 }
 
-// A stamp that lasts for a second is the same in both writes by which a check looks at an object, so that the second one looks as
-// if it had found nothing to change.
+// A stamp that lasts for a second is the same in both writes by which a check looks at an object. So the second one
+// looks as if it had found nothing to change.
 func TestAWebhookThatStampsTheSecondDoesNotKeepTheProofFromEnding(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 40)

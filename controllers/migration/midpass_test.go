@@ -174,7 +174,7 @@ func TestAConditionOfSomebodyElseIsNoProof(t *testing.T) {
 	w.Eventually(w.Stored, soon).Should(Equal(map[string]int{"v1": 25}))
 }
 
-func TestALabelRemovedWhileNobodyLooksIsNoticedAtTheStart(t *testing.T) {
+func TestALabelRemovedWhileNoMoultRunsIsNoticedAtTheStart(t *testing.T) {
 	t.Parallel()
 	w := flippedWorld(t, widgets(t), 10)
 	stop := w.controller(w.quick())
@@ -254,8 +254,8 @@ func TestTwoControllersAtOnceDoNotAnswerEachOther(t *testing.T) {
 	w.Expect(seen.Load()).To(And(BeNumerically(">", 3), BeNumerically("<", 40)))
 }
 
-// forLong is as long as 100 writes take that each wait for their event, one after the other: those who answer each other do no
-// more for an answer, so the time is long enough for 100 of them, however slow the machine is.
+// forLong is as long as 100 writes take that each wait for their event, one after the other. Two who answer each other
+// do no more for an answer, so the time is long enough for 100 of them, however slow the machine is.
 func (w *world) forLong(each func()) {
 	w.t.Helper()
 	other := w.later(builders.CRD(w.GR.Group, "zebras"))

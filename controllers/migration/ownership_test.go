@@ -15,7 +15,7 @@ import (
 // Any plain write to an object whose managedFields name a version that the CRD
 // no longer lists makes the API server forget who owns what. The walk must not
 // be such a write.
-func TestOwnershipSurvivesAWalkAfterTheVersionIsGone(t *testing.T) {
+func TestOwnershipSurvivesAWalkAfterTheVersionIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Build())
 	w.Expect(w.applySpec("v1alpha1", "old-tool", "applied", spec{"payload": "small"})).To(Succeed())

@@ -134,7 +134,7 @@ func TestAWalkRepairsOwnershipInTheWriteThatRewrites(t *testing.T) {
 // The whole story, and what it is for. Without the repair (Ownership.affects
 // answering false) v1alpha1 goes just the same, and then the first apply fails
 // with "request to convert CR to an invalid group/version".
-func TestAfterTheVersionIsGoneItsToolsStillOwnWhatTheyOwned(t *testing.T) {
+func TestAfterTheVersionIsRemovedItsToolsStillOwnWhatTheyOwned(t *testing.T) {
 	t.Parallel()
 	w := ownedWorld(t, widgets(t).WithStatus().Build(), 3)
 	before := w.owners()
@@ -198,8 +198,8 @@ func TestAFieldThatTheStorageVersionLacksIsAllAnEntryLoses(t *testing.T) {
 	w.Expect(w.owners()).To(ConsistOf(want))
 }
 
-// Of an object whose owners own nothing that v1 has, the API server must not be
-// told that nobody owns anything: it would give all of it to nobody.
+// Of an object whose owners own nothing that v1 has, the API server must not get a list without any owner: it would
+// leave all of it without one.
 func TestAnObjectThatLosesAllItsEntriesKeepsAListThatTheServerAccepts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, colorless(t))

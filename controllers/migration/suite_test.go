@@ -71,8 +71,8 @@ func (w *world) eventuallyMigrated(n int) {
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1"}))
 }
 
-// looksAgain has the controller look at the CRD once more. Looks at one CRD come one after the other, and the condition is what
-// a look writes last: when it speaks of the change, all that earlier looks have done can be seen.
+// looksAgain has the controller look at the CRD once more. Looks at one CRD come one after the other, and the condition
+// is what a look writes last. When it speaks of the change, all that earlier looks have done can be seen.
 func (w *world) looksAgain() {
 	w.t.Helper()
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -19,9 +19,8 @@ import (
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
-// oneWay is a conversion webhook that, while it is shut, converts to v1 and not
-// back. That is the moment in which the API server forgets who owns what
-// (kubernetes#136919): it can store an object at v1 and cannot compare what its
+// oneWay is a conversion webhook that, while it is shut, converts to v1 and not back. That is the moment in which the
+// API server forgets who owns what (kubernetes#136919). It can store an object at v1 and cannot compare what its
 // entries at v1alpha1 own, so it clears them all and says nothing.
 type oneWay struct {
 	*httptest.Server
@@ -71,7 +70,7 @@ func (w *world) eventuallyWiped(n int) {
 	w.Expect(w.wiped()).To(BeEmpty())
 }
 
-// wiped are the objects that nobody owns a field of, as etcd holds them.
+// wiped are the objects of which no manager owns a field, as etcd holds them.
 func (w *world) wiped() (names []string) {
 	w.t.Helper()
 	w.Expect(cp.Etcd().Walk(w.ctx, w.GR, func(s controlplane.Stored) {
@@ -92,7 +91,7 @@ func wipingWorld(t *testing.T) (*oneWay, *world) {
 	return hook, w
 }
 
-// isRestore tells a write that puts entries back; nobody has asked for repairs.
+// isRestore reports whether a write puts entries back; repairs were not asked for.
 func isRestore(req *http.Request) bool {
 	return req.Method == http.MethodPatch && req.Header.Get("Content-Type") == string(types.JSONPatchType)
 }
@@ -121,7 +120,7 @@ func TestOwnersArePutBackAtTheStorageVersionWhereTheWebhookStaysDown(t *testing.
 	w.controllerAt(intercepted(cp.Config, valve.intercept), w.quick())
 	w.eventuallyWiped(3)
 	valve.open()
-	after := before // nothing was forgotten, and nobody has asked for a move
+	after := before // nothing was forgotten, and a move was not asked for
 	if cp.Minor < keepsOwners {
 		after = w.moved(before)
 	}
@@ -146,7 +145,7 @@ func TestARepairingWalkCannotBeMadeToForgetOwners(t *testing.T) {
 	w.Expect(w.owners()).To(ConsistOf(w.moved(before)))
 }
 
-// isPlain tells a write that changes nothing.
+// isPlain reports whether a write changes nothing.
 func (w *world) isPlain(req *http.Request) bool {
 	return w.isObjectWrite(req) && req.Header.Get("Content-Type") == string(types.MergePatchType)
 }

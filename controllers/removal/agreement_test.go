@@ -157,7 +157,7 @@ func (g *gate) answered(name client.ObjectKey) {
 		"message":"v1alpha1 is served","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`, r.Generation)))).To(Succeed())
 }
 
-func TestWhatNobodyHasAnsweredKeepsNoApproval(t *testing.T) {
+func TestWhatIsNotAnsweredKeepsNoApproval(t *testing.T) {
 	for name, c := range map[string]struct {
 		while func(g *gate, namespace string) // no controller runs
 		stays bool

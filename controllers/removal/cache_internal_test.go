@@ -67,7 +67,7 @@ func TestWhetherACRDMayBeApprovedIsKept(t *testing.T) {
 	}
 }
 
-// An API server that cannot stream answers a list whole, unless it is asked for pages, and of what etcd holds now.
+// An API server that does not stream answers a list whole if it is not asked for pages, and of what etcd holds now.
 func TestAListComesInPages(t *testing.T) {
 	g := NewWithT(t)
 	const n = 2*pageSize + 3

@@ -16,7 +16,7 @@ import (
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
-// What the API server lets nobody write.
+// What the API server lets no client write.
 func TestAVersionRemovalThatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, builders.UniqueGroup(t))

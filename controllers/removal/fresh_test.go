@@ -143,7 +143,7 @@ func TestARequestIsAnsweredAtOnceWhereNothingCanBeLookedAt(t *testing.T) {
 	g.Eventually(handled, soon).Should(Equal("second"))
 }
 
-// listHolder holds the lists of a gate's objects while it is told to, and counts them.
+// listHolder holds the lists of a gate's objects while it is set to, and counts them.
 type listHolder struct {
 	gate  *gate
 	count atomic.Int64

@@ -20,7 +20,7 @@ import (
 )
 
 // Between the look at a VersionRemoval and the answer it is deleted, and created again to ask for another version, at
-// generation 1 as before: a tool that reads the answer would let that version go.
+// generation 1 as before. A tool that reads the answer would let that version go.
 func TestAnAnswerIsNotWrittenIntoAnotherVersionRemovalOfItsName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // The gate opens all the same: what is proved does not become untrue when the label goes. But the one who removes a
-// version is told.
+// version is informed.
 func TestALabelThatIsNotInGitIsAWarningOfTheGate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -46,7 +46,7 @@ func naming(versions ...string) func(*v1alpha1.VersionRemoval) {
 }
 
 // A VersionRemoval, anybody's, that names a version which has left the CRD does not make the check pass over stale
-// objects, whose entries at it can neither be followed nor wait.
+// objects. Their entries at it cannot be followed and cannot wait.
 func TestACheckPassesOverNoObjectWithAnEntryAtAVersionThatHasLeft(t *testing.T) {
 	g := NewWithT(t)
 	const n = 20

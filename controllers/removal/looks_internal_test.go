@@ -110,7 +110,7 @@ func TestOneLookAnswersAllWhoAsk(t *testing.T) {
 	g.Expect(l.found(widgetsCRD, []string{"v1"})).To(BeNil(), "that was not looked for")
 	g.Expect(l.found(gadgetsCRD, []string{"v1alpha1"})).To(BeNil())
 
-	// It is made again while somebody asks, and no more when nobody does.
+	// It is made again while somebody asks, and no more when no VersionRemoval does.
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	clock.Step(time.Minute)
 	g.Eventually(s.count, "5s").Should(Equal(2))
@@ -140,14 +140,14 @@ func TestALookIsMadeAnewForWhoAsksLater(t *testing.T) {
 	g.Eventually(s.count, "5s").Should(Equal(3), "the earlier looks were not about that version")
 }
 
-func TestNobodyLooksForFiveTimesAsLongAsALookTook(t *testing.T) {
+func TestTheNextLookWaitsForFiveTimesAsLongAsALookTook(t *testing.T) {
 	g, s := NewWithT(t), &seeing{}
 	l, clock := looking(t, s)
 	s.takes = func() { clock.Step(20 * time.Second) }
 	l.want(named(1), widgetsCRD, []string{"v1alpha1"}, clock.Now(), true)
 	g.Eventually(clock.HasWaiters, "5s").Should(BeTrue())
 	g.Expect(s.count()).To(Equal(1))
-	for i := range 9 { // whoever asks meanwhile, and for whatever
+	for i := range 9 { // no matter who asks meanwhile, and for what
 		l.want(named(i), widgetsCRD, []string{"v1beta1"}, clock.Now(), true)
 		clock.Step(11 * time.Second)
 		g.Consistently(s.count, "50ms").Should(Equal(1))
@@ -156,7 +156,7 @@ func TestNobodyLooksForFiveTimesAsLongAsALookTook(t *testing.T) {
 	g.Eventually(s.count, "5s").Should(Equal(2), "after a hundred seconds, once for all of them")
 }
 
-// A process that is told to end while it looks would else never end.
+// A process that has to end while it looks would else never end.
 func TestALookThatIsCutOffIsNotBegunAgain(t *testing.T) {
 	g, ended := NewWithT(t), make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())

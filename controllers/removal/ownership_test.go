@@ -16,8 +16,8 @@ import (
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
-// A gate does not open on a loss that nobody has agreed to, and a VersionRemoval is
-// not the place to agree: it is a tenant's.
+// A gate does not open on a loss that is not agreed to, and a VersionRemoval is not the place to agree: it is a
+// tenant's.
 func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
 	t.Parallel()
 	hook := webhooks.Converting(t)

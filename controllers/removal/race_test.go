@@ -27,9 +27,9 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-// The race between the last look at managedFields and the removal: whoever writes at the old version in between leaves
-// an entry that names it, and then the next write of anybody makes the API server forget all owners of the object, Flux
-// among them.
+// The race between the last look at managedFields and the removal. A client that writes at the old version in between
+// leaves an entry that names it. Then the next write of any client makes the API server forget all owners of the
+// object, Flux among them.
 
 const (
 	fluxManager = "kustomize-controller"
@@ -172,9 +172,9 @@ func (g *gate) settled(clock *running.Clock, verdict string) {
 	}, soon, "500ms").Should(Equal(verdict), func() string { return g.Message() })
 }
 
-// While the version is served nobody can promise that. What is written between the look and the removal is fixed after
+// While the version is served that cannot be promised. What is written between the look and the removal is fixed after
 // it, unless somebody else writes first.
-func TestWithoutUnservedWhatIsWrittenUntilTheRemovalIsMendedAfterIt(t *testing.T) {
+func TestWithoutUnservedWhatIsWrittenUntilTheRemovalIsRepairedAfterIt(t *testing.T) {
 	t.Parallel()
 	g := ownedByFlux(t)
 	stop := g.busily(func(i, n int) error {

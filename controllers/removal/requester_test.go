@@ -120,7 +120,7 @@ func TestAnOpenedGateWakesTheApplication(t *testing.T) {
 }
 
 // Who may create a VersionRemoval may write its labels, and would make the platform's tools work, as often as they like.
-func TestLabelsOfAVersionRemovalWakeNobody(t *testing.T) {
+func TestLabelsOfAVersionRemovalWakeNoReconciler(t *testing.T) {
 	other := func(g *gate) client.ObjectKey { return client.ObjectKey{Namespace: g.Name.Namespace, Name: "another"} }
 	elsewhere := func(g *gate) client.ObjectKey { return client.ObjectKey{Namespace: "elsewhere", Name: g.Name.Name} }
 	const refresh = "argocd.argoproj.io/refresh"

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/controllers/timeline"
 )
 
-// All is found safe, and then etcd was restored: the answer is of a past that is gone.
+// All is found safe, and then etcd was restored: the answer is from before the restore.
 func TestNoGateOpensOnceEtcdWasRestored(t *testing.T) {
 	t.Parallel()
 	past := &pastTimeline{}

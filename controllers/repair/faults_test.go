@@ -45,7 +45,8 @@ func through(hands between) *rest.Config {
 	return config
 }
 
-// mortal is a process that is killed at its n-th write for a VirtualMachine: that is not sent, or it is and nobody hears the answer.
+// mortal is a process that is killed at its n-th write for a VirtualMachine: that is not sent, or it is and the answer
+// is lost.
 type mortal struct {
 	vm   string
 	n    int

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 )
 
-func TestMetricsTellWhatTheLastWholeLookHasFound(t *testing.T) {
+func TestMetricsShowWhatTheLastWholeLookHasFound(t *testing.T) {
 	g := NewWithT(t)
 	reg := prometheus.NewRegistry()
 	m, err := newStashMetrics(reg)

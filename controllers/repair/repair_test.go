@@ -64,7 +64,7 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 			running.Repairing(t, cp.Config, running.Quick(w.GR.Group, other.GR.Group), removalOptions(), repairOptions(t, cp.Config, time.Second))
 			other.Eventually(other.Reason, soon).Should(Equal(says[name]))
 			w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
-			// What is told of a look is told when it has ended for all CRDs.
+			// What is reported of a look is reported when it has ended for all CRDs.
 			w.Expect(w.refers("soil", "v1alpha1")).To(Succeed())
 			w.Eventually(w.events, soon).Should(ContainElement(HavePrefix("Warning OwnerReferencesReturned")), "all objects were looked through meanwhile")
 			w.Expect(other.refersAt("light")()).To(Equal([]string{"v0"}))
@@ -74,7 +74,7 @@ func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *te
 }
 
 // The migration and the gate need none of the rights of this.
-func TestWithoutTheRightsTheCRDSaysSoAndAllElseGoesOn(t *testing.T) {
+func TestWithoutTheRightsTheCRDReportsThatAndAllElseGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.owns("soil", w.at("v1alpha1", w.owner))

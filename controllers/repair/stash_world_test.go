@@ -77,7 +77,7 @@ func (w *stashWorld) installs(plural, kind string, changes ...func(*builders.CRD
 	return w.install(crd.Build(), kind)
 }
 
-// install waits for the CRD of that name of another test to be gone, and is gone itself before the next.
+// install waits until another test's CRD of that name no longer exists, and its own is deleted before the next.
 func (w *stashWorld) install(crd *apiextensionsv1.CustomResourceDefinition, kind string) *running.Witness {
 	w.t.Helper()
 	crd.Spec.Names.Kind, crd.Spec.Names.ListKind, crd.Spec.Names.Singular = kind, kind+"List", strings.ToLower(kind)
@@ -97,9 +97,9 @@ func (w *stashWorld) asks(require ...v1alpha1.Requirement) {
 	w.Ask(func(r *v1alpha1.VersionRemoval) { r.Spec.Versions, r.Spec.Require = []string{"v1alpha2"}, require })
 }
 
-// control is another CRD whose copies are moved: by one look after the other, each for all CRDs that want it, and what is told
-// of a look is told when it has ended for all. So what has not happened when a copy of the control is told of did not happen in
-// any look before.
+// control is another CRD whose copies are moved, by one look after the other, each for all CRDs that want it. What a
+// look reports is reported when it has ended for all. So what has not happened when a copy of the control is reported
+// did not happen in any look before.
 type control struct {
 	*stashWorld
 	gate *running.Gate
@@ -110,7 +110,7 @@ func (w *stashWorld) control() control {
 	return control{w, running.GateFor(w.installs("virtualmachinepreferences", "VirtualMachinePreference"))}
 }
 
-// moves waits until a copy of the control, tulip's, that is made now is told of as moved.
+// moves waits until a copy of the control, tulip's, that is made now is reported as moved.
 func (c control) moves() {
 	c.t.Helper()
 	c.stashes("tulip", "preference", "VirtualMachinePreference")
@@ -207,7 +207,7 @@ func (w *stashWorld) namesOld(vm string) {
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// events are what is told of an object, of a uid if there is one, as "Type Reason: note".
+// events are what is reported of an object, of a uid if there is one, as "Type Reason: note".
 func (w *stashWorld) events(namespace, name string, uid ...types.UID) func() ([]string, error) {
 	return func() (told []string, err error) {
 		list, err := client().EventsV1().Events(namespace).List(w.t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + name})
@@ -223,10 +223,10 @@ func (w *stashWorld) events(namespace, name string, uid ...types.UID) func() ([]
 	}
 }
 
-// told is what is told of the CRD.
+// told is what is reported of the CRD.
 func (w *stashWorld) told() ([]string, error) { return w.toldOf(w.Witness)() }
 
-// toldOf is what is told of a CRD, and not of another test's of the same name.
+// toldOf is what is reported of a CRD, and not of another test's of the same name.
 func (w *stashWorld) toldOf(crd *running.Witness) func() ([]string, error) {
 	return w.events("default", crd.GR.String(), crd.Live().UID)
 }

@@ -123,7 +123,7 @@ func TestTwoCopiesOfOneGenerationGetOneSuccessor(t *testing.T) {
 	w.Expect(w.revisions()).To(ConsistOf(successorOf("rose")))
 }
 
-// A place of somebody's own may misspell what names its copies: then nobody knows what does.
+// A place of somebody's own may misspell what names its copies: then it is not known what does.
 func TestNothingIsDeletedWhereWhatMayNameItIsNotThere(t *testing.T) {
 	for name, resource := range map[string]string{"misspelt": "virtualmachine.kubevirt.io", "without a namespace": "customresourcedefinitions.apiextensions.k8s.io, paths: [metadata.name]}\n    - {resource: virtualmachines.kubevirt.io"} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestCopiesAreTouchedOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) 
 	}
 }
 
-func TestARightThatIsMissingIsToldAndAllElseGoesOn(t *testing.T) {
+func TestARightThatIsMissingIsReportedAndAllElseGoesOn(t *testing.T) {
 	w := newStashWorld(t)
 	w.vm("rose")
 	user := "stashes-" + w.namespace
@@ -118,7 +118,7 @@ func TestARightThatIsMissingIsToldAndAllElseGoesOn(t *testing.T) {
 	w.Eventually(w.revisions, soon).Should(ConsistOf(successorOf("rose")))
 }
 
-func TestWhatVirtControllerMovesIsWaitedForAndTold(t *testing.T) {
+func TestWhatVirtControllerMovesIsWaitedForAndReported(t *testing.T) {
 	w := newStashWorld(t)
 	w.vm("rose")
 	running := w.creates(kubevirts, `{apiVersion: kubevirt.io/v1, kind: KubeVirt, metadata: {name: kubevirt}, status: {observedKubeVirtVersion: v1.5.2}}`)

@@ -130,7 +130,7 @@ func repairOptions(t *testing.T, config *rest.Config, interval time.Duration) re
 	return repair.Options{Interval: interval, Cluster: inspect.Pages{Cluster: cluster}}
 }
 
-// events are what is told of the CRD, as "Type Reason: note".
+// events are what is reported of the CRD, as "Type Reason: note".
 func (w *world) events() (told []string, err error) {
 	list, err := client().EventsV1().Events("default").List(w.t.Context(), metav1.ListOptions{FieldSelector: "regarding.name=" + w.GR.String()})
 	if err != nil {

@@ -139,8 +139,8 @@ func TestLossesAreCountedByManager(t *testing.T) {
 	g.Expect(s.bodies).To(BeEmpty(), "nothing is written")
 }
 
-// A check tells an object that was stale from one that is changed at every write,
-// whatever its entries wait for.
+// A check distinguishes an object that was stale from one that is changed at every write, whatever its entries wait
+// for.
 func TestAnEntryThatStaysDoesNotHideWhetherAnObjectWasStale(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(1, entry("painter", apply, "example.com/v1alpha1", ownsColor))

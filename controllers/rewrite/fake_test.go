@@ -32,7 +32,7 @@ type shelf struct {
 	fail func(name string, try int) error
 	// unreadable is asked before every read of one object.
 	unreadable func(name string) error
-	// stamps has every write change the object's content, if it says so.
+	// stamps has every write change the object's content, if it is true.
 	stamps func(name string) bool
 	// meanwhile is called before every patch is carried out.
 	meanwhile func(s *shelf, name string, try int)

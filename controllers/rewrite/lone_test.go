@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// An object that fares as no other does is named, and keeps nobody else waiting.
+// An object that fares as no other does is named, and keeps no other waiting.
 
-func TestOnlyAReadTellsThatAnObjectIsGone(t *testing.T) {
+func TestOnlyAReadShowsThatAnObjectNoLongerExists(t *testing.T) {
 	noNamespace := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns")
 	for name, c := range map[string]struct {
 		says    error
@@ -65,7 +65,7 @@ func unconvertible(words string) error {
 	return internal("conversion webhook for example.com/v1alpha1, Kind=Widget failed: " + words)
 }
 
-func TestWhetherAConversionWebhookIsDeadIsToldByOtherObjects(t *testing.T) {
+func TestWhetherAConversionWebhookIsDeadIsShownByOtherObjects(t *testing.T) {
 	dead := `Post "https://127.0.0.1:1/?timeout=30s": dial tcp 127.0.0.1:1: connect: connection refused`
 	for name, c := range map[string]struct {
 		fails    func(i int) bool
@@ -154,7 +154,7 @@ func TestAnObjectThatIsNeverAnsweredIsNamedAndTheOthersGoOn(t *testing.T) {
 	}
 }
 
-func TestAServerThatAnswersNobodyStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
+func TestAServerThatAnswersNoRequestStopsTheWalkAndTheObjectIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		fine    int  // writes that got through before
 		reading bool // reads still do

@@ -102,7 +102,7 @@ func TestACheckRepairsWhatItNeedNotCheck(t *testing.T) {
 
 // A repair stores an object whether it was stale or not. That a check has found a
 // stale one, which opens a new window, must not be hidden by it.
-func TestACheckTellsWhichOfTheObjectsItRepairsWereStale(t *testing.T) {
+func TestACheckReportsWhichOfTheObjectsItRepairsWereStale(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(10, entry("tool", apply, "example.com/v1alpha1", ownsSize))
 	for _, name := range []string{"o00000", "o00001", "o00002", "o00003"} {
@@ -172,7 +172,7 @@ func TestARepairThatLosesARaceIsDoneAnew(t *testing.T) {
 
 // A JSON Patch whose test fails and an object that breaks a rule get the same
 // answer. Only the former is worth another try.
-func TestARepairThatIsRefusedForWhatItIsSaysSo(t *testing.T) {
+func TestARepairThatIsRefusedForWhatItIsIsReported(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(5, entry("tool", apply, "example.com/v1alpha1", ownsSize))
 	s.fail = func(name string, _ int) error {
@@ -231,8 +231,8 @@ func TestARepairOfAnObjectThatIsWrittenAllTheTime(t *testing.T) {
 	}
 }
 
-// The API server keeps one of two entries of a manager: an entry that comes at the
-// moment of the write would have it forget what the one that was moved owned.
+// The API server keeps one of two entries of a manager. An entry that comes at the moment of the write would have it
+// forget what the one that was moved owned.
 func TestAnEntryThatComesWhileItsTwinIsMovedLosesNothing(t *testing.T) {
 	const old, current = "example.com/v1alpha1", "example.com/v1"
 	g := NewWithT(t)
@@ -252,7 +252,7 @@ func TestAnEntryThatComesWhileItsTwinIsMovedLosesNothing(t *testing.T) {
 		entry("tool", update, current, `{"f:spec":{"f:size":{}},"f:status":{"f:phase":{}}}`, lately)})))
 }
 
-func TestARepairThatLosesEveryRaceFailsAndSaysSo(t *testing.T) {
+func TestARepairThatLosesEveryRaceFailsAndIsReported(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(1, entry("tool", apply, "example.com/v1alpha1", ownsSize))
 	s.meanwhile = func(s *shelf, name string, try int) {

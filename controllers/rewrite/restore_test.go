@@ -21,8 +21,8 @@ func (swiftClock) After(time.Duration) <-chan time.Time {
 	return c
 }
 
-// before are entries of an object that nobody wants to remove a version of, so
-// that a plain rewrite leaves them alone, unless it is the one that wipes.
+// before are entries of an object of which no version is to be removed. So a plain rewrite leaves them alone, except
+// the one that wipes.
 func before() []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{
 		entry("tool", apply, "example.com/v1alpha1", ownsSize),
@@ -121,7 +121,7 @@ func TestEntriesThatCannotBePutBackFailTheObjectAndNoOther(t *testing.T) {
 	g.Expect(s.tries["o00003"]).To(Equal(1 + 2*maxRaces))
 }
 
-func TestAnObjectDeletedBeforeItsEntriesAreBackIsGone(t *testing.T) {
+func TestAnObjectDeletedBeforeItsEntriesAreBackNoLongerExists(t *testing.T) {
 	g := NewWithT(t)
 	s := shelfOf(1, before()...)
 	s.wipes = func(int, []metav1.ManagedFieldsEntry) bool { return true }
@@ -135,7 +135,7 @@ func TestAnObjectDeletedBeforeItsEntriesAreBackIsGone(t *testing.T) {
 	g.Expect(result.By).To(Equal(map[Outcome]int64{Gone: 1}))
 }
 
-// Nobody else knows the entries any more.
+// No other process knows the entries any more.
 func TestAWalkThatIsStoppedPutsEntriesBackFirst(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(context.Background())

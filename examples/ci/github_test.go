@@ -90,7 +90,7 @@ func TestGitHubGetsOneCommentThatIsUpdated(t *testing.T) {
 	}
 }
 
-func TestGitHubsOtherCommentsAreNobodysToChange(t *testing.T) {
+func TestGitHubsOtherCommentsAreNotChanged(t *testing.T) {
 	g := NewWithT(t)
 	h := gitHub(t)
 	h.add("mallory", report)
@@ -139,7 +139,7 @@ func TestGitHubsForksGetASummary(t *testing.T) {
 	}
 }
 
-func TestGitHubsFaultsAreTold(t *testing.T) {
+func TestGitHubsFaultsAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		code       int
 		said, says string

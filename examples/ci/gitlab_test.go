@@ -89,7 +89,7 @@ func TestGitLabsForksGetALog(t *testing.T) {
 	}
 }
 
-func TestGitLabsFaultsAreTold(t *testing.T) {
+func TestGitLabsFaultsAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		method     string
 		code       int

@@ -45,8 +45,8 @@ func (a answers) Convert(ctx context.Context, objects []map[string]any, apiVersi
 	return all, nil
 }
 
-// Whatever the schemas, the object and the webhook's answer are, there is an outcome, the same each time; the object is not
-// changed, and what the API server prunes of it is told.
+// Whatever the schemas, the object and the webhook's answer are, there is an outcome, the same each time. The object is
+// not changed, and what the API server prunes of it is reported.
 func FuzzRehearse(f *testing.F) {
 	for _, object := range []string{
 		`{"metadata":{"name":"o"},"spec":{"a":"x","num":3,"l":[{"k":"a","v":0.1},{"k":"a","v":9007199254740993}]}}`,

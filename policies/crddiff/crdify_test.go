@@ -81,7 +81,7 @@ func pathOf(path string) string {
 	return path
 }
 
-// covered reports whether a change says the same, or says so of a field around it.
+// covered reports whether a change says the same, or the same of a field around it.
 func covered(ours []Change, version, path string, rules []Rule, severity finding.Severity) bool {
 	return slices.ContainsFunc(ours, func(c Change) bool {
 		if c.Version != version || c.Against != "" {

@@ -39,7 +39,7 @@ func TestEveryRuleSaysWhatItMeans(t *testing.T) {
 	}
 }
 
-// A rule that no case shows is a rule that nobody has seen.
+// A rule that no case shows is a rule that was never seen.
 func TestEveryRuleHasACase(t *testing.T) {
 	shown := map[Rule]bool{}
 	for _, folder := range folders(t) {

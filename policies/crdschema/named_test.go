@@ -78,7 +78,7 @@ func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the entry of kubectl in managedFields")))
 }
 
-func TestAFieldThatNobodyOwnsShowsThatManagedFieldsDoNotTellAll(t *testing.T) {
+func TestAFieldWithoutAnOwnerShowsThatManagedFieldsDoNotRecordAll(t *testing.T) {
 	const storage = `b: {type: string}, c: {type: string, default: x}, o: {type: object, x-kubernetes-map-type: atomic, properties: {d: {type: string}}}`
 	for name, c := range map[string]struct {
 		fields string

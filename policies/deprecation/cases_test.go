@@ -12,8 +12,9 @@ import (
 	"github.com/moult-dev/moult/test/builders"
 )
 
-// widgets is a CRD with these versions, of which the one with a star is stored, those in parentheses are not served, and those
-// with a tilde are deprecated: "~v1alpha1 (v1beta1) v1*". Edits are texts in YAML for the schema of spec, by version.
+// widgets is a CRD with these versions, as in "~v1alpha1 (v1beta1) v1*". The one with a star is stored, those in
+// parentheses are not served, and those with a tilde are deprecated. Edits are texts in YAML for the schema of spec, by
+// version.
 func widgets(versions string, specs ...string) *definition {
 	var names []string
 	storage, marks := "", strings.NewReplacer("*", "", "(", "", ")", "", "~", "")

@@ -57,7 +57,7 @@ func TestEachFindingSaysWhatHappensAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatNobodyAcceptsIsNotOK(t *testing.T) {
+func TestAnErrorThatIsNotAcceptedIsNotOK(t *testing.T) {
 	g := NewWithT(t)
 	in := Input{Releases: cases["a field goes"].releases, Policy: DefaultPolicy()}
 	g.Expect(Judge(in).OK).To(BeFalse())

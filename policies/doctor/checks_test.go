@@ -174,7 +174,7 @@ func TestEachCheckFinds(t *testing.T) {
 			report := Examine(s)
 			for _, r := range report.Checks {
 				if r.ID != c.id {
-					if r.ID != Gates && c.id != LabelInGit { // what is a gate's is told there, too
+					if r.ID != Gates && c.id != LabelInGit { // what is a gate's is reported there, too
 						g.Expect(r.Findings).To(BeEmpty(), "%s", r.ID)
 					}
 					continue
@@ -279,7 +279,7 @@ func TestAMissingPermissionIsNoFailure(t *testing.T) {
 func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
 	g := NewWithT(t)
 	unknown := healthy()
-	unknown.CRDs[0].ManagedFields = nil // nobody knows where the label is from
+	unknown.CRDs[0].ManagedFields = nil // it is not known where the label is from
 	for _, s := range []ClusterState{healthy(), unknown} {
 		for _, r := range Examine(s).Checks {
 			g.Expect(r.Outcome != Passed || r.Evidence != "").To(BeTrue(), string(r.ID))
@@ -288,7 +288,7 @@ func TestWhatPassesSaysWhatWasSeen(t *testing.T) {
 	g.Expect(Examine(unknown).Checks[0].Evidence).To(Equal("the CRDs do not show whether the label is in Git"))
 }
 
-func TestAnOldKubernetesIsToldWithAllThatItLacks(t *testing.T) {
+func TestAnOldKubernetesIsReportedWithAllThatItLacks(t *testing.T) {
 	g := NewWithT(t)
 	s := healthy()
 	serverIs("v1.31.9")(&s)

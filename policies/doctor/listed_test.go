@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A check that nobody is told of is not looked for.
+// A check that is not documented is not looked for.
 func TestEachCheckIsInTheHelpAndInTheDocuments(t *testing.T) {
 	for _, file := range []string{"../../cmd/moult/doctor/command.go", "../../docs/doctor.md"} {
 		content, err := os.ReadFile(file)

@@ -62,7 +62,7 @@ func TestReadingARelease(t *testing.T) {
 	g.Expect(Decode(t.Context(), []byte(base64.StdEncoding.EncodeToString(content)))).To(Equal(want), "as Helm stored releases before it packed them")
 }
 
-func TestWhatIsNoReleaseSaysSo(t *testing.T) {
+func TestWhatIsNoReleaseIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		data []byte
 		want string
@@ -88,7 +88,7 @@ func storing(t *testing.T, manifest string) []byte {
 	return pack(t, string(content))
 }
 
-// Whoever may write a Secret could otherwise keep the doctor busy for minutes, with all the memory there is.
+// A client that may write a Secret could otherwise keep the doctor busy for minutes, with all the memory there is.
 func TestAReleaseThatIsTooMuchIsNotRead(t *testing.T) {
 	widget := "\n---\nkind: Widget\n"
 	most := limits{unpacked: 1000, document: 100, documents: 10}

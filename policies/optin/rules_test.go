@@ -168,7 +168,7 @@ func TestAPatchThatReachesNothingIsFound(t *testing.T) {
 	g.Expect(findings).To(ConsistOf(And(HaveField("Rule", ReachesNothing), HaveField("Place.File", "a.yaml"), HaveField("Place.Line", 7), HaveField("Severity", finding.Error))))
 }
 
-func TestAPatchThatTakesTheLabelOffSaysSo(t *testing.T) {
+func TestAPatchThatTakesTheLabelOffIsReported(t *testing.T) {
 	g := NewWithT(t)
 	off, missed := delivery.Patch{File: "a.yaml", TakesOff: true, Reached: 1}, delivery.Patch{File: "b.yaml", TakesOff: true}
 	g.Expect(Check(&delivery.Unit{Patches: []delivery.Patch{off, missed}}, Question{LabelKey: key})).To(ConsistOf(

@@ -66,8 +66,8 @@ func behind(wait, otherSource bool, names ...string) preview.Side {
 	return side
 }
 
-// Moult moves entries in managedFields when a VersionRemoval asks for it and not before, so who waits for that without
-// one waits for ever, and who merges one that is sound need not wait.
+// Moult moves entries in managedFields when a VersionRemoval asks for it and not before. So waiting for that without
+// one never ends, and who merges one that is sound need not wait.
 func TestManagedFieldsAreMovedOnlyWhereAVersionRemovalAsks(t *testing.T) {
 	unread := owned()
 	unread.CRDs[0].Objects = nil
@@ -142,7 +142,7 @@ func TestTheVersionIsNotSaidTwice(t *testing.T) {
 }
 
 // A cluster may store at the version that leaves, and clients must not be told to use that.
-func TestClientsAreToldToUseTheVersionThatIsStoredAtAfterwards(t *testing.T) {
+func TestClientsAreSentToTheVersionThatIsStoredAtAfterwards(t *testing.T) {
 	g := NewWithT(t)
 	s := stored([]string{"v1alpha1"}, "v1beta1", "v1", "v1alpha1")
 	s.CRDs[0].Requests = []snapshot.Requests{{Version: "v1alpha1", Counts: map[string]int64{"GET": 1}}}

@@ -57,8 +57,8 @@ func crds(all ...*apiextensionsv1.CustomResourceDefinition) preview.Side {
 	return preview.Side{CRDs: all}
 }
 
-// proved is a cluster in which Moult has proved that the objects of a CRD are stored at the last of its versions, that
-// being all that storedVersions says, and in which no object names another.
+// proved is a cluster in which Moult has proved that the objects of a CRD are stored at the last of its versions. That
+// is all that storedVersions names, and no object names another.
 func proved(versions ...string) *snapshot.Snapshot {
 	s := stored([]string{versions[len(versions)-1]}, versions...)
 	s.CRDs[0].Conditions = append(s.CRDs[0].Conditions, snapshot.Condition{
@@ -202,9 +202,9 @@ func TestTheSameChangeIsToldOnceForAllClusters(t *testing.T) {
 	g.Expect(r.Sentence).To(ContainSubstring("v1alpha1 of widgets.example.com in one, two"))
 }
 
-// Whatever is thrown together, a removal is called safe only where the cluster has been looked at and has nothing to lose;
-// that it has nothing is not proved by storedVersions alone.
-func TestNothingIsSafeThatNobodyHasProved(t *testing.T) {
+// Whatever is thrown together, a removal is called safe only where the cluster has been looked at and has nothing to
+// lose. That it has nothing is not proved by storedVersions alone.
+func TestNothingIsSafeThatIsNotProved(t *testing.T) {
 	versions := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"v1alpha1", "v1beta1", "v1", "v2"}), 1, 4, rapid.ID[string])
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := versions.Draw(t, "before"), versions.Draw(t, "after")

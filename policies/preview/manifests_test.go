@@ -13,7 +13,7 @@ import (
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
-// stopsServing is a change after which v1alpha1 is gone and v1beta1 not served.
+// stopsServing is a change after which v1alpha1 is removed and v1beta1 not served.
 func stopsServing(converts bool) preview.Delivered {
 	base, head := crd("v1alpha1", "v1beta1", "v1"), crd("v1beta1", "v1")
 	head.Spec.Versions[0].Served = false

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/policies/snapshot"
 )
 
-// What keeps a change from being safe comes first: whoever reads no further must not read that it is safe.
+// What keeps a change from being safe comes first: a person who reads no further must not read that it is safe.
 func TestAWarningComesBeforeWhatIsSafe(t *testing.T) {
 	for name, c := range map[string]struct {
 		maxAge  time.Duration
@@ -43,7 +43,7 @@ func TestAWarningComesBeforeWhatIsSafe(t *testing.T) {
 	}
 }
 
-// A CRD that is new in Git need not be new in the cluster, and then there are objects that nobody has compared it with.
+// A CRD that is new in Git need not be new in the cluster, and then there are objects that it was not compared with.
 func TestACRDThatTheClusterHadBeforeGitIsNotCalledSafe(t *testing.T) {
 	empty, absent := stored([]string{"v1"}, "v1"), stored([]string{"v1"}, "v1")
 	empty.CRDs[0].Objects.Count, absent.CRDs = 0, nil

@@ -35,7 +35,7 @@ func undeclared(path string, c *apiextensionsv1.CustomResourceDefinition) previe
 	return side
 }
 
-// A change that nobody could find fault with is not safe if the API server does.
+// A change without any other fault is not safe if the API server refuses it.
 func TestWhatTheAPIServerRefusesIsNeverSafe(t *testing.T) {
 	empty := stored([]string{"v1"}, "v1")
 	empty.CRDs = nil
@@ -93,7 +93,7 @@ func TestWhatTheAPIServerRefusesIsNeverSafe(t *testing.T) {
 }
 
 // It is said once for all clusters that get the same, and is asked once.
-func TestARefusalIsToldOnce(t *testing.T) {
+func TestARefusalIsReportedOnce(t *testing.T) {
 	g := NewWithT(t)
 	to := func(name string) preview.Delivered {
 		return preview.Delivered{Name: name, Base: crds(crd("v1")), Head: crds(faulty(1, "v1"))}

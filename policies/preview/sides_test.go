@@ -80,8 +80,8 @@ func TestACRDThatIsResumedIsAsIfItWereNew(t *testing.T) {
 	}
 }
 
-// Of a unit that could not be built before the change, nobody can tell what changes. What fails alike before and after is no
-// fault of the change.
+// Of a unit that could not be built before the change, it is not known what changes. What fails alike before and after
+// is no fault of the change.
 func TestAUnitThatCannotBeBuiltIsSaidOnce(t *testing.T) {
 	const before, now, never = "BaseNotBuilt: crds cannot be built before this change, so", "BuildFailed: ", "NeitherBuilt: crds cannot be built here, before this change or after it, so"
 	for name, c := range map[string]struct {

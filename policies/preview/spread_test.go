@@ -69,7 +69,7 @@ type spreadCase struct {
 	base, head []string
 	// applied are the files that the repository as a whole amounts to, before and after.
 	applied [2][]string
-	denied  string // the file that nobody applies
+	denied  string // the file that no tool applies
 	want    []string
 	found   []string // rules, each with what is in its Why
 }

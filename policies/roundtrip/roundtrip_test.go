@@ -101,7 +101,7 @@ func on(version string, do func(spec map[string]any)) does {
 	}
 }
 
-func TestEachKindOfProblemIsToldApart(t *testing.T) {
+func TestEachKindOfProblemIsListedApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		object string
 		after  string
@@ -166,8 +166,8 @@ func TestEachKindOfProblemIsToldApart(t *testing.T) {
 	}
 }
 
-// A webhook that keeps the size in a field of status that clients of v1 do not know loses it with their first write of a status; and
-// one that converts no status at v1 beside a name loses what they write.
+// A webhook that keeps the size in a field of status that clients of v1 do not know loses it with their first write of
+// a status. One that converts no status at v1 beside a name loses what they write.
 func TestAWriteOfStatusAtAnotherVersionIsLookedAt(t *testing.T) {
 	g := NewWithT(t)
 	stash := does(func(s map[string]any, to string) error {

@@ -76,7 +76,7 @@ func stored(versions ...string) change {
 	return func(s *Snapshot) { s.CRDs[0].StoredVersions = versions }
 }
 
-// backedUp is what a snapshot of now tells: of a backup at a storage version and generation, or that there is none.
+// backedUp is what a snapshot of now shows: a backup at a storage version and generation, or that there is none.
 func backedUp(storage string, generation int64) change {
 	return crd(func(c *CRD) {
 		c.Backup = &crds.LastBackup{}

@@ -42,7 +42,7 @@ func live(labels, annotations map[string]string, entries ...metav1.ManagedFields
 
 var labelled = map[string]string{v1alpha1.MigrateLabel: "true"}
 
-// Who owns the label is told by the same rules from the file as from the live CRD.
+// Who owns the label is judged by the same rules from the file as from the live CRD.
 func TestTheLabelsOwnerSurvivesTheFile(t *testing.T) {
 	flux := map[string]string{v1alpha1.MigrateLabel: "true", "kustomize.toolkit.fluxcd.io/name": "crds", "kustomize.toolkit.fluxcd.io/namespace": "flux-system", "team": "widgets"}
 	applied := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"metadata":{"labels":{"moult.dev/migrate":"true"}},"spec":{"group":"example.com"}}`, "note": "private"}
@@ -116,7 +116,7 @@ func TestWhatIsKeptOfACRD(t *testing.T) {
 	}
 }
 
-// The file holds nothing of what an object holds, and nobody's name, however the API server words a refusal.
+// The file holds nothing of what an object holds, and no person's name, however the API server words a refusal.
 func TestWhatTheServerSaidOfAnObjectIsNotKept(t *testing.T) {
 	for name, c := range map[string]struct{ reason, message, want string }{
 		"what is Moult's own is kept": {v1alpha1.ReasonMigrated, "generation 3: every object is proved to be stored at v1: 7 of 7 objects, 0 failed", "generation 3: every object is proved to be stored at v1: 7 of 7 objects, 0 failed"},

@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/verdict"
 )
 
-// Where a VersionRemoval asks already, or the verdict says that one has to, the warning does not say so again.
+// Where a VersionRemoval asks already, or the verdict says that one has to, the warning does not repeat it.
 func TestWritersAreWarnedOfAndTheVersionRemovalIsAskedForOnce(t *testing.T) {
 	const still = "let these clients write at v1"
 	writing := func(changes ...change) *Snapshot { return with(append(changes, ownedBy("old-tool", time.Hour))...) }

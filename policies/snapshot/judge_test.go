@@ -13,7 +13,7 @@ import (
 )
 
 // A gate that looks at Secrets may find something there.
-func TestWhatTheSnapshotHasNotLookedAtIsTold(t *testing.T) {
+func TestWhatTheSnapshotHasNotLookedAtIsReported(t *testing.T) {
 	g := NewWithT(t)
 	leftOut := crd(func(c *CRD) {
 		c.References = &survivors.Report{
@@ -237,8 +237,8 @@ func TestWhatGoesWithAnAnswer(t *testing.T) {
 	}
 }
 
-// A cluster may still store at the version that leaves, and nobody must be told to use that.
-func TestClientsAreToldToUseAVersionThatStays(t *testing.T) {
+// A cluster may still store at the version that leaves, and no user must be sent to that.
+func TestClientsAreSentToAVersionThatStays(t *testing.T) {
 	before := func(s *Snapshot) {
 		s.CRDs[0].Versions[0].Storage, s.CRDs[0].Versions[1].Storage = true, false
 		s.CRDs[0].Requests = []Requests{{Version: "v1alpha1", Counts: map[string]int64{"GET": 1}, Watches: 1}}

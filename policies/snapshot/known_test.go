@@ -10,8 +10,8 @@ import (
 	"github.com/moult-dev/moult/policies/crdschema"
 )
 
-// How many objects have a field is known only where all were counted, at a version that the cluster has; what is not among the
-// fields at a version is not among those that the storage version lacks.
+// How many objects have a field is known only where all were counted, at a version that the cluster has. What is not
+// among the fields at a version is not among those that the storage version lacks.
 func TestHowManyObjectsHaveAFieldIsKnownOnlyIfCounted(t *testing.T) {
 	const field = "spec.size"
 	counted := func(version string, objects int64) change {

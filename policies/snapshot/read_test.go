@@ -105,7 +105,8 @@ func TestWhatIsNoSnapshotIsRefusedInWords(t *testing.T) {
 
 var digest = regexp.MustCompile(`(?m)^digest: .*\n`)
 
-// A CRD that is gone from the file would be one that the cluster does not have, and so one that can be changed at will.
+// A CRD that is missing from the file would be one that the cluster does not have, and so one that can be changed at
+// will.
 func TestWhateverIsTakenOutOfTheMiddleIsMissed(t *testing.T) {
 	g := NewWithT(t)
 	second := full().CRDs[0]
@@ -160,7 +161,7 @@ func withoutItem(value any, put func(any), told func(path string)) {
 	without(value, told)
 }
 
-// The digest is of what is in the file, so that whoever reformats files breaks nothing.
+// The digest is of what is in the file, so that a tool that reformats files breaks nothing.
 func TestASnapshotMayBeReformatted(t *testing.T) {
 	g := NewWithT(t)
 	content, err := full().Write()

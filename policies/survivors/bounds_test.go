@@ -33,7 +33,8 @@ func TestNoMoreOfAnObjectIsReadThanItsPlacesNeed(t *testing.T) {
 	}
 }
 
-// Whoever may write an object may pack into a few kilobytes what takes gigabytes to read, or hours to walk through.
+// A client that may write an object may pack into a few kilobytes what takes gigabytes to read, or hours to walk
+// through.
 func TestWhatAnObjectMayCost(t *testing.T) {
 	numbers := strings.Repeat("9,", 7<<20) + "9"
 	for name, c := range map[string]struct{ packing, content string }{

@@ -160,8 +160,8 @@ func TestWithoutAPlaceItsExampleIsNotFound(t *testing.T) {
 	}
 }
 
-// TestMetadataAreEnoughWhereAPlaceSaysSo reads the examples of such places from their metadata.
-func TestMetadataAreEnoughWhereAPlaceSaysSo(t *testing.T) {
+// TestMetadataAreEnoughWhereAPlaceDeclaresIt reads the examples of such places from their metadata.
+func TestMetadataAreEnoughWhereAPlaceDeclaresIt(t *testing.T) {
 	for _, p := range Embedded() {
 		t.Run(p.Name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -106,7 +106,7 @@ func looked(g *WithT, r Report, place string) Coverage {
 	return Coverage{}
 }
 
-func TestItTellsWhichPlacesWereLookedAt(t *testing.T) {
+func TestItReportsWhichPlacesWereLookedAt(t *testing.T) {
 	g := NewWithT(t)
 	s := surveyed(0, []string{"pods", "configmaps", "applications.argoproj.io"})
 	s.LeftOut(resource("secrets"), "--secrets")

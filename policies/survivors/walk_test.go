@@ -153,7 +153,7 @@ func TestAPlaceOfOneGroupSaysNothingOfOthers(t *testing.T) {
 	g.Expect(w.Places()).To(BeEmpty(), "nothing leaves")
 }
 
-func TestWhatNobodyHasDescribedIsPossible(t *testing.T) {
+func TestWhatIsNotDescribedIsPossible(t *testing.T) {
 	packed := func(packing ...string) string {
 		return pack(map[string]any{"of": map[string]any{"apiVersion": "example.com/v1alpha1", "kind": "Widget"}}, packing).(string)
 	}
@@ -219,7 +219,7 @@ func TestManagedFieldsAreNotLookedAt(t *testing.T) {
 	g.Expect(got).To(HaveExactElements(HaveField("Path", "metadata.annotations.note")))
 }
 
-// What a place is told to be about is told by it, but nothing in it matters where the place does not.
+// What a place is declared to be about is reported by it, but nothing in it matters where the place does not.
 func TestNothingInACosmeticPlaceIsPossible(t *testing.T) {
 	for effect, want := range map[Effect]int{BreaksAtUse: 1, Cosmetic: 0} {
 		t.Run(string(effect), func(t *testing.T) {
@@ -238,7 +238,8 @@ func TestNothingInACosmeticPlaceIsPossible(t *testing.T) {
 	}
 }
 
-// A version that stays and is not served keeps a rule matching, unless it matches only requests at the versions that it names.
+// A version that stays and is not served keeps a rule matching. It does not if the rule matches only requests at the
+// versions that it names.
 func TestRulesThatMatchExactly(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy, versions string

@@ -13,7 +13,7 @@ import (
 	"github.com/moult-dev/moult/policies/plan"
 )
 
-func TestWhatANamespaceIsTold(t *testing.T) {
+func TestWhatANamespaceGets(t *testing.T) {
 	own := plan.FailedObject{Namespace: "mine", Reason: "Invalid", Text: "mine/a: Invalid: no"}
 	others := plan.FailedObject{Namespace: "theirs", Reason: "Invalid", Text: "theirs/secret: Invalid: secret"}
 	clusters := plan.FailedObject{Reason: "Rejected", Text: "secret: Rejected: secret"}
@@ -72,7 +72,7 @@ func TestAStatusHasRoomForTwentyFailures(t *testing.T) {
 	}
 }
 
-func TestATroubleIsToldWithoutNames(t *testing.T) {
+func TestATroubleIsReportedWithoutNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure plan.Failure
 		want    string
@@ -94,7 +94,7 @@ func TestATroubleIsToldWithoutNames(t *testing.T) {
 	}
 }
 
-// Whatever is judged, an answer tells nothing of what lies in another namespace.
+// Whatever is judged, an answer shows nothing of what lies in another namespace.
 func TestAnAnswerKeepsTheSecretsOfOtherNamespaces(t *testing.T) {
 	check(t, func(t *rapid.T, s Situation) {
 		if s.Migration == nil {

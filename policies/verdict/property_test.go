@@ -15,9 +15,8 @@ import (
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
-// A situation drawn here is a safe one with a few deviations, each of which may
-// or may not matter: if every part were drawn by itself, hardly any gate would
-// open.
+// A situation drawn here is a safe one with a few deviations, each of which may or may not matter. If every part were
+// drawn by itself, hardly any gate would open.
 var situations = rapid.Custom(func(t *rapid.T) Situation {
 	s := safe()
 	for _, deviate := range rapid.SliceOfN(rapid.SampledFrom(deviations), 0, 5).Draw(t, "deviations") {

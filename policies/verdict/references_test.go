@@ -88,7 +88,7 @@ func repairs(s *Situation) { s.CRD.RepairsOwners = true }
 
 func migrates(s *Situation) { s.CRD.MigratesStashes = true }
 
-// stashElsewhere is a copy of which nobody has declared how it is moved.
+// stashElsewhere is a copy for which no rule declares how it is moved.
 func stashElsewhere(r *survivors.Report) {
 	g := group("kubevela-revisions", survivors.BreaksAtUse, survivors.ByCommit)
 	g.Stash = true

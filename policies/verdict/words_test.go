@@ -44,7 +44,7 @@ func losingFor(n int) func(*Situation) {
 	}
 }
 
-func TestWhichCountsAreTold(t *testing.T) {
+func TestWhichCountsAreReported(t *testing.T) {
 	before := plan.Counts{Total: 7, Current: 7}
 	for name, c := range map[string]struct {
 		walking *plan.Walking

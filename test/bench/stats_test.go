@@ -36,7 +36,7 @@ func TestPercentile(t *testing.T) {
 	g.Expect(percentile([]float64{}, 0.99)).To(BeZero())
 }
 
-func TestNobodyAlwaysComesFirst(t *testing.T) {
+func TestNoneAlwaysComesFirst(t *testing.T) {
 	g := NewWithT(t)
 	six := []int{1, 2, 3, 4, 5, 6}
 	g.Expect(rotate(six, 0, 3)).To(Equal([]int{1, 2, 3, 4, 5, 6}))

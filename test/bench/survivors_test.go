@@ -40,7 +40,7 @@ func TestThePlantsAreAllObjectsThatWereAskedFor(t *testing.T) {
 	g.Expect(p.found()).To(And(HaveKeyWithValue("helm-config-maps", int64(1000)), HaveKeyWithValue("kubevirt-vm-revisions", int64(1500))))
 }
 
-func TestRoundsOfALookAreToldByTheirMedianAndMemoryByTheMost(t *testing.T) {
+func TestRoundsOfALookAreReportedByTheirMedianAndMemoryByTheMost(t *testing.T) {
 	g := NewWithT(t)
 	m := inTheMiddle([]*survey{{Way: "moult", Seconds: 3, More: 10, Requests: 7}, {Way: "moult", Seconds: 1, More: 30, Requests: 7}, {Way: "moult", Seconds: 2, More: 20, Requests: 9}})
 	g.Expect(*m).To(Equal(survey{Way: "moult", Rounds: 3, Seconds: 2, More: 30, Requests: 9}))

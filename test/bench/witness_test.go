@@ -79,7 +79,7 @@ func TestTheWitnessCountsWhatIsStaleAtTheTrim(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsGoneIsNotStale(t *testing.T) {
+func TestAnObjectThatNoLongerExistsIsNotStale(t *testing.T) {
 	g, w := NewWithT(t), watched()
 	w.objectWritten(&clientv3.Event{Type: clientv3.EventTypeDelete, Kv: &mvccpb.KeyValue{Key: []byte(w.set.prefix() + "default/a")}})
 	g.Expect(w.sees().Stale).To(Equal(1))

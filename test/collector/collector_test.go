@@ -25,7 +25,7 @@ const soon = running.Soon
 // Today's world: kube-controller-manager looks for an owner at the version of the reference. For up to 30 seconds after the removal
 // it believes that the version is there, takes the 404 for an owner that is absent, and deletes the dependent. Then it no longer
 // knows the version, and an owner that is deleted in the foreground waits for ever for dependents that nobody deletes.
-func TestARemovalHurtsAndARepairMendsIt(t *testing.T) {
+func TestARemovalHurtsAndARepairFixesIt(t *testing.T) {
 	worlds := []*world{newWorld(t), newWorld(t), newWorld(t)} // the 30 seconds may be over just then
 	collects(t)
 	i := slices.IndexFunc(worlds, deletesWhatLives)

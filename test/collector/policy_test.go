@@ -52,7 +52,7 @@ func (w *world) isMigrating() bool {
 
 // The policy refuses the trim of an in-tree migration that has failed. The migrator repeats it with growing pauses, and the CRD's
 // condition StorageMigrating stays True. Moult does not wait for it, and once Moult has trimmed, the repeated write passes.
-func TestARefusedTrimOfTheInTreeMigratorKeepsNobodyWaiting(t *testing.T) {
+func TestARefusedTrimOfTheInTreeMigratorKeepsNoOtherWaiting(t *testing.T) {
 	w := refusing(t)
 	w.guardStatus()
 	config := rest.CopyConfig(cp.Config)

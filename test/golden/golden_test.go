@@ -45,9 +45,9 @@ func withMoult(m *testing.M) int {
 // The exit codes of moult preview. No pull request is expected to end with its error.
 var codes = map[int]string{0: "safe", 1: "blocked", 3: "unknown", 4: "warnings"}
 
-// TestWhatAReviewerIsTold runs moult preview on each pull request. The exit code is never updated: it is what a person
+// TestWhatAReviewerReads runs moult preview on each pull request. The exit code is never updated: it is what a person
 // expects of it.
-func TestWhatAReviewerIsTold(t *testing.T) {
+func TestWhatAReviewerReads(t *testing.T) {
 	all := pulls(t)
 	dir := newRepository(t, all)
 	for _, p := range all {

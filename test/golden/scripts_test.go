@@ -45,7 +45,7 @@ func TestThePipelinesScriptPassesOnTheVerdict(t *testing.T) {
 }
 
 // A preview that cannot be made is told with the marker that moult itself would write.
-func TestThePipelinesScriptTellsAnError(t *testing.T) {
+func TestThePipelinesScriptReportsAnError(t *testing.T) {
 	g := NewWithT(t)
 	dir, out := newRepository(t, nil), t.TempDir()
 	command := exec.CommandContext(t.Context(), "sh", "-c", `"$SCRIPT"; cat "$OUT/exit-code"`)

@@ -86,7 +86,7 @@ func TestNothingReachesBeyondAPhone(t *testing.T) {
 	})
 }
 
-func TestAPhoneTellsWhoseVerdictItIs(t *testing.T) {
+func TestAPhoneShowsWhoseVerdictItIs(t *testing.T) {
 	everyPage(t, func(tab *tab) {
 		tab.do(emulation.SetDeviceMetricsOverride(375, 800, 1, true))
 		tab.Expect(ask[int](tab, `[...document.querySelectorAll(".matrix td .cluster")].filter(e => !e.checkVisibility()).length`)).To(BeZero())

@@ -35,7 +35,7 @@ func states(t *testing.T, name string) (base, head *apiextensionsv1.CustomResour
 }
 
 // The oracle would be worth nothing if it found nothing.
-func TestALossThatNobodyTellsIsFound(t *testing.T) {
+func TestALossThatIsNotReportedIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		folder string
 		rule   crddiff.Rule
@@ -113,7 +113,7 @@ func TestTheTablesOfThePage(t *testing.T) {
 	g.Expect(compare(options{page: page}, tables, results)).To(MatchError(ContainSubstring("the page has no lines")))
 }
 
-func TestWhatIsToldIsReadable(t *testing.T) {
+func TestWhatIsReportedIsReadable(t *testing.T) {
 	g := NewWithT(t)
 	base, head := states(t, "the-storage-version-flips-and-a-field-is-lost")
 	var out strings.Builder

@@ -72,7 +72,7 @@ func TestTheWayThereAndBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldAndNotSoIsFound(t *testing.T) {
+func TestWhatIsReportedAndNotSoIsFound(t *testing.T) {
 	g := NewWithT(t)
 	told := func(rule string) []deprecation.Violation {
 		return []deprecation.Violation{{Finding: finding.Finding{Rule: rule, CRD: "widgets.example.com"}}}

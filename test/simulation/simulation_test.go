@@ -21,7 +21,7 @@ var assumed = Limits{
 	Report: 40 * time.Second, Back: 200 * time.Second, Orphans: 20 * time.Minute, Faults: true,
 }
 
-func TestNothingIsStaleOnceMoultSaysSo(t *testing.T) {
+func TestNothingIsStaleOnceMoultReportsThat(t *testing.T) {
 	NewWithT(t).Expect(assumed.Late()).To(BeNumerically("<", settle))
 	rapid.Check(t, func(rt *rapid.T) {
 		s := Schedules(assumed).Draw(rt, "schedule")

@@ -26,7 +26,7 @@ var versions = map[string]charttest.Chart{
 	"1.3.0+build": charttest.Of("widgets", "1.3.0+build", nil),
 }
 
-// withoutHome keeps the credentials of whoever runs the test out of it.
+// withoutHome keeps the credentials of the person who runs the test out of it.
 func withoutHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"github.com/moult-dev/moult/test/builders"
 )
 
-// Somebody skips the release that had both versions: what is printed is taken by the API server, the objects are
+// A cluster skips the release that had both versions. What is printed is taken by the API server, the objects are
 // migrated, the new CRD is taken as well, and no object is lost.
 func TestABridgeLeadsFromOneReleaseToTheNextButOne(t *testing.T) {
 	group := builders.UniqueGroup(t)

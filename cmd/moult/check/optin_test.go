@@ -66,7 +66,7 @@ func TestCheckOptInReadsWhatHelmRenders(t *testing.T) {
 	g.Expect(out).To(ContainSubstring("2 CRDs: 1 opted in"))
 }
 
-func TestCheckOptInTellsPrograms(t *testing.T) {
+func TestCheckOptInPrintsForPrograms(t *testing.T) {
 	g := NewWithT(t)
 	t.Chdir(newRepository(t, "testdata/opt-in/a-label-is-missing"))
 	out, _, code := checkOptIn(t, "", ".", "-o", "json")
@@ -85,7 +85,7 @@ func TestCheckOptInTellsPrograms(t *testing.T) {
 	g.Expect(report.Findings[0].CRDs).To(Equal([]string{"widgets.example.com"}))
 }
 
-func TestCheckOptInKnowsWhenItCannotTell(t *testing.T) {
+func TestCheckOptInKnowsWhenItCannotKnow(t *testing.T) {
 	t.Chdir(t.TempDir())
 	g := NewWithT(t)
 	g.Expect(os.MkdirAll("component", 0o750)).To(Succeed())

@@ -82,7 +82,7 @@ func TestTheDoctorHasALineForEachCheckOfAHealthyCRD(t *testing.T) {
 	w.Expect(w.Run("doctor").Code).To(Equal(cli.ExitDone), "all that are opted in, which is this one")
 }
 
-func TestTheDoctorTellsProblemsFirst(t *testing.T) {
+func TestTheDoctorPrintsProblemsFirst(t *testing.T) {
 	w := healthy(t)
 	w.Merges("kubectl-edit", `{"metadata":{"labels":{"`+w.Label+`":null}}}`)
 	w.Merges("kubectl-label", `{"metadata":{"labels":{"`+w.Label+`":"true"}}}`)
@@ -153,7 +153,7 @@ func TestTheDoctorSeesWhatCannotDie(t *testing.T) {
 	w.Expect(r.Outcome).To(Equal(doctor.Passed), "not stuck yet")
 }
 
-func TestTheDoctorSeesObjectsWhoseNamespaceIsGone(t *testing.T) {
+func TestTheDoctorSeesObjectsWithoutANamespace(t *testing.T) {
 	w := healthy(t)
 	gone := w.Namespace()
 	for _, namespace := range []string{"default", gone} {

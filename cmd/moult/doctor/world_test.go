@@ -31,7 +31,7 @@ import (
 // world is a test's CRD, and what else the doctor looks at.
 type world struct{ *clitest.World }
 
-// gate creates a VersionRemoval that nobody answers.
+// gate creates a VersionRemoval that no controller answers.
 func (w *world) gate() {
 	w.T.Helper()
 	running.InstallGate(w.T, cp.Config)
@@ -107,8 +107,8 @@ func (w *world) allows(kubeconfig, namespace string, rules ...rbacv1.PolicyRule)
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-// tells another migrator to work on the widgets of a group, and says how far it is. kube-storage-version-migrator's API is a
-// CRD; the in-tree migrator's is part of Kubernetes from 1.37 on, and before that a CRD looks the same to readers.
+// makes another migrator work on the widgets of a group, and says how far it is. kube-storage-version-migrator's API is
+// a CRD; the in-tree migrator's is part of Kubernetes from 1.37 on, and before that a CRD looks the same to readers.
 func (w *world) tells(api, name, group, condition string) {
 	w.T.Helper()
 	version := "v1alpha1"

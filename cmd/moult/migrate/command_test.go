@@ -56,7 +56,7 @@ func TestMigrateInterruptedGoesOnWithTheRest(t *testing.T) {
 	w.Expect(w.Writes()).To(BeEquivalentTo(1500), "no object is written twice")
 }
 
-func TestMigrateTellsMachinesHowEachCRDEnded(t *testing.T) {
+func TestMigrateReportsToMachinesHowEachCRDEnded(t *testing.T) {
 	w := suite.World(t, 3)
 	got := w.Run("migrate", w.CRD.Name, "--settle", "1s", "-o", "json")
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)

@@ -23,7 +23,7 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-func TestMigrateActsAsMoultWhereAPolicyLetsNobodyElseWrite(t *testing.T) {
+func TestMigrateActsAsMoultWhereAPolicyLetsNoOtherUserWrite(t *testing.T) {
 	group := builders.UniqueGroup(t)
 	w := suite.WorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn())
 	w.Label = v1alpha1.MigrateLabel

@@ -62,7 +62,7 @@ func TestMigrateDropsNoFieldByAWebhookThatItHasAsked(t *testing.T) {
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 2}))
 }
 
-func TestMigrateAsksNoWebhookUnlessItIsTold(t *testing.T) {
+func TestMigrateAsksWebhooksOnlyWithRehearse(t *testing.T) {
 	w, _ := newLossyWorld(t)
 	got := w.Run("migrate", w.CRD.Name, "--settle", "1s")
 	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
@@ -101,7 +101,7 @@ func TestAWebhookThatCannotBeAskedHoldsTheMigration(t *testing.T) {
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 2}))
 }
 
-// A webhook that drops a field and says so only on the way back, and one that is not ready at first.
+// A webhook that drops a field and shows it only on the way back, and one that is not ready at first.
 func TestAnObjectThatCannotBeConvertedThereAndBackHoldsTheMigration(t *testing.T) {
 	w, hook := newLossyWorld(t)
 	hook.RejectObject("thorn")

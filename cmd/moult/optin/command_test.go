@@ -18,7 +18,7 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// widgets is a repository with a CRD that nobody has labelled, and a kustomization if its text is given.
+// widgets is a repository with a CRD that is not labelled, and a kustomization if its text is given.
 func widgets(t *testing.T, kustomization string) *WithT {
 	t.Helper()
 	g := NewWithT(t)
@@ -148,7 +148,7 @@ func TestOptInShowsWhatItWouldDo(t *testing.T) {
 	g.Expect("crds/moult-opt-in").NotTo(BeAnExistingFile())
 }
 
-func TestOptInRefersToWhereItIsTold(t *testing.T) {
+func TestOptInRefersToTheGivenPlace(t *testing.T) {
 	g := widgets(t, "resources: [widgets.yaml]\n")
 	_, errOut, code := optIn(t, "crds", "--folder", "shared/opt-in")
 	g.Expect(code).To(Equal(cli.ExitDone), errOut)
@@ -191,7 +191,7 @@ func TestOptInChoosesCRDs(t *testing.T) {
 	g.Expect(built.Objects[0].GetLabels()).To(Equal(map[string]string{"widgets.example.com/migrate": "true"}))
 }
 
-func TestOptInTellsFlagsThatItDidNotApply(t *testing.T) {
+func TestOptInReportsFlagsThatItDidNotApply(t *testing.T) {
 	const already = "crds/kustomization.yaml sets the label already\n"
 	for name, c := range map[string]struct {
 		with, args []string

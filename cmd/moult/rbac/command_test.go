@@ -183,7 +183,7 @@ func TestRBACRefuses(t *testing.T) {
 	}
 }
 
-// No API server takes these, but the role is committed and applied by whoever may escalate.
+// No API server takes these, but the role is committed and applied by a user who may escalate.
 func TestRBACGrantsNothingForWhatIsNoCRD(t *testing.T) {
 	for name, c := range map[string]struct {
 		name, group, plural string

@@ -17,8 +17,9 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-// BenchmarkRehearse rehearses the objects of a cluster with conversion None: how long 1,000 of them take, and the most that lies on
-// the heap, which is the same for ten times as many. `make bench SCENARIO=rehearse` prints it.
+// BenchmarkRehearse rehearses the objects of a cluster with conversion None. It measures how long 1,000 of them take,
+// and the most that lies on the heap, which is the same for ten times as many. `make bench SCENARIO=rehearse` prints
+// it.
 func BenchmarkRehearse(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprintf("%d objects", n), func(b *testing.B) {

@@ -86,7 +86,7 @@ func (h *hooked) rewrite(names []string, failing int) {
 	h.t.Helper()
 	h.Eventually(func() map[string]int {
 		for _, name := range names {
-			_, _ = h.Objects("v1").Patch(h.t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}) // what is stored tells
+			_, _ = h.Objects("v1").Patch(h.t.Context(), name, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}) // what is stored shows
 		}
 		return h.Stored()
 	}, "30s").Should(Or(Equal(map[string]int{"v1": len(names) - failing, "v1alpha1": failing}), Equal(map[string]int{"v1": len(names) - failing})))

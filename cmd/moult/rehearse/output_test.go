@@ -113,7 +113,7 @@ func contexts(t *testing.T) string {
 	return file
 }
 
-func TestSeveralClustersAreReadAndOneThatIsGoneIsNotKnown(t *testing.T) {
+func TestSeveralClustersAreReadAndOneThatDoesNotAnswerIsNotKnown(t *testing.T) {
 	g := NewWithT(t)
 	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
 	w := running.Install(t, cp, crd)

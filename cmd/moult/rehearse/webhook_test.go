@@ -21,8 +21,8 @@ import (
 	"github.com/moult-dev/moult/test/webhooks"
 )
 
-// Each fault of a webhook is found and told from the others, and a real API server finds it, too.
-func TestFaultsOfAWebhookAreToldApart(t *testing.T) {
+// Each fault of a webhook is found and distinguished from the others, and a real API server finds it, too.
+func TestFaultsOfAWebhookAreListedApart(t *testing.T) {
 	var nothing map[string]int64
 	for name, c := range map[string]struct {
 		fault func(*webhooks.Conversion)

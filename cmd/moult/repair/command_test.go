@@ -125,7 +125,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 	w.Expect(w.now(c)).To(Equal(c))
 }
 
-func TestAnOwnerThatIsBeingDeletedIsTold(t *testing.T) {
+func TestAnOwnerThatIsBeingDeletedIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.owns(w.namespace, "soil", w.refers(w.owner))
 	widgets := dynamic.NewForConfigOrDie(cp.Config).Resource(w.GR.WithVersion("v1")).Namespace(w.namespace)

@@ -19,7 +19,7 @@ import (
 	"github.com/moult-dev/moult/test/running"
 )
 
-func TestWhoseOwnerIsGoneIsLeft(t *testing.T) {
+func TestWhatHasNoOwnerLeftStays(t *testing.T) {
 	w := newWorld(t)
 	gone, another := w.refers(w.owner), w.refers(w.owner)
 	gone.Name, gone.UID, gone.Controller = "gone", "gone", nil

@@ -25,7 +25,8 @@ const (
 		authentication: {type: object, properties: {type: {type: string}}}}}}}`
 )
 
-// The whole story of a field that goes: it is rehearsed, backed up, held, let go, and brought back. What is stored is told by etcd.
+// The whole story of a field that goes: it is rehearsed, backed up, held, let go, and brought back. What is stored is
+// read from etcd.
 func TestAFieldThatGoesIsNamedHeldLetGoAndBroughtBack(t *testing.T) {
 	const n = 50
 	lost := map[string]map[string]any{

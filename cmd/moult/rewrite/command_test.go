@@ -122,7 +122,7 @@ moult: 1 place left for a person; which and why is above
 	g.Expect(got.Out).To(HaveSuffix("outside/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place to change, 0 left for a person\n"))
 }
 
-// A link that leads out is told, and is no reason to fail when what it leads to is migrated already.
+// A link that leads out is reported, and is no reason to fail when what it leads to is migrated already.
 func TestRewriteIsDoneWhenNothingOldLiesOutside(t *testing.T) {
 	g := clitest.InRepository(t, map[string]string{"crds/widgets.yaml": clitest.Widgets, "outside/rose.yaml": strings.ReplaceAll(clitest.Rose, "v1alpha1", "v1"), "inside/a.txt": ""})
 	g.Expect(os.Symlink("../outside/rose.yaml", "inside/rose.yaml")).To(Succeed())
@@ -154,7 +154,7 @@ func TestRewriteTakesCRDsFromStandardInput(t *testing.T) {
 	g.Expect(clitest.Read(g, "apps/rose.yaml")).To(ContainSubstring("example.com/v1\n"))
 }
 
-// A version that is gone is left anyway, so naming it is no mistake.
+// A version that is removed is left anyway, so naming it is no mistake.
 func TestRewriteTakesAVersionThatOnlyManifestsHave(t *testing.T) {
 	g := clitest.InRepository(t, map[string]string{"crds/widgets.yaml": clitest.Widgets, "apps/rose.yaml": clitest.Rose})
 	got := run(t, "apps", "--crds", "crds", "--from", "v1alpha1")

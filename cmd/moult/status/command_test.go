@@ -17,7 +17,7 @@ import (
 	"github.com/moult-dev/moult/test/builders"
 )
 
-func TestStatusTellsACRDInOneLine(t *testing.T) {
+func TestStatusPrintsACRDInOneLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(*clitest.World)
 		want    string // the columns after the name, separated by one blank

@@ -28,7 +28,7 @@ func TestWaitEndsWhenAllIsMigrated(t *testing.T) {
 	w.Expect(got.Out).To(BeEmpty())
 }
 
-func TestWaitTellsTheLastStateWhenTheTimeIsOver(t *testing.T) {
+func TestWaitPrintsTheLastStateWhenTheTimeIsOver(t *testing.T) {
 	w := suite.World(t, 0)
 	w.Says(apiextensionsv1.ConditionFalse, v1alpha1.ReasonPaused, "paused; remove the annotation moult.dev/paused to go on", 0)
 	got := w.Run("wait", w.CRD.Name, "--timeout", "1s", "-o", "json")

@@ -108,7 +108,7 @@ func TestStashedCopiesAreMoved(t *testing.T) {
 	w.Expect(got.Out).To(HaveSuffix("\ndone: 0 stashed copies moved; a list of everything has none left\n"))
 }
 
-func TestWhatCannotBeMovedIsToldForAProgram(t *testing.T) {
+func TestWhatCannotBeMovedIsReportedForAProgram(t *testing.T) {
 	w := newStashWorld(t)
 	w.revision("broken", `{apiVersion: "", spec: "?"}`)
 	got := w.Run("survivors", "migrate", stashedCRD, "--save", filepath.Join(t.TempDir(), "removed.json"), "-o", "json")

@@ -91,7 +91,7 @@ func TestWithConversionNoneOnlyTheSchemasLose(t *testing.T) {
 	g.Expect(code).To(Equal(0))
 }
 
-func TestEachFaultOfAWebhookIsToldApart(t *testing.T) {
+func TestEachFaultOfAWebhookIsListedApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		breaks func(*webhooks.Conversion)
 		args   []string

@@ -106,7 +106,7 @@ func TestFieldsThatChanceDoesNotMakeAreNamed(t *testing.T) {
 	g.Expect(report.CRDs[0].Missed).To(BeEmpty())
 }
 
-func TestACommandThatEndsInTheMiddleIsToldWithWhatItPrints(t *testing.T) {
+func TestACommandThatEndsInTheMiddleIsReportedWithWhatItPrints(t *testing.T) {
 	g := inFolder(t, withNested(t, webhooks.Converting(t), nested), nil)
 	self, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -13,7 +13,7 @@ func object(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": map[string]any{"name": name}}}
 }
 
-func TestAFileIsGoneOnWithAfterALineThatWasCutOff(t *testing.T) {
+func TestAFileIsContinuedAfterALineThatWasCutOff(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "removed.json")
 	f, err := OpenFile(path)

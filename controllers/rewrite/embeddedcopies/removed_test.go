@@ -15,7 +15,7 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Whoever may write annotations must not make Moult create anything else.
+// A client that may write annotations must not make Moult create anything else.
 func TestOnlyObjectsOfTheSuccessorsOwnKindAndNamespaceAreTakenFromIt(t *testing.T) {
 	in := func(namespace, kind, name string) *unstructured.Unstructured {
 		u := object(name)

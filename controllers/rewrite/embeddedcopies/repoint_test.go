@@ -12,7 +12,7 @@ func TestWhoAppliesAnAtomicValueAppliesWhatIsInIt(t *testing.T) {
 	at := fieldpath.MakePathOrDie("spec", "ref", "name")
 	for entry, want := range map[string]bool{
 		`{"f:spec":{"f:ref":{"f:name":{}}}}`:         true,
-		`{"f:spec":{"f:ref":{}}}`:                    true, // atomic: the API server writes what is in it to nobody
+		`{"f:spec":{"f:ref":{}}}`:                    true, // atomic: the API server records no owner of what is in it
 		`{"f:spec":{"f:ref":{".":{},"f:kind":{}}}}`:  false,
 		`{"f:spec":{"f:other":{}}}`:                  false,
 		`{"f:metadata":{"f:labels":{"f:name":{}}}}`:  false,

@@ -101,7 +101,7 @@ func TestWhatTheAPIServerWouldRefuse(t *testing.T) {
 		},
 		"a CA that is none, for a new CRD": {head: changed(widgets(fine), webhook("\n"))},
 		"unknown fields kept in a new CRD": {head: changed(widgets(fine), preserving), path: "spec.preserveUnknownFields", said: "cannot set to true"},
-		// What the API server bears with in a CRD that exists, and what is no worse than it was.
+		// What the API server tolerates in a CRD that exists, and what is no worse than it was.
 		"unknown fields kept as before": {base: changed(widgets(fine), preserving), head: changed(widgets(finer), preserving)},
 		"a schema that was not structural, and another comes": {
 			base: widgets(typeless), head: widgets(fine, typeless), known: true, version: "v1",
@@ -164,7 +164,7 @@ func TestWhatIsSaidFitsIntoALine(t *testing.T) {
 	}
 }
 
-func TestFieldsThatNobodyDeclares(t *testing.T) {
+func TestFieldsThatAreNotDeclared(t *testing.T) {
 	g := NewWithT(t)
 	one, two := widgets(fine), widgets(fine, fine)
 	in := func(i string) string {

@@ -62,7 +62,7 @@ func TestEverySampleLooksAsItDid(t *testing.T) {
 	}
 }
 
-// The JSON is read again by test/page and by whoever keeps reports.
+// The JSON is read again by test/page and by those who keep reports.
 func TestAReportSurvivesItsJSON(t *testing.T) {
 	for sample, report := range samples {
 		if sample == "names-that-are-written-to-break-things" {

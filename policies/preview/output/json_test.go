@@ -72,8 +72,8 @@ type object struct {
 	Defs                 map[string]object `json:"$defs"`
 }
 
-// The types are the contract: whoever adds a field to them is told here that the published schema lacks it, and whoever
-// takes one away that the schema still promises it.
+// The types are the contract. If a field is added to them, this test reports that the published schema lacks it. If one
+// is taken away, it reports that the schema still promises it.
 func TestTheSchemaHasEveryFieldOfAReport(t *testing.T) {
 	g := NewWithT(t)
 	var schema object

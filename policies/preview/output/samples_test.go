@@ -141,7 +141,7 @@ func manyFindings() preview.Report {
 	return r
 }
 
-// attack is a name as nobody writes it by mistake.
+// attack is a name that no person writes by mistake.
 const attack = "</details><script>alert(1)</script> | a | b\n# head\n<!-- moult preview: default --> `x` **bold** [link](javascript:alert(1)) @everyone #1 " +
 	"https://evil.example/?q=|\r\n::error file=x::y %0A $a$ :tada: \x1b[31mred\x1b[0m \u202egnp.exe \xff\x00 ~~gone~~ <img src=x onerror=alert(1)> &copy; \\| www.evil.example"
 

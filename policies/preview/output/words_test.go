@@ -11,7 +11,7 @@ import (
 	"github.com/moult-dev/moult/policies/preview"
 )
 
-// Whoever counts what the report shows gets what its first line says.
+// A count of what the report shows gives what its first line says.
 func TestTheScopeCountsAllThatIsShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*preview.Report)

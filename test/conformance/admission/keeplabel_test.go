@@ -153,7 +153,7 @@ func TestALostLabelIsPutBack(t *testing.T) {
 }
 
 // What comes later: Git learns of the label, or the policy goes.
-func TestALabelThatWasPutBackBelongsToNobody(t *testing.T) {
+func TestALabelThatWasPutBackHasNoOwner(t *testing.T) {
 	t.Parallel()
 	if !keepsLabel(t) {
 		return

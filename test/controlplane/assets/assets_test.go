@@ -37,7 +37,7 @@ func TestAGivenFolderWins(t *testing.T) {
 	g.Expect(found.Given).To(BeTrue(), "nothing is built into it")
 }
 
-func TestOutsideTheRepositoryTheErrorSaysSo(t *testing.T) {
+func TestOutsideTheRepositoryTheErrorReportsThat(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv(assets.EnvDir, "")
 	t.Chdir(t.TempDir())

@@ -185,7 +185,7 @@ func TestAKustomizationMayNameWhatLiesBesideItsFolder(t *testing.T) {
 	p.Expect(got.Out).To(And(ContainSubstring("FieldRemoved  widgets.example.com v1beta1 spec.a"), ContainSubstring("note: v1.2.0: config/crd is not built")))
 }
 
-func TestARepositoryWithoutTagsSaysSo(t *testing.T) {
+func TestARepositoryWithoutTagsIsReported(t *testing.T) {
 	p := newProject(t)
 	p.write(map[string]string{bases: crd("v1 served,stored")})
 	p.git("", "add", "-A")
@@ -194,7 +194,7 @@ func TestARepositoryWithoutTagsSaysSo(t *testing.T) {
 }
 
 // Two hundred fields that go are two hundred findings for a program, and one sentence for a person.
-func TestWhatIsAlikeIsToldOnce(t *testing.T) {
+func TestWhatIsAlikeIsReportedOnce(t *testing.T) {
 	p := newProject(t)
 	fields := func(n int) string {
 		var all []string

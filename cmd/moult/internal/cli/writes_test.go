@@ -15,7 +15,7 @@ import (
 func TestACommandThatWritesKnowsWhereTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		contexts      []string
-		named, answer string // no answer: nobody can be asked
+		named, answer string // no answer: no person can be asked
 		dryRun        bool
 		host, says    string
 	}{

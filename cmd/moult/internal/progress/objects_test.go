@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 )
 
-func TestLongListsAreToldInTenths(t *testing.T) {
+func TestLongListsAreReportedInTenths(t *testing.T) {
 	g := NewWithT(t)
 	var errOut bytes.Buffer
 	read := NewObjects(&errOut)
