@@ -17,8 +17,11 @@ import (
 // programs are the folders of what is shipped.
 var programs = []string{"api", "health", "lua", "policies", "controllers", "clusters", "cmd"}
 
-// unworded are folders of which the texts have still to be reworded.
-var unworded = []string{"cmd/moult/plan", "policies/runbook"}
+// unworded are folders of which the texts, or only the comments, have still to be reworded.
+var (
+	unworded = []string{"cmd/moult/plan", "policies/runbook"}
+	comments = append([]string{"cmd/moult/preview", "clusters/desired", "clusters/render", "policies/plan", "policies/rollout"}, unworded...)
+)
 
 func TestWhatTheProgramsPrintIsPlain(t *testing.T) {
 	hold(t, unworded, func(path string) ([]string, error) {
@@ -28,6 +31,8 @@ func TestWhatTheProgramsPrintIsPlain(t *testing.T) {
 		return prose.FindInTexts(path)
 	})
 }
+
+func TestCommentsArePlain(t *testing.T) { hold(t, comments, prose.FindInComments) }
 
 // hold looks into the Go files of the programs.
 func hold(t *testing.T, except []string, find func(string) ([]string, error)) {
