@@ -2,6 +2,7 @@ package prose_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -20,13 +21,27 @@ var clean = []string{
 
 func TestThePagesArePlain(t *testing.T) {
 	for _, page := range clean {
-		t.Run(page, func(t *testing.T) {
-			g := NewWithT(t)
-			text, err := os.ReadFile("../../" + page)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(prose.Find(string(text))).To(BeEmpty())
-		})
+		t.Run(page, func(t *testing.T) { plain(t, "../../"+page) })
 	}
+}
+
+func TestDecisionsAndExamplesArePlain(t *testing.T) {
+	for _, pattern := range []string{"docs/decisions/*.md", "examples/*/README.md", "clusters/*/README.md", ".github/*.md"} {
+		pages, err := filepath.Glob("../../" + pattern)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(pages).NotTo(BeEmpty(), pattern)
+		for _, page := range pages {
+			t.Run(page, func(t *testing.T) { plain(t, page) })
+		}
+	}
+}
+
+func plain(t *testing.T, page string) {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := os.ReadFile(page)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(prose.Find(string(text))).To(BeEmpty())
 }
 
 func TestFind(t *testing.T) {
