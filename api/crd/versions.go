@@ -87,6 +87,12 @@ func Version(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiext
 	return nil
 }
 
+// HasStatus reports whether a version has the status subresource: then no write but those to it changes status.
+func HasStatus(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	sub, err := apihelpers.GetSubresourcesForVersion(crd, version)
+	return err == nil && sub != nil && sub.Status != nil
+}
+
 // HasWebhook reports whether a webhook converts between the versions.
 func HasWebhook(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter

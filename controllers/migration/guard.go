@@ -40,6 +40,7 @@ type fields struct {
 	sights   []sight
 	storage  string
 	mayDrop  []string // as the CRD says
+	statuses []string // versions at which status is its controller's alone
 	trimmed  string   // what is to be said of storedVersions where it does not name a version
 
 	losses []rewrite.FieldLoss
@@ -138,7 +139,7 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 	}
 	f := r.newFields(crd)
 	for _, version := range crd.Spec.Versions {
-		lacking := slices.DeleteFunc(finder.Lacking(version.Name), func(field string) bool { return !version.Served && f.may(field) })
+		lacking := slices.DeleteFunc(finder.Lacking(version.Name), func(field string) bool { return !version.Served && f.may(version.Name, field) })
 		switch {
 		case len(lacking) == 0:
 		case version.Served:
@@ -156,7 +157,8 @@ func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition) *f
 	storage := crds.StorageVersion(crd)
 	return &fields{
 		client: r.objects, resource: resourceOf(crd), storage: storage, mayDrop: mayDrop(crd), trimmed: r.unproved(crd),
-		why: "objects have fields that " + storage + " does not have, and would lose them for good",
+		statuses: slices.DeleteFunc(crds.Versions(crd), func(v string) bool { return !crds.HasStatus(crd, v) }),
+		why:      "objects have fields that " + storage + " does not have, and would lose them for good",
 	}
 }
 
@@ -185,9 +187,10 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 	return f, nil
 }
 
-// may reports whether a field may be lost.
-func (f *fields) may(field string) bool {
-	return crdschema.InStatus(field) || crdschema.Allows(f.mayDrop, field)
+// may reports whether a field of a version may be lost. One of status may where its controller alone writes it, and will write it
+// anew: without the subresource, each client that writes an object writes its status, too.
+func (f *fields) may(version, field string) bool {
+	return crdschema.InStatus(field) && slices.Contains(f.statuses, version) || crdschema.Allows(f.mayDrop, field)
 }
 
 // look reads all objects. It returns the resourceVersion up to which this look and those before have seen all.
@@ -231,14 +234,13 @@ func (f *fields) lostBy(ctx context.Context, key types.NamespacedName) (lost []s
 				return err
 			}
 			more, err := s.Lost(ctx, []map[string]any{object})
-			lost = append(lost, slices.Concat(more...)...)
+			lost = append(lost, slices.DeleteFunc(slices.Concat(more...), func(field string) bool { return f.may(s.of, field) })...)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	lost = slices.DeleteFunc(lost, f.may)
 	slices.Sort(lost)
 	lost = slices.Compact(lost)
 	return lost[:min(len(lost), maxFieldsTold)], nil

@@ -135,16 +135,6 @@ func TestUnusedFieldsHoldNothing(t *testing.T) {
 	w.eventuallyMigrated(20)
 }
 
-func TestFieldsOfStatusAreReportedAndHoldNothing(t *testing.T) {
-	t.Parallel()
-	w := bridges(t, 5, map[int]string{2: `{"status": {"ready": true, "was": "there"}}`, 3: `{"status": {"ready": true}}`})
-	w.controller(w.quick())
-	w.eventuallyMigrated(5)
-	w.Expect(w.raw("bridge-02")).NotTo(ContainSubstring("there"))
-	w.Eventually(warnings(t, w.Witness, v1alpha1.EventFieldsDropped), soon).Should(
-		ContainElement("status.was of v1alpha1 is dropped from 1 objects, for example default/bridge-02, since v1 does not have it"))
-}
-
 func TestAVersionThatIsNotServedCannotBeLookedAt(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 5, used)

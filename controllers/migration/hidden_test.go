@@ -69,7 +69,7 @@ func TestATrimmedListDoesNotOpenTheWayForALossOfFields(t *testing.T) {
 	w.trimmedInTree()
 	w.Eventually(func() string { return w.Condition().Message }, soon).Should(And(
 		ContainSubstring("objects may be stored at v1alpha1, which is not served, with fields that v1 does not have: spec.authentication.clientId (1 object), spec.authentication.tokenEndpointUri (1 object), spec.enableMetrics ("),
-		ContainSubstring("status.storedVersions was trimmed to [v1] by "+inTree+", without a proof; serve v1alpha1 until they are rewritten. Nothing is rewritten"),
+		ContainSubstring("status.storedVersions was trimmed to [v1] by "+inTree+", without a proof. Serve v1alpha1 until they are rewritten. Nothing is rewritten"),
 		ContainSubstring("default/bridge-04 may have spec.authentication.clientId"),
 	))
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonFieldsWouldBeLost))

@@ -21,7 +21,7 @@ const maxFieldLosses = 100
 // count adds an object to those that lose a field.
 func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object map[string]any) []rewrite.FieldLoss {
 	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
-	allowed := f.may(field)
+	allowed := f.may(version, field)
 	switch {
 	case at >= 0:
 		losses[at].Objects++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -94,7 +95,13 @@ func slim(in any) (any, error) {
 // that means anything to us is longer.
 const maxKept = 1024
 
-func shortened(value string) string { return value[:min(len(value), maxKept)] }
+// shortened is a copy of what is kept: a part of a string keeps all of it in memory.
+func shortened(value string) string {
+	if len(value) <= maxKept {
+		return value
+	}
+	return strings.Clone(value[:maxKept])
+}
 
 func kept(of map[string]string, keys ...string) map[string]string {
 	var some map[string]string

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -124,6 +125,14 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.VersionRe
 		kind = corev1.EventTypeWarning
 	}
 	r.opts.Recorder.Event(after, kind, v.Reason, v.Message)
+}
+
+// unmeasure drops the metrics of a VersionRemoval that no longer exists, since tenants decide how many names there are. The
+// library drops those of an object that is being deleted.
+func (r *Reconciler) unmeasure(ctx context.Context, name types.NamespacedName) {
+	now := metav1.NewTime(r.opts.Clock.Now())
+	gone := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, DeletionTimestamp: &now}}
+	r.measure(ctx, gone, now.Time)
 }
 
 // measure records the metrics other GitOps controllers have.

@@ -6,6 +6,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/crdschema"
@@ -25,7 +26,7 @@ func (d Delivered) weigh(crd string, c crddiff.Change) (v Verdict, why string, c
 	switch objects, named, known := d.uses(crd, c.Version, field); {
 	case known && objects == 0:
 		return Safe, fmt.Sprintf("%s: %s has no such field, and no object has it", at, c.Against), true
-	case crdschema.InStatus(field):
+	case crdschema.InStatus(field) && d.hasStatus(crd, c.Version):
 		return Warned, fmt.Sprintf("%s: %s has no such field, so objects lose it when they are rewritten; the migration does not wait for status", at, c.Against), true
 	case crdschema.Allows(crdschema.Patterns(annotation(d.Head.crd(crd))), field):
 		return Warned, fmt.Sprintf("%s: %s has no such field, and the CRD lets it go (%s)%s", at, c.Against, v1alpha1.AllowFieldLossAnnotation, inUse(objects, named, known)), true
@@ -40,6 +41,16 @@ func (d Delivered) uses(crd, version, field string) (objects int64, named []stri
 		return 0, nil, false
 	}
 	return d.Snapshot.Uses(crd, version, field)
+}
+
+// hasStatus reports whether a version has the status subresource: as the CRD is after the change or, if the version goes, before.
+func (d Delivered) hasStatus(name, version string) bool {
+	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{d.Head.crd(name), d.Base.crd(name)} {
+		if crd != nil && crds.Has(crd, version) {
+			return crds.HasStatus(crd, version)
+		}
+	}
+	return false
 }
 
 func inUse(objects int64, named []string, known bool) string {
