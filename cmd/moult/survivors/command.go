@@ -42,7 +42,7 @@ Every stored object can be at the new version, and a removal can still break the
 cluster. The garbage collector deletes what an owner reference at the old version
 belongs to, webhooks and policies stop matching, and stashed copies cannot be read.
 The report has the worst first, each with the object, the field, what happens, and
-how to fix it. docs/survivors.md has all places that are looked at.
+how to fix it. docs/places.md has all places that are looked at.
 
 The versions are those of --version; else those that VersionRemovals of the CRD name;
 else all but the storage version, which are those that could be removed. --version may
