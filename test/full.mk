@@ -1,8 +1,8 @@
 # The long proofs: `make test-full` runs them one after the other, PARTS="faults e2e" some of them. Each part is a target
 # full-<part>, and full.sh says what each is for. Included by the Makefile at the top.
-PARTS ?= race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer scripts image
+PARTS ?= race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image
 
-.PHONY: full-race full-kubernetes full-faults full-simulation full-collector full-e2e full-kubevirt full-operators full-health full-bench full-site full-page full-chart full-newcomer full-scripts full-image
+.PHONY: full-race full-kubernetes full-faults full-simulation full-collector full-e2e full-kubevirt full-operators full-health full-bench full-site full-page full-chart full-newcomer full-docs full-scripts full-image
 
 test-full: ## run every long proof; hours (PARTS="faults e2e" runs some; CONTRIBUTING.md says when)
 	@MAKE="$(MAKE)" test/full.sh $(PARTS)
@@ -64,6 +64,11 @@ full-chart: control-plane
 
 full-newcomer: control-plane e2e-kubectl
 	@MOULT_KUBECTL=$(KUBECTL) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/newcomer
+
+# Each guide of docs/guides is played; TEST_FLAGS="-run Guides/gate-waits -v" plays one.
+.PHONY: test-docs
+test-docs full-docs: e2e-kubectl control-plane
+	@MOULT_KUBECTL=$(KUBECTL) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/docs ./test/guides
 
 full-scripts:
 	@$(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./examples/ci

@@ -18,10 +18,11 @@ declare -A what=(
   [page]="the preview's page and the site in headless Chromium"
   [chart]="the Helm chart, installed, upgraded and uninstalled on an API server by Helm's own library"
   [newcomer]="the commands of docs/install.md, from install.yaml to a migrated CRD, with kubectl"
+  [docs]="the guides of docs/guides, block by block, with kubectl and the controller"
   [scripts]="the scripts of examples/ci, against GitHub and GitLab played on loopback; curl and jq"
   [image]="what is in the container image and in a release, its signatures, and krew"
 )
-all=(race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer scripts image)
+all=(race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image)
 
 failed=0 table=""
 for part in "$@"; do

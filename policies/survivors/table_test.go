@@ -9,10 +9,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var update = flag.Bool("update", false, "write the table in docs/survivors.md anew")
+var update = flag.Bool("update", false, "write the table in docs/places.md anew")
 
 const (
-	page  = "../../docs/survivors.md"
+	page  = "../../docs/places.md"
 	begin = "<!-- policies/survivors writes from here: go test ./policies/survivors -run Table -update -->\n"
 	end   = "<!-- to here -->\n"
 )
@@ -23,7 +23,7 @@ func TestTheTableIsInTheDocuments(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	before, rest, found := strings.Cut(string(content), begin)
 	written, after, closed := strings.Cut(rest, end)
-	g.Expect(found && closed).To(BeTrue(), "docs/survivors.md has the two lines between which the table is")
+	g.Expect(found && closed).To(BeTrue(), "docs/places.md has the two lines between which the table is")
 	want := "\n" + Table(Embedded()) + "\n"
 	if *update {
 		g.Expect(os.WriteFile(page, []byte(before+begin+want+end+after), 0o600)).To(Succeed())

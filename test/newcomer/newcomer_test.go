@@ -10,22 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/docs"
 	"github.com/moult-dev/moult/test/install"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -44,8 +40,6 @@ func TestMain(m *testing.M) {
 	controlplane.Run(m, &cp, controlplane.Own("Moult is installed by hand"))
 }
 
-var blocks = regexp.MustCompile("(?s)```(\\w+)\n(.*?)```")
-
 // path is the section of docs/install.md that leads to a migrated CRD, and what is before it.
 func path(g Gomega) (before, section string) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
@@ -60,54 +54,33 @@ func path(g Gomega) (before, section string) {
 func TestTheDocumentIsShort(t *testing.T) {
 	g := NewWithT(t)
 	before, section := path(g)
-	ways := blocks.FindStringSubmatch(before)
-	g.Expect(ways).NotTo(BeNil())
-	g.Expect(strings.Split(strings.TrimSpace(ways[2]), "\n")).To(HaveExactElements(
+	ways := docs.Blocks(before)[0]
+	g.Expect(strings.Split(strings.TrimSpace(ways.Text), "\n")).To(HaveExactElements(
 		HavePrefix("kubectl apply --server-side -f "), HavePrefix("helm install "), HavePrefix("kubectl apply -k ")), "three ways of one command each")
-	g.Expect(strings.Index(before, ways[0])).To(BeNumerically("<", 100), "it begins with them")
+	g.Expect(ways.Line).To(BeNumerically("<=", 5), "it begins with them")
 	g.Expect(strings.Count(before, "\n")+strings.Count(section, "\n")).To(BeNumerically("<=", 2*screen), "two screens to a migrated CRD")
 }
 
 func TestANewcomersPath(t *testing.T) {
 	g := NewWithT(t)
-	c := running.Client(t, cp.Config)
 	crd := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
 	widgets := running.InstallFlipped(t, cp, crd, objects)
 	folder := belongings(t, widgets.Live())
 
-	var moult *install.Installation
-	play := func() {
-		deployment := &appsv1.Deployment{}
-		err := c.Get(t.Context(), client.ObjectKey{Namespace: "moult-system", Name: "moult-controller"}, deployment)
-		switch {
-		case apierrors.IsNotFound(err):
-			return
-		case moult != nil:
-			moult.Aggregate()
-			return
-		}
-		g.Expect(err).NotTo(HaveOccurred())
-		moult = install.Adopt(t, cp, deployment.Namespace, deployment.Name)
-		moult.Start()
-		n := *deployment.Spec.Replicas
-		deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
-			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}
-		g.Expect(c.Status().Update(t.Context(), deployment)).To(Succeed())
-	}
-
+	kubelet := install.NewKubelet(t, cp)
 	_, section := path(g)
 	var printed, shown string
-	for _, block := range blocks.FindAllStringSubmatch(section, -1) {
-		if block[1] == "console" {
-			shown = block[2]
+	for _, block := range docs.Blocks(section) {
+		if block.Language == "console" {
+			shown = block.Text
 			continue
 		}
-		g.Expect(block[1]).To(Equal("sh"))
-		printed = run(t, folder, block[2])
-		play()
+		g.Expect(block.Language).To(Equal("sh"))
+		printed = run(t, folder, block.Text)
+		kubelet.Look()
 	}
 
-	g.Expect(moult).NotTo(BeNil(), "the document installs the controller")
+	g.Expect(kubelet.Running()).To(BeTrue(), "the document installs the controller")
 	g.Expect(widgets.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 	g.Expect(widgets.Stored()).To(Equal(map[string]int{"v1": objects}))
 	g.Expect(widgets.StoredVersions()).To(Equal([]string{"v1"}))

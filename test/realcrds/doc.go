@@ -11,7 +11,7 @@
 //     server's own code by the new one, and each field that goes must have been told, and no other (oracle.go);
 //   - the preview does not mention a CRD that differs, lets one pass that the API server refuses, or says of one that it is
 //     refused, and it is not (agree.go);
-//   - the tables in docs/previews.md are others. -write writes them anew. Time and memory are not compared.
+//   - the tables in docs/real-releases.md are others. -write writes them anew. Time and memory are not compared.
 //
 // `make histories` is the same for `moult check versions`: histories.go names minor releases as commits of bare clones,
 // wayback.go has an API server take each step and go back, and the table is in docs/versions.md. It downloads nothing.

@@ -28,7 +28,7 @@ func started() int {
 	options := options{out: os.Stdout}
 	flag.BoolVar(&options.verbose, "v", false, "print every error and warning")
 	flag.BoolVar(&options.write, "write", false, "write the tables into the page")
-	flag.StringVar(&options.page, "page", "docs/previews.md", "page that holds the tables")
+	flag.StringVar(&options.page, "page", "docs/real-releases.md", "page that holds the tables")
 	flag.StringVar(&options.only, "only", "", "try only the pairs or projects whose names begin so, and leave the page alone")
 	flag.StringVar(&options.folders, "folders", "", "only write all CRDs into base and head in this folder, to measure moult preview")
 	flag.StringVar(&options.histories, "histories", "", "judge the histories in this folder of bare clones, in place of the pairs")

@@ -138,13 +138,13 @@ func TestEveryPageIsInTheNavigation(t *testing.T) {
 	g := NewWithT(t)
 	all := pages(g)
 	want := []string{"index.html", "readme.html", "contributing.html", "changelog.html"}
-	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/guides/*.md", "docs/commands/*.md", "docs/decisions/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, file := range files {
 			name, err := filepath.Rel(root, file)
 			g.Expect(err).NotTo(HaveOccurred())
-			want = append(want, strings.TrimSuffix(filepath.ToSlash(name), ".md")+".html")
+			want = append(want, strings.ToLower(strings.TrimSuffix(filepath.ToSlash(name), ".md"))+".html")
 		}
 	}
 	for name, p := range all {

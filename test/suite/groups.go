@@ -38,6 +38,7 @@ var raced = []string{
 var elsewhere = []string{
 	"examples/ci",    // scripts: curl and jq
 	"test/collector", // collector: kube-controller-manager
+	"test/guides",    // docs: kubectl
 	"test/newcomer",  // newcomer: kubectl
 	"test/site",      // site: what Hugo has built
 }

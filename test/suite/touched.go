@@ -23,6 +23,7 @@ var short = []struct {
 }{
 	{"site", map[string]string{".": "./test/site"}, pages},
 	{"page", map[string]string{"test/page": "./..."}, regexp.MustCompile(`^(docs/site|policies/preview/output/testdata)/`)},
+	{"docs", map[string]string{".": "./test/guides"}, regexp.MustCompile(`^(docs/guides/|clusters/base/|policies/admission/)`)},
 	{"newcomer", map[string]string{".": "./test/newcomer"}, regexp.MustCompile(`^(docs/install\.md$|clusters/base/)`)},
 	{"scripts", map[string]string{".": "./examples/ci"}, nil},
 	{"kubevirt", map[string]string{"test/kubevirt": "./..."}, nil},
