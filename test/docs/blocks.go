@@ -42,7 +42,7 @@ type Block struct {
 	Mark, Argument string
 }
 
-var parts = regexp.MustCompile("(?ms)^ *<!--(.*?)-->|^ *```(\\w*)\n(.*?)^ *```$")
+var parts = regexp.MustCompile("(?ms)^ *<!--(.*?)-->|^( *)```(\\w*)\n(.*?)^ *```$")
 
 // Blocks are the blocks of a page in their order.
 func Blocks(page string) (blocks []Block) {
@@ -58,7 +58,8 @@ func Blocks(page string) (blocks []Block) {
 			}
 			continue
 		}
-		b := Block{Line: line, Language: page[at[4]:at[5]], Text: page[at[6]:at[7]]}
+		text := strings.ReplaceAll("\n"+page[at[8]:at[9]], "\n"+page[at[4]:at[5]], "\n")[1:] // in an item of a list it is indented
+		b := Block{Line: line, Language: page[at[6]:at[7]], Text: text}
 		if markEnd >= 0 && strings.TrimSpace(page[markEnd:at[0]]) == "" {
 			b.Mark, b.Argument = mark, argument
 		}

@@ -28,10 +28,10 @@ kind: A
 1. An item:
 
    ` + "```console" + `
-first
-$ moult wait
-done
-$ moult plan
+   first
+   $ moult wait
+   done
+   $ moult plan
 ` + "   ```" + `
 <!-- not run: needs Argo CD -->
 ` + "```text" + `
