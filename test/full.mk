@@ -68,7 +68,7 @@ full-newcomer: control-plane e2e-kubectl
 # Each guide of docs/guides is played; TEST_FLAGS="-run Guides/gate-waits -v" plays one.
 .PHONY: test-docs
 test-docs full-docs: e2e-kubectl control-plane
-	@MOULT_KUBECTL=$(KUBECTL) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/docs ./test/guides
+	@MOULT_KUBECTL=$(KUBECTL) $(GO) test -count=1 -timeout 30m $(TEST_FLAGS) ./test/docs ./test/guides
 
 full-scripts:
 	@$(GO) test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./examples/ci
