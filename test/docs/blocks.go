@@ -133,7 +133,7 @@ var (
 )
 
 func plain(text string) string {
-	return strings.TrimSpace(spaces.ReplaceAllString(changing.ReplaceAllString(text, "#$4"), " "))
+	return strings.TrimSpace(spaces.ReplaceAllString(changing.ReplaceAllString(text, "#$5"), " "))
 }
 
 // Shows reports whether a page that shows this shows what was printed. Times and the number of spaces may differ, and "…"

@@ -90,6 +90,7 @@ func TestWhatAPageShows(t *testing.T) {
 		want           bool
 	}{
 		"ages and spaces differ":     {"NAME  AGE\na  7s\n", "NAME     AGE\na        1m20s\n", true},
+		"ages of other units":        {"1m", "3m21s", true},
 		"times differ":               {"at 2026-11-25T08:00:00Z it", "at 2027-01-02T03:04:05Z it", true},
 		"counts do not":              {"20/20", "19/20", false},
 		"a version is not a time":    {"v1", "v2", false},
