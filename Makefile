@@ -21,7 +21,7 @@ LINTED = . health/argocd test/bench test/chart test/e2e test/kubevirt test/lua t
 
 # What `make generate` writes, for `make verify` to compare.
 GENERATED = 'api/*/zz_generated.deepcopy.go' 'clusters/base/crds/moult.dev_*.yaml' 'lua/*/*/actions/argocd-cm.yaml' \
-	'clusters/chart/templates/generated/*.yaml' clusters/chart/README.md docs/commands
+	'clusters/chart/templates/generated/*.yaml' clusters/chart/README.md docs/commands docs/site/assets/pictures
 
 include test/tools/tools.mk test/full.mk
 
@@ -95,7 +95,7 @@ lint: golangci-lint actionlint ## check the code and the workflows; .golangci.ym
 generate: controller-gen ## write the generated files anew
 	@$(CONTROLLER_GEN) object paths=./api/...
 	@$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=clusters/base/crds
-	@$(GO) generate ./lua ./clusters/chart ./cmd/moult
+	@$(GO) generate ./lua ./clusters/chart ./cmd/moult ./test/docs
 
 verify: generate ## fail if a generated file differs from what is committed
 	@git diff --exit-code -- $(GENERATED) || { echo "the generated files have changed: commit what \`make generate\` wrote" >&2; exit 1; }
