@@ -22,6 +22,8 @@ type Bridge struct {
 	Back []string
 	// Storage is the version that objects are rewritten at.
 	Storage string
+	// Kept is the version that objects stay stored at until a commit of its own flips to Storage; empty if this CRD flips.
+	Kept string
 	// Notes are what a person should know about it, each a sentence without a full stop.
 	Notes []string
 }
@@ -36,6 +38,20 @@ func (e *NotNeeded) Error() string { return e.CRD + " needs no intermediate CRD:
 // Between makes the CRD to be applied between base, which is what a cluster has, and head, which is what it is to get.
 // Base may be of Git or of the cluster; of the cluster, its status shows what is stored. LabelKey is the opt-in label.
 func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
+	return between(base, head, labelKey, "")
+}
+
+// Beside makes the one before Between's: it has the same versions, and objects stay stored as they are. So clients of the new
+// storage version can be tried before the flip.
+func Beside(base, head *apiextensionsv1.CustomResourceDefinition, labelKey string) (*Bridge, error) {
+	kept := crds.StorageVersion(base)
+	if kept == "" {
+		return nil, fmt.Errorf("%s has no storage version in the old state; fix it first", base.Name)
+	}
+	return between(base, head, labelKey, kept)
+}
+
+func between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey, kept string) (*Bridge, error) {
 	storage := crds.StorageVersion(head)
 	switch {
 	case storage == "":
@@ -46,7 +62,7 @@ func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey stri
 	if lost := unknown(base, head); len(lost) > 0 {
 		return nil, fmt.Errorf("%s has objects stored at %s, whose schema neither state knows; take the CRD of the release that had it as the old state (--base)", head.Name, strings.Join(lost, ", "))
 	}
-	b := &Bridge{CRD: clean(head), Storage: storage, Back: crds.Leaving(base, head)}
+	b := &Bridge{CRD: clean(head), Storage: storage, Kept: kept, Back: crds.Leaving(base, head)}
 	for _, name := range b.Back {
 		back := *crds.Version(base, name).DeepCopy()
 		back.Storage = false
@@ -56,6 +72,7 @@ func Between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey stri
 		return nil, &NotNeeded{head.Name, why}
 	}
 	b.serveStorage()
+	b.keep()
 	b.optIn(head, labelKey)
 	b.convert(base, head)
 	return b, nil
@@ -70,7 +87,11 @@ func unknown(base, head *apiextensionsv1.CustomResourceDefinition) []string {
 
 // needless is why the new CRD can follow without another in between, empty if it cannot.
 func needless(base *apiextensionsv1.CustomResourceDefinition, b *Bridge) string {
+	stored := crds.Version(base, b.Storage)
 	switch {
+	case b.Kept != "" && stored != nil && stored.Served:
+		return fmt.Sprintf("the old one serves %s already", b.Storage)
+	case b.Kept != "":
 	case len(b.Back) == 0:
 		return "the new one has every version of the old one, so it can be applied as it is"
 	case crds.StorageVersion(base) == b.Storage:
@@ -85,6 +106,19 @@ func (b *Bridge) serveStorage() {
 		v.Served = true
 		b.Notes = append(b.Notes, fmt.Sprintf("%s is served here, although the new CRD does not serve it: objects are rewritten through it", b.Storage))
 	}
+}
+
+// keep has objects stay stored as they are.
+func (b *Bridge) keep() {
+	if b.Kept == "" {
+		return
+	}
+	for i := range b.CRD.Spec.Versions {
+		v := &b.CRD.Spec.Versions[i]
+		v.Storage = v.Name == b.Kept
+		v.Served = v.Served || v.Storage
+	}
+	b.Notes = append(b.Notes, fmt.Sprintf("clients that write whole objects at %s drop what only %s has", b.Storage, b.Kept))
 }
 
 func (b *Bridge) optIn(head *apiextensionsv1.CustomResourceDefinition, labelKey string) {

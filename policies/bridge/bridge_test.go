@@ -187,3 +187,48 @@ func TestTheHeaderSaysWhatToDo(t *testing.T) {
 # 4. Commit the new CRD, and a VersionRemoval for v1alpha1 in an earlier wave or dependency.
 `))
 }
+
+// On the way back the old release's version is served first: what is stored moves with a commit of its own.
+func TestABridgeCanLeaveTheStorageAsItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		base, head *apiextensionsv1.CustomResourceDefinition
+		versions   []string
+		notes      []string
+	}{
+		"the version has left": {
+			base: widgets().Versions("v1").Build(), head: widgets().Versions("v1alpha1").Build(),
+			versions: []string{"v1alpha1 served", "v1 served stored"},
+			notes:    []string{"clients that write whole objects at v1alpha1 drop what only v1 has"},
+		},
+		"the version is not served": {
+			base: widgets().Versions("v1alpha1", "v1").Unserved("v1alpha1").Build(), head: widgets().Versions("v1alpha1").Build(),
+			versions: []string{"v1alpha1 served", "v1 served stored"},
+			notes:    []string{"clients that write whole objects at v1alpha1 drop what only v1 has"},
+		},
+		"the older release has the version that is stored, and does not serve it": {
+			base: widgets().Versions("v1").Build(), head: widgets().Versions("v1", "v1alpha1").Unserved("v1").Build(),
+			versions: []string{"v1 served stored", "v1alpha1 served"},
+			notes:    []string{"clients that write whole objects at v1alpha1 drop what only v1 has"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b, err := bridge.Beside(c.base, c.head, v1alpha1.MigrateLabel)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(shape(b.CRD)).To(Equal(c.versions))
+			g.Expect(b.Notes).To(Equal(c.notes))
+			g.Expect(b.CRD.Labels).To(HaveKeyWithValue(v1alpha1.MigrateLabel, "true"))
+			g.Expect(b.Header("production", "v1.0.0")).To(ContainSubstring(`
+#    Objects stay stored at v1. Then set storage: true at v1alpha1, and false at v1, in a commit of
+#    its own.
+# 2. Wait until Moult has rewritten every object at v1alpha1`))
+		})
+	}
+	g := NewWithT(t)
+	_, err := bridge.Beside(widgets().Versions("v1alpha1", "v1").Build(), widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
+	g.Expect(err).To(MatchError("widgets.example.com needs no intermediate CRD: the old one serves v1alpha1 already"))
+	none := widgets().Versions("v1").Build()
+	none.Spec.Versions[0].Storage = false
+	_, err = bridge.Beside(none, widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
+	g.Expect(err).To(MatchError("widgets.example.com has no storage version in the old state; fix it first"))
+}

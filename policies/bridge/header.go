@@ -21,6 +21,9 @@ func (b *Bridge) Header(from, to string) string {
 	say("", fmt.Sprintf("%s on the way from %s to %s: the new CRD, with %s put back.", b.CRD.Name, from, to, back))
 	say("", "")
 	say("1. ", "Commit this in place of the CRD, without a VersionRemoval, and let it be applied.")
+	if b.Kept != "" {
+		say("   ", fmt.Sprintf("Objects stay stored at %s. Then set storage: true at %s, and false at %[1]s, in a commit of its own.", b.Kept, b.Storage))
+	}
 	say("2. ", fmt.Sprintf("Wait until Moult has rewritten every object at %s: `moult status` says Migrated.", b.Storage))
 	say("3. ", fmt.Sprintf("Convert manifests in Git to %s, with this file in place of FILE:", b.Storage))
 	text.WriteString(b.rewriting())

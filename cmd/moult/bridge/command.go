@@ -24,7 +24,7 @@ import (
 type command struct {
 	*cli.Factory
 	base, head string
-	live       bool
+	live, keep bool
 	names      []string
 }
 
@@ -41,7 +41,11 @@ object at the new storage version. Comments at its top say what to do next.
 
 The old state is in Git (--base) or what a cluster has (--live), which also shows
 what is stored. --live asks for --context. Places are folders, which are built as
-Flux builds them, files, git:REV:PATH, or - for standard input.
+Flux builds them, files, git:REV:PATH, backups, or - for standard input.
+
+The new state may be an older release: then this is the CRD on the way back, and
+` + "`moult plan CRD --back-to VERSION`" + ` prints all of the steps. With --keep-storage, objects stay
+stored as they are, so that the flip is a commit of its own.
 
 ` + f.ExitCodes(cli.Codes{
 			Done:    "the CRDs are printed",
@@ -50,13 +54,17 @@ Flux builds them, files, git:REV:PATH, or - for standard input.
 		Example: f.Example(`  moult bridge --base git:v1.2.0:config/crd --head config/crd > bridge.yaml
 
   # from what a cluster has
-  moult bridge --live --context production --head config/crd --crd widgets.example.com`),
+  moult bridge --live --context production --head config/crd --crd widgets.example.com
+
+  # back to an older release, whose version is served first
+  moult bridge --live --context production --head git:v1.2.0:config/crd --keep-storage`),
 		Args: cli.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context(), c.InOrStdin()) },
 	}
 	c.Flags().StringVar(&b.base, "base", "", "where the old CRDs are: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	c.Flags().StringVar(&b.head, "head", "", "where the new CRDs are")
 	c.Flags().BoolVar(&b.live, "live", false, "take what the cluster of --context has for the old CRDs")
+	c.Flags().BoolVar(&b.keep, "keep-storage", false, "objects stay stored as in the old state; the flip is another commit")
 	c.Flags().StringSliceVar(&b.names, "crd", nil, "only this CRD, as in widgets.example.com; may be given several times")
 	return c
 }
@@ -116,7 +124,11 @@ func (b *command) between(before, head *apiextensionsv1.CustomResourceDefinition
 	if before == nil {
 		return "", fmt.Sprintf("%s is not in %s: it is new", head.Name, b.from()), nil
 	}
-	made, err := bridge.Between(before, head, b.LabelKey)
+	build := bridge.Between
+	if b.keep {
+		build = bridge.Beside
+	}
+	made, err := build(before, head, b.LabelKey)
 	if unneeded := (*bridge.NotNeeded)(nil); errors.As(err, &unneeded) {
 		return "", b.needless(unneeded, before, head), nil
 	}

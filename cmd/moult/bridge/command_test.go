@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
 )
@@ -50,6 +51,18 @@ func TestBridgePrintsTheRewriteThatTurnsManifests(t *testing.T) {
 	got = moult.Run(t, append([]string{"rewrite"}, strings.Fields(strings.Replace(command, "FILE", "bridge.yaml", 1))...)...)
 	g.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
 	g.Expect(got.Out).To(Equal("apps/rose.yaml:2: Widget rose: v1alpha1 -> v1\n1 place changed, 0 left for a person\n"))
+}
+
+func TestBridgeKeepsWhereObjectsAreStored(t *testing.T) {
+	g := clitest.InRepository(t, map[string]string{
+		"base/widgets.yaml": clitest.Widgets, "head/widgets.yaml": strings.ReplaceAll(clitest.Widgets, "name: v1\n", "name: v1alpha1\n"),
+	})
+	got := run(t, "--base", "base", "--head", "head", "--keep-storage")
+	g.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(yaml.UnmarshalStrict([]byte(got.Out), crd)).To(Succeed())
+	g.Expect(crds.StorageVersion(crd)).To(Equal("v1"))
+	g.Expect(crds.ServedBeside(crd, "v1")).To(Equal([]string{"v1alpha1"}))
 }
 
 func TestBridgeTakesEitherStateFromStandardInput(t *testing.T) {

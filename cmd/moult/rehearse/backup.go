@@ -2,9 +2,6 @@ package rehearse
 
 import (
 	"context"
-	"errors"
-	"io"
-	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,33 +11,6 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/policies/conversion"
 )
-
-// gzipMagic is how a backup begins; no manifest does.
-const gzipMagic = "\x1f\x8b"
-
-// backupAt is the backup that a place is; nil if it is something else. It stays open until done.
-func backupAt(place string) (b *archive.Backup, done func(), err error) {
-	file, err := os.Open(place)
-	if err != nil {
-		return nil, nil, nil //nolint:nilerr // a revision of Git, standard input, or an error that is told when it is read as a folder
-	}
-	done = func() { _ = file.Close() } // it was only read
-	magic := make([]byte, len(gzipMagic))
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		done()
-		return nil, nil, err
-	}
-	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) || string(magic) != gzipMagic {
-		done()
-		return nil, nil, err
-	}
-	if b, err = archive.Open(file, info.Size()); err != nil {
-		done()
-		return nil, nil, err
-	}
-	return b, done, nil
-}
 
 // inBackup are the objects of a backup, as they would be read in the cluster that it is of. They are at each version
 // that they may be stored at and that is not to be the storage version.
@@ -55,7 +25,7 @@ func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Su
 			return false, err
 		}
 		found = true
-		for _, version := range storedAt(b.Definitions[named.CRD], e, r.LabelKey) {
+		for _, version := range engines.StoredAt(b.Definitions[named.CRD], e, r.LabelKey) {
 			if crds.IsHidden(b.Definitions[named.CRD], version) && !slices.Contains(b.CRDs[of].NotRead, version) {
 				continue // no object's managedFields name it
 			}

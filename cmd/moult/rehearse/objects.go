@@ -8,11 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
@@ -71,7 +68,7 @@ func (r *command) inPlaces(ctx context.Context, s *engines.Subject, tally *conve
 
 // inPlace are the objects of a backup, or the manifests of another place.
 func (r *command) inPlace(ctx context.Context, place string, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally, c *cobra.Command) (found bool, err error) {
-	b, done, err := backupAt(place)
+	b, done, err := input.Backup(place)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", place, err)
 	}
@@ -147,7 +144,7 @@ func (r *command) inCluster(ctx context.Context, s *engines.Subject, contextName
 		if err != nil {
 			return err
 		}
-		r.ofCRD(ctx, cluster, crd, e, called, tally)
+		engines.Live{Cluster: cluster, LabelKey: r.LabelKey, Called: called, Tell: r.tell(called)}.Rehearse(ctx, crd, e, tally)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -164,61 +161,6 @@ func (r *command) factory(contextName string) *cli.Factory {
 		f.ContextName = r.contexts[0]
 	}
 	return &f
-}
-
-// ofCRD reads the objects at each version that they may be stored at and that is not to be the storage version: only there
-// all shows that is stored. If there is none, nothing has to be converted, and they are read at the storage version.
-func (r *command) ofCRD(ctx context.Context, cluster *inspect.Cluster, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, called string, tally *conversion.Tally) {
-	for _, version := range storedAt(crd, e, r.LabelKey) {
-		if crds.IsHidden(crd, version) {
-			r.ofHidden(ctx, cluster, crd, version, e, called, tally)
-			continue
-		}
-		of := tally.Begin(e, version, called)
-		if v := crds.Version(crd, version); v == nil || !v.Served {
-			of.NotRead(fmt.Sprintf("objects may be stored at %s, which the cluster does not serve, so what they have there cannot be read", version))
-			continue
-		}
-		err := cluster.EachPage(ctx, crd, version, of.Restart, r.tell(called), func(page []map[string]any) { of.Add(e.RehearseAll(ctx, page)...) })
-		if err != nil {
-			of.NotRead(err.Error())
-		}
-	}
-}
-
-// ofHidden looks at the managedFields of objects for those that may be stored at a version at which they cannot be read.
-func (r *command) ofHidden(ctx context.Context, cluster *inspect.Cluster, crd *apiextensionsv1.CustomResourceDefinition, version string, e *conversion.Engine, called string, tally *conversion.Tally) {
-	readable, may := inspect.Readable(crd), 0
-	if len(readable) == 0 {
-		tally.Begin(e, version, called).NotRead(fmt.Sprintf("objects may be stored at %s, and the cluster serves no version", version))
-		return
-	}
-	err := cluster.EachPage(ctx, crd, readable[0], func() { may = 0 }, r.tell(called), func(page []map[string]any) {
-		for _, object := range page {
-			if crds.WrittenAt(crd, (&unstructured.Unstructured{Object: object}).GetManagedFields(), version) {
-				may++
-			}
-		}
-	})
-	switch {
-	case err != nil:
-		tally.Begin(e, version, called).NotRead(err.Error())
-	case may > 0:
-		tally.Begin(e, version, called).NotRead(notServed(version, may))
-	}
-}
-
-func notServed(version string, objects int) string {
-	return fmt.Sprintf("%s may be stored at %s, as their managedFields show, and it is not served, so what they have there cannot be read", words.Count(objects, "object"), version)
-}
-
-// storedAt are the versions to read objects at: see ofCRD.
-func storedAt(crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, labelKey string) []string {
-	stored := slices.DeleteFunc(crds.MayBeStoredAt(crd, labelKey), func(v string) bool { return v == e.Storage })
-	if len(stored) == 0 {
-		return []string{e.Storage}
-	}
-	return stored
 }
 
 // tell reports how far the objects of a cluster are read.

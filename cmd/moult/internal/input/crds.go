@@ -20,7 +20,7 @@ import (
 )
 
 // CRDs reads the CRDs that a place holds, which has to be at least one. A place is a folder, which is built as Flux
-// builds it, a file, git:REV:PATH, or - for standard input.
+// builds it, a file, git:REV:PATH, a backup, or - for standard input.
 func CRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := AnyCRDs(ctx, place, stdin)
 	if err == nil && len(crds) == 0 {
@@ -31,8 +31,16 @@ func CRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv
 
 // AnyCRDs are the CRDs that a place holds; there may be none.
 func AnyCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	b, done, err := Backup(place)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", place, err)
+	case b != nil:
+		defer done()
+		return definitions(b), nil
+	}
 	var found []*apiextensionsv1.CustomResourceDefinition
-	err := rendered(ctx, place, stdin, func(rendering *render.Rendering, relative func(string) string) (err error) {
+	err = rendered(ctx, place, stdin, func(rendering *render.Rendering, relative func(string) string) (err error) {
 		found, err = decoded(rendering, relative)
 		return err
 	})
