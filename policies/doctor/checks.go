@@ -14,6 +14,7 @@ const (
 	Gates             ID = "gates"
 	StatusWrites      ID = "status-writes"
 	OtherMigrators    ID = "other-migrators"
+	CRDInGit          ID = "crd-in-git"
 	Aggregation       ID = "aggregation"
 	Namespaces        ID = "namespaces"
 	UnreadableObjects ID = "unreadable"
@@ -31,6 +32,7 @@ var checks = []check{
 	{Aggregation, aggregation},
 	{StatusWrites, statusWrites},
 	{OtherMigrators, otherMigrators},
+	{CRDInGit, crdInGit},
 	{Gates, gates},
 	{ArgoCDHealth, argoCDHealth},
 	{Namespaces, namespaces},

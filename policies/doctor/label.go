@@ -47,6 +47,17 @@ func labelInGit(c ClusterState) Result {
 	return r
 }
 
+// crdInGit: what an operator applies from its image waits for no gate.
+func crdInGit(c ClusterState) Result {
+	return Result{Evidence: "no CRD is applied by an operator", Findings: c.all(func(crd ExaminedCRD) []finding.Finding {
+		operator := labelorigin.Operator(crd)
+		if operator == "" {
+			return nil
+		}
+		return []finding.Finding{{Severity: finding.Warning, Object: crd.Name, Why: labelorigin.NotInGit(operator), Remediation: labelorigin.HoldTheOperator}}
+	})}
+}
+
 func where(v labelorigin.Verdict) string {
 	if v.Object == "" {
 		return string(v.Tool)

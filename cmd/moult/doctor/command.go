@@ -69,6 +69,7 @@ is written. Problems come first, each with what was seen and how to fix it.
                    been refused, and neither RBAC nor Moult's policies keep its user out
   other-migrators  no other Moult, Kubernetes' own migrator or
                    kube-storage-version-migrator is at work on the same CRD
+  crd-in-git       no operator applies a CRD from its image, where no gate holds it back
   gates            no VersionRemoval waits for a person
   argocd-health    Argo CD knows when a VersionRemoval is healthy
   namespaces       no object lies in a Namespace that does not exist, where no client can

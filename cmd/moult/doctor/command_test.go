@@ -76,9 +76,9 @@ func TestTheDoctorHasALineForEachCheckOfAHealthyCRD(t *testing.T) {
 	w.Expect(lines[1]).To(Equal("ok       migration        1 CRD migrated, 0 CRDs on the way, and no person has to act"))
 	w.Expect(lines[2]).To(Equal("ok       aggregation      no APIService hands the requests for the CRDs on to another API server"))
 	w.Expect(lines[3]).To(Equal("ok       status-writes    no refused write has been recorded"))
-	w.Expect(lines).To(HaveLen(15))
-	w.Expect(lines[13]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
-	w.Expect(lines[14]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
+	w.Expect(lines).To(HaveLen(16))
+	w.Expect(lines[14]).To(Equal("not seen status-writes    there is no ServiceAccount moult-system/moult-controller; if the controller runs as another user, name it with --controller"))
+	w.Expect(lines[15]).To(HavePrefix("not run  argocd-health    there is no ConfigMap argocd-cm in namespace argocd"))
 	w.Expect(w.Run("doctor").Code).To(Equal(cli.ExitDone), "all that are opted in, which is this one")
 }
 
