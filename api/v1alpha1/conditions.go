@@ -66,6 +66,10 @@ const (
 	// ReasonPaused: the CRD carries PausedAnnotation.
 	ReasonPaused = "Paused"
 
+	// ReasonUndone: the storage version, or the opt-in label, was set by one client and set
+	// back by another, twice. The message names both; nothing is rewritten until it stays.
+	ReasonUndone = "Undone"
+
 	// ReasonStorageVersionNotServed: the storage version has served: false, so
 	// no client, Moult included, can write objects at it.
 	ReasonStorageVersionNotServed = "StorageVersionNotServed"

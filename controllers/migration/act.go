@@ -24,6 +24,7 @@ func (r *Reconciler) act(ctx context.Context, name string, crd *apiextensionsv1.
 	switch d.Step {
 	case plan.Forget:
 		r.forget(name)
+		r.states.gone(name)
 	case plan.Withdraw:
 		return nil, r.withdraw(ctx, crd)
 	case plan.Rewrite:
@@ -60,10 +61,14 @@ func (r *Reconciler) withdraw(ctx context.Context, crd *apiextensionsv1.CustomRe
 			return err
 		}
 	}
+	again := ""
+	if known && r.unlabelledBy(crd, lastWriter(crd), r.opts.Clock.Now()) {
+		again = ". That was the second time within an hour; Moult does not set it itself"
+	}
 	if known || written {
 		r.event(crd, v1alpha1.EventOptInRemoved,
-			"the opt-in label %s was removed. It was set by %s, and the last write that managedFields record was by %s; a client that removed only the label may have left no trace. Nothing is migrated any more and the condition %s is withdrawn; put the label back in Git to go on",
-			r.opts.LabelKey, owner, lastWriter(crd), v1alpha1.StorageMigrated)
+			"the opt-in label %s was removed. It was set by %s, and the last write that managedFields record was by %s; a client that removed only the label may have left no trace. Nothing is migrated any more and the condition %s is withdrawn; put the label back in Git to go on%s",
+			r.opts.LabelKey, owner, lastWriter(crd), v1alpha1.StorageMigrated, again)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/plan"
@@ -21,7 +22,7 @@ const maxNote = 1024
 // warnings are the reasons that call for a person.
 var warnings = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden,
-	v1alpha1.ReasonUnavailable, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.EventFieldsDropped, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
+	v1alpha1.ReasonUnavailable, v1alpha1.ReasonUndone, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.EventFieldsDropped, v1alpha1.EventOptInRemoved, v1alpha1.EventOptInNotInGit,
 	v1alpha1.EventStatusRefused, v1alpha1.OwnershipLost, v1alpha1.ReasonOwnershipWouldBeLost,
 }
 
@@ -79,6 +80,17 @@ func lastWriter(crd *apiextensionsv1.CustomResourceDefinition) string {
 		return "an unknown field manager"
 	}
 	return fmt.Sprintf("%s at %s", strings.Join(managers, " or "), last.UTC().Format(time.RFC3339))
+}
+
+// flippedBy is who wrote spec.versions last.
+func flippedBy(crd *apiextensionsv1.CustomResourceDefinition) string {
+	by, last := "an unknown field manager", time.Time{}
+	for _, entry := range crd.ManagedFields {
+		if entry.Subresource == "" && entry.Time != nil && !entry.Time.Time.Before(last) && crds.OwnsField(entry, "spec", "versions") {
+			by, last = fmt.Sprintf("field manager %q (%s)", entry.Manager, entry.Operation), entry.Time.Time
+		}
+	}
+	return by
 }
 
 // warnOfLabelOrigin says once per change that the opt-in label is on the live

@@ -28,6 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	}
 	o := r.describe(crd)
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
+		r.turned(crd, &o)
 		o.Evidence = r.states.observe(name, o, plan.FromCondition(o, r.said(crd)), r.opts.Settle)
 		o.Removal = r.states.removal(name, o, crds.Versions(crd))
 		o.Walking = r.walks.state(name)

@@ -17,6 +17,7 @@ import (
 type StateStore struct {
 	mu     sync.Mutex
 	states map[string]*state    // of the CRDs that are looked after
+	turns  map[string]*turns    // of all that have been
 	asked  map[string]*requests // of the CRDs of which versions are to go
 
 	requested chan string // CRDs that are asked about anew
@@ -48,7 +49,7 @@ type state struct {
 // NewStateStore is an empty store.
 func NewStateStore() *StateStore {
 	return &StateStore{
-		states: map[string]*state{}, asked: map[string]*requests{},
+		states: map[string]*state{}, turns: map[string]*turns{}, asked: map[string]*requests{},
 		requested: make(chan string, 1024), changed: make(chan string, 1024),
 	}
 }

@@ -101,7 +101,9 @@ type Observation struct {
 	MayDrop  []string
 	Removal  Removal
 	Evidence Evidence
-	Walking  *Walking // nil when no walk is in progress
+	// Flips and Labels are how the storage version and the opt-in label went to and fro.
+	Flips, Labels Turns
+	Walking       *Walking // nil when no walk is in progress
 }
 
 // Clean reports whether storedVersions holds the storage version alone. That

@@ -21,6 +21,7 @@ var rules = []rule{
 	{"NotOptedIn", notOptedIn},
 	{"GroupOutOfScope", groupOutOfScope},
 	{"Paused", paused},
+	{"Undone", undone},
 	{"InTreeMigratorAtWork", inTreeMigratorAtWork},
 	{"NotEstablished", notEstablished},
 	{"StorageVersionNotServed", storageVersionNotServed},

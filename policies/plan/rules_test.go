@@ -183,7 +183,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 		names[i] = r.name
 	}
 	g.Expect(names).To(Equal([]string{
-		"CRDIsGone", "NotOptedIn", "GroupOutOfScope", "Paused", "InTreeMigratorAtWork", "NotEstablished",
+		"CRDIsGone", "NotOptedIn", "GroupOutOfScope", "Paused", "Undone", "InTreeMigratorAtWork", "NotEstablished",
 		"StorageVersionNotServed", "BackingOff", "ProvedNotTrimmed", "WalkUnderWay", "NotSurveyed", "Proved",
 		"NotRewritten", "WindowOpen", "NotChecked",
 	}))
@@ -191,7 +191,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 
 func TestRulesFurtherUpWin(t *testing.T) {
 	everything := Observation{
-		Now: now, Subject: v1, Paused: true, InTree: InTree{Running: true, Begun: now}, StoredVersions: []string{"v1alpha1"},
+		Now: now, Subject: v1, Paused: true, Flips: fighting, InTree: InTree{Running: true, Begun: now}, StoredVersions: []string{"v1alpha1"},
 		Removal:  Removal{Versions: []string{"v1alpha1"}},
 		Evidence: Evidence{Subject: v1, Proved: true, Failure: &Failure{}, RetryAt: now.Add(1), WindowEnd: now.Add(1)},
 		Walking:  &Walking{Subject: v1},
@@ -204,6 +204,7 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"NotOptedIn", func(o *Observation) { o.OptedIn = true }},
 		{"GroupOutOfScope", func(o *Observation) { o.InScope = true }},
 		{"Paused", func(o *Observation) { o.Paused = false }},
+		{"Undone", func(o *Observation) { o.Flips = Turns{} }},
 		{"InTreeMigratorAtWork", func(o *Observation) { o.InTree = InTree{} }},
 		{"NotEstablished", func(o *Observation) { o.Established = true }},
 		{"StorageVersionNotServed", func(o *Observation) { o.Served = true }},

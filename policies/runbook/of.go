@@ -146,7 +146,7 @@ func flip(o Observation) Step {
 // commits are the reasons that hold a migration until somebody does something.
 var commits = []string{
 	v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonForbidden,
-	v1alpha1.ReasonPaused, v1alpha1.ReasonAggregatedAPIServer,
+	v1alpha1.ReasonPaused, v1alpha1.ReasonAggregatedAPIServer, v1alpha1.ReasonUndone,
 }
 
 func migrate(o Observation) Step {

@@ -131,7 +131,7 @@ func (s *Snapshot) DescribeRemoval(removal *v1alpha1.VersionRemoval) Removal {
 var plainReasons = []string{
 	v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying,
 	v1alpha1.ReasonPaused, v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonNotEstablished, v1alpha1.ReasonStandingBack,
-	v1alpha1.ReasonAggregatedAPIServer,
+	v1alpha1.ReasonAggregatedAPIServer, v1alpha1.ReasonUndone,
 	v1alpha1.ReasonNothingStored, v1alpha1.ReasonAlreadyRemoved, v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonIntermediateRevisionRequired,
 	v1alpha1.ReasonNotOptedIn, v1alpha1.ReasonOutOfScope, v1alpha1.ReasonRepairingOwnership, v1alpha1.ReasonStillServed, v1alpha1.ReasonStillWritten,
 	v1alpha1.ReasonStillReferenced, v1alpha1.ReasonStillStashed, v1alpha1.ReasonReferencesUnknown, v1alpha1.ReasonNotBackedUp,

@@ -56,6 +56,7 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 		"it is being checked":                                         {with(at(v1alpha1.ReasonVerifying, "checking: 3 of 7 objects, 0 failed")), progressing, v1alpha1.ReasonVerifying, "checking that every object"},
 		"objects failed":                                              {with(at(v1alpha1.ReasonObjectsFailed, "7 of 7 objects, 1 failed and tried again with growing pauses")), progressing, v1alpha1.ReasonObjectsFailed, "make the objects acceptable"},
 		"an aggregated API server hides the objects":                  {with(at(v1alpha1.ReasonAggregatedAPIServer, "APIService v1.example.com hands the requests on")), progressing, v1alpha1.ReasonAggregatedAPIServer, "delete the APIService"},
+		"two clients undo each other":                                 {with(at(v1alpha1.ReasonUndone, "the storage version goes to and fro")), progressing, v1alpha1.ReasonUndone, "make the two agree"},
 		"the conversion webhook is down":                              {with(at(v1alpha1.ReasonConversionUnavailable, "the conversion webhook cannot be used")), progressing, v1alpha1.ReasonConversionUnavailable, "bring the conversion webhook up"},
 		"Moult lacks a permission":                                    {with(at(v1alpha1.ReasonForbidden, "a permission is missing")), progressing, v1alpha1.ReasonForbidden, "add the rule"},
 		"the migration is paused":                                     {with(crd(func(c *CRD) { c.Paused = true })), progressing, v1alpha1.ReasonPaused, "remove the annotation"},

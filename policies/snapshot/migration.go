@@ -74,7 +74,7 @@ func (s *Snapshot) evidence(crd *CRD, o plan.Observation, c Condition, gate *Rem
 // failures are the reasons of a walk that did not succeed.
 var failures = []string{
 	v1alpha1.ReasonObjectsFailed, v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden, v1alpha1.ReasonUnavailable,
-	v1alpha1.ReasonAggregatedAPIServer, v1alpha1.ReasonFieldsWouldBeLost,
+	v1alpha1.ReasonAggregatedAPIServer, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.ReasonUndone,
 }
 
 // survey is what is known of managedFields. The snapshot has looked through them all, or through none.

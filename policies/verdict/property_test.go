@@ -99,7 +99,7 @@ var reasons = rapid.SampledFrom([]string{
 	v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonObjectsFailed,
 	v1alpha1.ReasonConversionUnavailable, v1alpha1.ReasonForbidden, v1alpha1.ReasonUnavailable, v1alpha1.ReasonPaused,
 	v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.ReasonNotEstablished, v1alpha1.ReasonStandingBack,
-	v1alpha1.ReasonAggregatedAPIServer,
+	v1alpha1.ReasonAggregatedAPIServer, v1alpha1.ReasonUndone,
 })
 
 func versions(least int) *rapid.Generator[[]string] {

@@ -1,0 +1,54 @@
+package migration
+
+import (
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/labelorigin"
+	"github.com/moult-dev/moult/policies/plan"
+)
+
+// turns are how a CRD went to and fro. They outlive the opt-in label, and end with the CRD.
+type turns struct {
+	uid           types.UID
+	flips, labels plan.Turns
+}
+
+// turn changes what is known of a CRD's turns.
+func (s *StateStore) turn(crd string, uid types.UID, change func(*turns)) turns {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.turns[crd]
+	if known == nil || known.uid != uid {
+		known = &turns{uid: uid}
+		s.turns[crd] = known
+	}
+	change(known)
+	return *known
+}
+
+// gone drops the turns of a CRD that is not there any more.
+func (s *StateStore) gone(crd string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.turns, crd)
+}
+
+// turned notes how a CRD is that has opted in.
+func (r *Reconciler) turned(crd *apiextensionsv1.CustomResourceDefinition, o *plan.Observation) {
+	known := r.states.turn(crd.Name, crd.UID, func(t *turns) {
+		t.flips = t.flips.Seen(o.StorageVersion, flippedBy(crd), o.Now)
+		if t.labels == (plan.Turns{}) {
+			t.labels = t.labels.Seen("off", "", o.Now) // before it was there
+		}
+		t.labels = t.labels.Seen("on", labelorigin.Of(crd, r.opts.LabelKey).Owner, o.Now)
+	})
+	o.Flips, o.Labels = known.flips, known.labels
+}
+
+// unlabelledBy notes that the label was taken off, and reports whether that was so twice.
+func (r *Reconciler) unlabelledBy(crd *apiextensionsv1.CustomResourceDefinition, by string, now time.Time) (twice bool) {
+	return r.states.turn(crd.Name, crd.UID, func(t *turns) { t.labels = t.labels.Seen("off", by, now) }).labels.UndoneTwice()
+}
