@@ -35,6 +35,8 @@ type Observation struct {
 	Flags, ClusterFlags []string
 	// Folder is where the CRD is in Git.
 	Folder string
+	// Return is the way back to To; nil for the way forth.
+	Return *Return
 }
 
 // errNothingLeaves: there is no plan for a CRD with one version.
@@ -46,13 +48,13 @@ func (o Observation) complete() (Observation, error) {
 	if o.To == "" {
 		o.To = newest(o.CRD)
 	}
-	if len(o.Leaving) == 0 {
-		for i := range o.Removals {
-			o.Leaving = append(o.Leaving, o.Removals[i].Spec.Versions...)
+	if o.Return != nil {
+		if err := o.goesBack(); err != nil {
+			return o, err
 		}
 	}
 	if len(o.Leaving) == 0 {
-		o.Leaving = slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == o.To })
+		o.Leaving = o.left()
 	}
 	o.Leaving = words.Distinct(o.Leaving)
 	strange := o.leavingThat(func(v string) bool {
@@ -65,10 +67,24 @@ func (o Observation) complete() (Observation, error) {
 		return o, fmt.Errorf("%s serves no version", o.CRD.Name)
 	case slices.Contains(o.Leaving, o.To):
 		return o, fmt.Errorf("%s is to be stored and is to leave; name another with --to or --version", o.To)
-	case len(o.Leaving) == 0:
+	case len(o.Leaving) == 0 && o.Return == nil:
 		return o, fmt.Errorf("%s has no version but %s: %w", o.CRD.Name, o.To, errNothingLeaves)
 	}
 	return o, nil
+}
+
+// left are the versions that leave if none are named.
+func (o Observation) left() (leaving []string) {
+	if o.Return != nil {
+		return o.newer()
+	}
+	for i := range o.Removals {
+		leaving = append(leaving, o.Removals[i].Spec.Versions...)
+	}
+	if len(leaving) == 0 {
+		leaving = slices.DeleteFunc(crds.Versions(o.CRD), func(v string) bool { return v == o.To })
+	}
+	return leaving
 }
 
 // newest is the served version that kubectl would take.

@@ -7,6 +7,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/labelorigin"
 )
 
 // rules make the steps, in their order. One without a name is none of this plan. A VersionRemoval holds back the commits after
@@ -19,18 +20,25 @@ func Of(o Observation) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving}
+	p, steps := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving}, rules
+	if o.Return != nil {
+		p.Return, p.Rehearsed, steps = true, o.Return.Rehearsed, returning
+		p.Notes = o.assumed()
+	}
 	if o.NoRemovals != "" {
 		p.Notes = append(p.Notes, o.NoRemovals)
+	}
+	if operator := labelorigin.Operator(o.CRD); operator != "" {
+		p.Notes = append(p.Notes, labelorigin.NotInGit(operator)+"; "+labelorigin.HoldTheOperator)
 	}
 	if o.CRD.DeletionTimestamp != nil {
 		p.Notes = append(p.Notes, "the CRD is being deleted, and all of its objects with it")
 	}
 	open := false
-	for _, rule := range rules {
+	for _, rule := range steps {
 		step := rule(o)
 		switch {
-		case step.Name == "":
+		case step.Name == "", step.Phase == 2 && len(o.Leaving) == 0:
 			continue
 		case step.State == Advised && open, step.State == Next && open:
 			step.State = Later
@@ -114,7 +122,7 @@ func backUp(o Observation) Step {
 func optIn(o Observation) Step {
 	is := crds.OptedIn(o.CRD, o.LabelKey)
 	s := Step{
-		Phase: 1, Name: OptIn, State: todo(is),
+		Phase: 1, Name: OptIn, State: todo(is || o.returned()),
 		Title:    "Let Moult migrate the CRD",
 		Seen:     fmt.Sprintf("the label %s is not there", o.LabelKey),
 		Risk:     "every object is written once; admission webhooks see it, and controllers that watch them",
@@ -157,12 +165,17 @@ func migrate(o Observation) Step {
 		Back:     "flip back; then every object is stored at the old version again",
 		Commands: []string{o.moult("wait", o.CRD.Name, "--for", "migrated", "--timeout", "30m")},
 	}
+	if o.Return != nil {
+		s.Back = fmt.Sprintf("flip forward again; then every object is stored at the newer version again, without what %s does not have", o.To)
+	}
 	m := crds.MigrationOf(o.CRD, o.LabelKey)
 	s.Seen = "status.storedVersions: " + strings.Join(o.CRD.Status.StoredVersions, ", ")
 	if m.Reason != "" {
 		s.Seen = m.Reason + ": " + m.Message
 	}
 	switch {
+	case o.returned():
+		s.State = Done
 	case !m.OptedIn || !o.flipped():
 		s.State = Next
 		s.Seen = "status.storedVersions: " + strings.Join(o.CRD.Status.StoredVersions, ", ")

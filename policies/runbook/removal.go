@@ -20,6 +20,9 @@ func unserve(o Observation) Step {
 		Back:   "serve it again: this is the last step that is taken back at once, so stay here for a while",
 		Commit: o.commit("served: false at "+o.leaving(), waits),
 	}
+	if o.Return != nil {
+		s.Risk += "; the newer release's controllers are among them, so the older release's have to run by now"
+	}
 	if len(served) == 0 {
 		s.Seen = "none of them is served"
 	}

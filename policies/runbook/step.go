@@ -1,5 +1,7 @@
 package runbook
 
+import "github.com/moult-dev/moult/policies/conversion"
+
 // Name is one of the steps. The set is closed.
 type Name string
 
@@ -39,7 +41,7 @@ const (
 	Done State = "done"
 	// Over: it belongs before the flip, which is done; nothing in the cluster shows whether it was done.
 	Over State = "over"
-	// Advised: nothing in the cluster shows whether it has been done. Do it before the next step.
+	// Advised: nothing in the cluster shows whether it has been done, or it has found something. See to it before the next step.
 	Advised State = "advised"
 	// Next: it is what is to be done now.
 	Next State = "next"
@@ -77,9 +79,13 @@ type Plan struct {
 	// To is the version that is to be stored, and Leaving are those that are to leave.
 	To      string   `json:"to"`
 	Leaving []string `json:"leaving"`
+	// Return is true on the way back to To.
+	Return bool `json:"return,omitempty"`
 	// Next is the first step that is not done; empty if all are.
 	Next  Name   `json:"next,omitempty"`
 	Steps []Step `json:"steps"`
+	// Rehearsed is what becomes of the objects on the way back, if they were looked at.
+	Rehearsed *conversion.Report `json:"rehearsed,omitempty"`
 	// Notes are what could not be read, and what was assumed.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -53,6 +53,23 @@ func (g *Gate) Ask(changes ...func(*v1alpha1.VersionRemoval)) {
 	g.t.Cleanup(func() { _ = g.client.Delete(context.Background(), removal) }) // another test's CRD may have the same name
 }
 
+// Withdraw deletes the VersionRemoval, and waits until it is deleted.
+func (g *Gate) Withdraw() {
+	g.t.Helper()
+	removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: g.Name.Namespace, Name: g.Name.Name}}
+	g.g.Expect(g.client.Delete(g.t.Context(), removal)).To(Succeed())
+	g.g.Eventually(g.IsThere, Soon).Should(BeFalse())
+}
+
+// IsThere reports whether the VersionRemoval is there.
+func (g *Gate) IsThere() bool {
+	g.t.Helper()
+	return answer(g.Witness, func(ctx context.Context) (bool, error) {
+		err := g.client.Get(ctx, g.Name, &v1alpha1.VersionRemoval{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
 // Removal is the VersionRemoval as it is now.
 func (g *Gate) Removal() *v1alpha1.VersionRemoval {
 	g.t.Helper()

@@ -2,7 +2,7 @@
 package plan
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -20,6 +20,8 @@ type command struct {
 	*cli.Factory
 	output, to, folder string
 	versions           []string
+	backTo, release    string
+	rehearse           bool
 
 	flags, clusterFlags []string // that were given, for the commands
 }
@@ -28,29 +30,19 @@ type command struct {
 func NewCommand(f *cli.Factory) *cobra.Command {
 	p := &command{Factory: f}
 	c := &cobra.Command{
-		Use:   "plan CRD",
+		Use:   "plan CRD [--back-to VERSION]",
 		Short: "Say what is done and what is next until old versions of a CRD are gone",
-		Long: `Say for one CRD of this cluster which steps are done, which one is next, and what each
-of them risks: with the change to commit, and the commands to run. It writes nothing.
-
-Phase 1 can be done again, and taken back: serve both versions, rehearse, back up, opt in,
-flip the storage version, migrate. Phase 2 is deliberate: change what else names the
-versions, stop serving them, remove them with a VersionRemoval in the same commit, back up
-again if that requires it, wait. docs/runbook.md says more.
-
-What is to be stored is the newest version that is served, or --to. What is to leave is
-what VersionRemovals name, else all other versions, or --version.
-
-` + f.ExitCodes(cli.Codes{
-			Done: "the plan is printed",
-		}),
+		Long:  long(f),
 		Example: f.Example(`  moult plan widgets.example.com
 
   # with the folder of the CRD in the commands, for an issue or a pull request
   moult plan widgets.example.com --crds config/crd -o markdown
 
   # the next step, for a program
-  moult plan widgets.example.com -o json | jq -r .next`),
+  moult plan widgets.example.com -o json | jq -r .next
+
+  # back to the release before, which stored at v1alpha1
+  moult plan widgets.example.com --back-to v1alpha1 --release git:v1.2.0:config/crd`),
 		Args: func(_ *cobra.Command, names []string) error {
 			if len(names) != 1 {
 				return fmt.Errorf("name one CRD; `%s status` lists those that are opted in", f.Name)
@@ -65,18 +57,47 @@ what VersionRemovals name, else all other versions, or --version.
 					p.inherit(flag)
 				}
 			})
-			return p.run(c.Context(), names[0])
+			return p.run(c, names[0])
 		},
 	}
 	c.Flags().StringVar(&p.to, "to", "", "version that is to be stored; default: the newest that is served")
 	c.Flags().StringSliceVar(&p.versions, "version", nil, "versions that are to leave, with commas between them; default: those of VersionRemovals, else all others")
+	c.Flags().StringVar(&p.backTo, "back-to", "", "older version that is to be stored again: plan the way back to it")
+	c.Flags().StringVar(&p.release, "release", "", "with --back-to: where the CRDs of the release to go back to are; needed if the CRD does not list the version any more")
+	c.Flags().BoolVar(&p.rehearse, "rehearse", true, "with --back-to: read all objects and list what they would lose")
 	c.Flags().StringVar(&p.folder, "crds", "config/crd", "folder of the CRD in Git, for the commands")
 	c.Flags().StringVarP(&p.output, "output", "o", "text", "text, markdown, json or yaml")
 	output.Complete(c, "text", "markdown", "json", "yaml")
 	_ = c.MarkFlagDirname("crds")
-	_ = c.RegisterFlagCompletionFunc("to", cobra.NoFileCompletions)
+	for _, version := range []string{"to", "back-to"} {
+		_ = c.RegisterFlagCompletionFunc(version, cobra.NoFileCompletions)
+	}
 	_ = c.RegisterFlagCompletionFunc("version", cobra.NoFileCompletions)
 	return c
+}
+
+// long is the help text.
+func long(f *cli.Factory) string {
+	return `Say for one CRD of this cluster which steps are done, which one is next, and what each
+of them risks: with the change to commit, and the commands to run. It writes nothing.
+
+Phase 1 can be done again, and taken back: serve both versions, rehearse, back up, opt in,
+flip the storage version, migrate. Phase 2 is deliberate: change what else names the
+versions, stop serving them, remove them with a VersionRemoval in the same commit, back up
+again if that requires it, wait. docs/runbook.md says more.
+
+What is to be stored is the newest version that is served, or --to. What is to leave is
+what VersionRemovals name, else all other versions, or --version.
+
+With --back-to VERSION, these are the steps of the way back to an older version, from the newer
+one that is stored. First it shows what would be lost: all objects are read, and the API server's
+own code converts them; --rehearse=false leaves that out. If the CRD does not list the version any
+more, --release names the CRDs of a release that stored at it: a folder, a file, git:REV:PATH, or
+a backup. Then the CRD between is part of the steps, as ` + "`moult bridge`" + ` prints it.
+
+` + f.ExitCodes(cli.Codes{
+		Done: "the plan is printed",
+	})
 }
 
 // inherit has the commands name the same cluster, user and label.
@@ -94,22 +115,14 @@ func (p *command) inherit(flag *pflag.Flag) {
 	}
 }
 
-func (p *command) run(ctx context.Context, name string) error {
+func (p *command) run(c *cobra.Command, name string) error {
 	if p.output != "text" && p.output != "markdown" && !output.IsDocument(p.output) {
 		return fmt.Errorf("-o %s is none of text, markdown, json, yaml", p.output)
 	}
-	cluster, err := p.Cluster()
+	o, err := p.observe(c, name)
 	if err != nil {
 		return err
 	}
-	o := runbook.Observation{LabelKey: p.LabelKey, To: p.to, Leaving: words.Distinct(p.versions), Program: p.Name, Flags: p.flags, ClusterFlags: p.clusterFlags, Folder: p.folder, Now: time.Now()}
-	for crd, err := range cluster.GetCRDs(ctx, []string{name}) {
-		if err != nil {
-			return cli.ReadError(err)
-		}
-		o.CRD = crd
-	}
-	o.Removals, o.NoRemovals = cluster.RemovalsOf(ctx, name)
 	plan, err := runbook.Of(o)
 	if err != nil {
 		return err
@@ -123,4 +136,30 @@ func (p *command) run(ctx context.Context, name string) error {
 	}
 	_, err = io.WriteString(p.Out, render(plan))
 	return err
+}
+
+func (p *command) observe(c *cobra.Command, name string) (o runbook.Observation, err error) {
+	back, err := p.back(c, name)
+	if err != nil {
+		return o, err
+	}
+	cluster, err := p.Cluster()
+	if err != nil {
+		return o, err
+	}
+	o = runbook.Observation{
+		LabelKey: p.LabelKey, To: cmp.Or(p.backTo, p.to), Leaving: words.Distinct(p.versions), Return: back,
+		Program: p.Name, Flags: p.flags, ClusterFlags: p.clusterFlags, Folder: p.folder, Now: time.Now(),
+	}
+	for crd, err := range cluster.GetCRDs(c.Context(), []string{name}) {
+		if err != nil {
+			return o, cli.ReadError(err)
+		}
+		o.CRD = crd
+	}
+	o.Removals, o.NoRemovals = cluster.RemovalsOf(c.Context(), name)
+	if back != nil && p.rehearse {
+		back.Rehearsed, err = p.rehearsed(c.Context(), cluster, o)
+	}
+	return o, err
 }

@@ -160,7 +160,8 @@ func TestAPlanSaysWhatItCannotSee(t *testing.T) {
 	w.Says(apiextensionsv1.ConditionTrue, v1alpha1.ReasonMigrated, "done", 0)
 	p, err := plan(w, "--as", name)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(p.Notes).To(ConsistOf(ContainSubstring("list on versionremovals in moult.dev")))
+	w.Expect(p.Notes).To(ContainElement(ContainSubstring("list on versionremovals in moult.dev")))
+	w.Expect(p.Notes).To(ContainElement(ContainSubstring(`field manager "moult-test-builders" (Update) applies it`)))
 	w.Expect(p.Next).To(Equal(runbook.Ask))
 	w.Expect(p.Steps).To(ContainElement(And(HaveField("Name", runbook.Wait), HaveField("State", runbook.Unknown))))
 }
@@ -175,6 +176,12 @@ func TestWhatIsAskedWronglyIsAnError(t *testing.T) {
 		"no such CRD":                   {[]string{"gadgets." + w.CRD.Spec.Group}, "gadgets." + w.CRD.Spec.Group},
 		"a version that nobody knows":   {[]string{w.CRD.Name, "--version", "v1alhpa1"}, "has no version v1alhpa1, and no VersionRemoval names it; it has v1alpha1, v1"},
 		"two CRDs":                      {[]string{w.CRD.Name, "gadgets.example.com"}, "name one CRD"},
+		"a release and no way back":     {[]string{w.CRD.Name, "--release", "x"}, "--release is where to go back to; name the version with --back-to"},
+		"forth and back":                {[]string{w.CRD.Name, "--to", "v1", "--back-to", "v1alpha1"}, "--to is the way forth and --back-to the way back; leave one out"},
+		"no such release":               {[]string{w.CRD.Name, "--back-to", "v1alpha1", "--release", "nowhere"}, "nowhere: there is no such file or folder"},
+		"a version it never had":        {[]string{w.CRD.Name, "--back-to", "v1alhpa1"}, "has no version v1alhpa1, it has v1alpha1, v1; if a release had it, name its manifests or a backup with --release"},
+		"back to what is newer":         {[]string{w.CRD.Name, "--back-to", "v2"}, "has no version v2"},
+		"the way back of two CRDs":      {[]string{w.CRD.Name, "gadgets.example.com", "--back-to", "v1alpha1"}, "name one CRD"},
 		"another output":                {[]string{w.CRD.Name, "-o", "wide"}, "-o wide is none of text, markdown, json, yaml"},
 	} {
 		t.Run(name, func(*testing.T) {

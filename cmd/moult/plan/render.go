@@ -18,7 +18,15 @@ const (
 var phases = map[int]string{1: "Phase 1, which can be repeated and taken back", 2: "Phase 2, which is deliberate"}
 
 func title(p runbook.Plan) string {
-	return fmt.Sprintf("%s: store at %s, let %s go", p.CRD, p.To, strings.Join(p.Leaving, ", "))
+	way := "store"
+	if p.Return {
+		way = "back to storing"
+	}
+	text := fmt.Sprintf("%s: %s at %s", p.CRD, way, p.To)
+	if len(p.Leaving) > 0 {
+		text += fmt.Sprintf(", let %s go", strings.Join(p.Leaving, ", "))
+	}
+	return text
 }
 
 // asText tells of a step that is done, or comes later, in a line or two.

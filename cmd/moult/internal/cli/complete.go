@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -36,6 +37,15 @@ func (f *Factory) Contexts() []cobra.Completion {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+// CurrentContext is the context that commands take; empty without a kubeconfig.
+func (f *Factory) CurrentContext() string {
+	config, err := f.loadingRules().Load()
+	if err != nil {
+		return f.ContextName
+	}
+	return cmp.Or(f.ContextName, config.CurrentContext)
 }
 
 // CompleteContexts offers the contexts of the kubeconfig.
