@@ -31,6 +31,13 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		r.tally.add(from.CRD, Told{Object: nameOf(from), Outcome: Deleting, Why: "it was being deleted when the backup was made"}, false, false)
 		return false, nil
 	}
+	if len(r.Fields) > 0 {
+		if err := retry.OnError(retry.DefaultRetry, raced, func() error { return w.putBack(ctx) }); err != nil {
+			return false, r.refuse(w, err)
+		}
+		r.tally.add(from.CRD, w.told, len(w.notKept) > 0, false)
+		return false, nil
+	}
 	refs, missing, err := r.owners.here(ctx, w.wanted)
 	switch {
 	case err != nil:

@@ -10,6 +10,10 @@ const (
 	Created Outcome = "created"
 	// Overwritten: it was there with other content, and now has the backup's.
 	Overwritten Outcome = "overwritten"
+	// PutBack: it was there without fields that were asked for, and has them again.
+	PutBack Outcome = "putBack"
+	// Absent: it is not there, and only fields are put back.
+	Absent Outcome = "absent"
 	// Unchanged: it is there as it is in the backup.
 	Unchanged Outcome = "unchanged"
 	// OtherStatus: it is there with another status, and is left as it is.
@@ -23,7 +27,7 @@ const (
 )
 
 // outcomes are all, in the order in which they are reported.
-var outcomes = []Outcome{Created, Overwritten, Unchanged, OtherStatus, Differs, Refused, Deleting}
+var outcomes = []Outcome{Created, Overwritten, PutBack, Unchanged, Absent, OtherStatus, Differs, Refused, Deleting}
 
 // Report is what a restore has done, or would do.
 type Report struct {

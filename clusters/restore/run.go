@@ -31,6 +31,8 @@ type Options struct {
 	WithCRDs bool
 	// Overwrite writes over what differs.
 	Overwrite bool
+	// Fields are patterns of those that are put back into objects that no longer have them; nothing else is written then.
+	Fields []string
 	// DropOwners restores objects without those owners that are not there.
 	DropOwners bool
 	// DryRun writes nothing, and asks the API server what it would say.

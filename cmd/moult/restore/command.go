@@ -44,6 +44,11 @@ and store at a version that has the field, and restore with --overwrite. An obje
 owner is missing, in the cluster and in the backup, is not restored: the garbage collector
 would delete it. --drop-owners restores it without that owner. Namespaces are not made.
 
+--fields puts back only the fields that it names, into objects that no longer have them: what
+an older version did not have, after the next upgrade. Values that were written since stay, and
+so do objects that were made or deleted since. Fields are named as in the annotation
+moult.dev/allow-field-loss; * stands for any one name.
+
 It needs get, create and, with --overwrite, update on the objects, patch on them for their
 managedFields, update on their status, and get on their owners.
 
@@ -60,6 +65,9 @@ managedFields, update on their status, and get on their owners.
   # everything as it was, also where it has changed since
   moult restore -f backup.tar.gz --overwrite
 
+  # fields that were lost on the way back to an older version, and nothing else
+  moult restore -f backup.tar.gz --fields spec.extra,spec.parts[*].note
+
   # in another cluster, with the CRDs
   moult restore -f backup.tar.gz --context new --with-crds`),
 		RunE: func(c *cobra.Command, names []string) error {
@@ -71,6 +79,7 @@ managedFields, update on their status, and get on their owners.
 	c.Flags().StringVarP(&r.file, "file", "f", "", "the backup")
 	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; list what would be done")
 	c.Flags().BoolVar(&r.options.Overwrite, "overwrite", false, "write over objects that differ")
+	c.Flags().StringSliceVar(&r.options.Fields, "fields", nil, "only put back these fields, where they are missing, with commas between them")
 	c.Flags().BoolVar(&r.options.DropOwners, "drop-owners", false, "restore objects without owners that are not there")
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
 	c.Flags().StringVar(&r.options.Version, "version", "", "version to restore at; default: that which shows most")
@@ -85,6 +94,9 @@ func (r *command) run(ctx context.Context) error {
 	}
 	if r.file == "" {
 		return errors.New("name the backup with -f, for example -f backup.tar.gz")
+	}
+	if err := r.checkFields(); err != nil {
+		return err
 	}
 	from, done, err := backup.OpenFile(r.file)
 	if err != nil {
@@ -122,10 +134,25 @@ func (r *command) run(ctx context.Context) error {
 	return nil
 }
 
+// checkFields refuses what --fields does not do.
+func (r *command) checkFields() error {
+	if len(r.options.Fields) > 0 && (r.options.Overwrite || r.options.WithCRDs || r.options.DropOwners) {
+		return errors.New("--fields puts back fields and nothing else; leave out --overwrite, --with-crds and --drop-owners")
+	}
+	for _, field := range r.options.Fields {
+		if root, _, _ := strings.Cut(field, "."); root == "status" || root == "metadata" || root == "" {
+			return fmt.Errorf("--fields %q: fields of metadata and status are not put back; name others, for example spec.extra", field)
+		}
+	}
+	return nil
+}
+
 // said are the outcomes in words; of a dry run, in others.
 var said = map[restore.Outcome][2]string{
 	restore.Created:     {"created", "would be created"},
 	restore.Overwritten: {"overwritten", "would be overwritten"},
+	restore.PutBack:     {"with fields put back", "would get fields back"},
+	restore.Absent:      {"not there, left out", "not there, would be left out"},
 	restore.Unchanged:   {"as in the backup", "as in the backup"},
 	restore.OtherStatus: {"with another status, left", "with another status, would be left"},
 	restore.Differs:     {"with other content, left", "with other content, would be left"},

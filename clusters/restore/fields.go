@@ -1,0 +1,179 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/crdschema"
+)
+
+// putBack puts fields back that an object no longer has. All else of it stays as it is, and so does an object that was deleted.
+func (w *write) putBack(ctx context.Context) error {
+	w.told = Told{Object: w.name}
+	live, err := w.client.Get(ctx, w.wanted.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		w.told.Outcome = Absent
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	missing, astray := w.missing(live)
+	switch {
+	case len(astray) > 0:
+		w.told.Outcome, w.told.Paths = Differs, astray
+		w.told.Why = "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"
+		return nil
+	case len(missing) == 0:
+		w.told.Outcome = Unchanged
+		return nil
+	case live.GetDeletionTimestamp() != nil:
+		w.told.Outcome, w.told.Why = Refused, "it is being deleted"
+		return nil
+	}
+	object := live.DeepCopy()
+	for _, path := range missing {
+		set(object.Object, path, runtime.DeepCopyJSONValue(crdschema.At(w.wanted.Object, path)))
+		w.told.Paths = append(w.told.Paths, path.String())
+	}
+	made, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: Manager, DryRun: w.dry()})
+	if err != nil {
+		return err
+	}
+	w.told.Outcome = PutBack
+	w.notKept = nil
+	for _, path := range missing {
+		if crdschema.At(made.Object, path) == nil {
+			w.notKept = append(w.notKept, path.String())
+		}
+	}
+	if len(w.notKept) > 0 {
+		w.told.Why, w.told.Paths = "the cluster does not keep all of it", w.notKept
+	}
+	if w.DryRun {
+		return nil
+	}
+	return w.handBack(ctx, made)
+}
+
+// missing are the fields that are asked for and that the object in the cluster does not have; astray are those whose object or list
+// item is not there any more, or is another one.
+func (w *write) missing(live *unstructured.Unstructured) (missing []crdschema.Path, astray []string) {
+	for _, path := range crdschema.ChangeOf(w.wanted.Object, live.Object).Lost {
+		name := crdschema.AnyItem(path.String())
+		switch {
+		case path[0] == "metadata" || path[0] == "status":
+		case !crdschema.Allows(w.Fields, name):
+			if slices.ContainsFunc(w.Fields, func(field string) bool {
+				return strings.HasPrefix(field, name+".") || strings.HasPrefix(field, name+"[")
+			}) {
+				astray = append(astray, path.String())
+			}
+		case w.sameItems(live, path):
+			missing = append(missing, path)
+		default:
+			astray = append(astray, path.String())
+		}
+	}
+	return missing, astray
+}
+
+// sameItems reports whether the items of lists on a path are those of the backup: nothing in them has another value.
+func (w *write) sameItems(live *unstructured.Unstructured, path crdschema.Path) bool {
+	for i, step := range path {
+		if _, is := step.(int); !is {
+			continue
+		}
+		was, isMap := crdschema.At(w.wanted.Object, path[:i+1]).(map[string]any)
+		is, stillMap := crdschema.At(live.Object, path[:i+1]).(map[string]any)
+		if !isMap || !stillMap || len(crdschema.ChangeOf(was, is).Changed) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// set writes a value into an object whose maps and lists on the path are there.
+func set(in any, path crdschema.Path, value any) {
+	for _, step := range path[:len(path)-1] {
+		switch at := in.(type) {
+		case map[string]any:
+			in = at[step.(string)] //nolint:forcetypeassert,errcheck // a path has a name in a map
+		case []any:
+			in = at[step.(int)] //nolint:forcetypeassert,errcheck // and an index in a list
+		}
+	}
+	if at, is := in.(map[string]any); is {
+		at[path[len(path)-1].(string)] = value //nolint:forcetypeassert,errcheck // as above
+	}
+}
+
+// handBack gives the fields to those who managed them in the backup, so that tools prune them as before.
+func (w *write) handBack(ctx context.Context, made *unstructured.Unstructured) error {
+	entries := made.GetManagedFields()
+	at := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Manager && e.Subresource == "" })
+	if at < 0 || len(w.managers) == 0 || crds.HasWebhook(w.target.is) {
+		return nil
+	}
+	ours, taken := fieldsOf(entries[at]), fieldpath.NewSet()
+	for _, was := range w.managers {
+		theirs := fieldsOf(was).Intersection(ours)
+		if was.Subresource != "" || theirs.Empty() {
+			continue
+		}
+		taken = taken.Union(theirs)
+		entries = give(entries, was, theirs)
+	}
+	if left := ours.Difference(taken); left.Empty() {
+		entries = slices.Delete(entries, at, at+1)
+	} else {
+		entries[at] = with(entries[at], left)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": made.GetUID(), "resourceVersion": made.GetResourceVersion(), "managedFields": entries,
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = w.client.Patch(ctx, made.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+	return err
+}
+
+// give adds fields to the entry of a manager, or adds the entry. A manager that applies has one entry, whichever version it is at:
+// without a webhook its fields are called the same at both.
+func give(entries []metav1.ManagedFieldsEntry, to metav1.ManagedFieldsEntry, fields *fieldpath.Set) []metav1.ManagedFieldsEntry {
+	for i, e := range entries {
+		applies := e.Operation == metav1.ManagedFieldsOperationApply
+		if e.Manager == to.Manager && e.Operation == to.Operation && e.Subresource == "" && (applies || e.APIVersion == to.APIVersion) {
+			entries[i] = with(e, fieldsOf(e).Union(fields))
+			entries[i].APIVersion = to.APIVersion
+			return entries
+		}
+	}
+	return append(entries, with(to, fields))
+}
+
+// fieldsOf is empty for an entry that cannot be read.
+func fieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields := fieldpath.NewSet()
+	if e.FieldsV1 == nil || fields.FromJSON(e.FieldsV1.GetRawReader()) != nil {
+		return fieldpath.NewSet()
+	}
+	return fields
+}
+
+func with(e metav1.ManagedFieldsEntry, fields *fieldpath.Set) metav1.ManagedFieldsEntry {
+	raw, _ := fields.ToJSON() // a set that was read can be written
+	e.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	return e
+}
