@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/version"
+
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
@@ -20,11 +22,16 @@ func flipWithRemoval(_ *situation, crd changedCRD) *finding.Finding {
 		return nil
 	}
 	was, is := crd.Base.Storage, crd.Head.Storage
-	return &finding.Finding{
+	f := &finding.Finding{
 		Severity: finding.Error, CRD: crd.Name, Place: crd.object.Place("spec", "versions"),
 		Why:         fmt.Sprintf("every object is stored at %s until this commit is applied, and this commit removes %s: the API server refuses it", was, was),
 		Remediation: fmt.Sprintf("first store at %s and keep %s, then remove it with a later commit; `moult bridge` prints the CRD in between", is, was),
 	}
+	if version.CompareKubeAwareVersionStrings(is, was) < 0 {
+		f.Why = fmt.Sprintf("this goes back from %s to %s: %s", was, is, f.Why)
+		f.Remediation = fmt.Sprintf("first serve %s beside %s; `moult bridge --keep-storage` prints that CRD, to be committed instead of this one. `moult plan %s --back-to %s` prints all of the steps, and what objects would lose", is, was, crd.Name, is)
+	}
+	return f
 }
 
 // flipNotServed: an API server that has not yet seen the version cannot read what another one stores at it.

@@ -106,6 +106,7 @@ var ruleCases = map[string]ruleCase{
 
 	"the storage moves":                  {world: "Flux", base: storesOld, head: flipOnly},
 	"the storage moves, and away":        {world: "Flux", base: storesOld, want: []string{"FlipWithRemoval error flux-system/crds/widgets.example.com/spec.versions"}, why: "every object is stored at v1alpha1 until this commit"},
+	"the storage moves back, and away":   {world: "Flux", base: with(storesOld, []string{"name: v1alpha1, served: true, storage: true", "name: v2, served: true, storage: true"}), head: []string{"versions: [v1alpha1]", "versions: [v2]"}, want: []string{"FlipWithRemoval error flux-system/crds/widgets.example.com/spec.versions"}, why: "this goes back from v2 to v1: every object is stored at v2", fix: "`moult plan widgets.example.com --back-to v1` prints all of the steps"},
 	"the storage moves, another leaves":  {world: "Flux", base: with(storesOld, []string{"  versions:\n", "  versions:\n  - {name: v0, served: true, storage: false}\n"}), head: with(keepsBoth, []string{"versions: [v1alpha1]", "versions: [v0]"})},
 	"the storage moves to a new version": {world: "Flux", base: with(storesOld, []string{"  - {name: v1, served: true, storage: false}\n", ""}), head: flipOnly, want: []string{"FlipNotServed warning flux-system/crds/widgets.example.com/spec.versions"}},
 	"to one that was not served":         {world: "Flux", base: with(storesOld, []string{"name: v1, served: true", "name: v1, served: false"}), head: flipOnly, want: []string{"FlipNotServed warning"}},
