@@ -22,12 +22,12 @@ func thePlan(p *play) {
 	before := p.CreateWidgets(p.t, 50)
 
 	folders := map[runbook.Name]string{runbook.OptIn: twoVersions, runbook.Flip: storageFlip, runbook.Unserve: unserved, runbook.Ask: removal}
-	committed := planner.Follow(p.t, p.Story, func(step runbook.Name, gate string) {
+	committed := planner.Follow(p.t, p.Story, func(step runbook.Step, gate string) {
 		changes := map[string]string{}
 		if gate != "" {
 			changes[gateFile] = gate
 		}
-		p.Await("applied", stage.Patience, p.synced(p.push(folders[step], changes)))
+		p.Await("applied", stage.Patience, p.synced(p.push(folders[step.Name], changes)))
 	})
 	p.g.Expect(committed).To(Equal([]runbook.Name{runbook.OptIn, runbook.Flip, runbook.Unserve, runbook.Ask}))
 	p.Await("kubectl get vr", stage.Patience, p.RemovalSays(v1alpha1.ReasonAlreadyRemoved))

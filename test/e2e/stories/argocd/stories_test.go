@@ -47,6 +47,7 @@ func TestArgoCD(t *testing.T) {
 	})
 	tell("with the nudge it goes by itself as well", func(p *play) { theRemovalWaits(p, 50, "--nudge") })
 	tell("what the plan prints gets through, commit by commit", thePlan)
+	tell("the way back that the plan prints leads to the release before", theWayBack)
 	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)

@@ -56,6 +56,7 @@ func TestFlux(t *testing.T) {
 		p.Await("asked", stage.Patience, p.flux.KustomizationWhere(crds, func(k flux.Kustomization) bool { return k.LastHandledReconcileAt != "" }))
 	})
 	tell("what the plan prints gets through, commit by commit", thePlan)
+	tell("the way back that the plan prints leads to the release before", theWayBack)
 	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)

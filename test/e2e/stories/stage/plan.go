@@ -20,6 +20,9 @@ import (
 // Planner asks `moult plan` about the CRD of the examples.
 type Planner struct {
 	program, kubeconfig string
+	// flags say which plan, and asked is what it says of each commit, so that the commits are what it asks for.
+	flags []string
+	asked map[runbook.Name]string
 }
 
 // NewPlanner builds moult, as New builds moult-controller.
@@ -27,7 +30,16 @@ func (s *Stage) NewPlanner(t *testing.T) *Planner {
 	t.Helper()
 	g := NewWithT(t)
 	folder := t.TempDir()
-	p := &Planner{program: filepath.Join(folder, "moult"), kubeconfig: filepath.Join(folder, "kubeconfig")}
+	p := &Planner{
+		program: filepath.Join(folder, "moult"), kubeconfig: filepath.Join(folder, "kubeconfig"),
+		flags: []string{"--to", NewVersion, "--version", OldVersion},
+		asked: map[runbook.Name]string{
+			runbook.OptIn:   "metadata.labels: {" + v1alpha1.MigrateLabel,
+			runbook.Flip:    "storage: true at " + NewVersion,
+			runbook.Unserve: "served: false at " + OldVersion,
+			runbook.Ask:     "one commit, with spec.versions without " + OldVersion + ", and with this",
+		},
+	}
 	build := exec.Command("go", "build", "-o", p.program, "./cmd/moult")
 	build.Dir = Path(".")
 	output, err := build.CombinedOutput()
@@ -38,7 +50,7 @@ func (s *Stage) NewPlanner(t *testing.T) *Planner {
 
 // Plan is what the command prints.
 func (p *Planner) Plan(ctx context.Context) (plan runbook.Plan, err error) {
-	command := exec.CommandContext(ctx, p.program, "plan", CRD, "--to", NewVersion, "--version", OldVersion, "-o", "json", "--kubeconfig", p.kubeconfig)
+	command := exec.CommandContext(ctx, p.program, append([]string{"plan", CRD, "-o", "json", "--kubeconfig", p.kubeconfig}, p.flags...)...)
 	output, err := command.Output()
 	if err != nil {
 		return plan, fmt.Errorf("moult plan: %w: %s", err, output)
@@ -65,17 +77,9 @@ func (p *Planner) Past(name runbook.Name) story.Check {
 	}
 }
 
-// asked is what the plan says of each commit, so that the folders of the examples are what it asks for.
-var asked = map[runbook.Name]string{
-	runbook.OptIn:   "metadata.labels: {" + v1alpha1.MigrateLabel,
-	runbook.Flip:    "storage: true at " + NewVersion,
-	runbook.Unserve: "served: false at " + OldVersion,
-	runbook.Ask:     "one commit, with spec.versions without " + OldVersion + ", and with this",
-}
-
 // Follow does what the plan says until nothing is left, and returns the steps that were committed. commit makes the commit of a
 // step, with the VersionRemoval that the plan prints, if it prints one, and waits until the tool has taken it.
-func (p *Planner) Follow(t *testing.T, s *story.Story, commit func(step runbook.Name, gate string)) (committed []runbook.Name) {
+func (p *Planner) Follow(t *testing.T, s *story.Story, commit func(step runbook.Step, gate string)) (committed []runbook.Name) {
 	t.Helper()
 	g := NewWithT(t)
 	for {
@@ -85,13 +89,11 @@ func (p *Planner) Follow(t *testing.T, s *story.Story, commit func(step runbook.
 			return committed
 		}
 		s.Say("moult plan: next is %s: %s", step.Name, step.Title)
-		switch step.Name {
-		case runbook.OptIn, runbook.Flip, runbook.Unserve, runbook.Ask:
+		if text, asks := p.asked[step.Name]; asks {
 			g.Expect(committed).NotTo(ContainElement(step.Name))
-			g.Expect(step.Commit).To(HavePrefix(asked[step.Name]))
-			commit(step.Name, gateIn(step.Commit))
+			g.Expect(step.Commit).To(HavePrefix(text))
+			commit(step, gateIn(step.Commit))
 			committed = append(committed, step.Name)
-		case runbook.Serve, runbook.Rehearse, runbook.BackUp, runbook.Migrate, runbook.Look, runbook.BackUpAgain, runbook.Wait, runbook.Remove:
 		}
 		s.Await("past "+string(step.Name), Patience, p.Past(step.Name))
 	}

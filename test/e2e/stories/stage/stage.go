@@ -110,7 +110,8 @@ func (s *Stage) Clear(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	for _, object := range []*unstructured.Unstructured{
-		cluster.Object(removalAPI, removalKind, Namespace, Removal), cluster.Object(crdAPI, crdKind, "", CRD),
+		cluster.Object(removalAPI, removalKind, Namespace, Removal), cluster.Object(removalAPI, removalKind, Namespace, plural+"-"+NewVersion),
+		cluster.Object(crdAPI, crdKind, "", CRD),
 	} {
 		g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, object))).To(Succeed())
 		g.Eventually(ctx, func() error {
