@@ -66,8 +66,8 @@ func (w *write) putBack(ctx context.Context) error {
 	return w.handBack(ctx, made)
 }
 
-// missing are the fields that are asked for and that the object in the cluster does not have; astray are those whose object or list
-// item is not there any more, or is another one.
+// missing are the fields that are asked for and that the object in the cluster does not have. Those whose object or list item is
+// not there any more, or is another one, are astray.
 func (w *write) missing(live *unstructured.Unstructured) (missing []crdschema.Path, astray []string) {
 	for _, path := range crdschema.ChangeOf(w.wanted.Object, live.Object).Lost {
 		name := crdschema.AnyItem(path.String())

@@ -9,8 +9,9 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 )
 
-// Operator is the field manager that applies a CRD from a program, as operators do that bring their CRDs in their image: it has
-// written spec.versions last, it is no person at a keyboard, and no tool that delivers from Git has left a trace. Empty if there is none.
+// Operator is the field manager that applies a CRD from a program, as operators do that bring their CRDs in their image. It has
+// written spec.versions last, it is no person at a keyboard, and no tool that delivers from Git has left a trace. It is empty if
+// there is none.
 func Operator(crd metav1.Object) (manager string) {
 	if toolOf(crd).name != NoTool {
 		return ""

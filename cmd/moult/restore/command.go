@@ -77,6 +77,7 @@ managedFields, update on their status, and get on their owners.
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 	}
 	c.Flags().StringVarP(&r.file, "file", "f", "", "the backup")
+	_ = c.MarkFlagFilename("file", "gz", "tgz")
 	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; list what would be done")
 	c.Flags().BoolVar(&r.options.Overwrite, "overwrite", false, "write over objects that differ")
 	c.Flags().StringSliceVar(&r.options.Fields, "fields", nil, "only put back these fields, where they are missing, with commas between them")
@@ -84,7 +85,6 @@ managedFields, update on their status, and get on their owners.
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
 	c.Flags().StringVar(&r.options.Version, "version", "", "version to restore at; default: that which shows most")
 	output.AddFlag(c, &r.output)
-	_ = c.MarkFlagFilename("file", "gz", "tgz")
 	return c
 }
 

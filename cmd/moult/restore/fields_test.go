@@ -54,8 +54,8 @@ func (w *world) stores(version, reason string) {
 	w.Eventually(w.Reason, running.Soon).Should(Equal(reason), func() string { return w.Condition().Message })
 }
 
-// Back to an older version and forth again: what only the newer one has is named and held, let go when a backup has it, and put back
-// after the next upgrade, beside what was written in between.
+// Back to an older version and forth again: what only the newer one has is named and held, and let go when a backup has it. After
+// the next upgrade it is put back, beside what was written in between.
 func TestFieldsAreBroughtBackAfterTheNextUpgrade(t *testing.T) {
 	group := builders.UniqueGroup(t)
 	w := newWorld(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").OptedIn().Schema("v1alpha1", olderSchema).Schema("v1", newerSchema))

@@ -23,8 +23,8 @@ type Live struct {
 	Tell func(inspect.Progress)
 }
 
-// Rehearse reads all objects of a CRD at each version that they may be stored at and that is not to be the storage version: only
-// there all shows that is stored. If there is none, nothing has to be converted, and they are read at the storage version.
+// Rehearse reads all objects of a CRD at each version that they may be stored at and that is not to be the storage version. Only
+// there all that is stored can be seen. If there is none, they are read at the storage version.
 func (l Live) Rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, tally *conversion.Tally) {
 	for _, version := range StoredAt(crd, e, l.LabelKey) {
 		if crds.IsHidden(crd, version) {
