@@ -76,6 +76,11 @@ managedFields, update on their status, and get on their owners.
 		},
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 	}
+	r.flags(c)
+	return c
+}
+
+func (r *command) flags(c *cobra.Command) {
 	c.Flags().StringVarP(&r.file, "file", "f", "", "the backup")
 	_ = c.MarkFlagFilename("file", "gz", "tgz")
 	c.Flags().BoolVar(&r.options.DryRun, "dry-run", false, "write nothing; list what would be done")
@@ -85,7 +90,6 @@ managedFields, update on their status, and get on their owners.
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
 	c.Flags().StringVar(&r.options.Version, "version", "", "version to restore at; default: that which shows most")
 	output.AddFlag(c, &r.output)
-	return c
 }
 
 func (r *command) run(ctx context.Context) error {
