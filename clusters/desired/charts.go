@@ -48,6 +48,11 @@ func WithNetwork(policy *network.Policy) Option {
 	return func(f *follower) { f.network = policy }
 }
 
+// WithBuilds has what was built already of the same files built no more.
+func WithBuilds(builds *render.Builds) Option {
+	return func(f *follower) { f.builds = builds }
+}
+
 // chartIn reads a chart of this repository, with those that it names by file://.
 func (f *follower) chartIn(dir string) (*charts.Chart, error) {
 	return f.chartWithin(dir, 0)

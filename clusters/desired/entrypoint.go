@@ -91,7 +91,11 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 // the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
-	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, Note: f.tree.Reads.File, LeaveOut: func(file string, content []byte) bool {
+	builds := f.builds
+	if !named {
+		builds = nil // a whole repository most often fails at once
+	}
+	rendering, err := render.Folder(dir, render.Options{Root: f.tree.Root, Network: f.network, Note: f.tree.Reads.File, Builds: builds, LeaveOut: func(file string, content []byte) bool {
 		if !named && ForReading(dir, file) {
 			return true
 		}

@@ -76,7 +76,9 @@ type follower struct {
 	repositorySource RepositorySource
 	// network says whom a build may ask.
 	network *network.Policy
-	ctx     context.Context //nolint:containedctx // a follower lives as long as one Follow
+	// builds are those of all that is followed with it, nil for none.
+	builds *render.Builds
+	ctx    context.Context //nolint:containedctx // a follower lives as long as one Follow
 	// ignoring are the files that tell Flux what to leave out, nil until somebody asks.
 	ignoring map[string]string
 	// sourceIgnore are the patterns in them, nil until somebody asks.

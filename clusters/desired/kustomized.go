@@ -74,7 +74,7 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 	if known {
 		return built
 	}
-	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File})
+	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File, Builds: e.builds})
 	if err != nil {
 		built = nil
 		e.hidden(kustomization, []byte(e.local(dir)), "it is about CRDs, and fails: "+failureOf(e.inTree(err)))

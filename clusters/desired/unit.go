@@ -150,7 +150,7 @@ func (f *follower) note() func(path string) {
 func (f *follower) options(d delivery.Source) render.Options {
 	return render.Options{
 		Components: d.Components, IgnoreMissingComponents: d.IgnoreMissingComponents, Labels: d.Labels, Root: f.tree.Root,
-		Patches: d.Patches, Network: f.network, Note: f.note(),
+		Patches: d.Patches, Network: f.network, Note: f.note(), Builds: f.builds,
 	}
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	Inflate func(dir, home string, chart types.HelmChart) ([]byte, error)
 	// Network says whom Kustomize may ask for remote bases; nil for anybody.
 	Network *network.Policy
+	// Builds, if set, are those of which this one may be taken. Root has to be set, too.
+	Builds *Builds
 	// Ignored, if set, tells which files are as if they were not there. It gets absolute paths.
 	Ignored func(path string, isDir bool) bool
 	// LeaveOut, if set, tells which files of a folder without a kustomization are no manifests and are not built. It gets
@@ -54,11 +56,7 @@ type Options struct {
 // A folder without a kustomization is built from all manifests in it and below; folders below that do have one are
 // built by it.
 func Folder(dir string, o Options) (*Rendering, error) {
-	f := &folder{dir: dir, options: o}
-	rendering, err := f.render(newSchemas())
-	if errors.Is(err, errSchemas) {
-		rendering, err = f.render(nil)
-	}
+	rendering, err := o.Builds.folder(&folder{dir: dir, options: o})
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be built: %w", dir, err)
 	}
@@ -72,6 +70,15 @@ type folder struct {
 
 // errSchemas is what a build fails with that Kustomize has to do with the schemas of the CRDs.
 var errSchemas = errors.New("the schemas of CRDs are part of this build")
+
+// renderOnce builds the folder, whatever was built before.
+func (f *folder) renderOnce() (*Rendering, error) {
+	rendering, err := f.render(newSchemas())
+	if errors.Is(err, errSchemas) {
+		rendering, err = f.render(nil)
+	}
+	return rendering, err
+}
 
 // render keeps the schemas of CRDs from Kustomize, if they are not nil.
 func (f *folder) render(s *schemas) (*Rendering, error) {

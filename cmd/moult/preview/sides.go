@@ -55,7 +55,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 		return nil, err
 	}
 	s.remotes = repository.NewRemotes(policy)
-	s.following = []desired.Option{desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy)}
+	s.following = []desired.Option{desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy), desired.WithBuilds(render.NewBuilds())}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {
