@@ -17,7 +17,7 @@ import (
 // there is one unit that says so.
 func (f *follower) generated(p pointer) []*delivery.Unit {
 	set := p.by
-	applications, err := appset.Applications(set, setFiles{f})
+	applications, err := appset.Applications(set, setFiles{f}, f.clusters)
 	if err != nil {
 		unseen := &delivery.Unit{Name: unitName(p), Tool: delivery.ArgoCD, By: p.by, Parent: p.parent, Sources: delivery.SourcesOf(set), Unseen: err.Error()}
 		f.hideSet(unseen)

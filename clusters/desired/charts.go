@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -46,6 +47,11 @@ func WithCharts(source ChartSource) Option {
 // WithNetwork limits whom a build asks for remote bases.
 func WithNetwork(policy *network.Policy) Option {
 	return func(f *follower) { f.network = policy }
+}
+
+// WithClusters has generators run that give the clusters which Argo CD knows.
+func WithClusters(clusters []appset.Cluster) Option {
+	return func(f *follower) { f.clusters = clusters }
 }
 
 // WithBuilds has what was built already of the same files built no more.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 
+	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -76,6 +77,8 @@ type follower struct {
 	repositorySource RepositorySource
 	// network says whom a build may ask.
 	network *network.Policy
+	// clusters are those that Argo CD knows, nil if that is not known.
+	clusters []appset.Cluster
 	// builds are those of all that is followed with it, nil for none.
 	builds *render.Builds
 	ctx    context.Context //nolint:containedctx // a follower lives as long as one Follow

@@ -1,6 +1,6 @@
 // Package appset makes the Applications of an ApplicationSet without a cluster, as far as its generators can be run so: list,
-// git with directories or files, matrix and merge, with both kinds of templates. What takes a cluster, or is not known here, is
-// an error that names it.
+// git with directories or files, clusters that Secrets name, matrix and merge, with both kinds of templates. What takes a cluster,
+// or is not known here, is an error that names it.
 //
 // Start with Applications; generators.go makes the parameters, and template.go fills them in.
 package appset
@@ -24,13 +24,14 @@ type Repository interface {
 	Files(fits func(path string) bool) (map[string][]byte, error)
 }
 
-// Applications are those that a set makes of a repository, in the order of the generators.
-func Applications(set *delivery.Object, r Repository) ([]*delivery.Object, error) {
+// Applications are those that a set makes of a repository, in the order of the generators. Clusters are those that Argo CD knows, nil
+// if that is not known.
+func Applications(set *delivery.Object, r Repository, clusters []Cluster) ([]*delivery.Object, error) {
 	template, ok := set.Field("spec", "template").(map[string]any)
 	if !ok {
 		return nil, errors.New("it has no template")
 	}
-	g := &generating{repository: r, filler: fillerOf(set)}
+	g := &generating{repository: r, known: clusters, filler: fillerOf(set)}
 	var all []parameters
 	for _, generator := range set.Entries("spec", "generators") {
 		given, err := g.run(generator, nil)

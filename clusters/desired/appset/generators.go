@@ -25,6 +25,7 @@ type generating struct {
 	filler
 
 	repository Repository
+	known      []Cluster
 }
 
 // errCluster is for generators that only a cluster can run.
@@ -37,7 +38,7 @@ func (g *generating) run(generator *delivery.Object, outer parameters) (given []
 			return nil, err
 		}
 	}
-	for _, kind := range []string{"list", "git", "matrix", "merge"} {
+	for _, kind := range []string{"list", "git", "clusters", "matrix", "merge"} {
 		if hasContent(generator.Field(kind, "template")) {
 			return nil, errors.New("its generators have templates of their own")
 		}
@@ -49,6 +50,8 @@ func (g *generating) run(generator *delivery.Object, outer parameters) (given []
 		given, err = g.folders(generator)
 	case generator.Field("git", "files") != nil:
 		given, err = g.files(generator)
+	case generator.Field("clusters") != nil:
+		given, err = g.clusters(generator)
 	case generator.Field("matrix") != nil:
 		given, err = g.matrix(generator.Entries("matrix", "generators"))
 	case generator.Field("merge") != nil:
@@ -64,18 +67,21 @@ func (g *generating) run(generator *delivery.Object, outer parameters) (given []
 
 // within is the second generator of a matrix, with the parameters of the first filled in. Its own values wait for its own.
 func (g *generating) within(generator *delivery.Object, outer parameters) (*delivery.Object, error) {
-	values := generator.Field("git", "values")
 	without := runtime.DeepCopyJSON(generator.Object)
-	if git, ok := without["git"].(map[string]any); ok {
-		delete(git, "values")
+	for _, kind := range []string{"git", "clusters"} {
+		if own, ok := without[kind].(map[string]any); ok {
+			delete(own, "values")
+		}
 	}
 	filled, err := g.fill(without, outer)
 	if err != nil {
 		return nil, err
 	}
 	content, _ := filled.(map[string]any)
-	if git, ok := content["git"].(map[string]any); ok && values != nil {
-		git["values"] = values
+	for _, kind := range []string{"git", "clusters"} {
+		if own, ok := content[kind].(map[string]any); ok && generator.Field(kind, "values") != nil {
+			own["values"] = generator.Field(kind, "values")
+		}
 	}
 	return delivery.Wrap(content), nil
 }

@@ -29,7 +29,7 @@ func (g *generating) folders(generator *delivery.Object) (all []parameters, err 
 		}
 		given := parameters{}
 		g.addPath(given, generator.Text("git", "pathParamPrefix"), folder, "")
-		if err := g.addValues(given, generator); err != nil {
+		if err := g.addValues(given, generator.TextMap("git", "values")); err != nil {
 			return nil, err
 		}
 		all = append(all, given)
@@ -62,10 +62,10 @@ func (g *generating) addPath(given parameters, prefix, folder, file string) {
 	}
 }
 
-// addValues adds the values of a git generator, which may be templates.
-func (g *generating) addValues(given parameters, generator *delivery.Object) error {
+// addValues adds the values of a generator, which may be templates.
+func (g *generating) addValues(given parameters, values map[string]string) error {
 	filled := map[string]any{}
-	for key, value := range generator.TextMap("git", "values") {
+	for key, value := range values {
 		text, err := g.text(value, given)
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func (g *generating) files(generator *delivery.Object) (all []parameters, err er
 				given = parameters{}
 			}
 			g.addPath(given, generator.Text("git", "pathParamPrefix"), path.Dir(file), path.Base(file))
-			if err := g.addValues(given, generator); err != nil {
+			if err := g.addValues(given, generator.TextMap("git", "values")); err != nil {
 				return nil, err
 			}
 			all = append(all, given)

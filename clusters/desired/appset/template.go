@@ -90,6 +90,7 @@ var functions = func() template.FuncMap {
 		delete(all, kept)
 	}
 	all["normalize"] = normalized
+	all["slugify"] = slugified
 	all["toYaml"] = func(value any) (string, error) {
 		content, err := yaml.Marshal(value)
 		return strings.TrimSuffix(string(content), "\n"), err

@@ -38,6 +38,7 @@ type command struct {
 	offline    bool
 	allowHosts []string
 	trustHead  bool
+	secrets    string
 
 	noted []finding.Finding // about the files that flags name
 	found bool              // the entries were not named, but found
@@ -101,6 +102,9 @@ What a cluster stores is not in Git: --snapshot names a file that moult snapshot
 ENTRY=CONTEXT if there are several entry points; the last part of an entry point's path
 will do. A cluster about which nothing is known is never called safe.
 
+Cluster generators of ApplicationSets give the clusters that --cluster-secrets names. Of each
+Secret, the labels, annotations, name, server and project count; leave credentials out.
+
 --also and --also-base name what else the cluster gets after and before the pull request,
 rendered by Helm or whatever else, so that it is judged together with the repository.
 
@@ -115,7 +119,7 @@ What is unknown can be acknowledged in the repository, in ` + preview.Acknowledg
 when. Then it is reported and does not count.
 
 A pull request cannot silence findings about itself: ` + preview.AcknowledgementsFile + ` is read from --base. So are the files of
---snapshot and --also-base and the folders of --charts, where --base is a revision that
+--snapshot, --also-base and --cluster-secrets and the folders of --charts, where --base is a revision that
 has them. The report says where the head changes such a file. With --trust-head the head's
 are read, for repositories in which all who can open a pull request may decide this.`
 }
@@ -140,6 +144,7 @@ func (p *command) bind(c *cobra.Command) {
 	f.BoolVar(&p.offline, "offline", false, "fetch nothing: no charts from registries, no remote bases, no other repositories")
 	f.StringSliceVar(&p.allowHosts, "allow-hosts", nil, "hosts that may be asked for charts, remote bases and other repositories, beside those that the base uses; in CI no others are asked")
 	f.BoolVar(&p.trustHead, "trust-head", false, "read acknowledgements, and files of the repository that flags name, from --head, which may be a fork's")
+	f.StringVar(&p.secrets, "cluster-secrets", "", "file of the Secrets about the clusters that Argo CD knows, with or without their credentials, for cluster generators of ApplicationSets")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("context", p.CompleteContexts)
 }

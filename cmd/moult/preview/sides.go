@@ -54,8 +54,13 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 		s.close()
 		return nil, err
 	}
+	known, err := p.knownClusters(ctx)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
 	s.remotes = repository.NewRemotes(policy)
-	s.following = []desired.Option{desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy), desired.WithBuilds(render.NewBuilds())}
+	s.following = []desired.Option{desired.WithClusters(known), desired.WithCharts(s.charts), desired.WithRepositories(s.remotes), desired.WithNetwork(policy), desired.WithBuilds(render.NewBuilds())}
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
 			for _, note := range one.tree.Notes {

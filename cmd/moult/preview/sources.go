@@ -10,12 +10,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moult-dev/moult/clusters/desired/appset"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/snapshot"
 )
+
+// knownClusters are those that Argo CD knows, nil if no file names them.
+func (p *command) knownClusters(ctx context.Context) ([]appset.Cluster, error) {
+	if p.secrets == "" {
+		return nil, nil
+	}
+	content, err := p.trusted(ctx, p.secrets)
+	if err != nil {
+		return nil, fmt.Errorf("--cluster-secrets: %w", err)
+	}
+	known, err := appset.Clusters(p.secrets, content)
+	if err != nil {
+		return nil, fmt.Errorf("--cluster-secrets: %w", err)
+	}
+	return known, nil
+}
 
 // source is where something about a cluster comes from: a snapshot's file, a context of the kubeconfig, or a file of
 // manifests. The zero value is none.
