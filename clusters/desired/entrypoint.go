@@ -122,8 +122,23 @@ func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error
 	unit.Objects = placed(rendering, f.inRepository)
 	if named {
 		f.reportSnapshots(snapshots)
+		unit.Objects = append(unit.Objects, f.inJSON(dir, rendering)...)
 	}
 	return nil
+}
+
+// inJSON are the manifests in JSON of an entry point that Argo CD applies, as something of its own in it shows: Flux does not take
+// them.
+func (f *follower) inJSON(dir string, built *render.Rendering) []*delivery.Object {
+	if render.KustomizationIn(dir) != "" {
+		return nil
+	}
+	plain, err := render.Directory(dir, render.DirectoryOptions{Root: f.tree.Root, Note: f.tree.Reads.File, Include: "*.json"})
+	isArgoCDs := func(o *delivery.Object) bool { return delivery.ToolOf(o) == delivery.ArgoCD }
+	if err != nil || !slices.ContainsFunc(slices.Concat(built.Objects, plain.Objects), isArgoCDs) {
+		return nil // a file that is no manifest is for the tool to refuse
+	}
+	return slices.DeleteFunc(placed(plain, f.inRepository), func(o *delivery.Object) bool { return slices.ContainsFunc(built.Objects, o.Same) })
 }
 
 // isSnapshot reports whether a file is one that moult snapshot wrote. It is kept in many a repository, and no cluster gets

@@ -19,7 +19,9 @@ type madeByChart struct {
 	chart *charts.Chart // nil if it cannot be read
 	// byDefault are those that the chart's own values make, and ifAsked those of values that switch CRDs on.
 	byDefault, ifAsked []*delivery.Object
-	rendered           bool
+	// atInstall are those of crds/, in charts below as well that are switched on.
+	atInstall []*delivery.Object
+	rendered  bool
 }
 
 // madeBy renders a chart, once.
@@ -40,6 +42,9 @@ func (e *everywhere) madeBy(dir string) *madeByChart {
 	}{{nil, &made.byDefault}, {chart.ValuesWithCRDs(), &made.ifAsked}} {
 		if rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: one.values}); err == nil {
 			*one.to, made.rendered = crdsAmong(e.placedInChart(rendering.Objects)), true
+			if one.values == nil {
+				made.atInstall = crdsAmong(e.placedInChart(rendering.CRDs))
+			}
 		}
 	}
 	return made
@@ -109,6 +114,9 @@ func (e *everywhere) inChart(name string, crd *delivery.Object) {
 	switch folder, _, _ := strings.Cut(filepath.ToSlash(short), "/"); folder {
 	case "crds":
 		brought.How = delivery.AtInstall
+		if around := e.chartAround(filepath.Dir(dir)); around != "" {
+			e.makes(around) // its values may switch this one off
+		}
 	case "templates":
 		brought.How = delivery.ByDefault
 	default:
@@ -135,6 +143,9 @@ func (e *everywhere) findInCharts() {
 		found := e.making[dir]
 		if made.rendered {
 			found = nil
+			for _, crd := range made.atInstall {
+				found = append(found, delivery.InChart{Dir: e.tree.Relative(dir), CRD: crd, How: delivery.AtInstall})
+			}
 			for _, crd := range made.byDefault {
 				found = append(found, delivery.InChart{Dir: e.tree.Relative(dir), CRD: crd, How: delivery.ByDefault})
 			}

@@ -70,7 +70,7 @@ func (f *follower) findTwice() {
 	crds := f.cluster.CRDs()
 	for i := 1; i < len(crds); i++ {
 		one, other := crds[i-1], crds[i]
-		if one.GetName() != other.GetName() {
+		if one.GetName() != other.GetName() || one.Unit.Destination() != other.Unit.Destination() {
 			continue
 		}
 		twice := finding.Finding{

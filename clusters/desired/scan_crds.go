@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -177,7 +178,8 @@ func untemplate(crd *delivery.Object) {
 // declares finds what may be a CRD, in YAML, JSON or a template of either.
 var declares = regexp.MustCompile(`kind\\?["']?:\s*\\?["']?(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
 
-// declaresEncoded finds the same in base64, as data of a Secret has it: the word begins at any of three places of a group.
+// declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group; and
+// what gzip has packed, which may be anything.
 var declaresEncoded = func() *regexp.Regexp {
 	const word = "CustomResourceDefinition"
 	var encoded []string
@@ -185,7 +187,7 @@ var declaresEncoded = func() *regexp.Regexp {
 		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(" ", before) + word))
 		encoded = append(encoded, regexp.QuoteMeta(text[4*((before+2)/3):len(text)-4]))
 	}
-	return regexp.MustCompile(strings.Join(encoded, "|"))
+	return regexp.MustCompile(strings.Join(append(encoded, `\bH4sI`), "|"))
 }()
 
 // add puts a CRD into the unit of a folder, the last one as a rule.
@@ -225,9 +227,26 @@ func (e *everywhere) otherTool(file string) error {
 	content, err := render.ReadAsIs(file)
 	if err == nil && !ForReading(e.tree.Dir, file) {
 		e.tree.Reads.File(file)
-		e.hidden(file, []byte(plainText(string(content))), "a tool that is not followed installs what it names")
+		e.hidden(file, []byte(plainText(string(content))+e.namedIn(file, content)), "a tool that is not followed installs what it names")
 	}
 	return err
+}
+
+// word is what may be the path of a file.
+var word = regexp.MustCompile(`[\w./-]+`)
+
+// namedIn stands for all files and folders of the repository that a file names, as seen from its folder or from the root.
+func (e *everywhere) namedIn(file string, content []byte) string {
+	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
+	for _, name := range word.FindAllString(string(content), -1) {
+		for _, dir := range []string{filepath.Dir(file), e.tree.Root} {
+			at := filepath.Join(dir, filepath.FromSlash(name))
+			if _, err := os.Stat(at); err == nil && inside(at, e.tree.Root) && !inside(file, at) {
+				p.file(at)
+			}
+		}
+	}
+	return hex.EncodeToString(p.sum.Sum(nil))
 }
 
 // chart notes what a chart depends on and is not in this repository.

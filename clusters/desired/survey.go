@@ -40,7 +40,7 @@ func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey str
 		if opened, err := repository.Open(ctx, path); err == nil {
 			s.trees = append(s.trees, opened)
 		}
-		s.walk(path)
+		s.walk(ctx, path)
 	}
 	s.dropParts(s.builds)
 	followed := s.follow(ctx)
@@ -69,17 +69,18 @@ type build struct {
 }
 
 // walk looks for kustomizations, and for files that belong to none.
-func (s *survey) walk(path string) {
+func (s *survey) walk(ctx context.Context, path string) {
 	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case !entry.IsDir():
-			s.addFile(name, name == path)
+			s.addFile(ctx, name, name == path)
 			return nil
 		case name != path && strings.HasPrefix(entry.Name(), "."):
 			return filepath.SkipDir
 		}
+		s.addChart(ctx, name)
 		file := render.KustomizationIn(name)
 		if file == "" {
 			return nil
@@ -110,9 +111,9 @@ func (s *survey) addFolder(dir, file string) {
 
 // addFile takes files of manifests. One that was named has to be readable; of the others some are templates, or are
 // broken on purpose, and matter only if they say that they are CRDs.
-func (s *survey) addFile(file string, named bool) {
+func (s *survey) addFile(ctx context.Context, file string, named bool) {
 	if named && render.KustomizationIn(filepath.Dir(file)) == filepath.Clean(file) {
-		s.walk(filepath.Dir(file))
+		s.walk(ctx, filepath.Dir(file))
 		return
 	}
 	if !named && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {

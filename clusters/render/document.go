@@ -153,6 +153,27 @@ type source struct {
 	roots []*yaml.Node
 	// documents are the objects in them.
 	documents []document
+
+	mu     sync.Mutex
+	plains map[*yaml.Node]any
+}
+
+// plainOf is the value of a node, the same one for all who ask: nobody changes it. There are schemas of which a hundred clusters get
+// a copy.
+func (s *source) plainOf(node *yaml.Node) (value any, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value, ok = s.plains[node]; ok {
+		return value, true
+	}
+	if value, ok = plain(node); !ok {
+		return nil, false
+	}
+	if s.plains == nil {
+		s.plains = map[*yaml.Node]any{}
+	}
+	s.plains[node] = value
+	return value, true
 }
 
 // parsed are the sources that somebody still holds, by their content: most of what a pull request's base consists of is

@@ -26,11 +26,17 @@ import (
 type schemas struct {
 	// mark is what the names of the stand-ins begin with. No file can have it in it.
 	mark  string
-	taken []*yaml.Node
+	taken []takenSchema
 	// sources keeps what was parsed from being parsed again when somebody asks for the place of an object.
 	sources []*source
 	// seen says that a kustomization was read that could look into a schema.
 	seen bool
+}
+
+// takenSchema is a schema, and the file that it is in.
+type takenSchema struct {
+	node *yaml.Node
+	from *source
 }
 
 func newSchemas() *schemas { return &schemas{mark: "schema-" + rand.Text() + "-"} }
@@ -80,7 +86,9 @@ func (s *schemas) takeOut(content []byte) []byte {
 	if short == nil || len(found) == 0 || !s.sameBut(short, parsed.roots, found) {
 		return content
 	}
-	s.taken = append(s.taken, found...)
+	for _, node := range found {
+		s.taken = append(s.taken, takenSchema{node, parsed})
+	}
 	return short
 }
 
@@ -213,7 +221,7 @@ func (s *schemas) original(standIn any) (value any, ok bool) {
 		if !found || err != nil || i < 0 || i >= len(s.taken) {
 			return nil, false
 		}
-		return plain(s.taken[i])
+		return s.taken[i].from.plainOf(s.taken[i].node)
 	}
 	return nil, false
 }

@@ -18,9 +18,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// checkOut writes the files of a revision below a new temporary folder, which is Root from then on. It writes all that
-// may be read, or what was named alone if that is a file which leads nowhere else.
-func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *object.Tree, inside string, named *object.TreeEntry) error {
+// checkOut writes the files of a revision below a new temporary folder, which is Root from then on. It writes all that may be
+// read, or what was named alone if that is a file which leads nowhere else.
+//
+// Files that the tree beside it has as well are links to these.
+func (t *Tree) checkOut(ctx context.Context, beside *Tree, files *object.Tree, inside string, named *object.TreeEntry) error {
 	dir, err := os.MkdirTemp("", "moult-tree-")
 	if err != nil {
 		return err
@@ -35,8 +37,8 @@ func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	t.hashes = map[string]string{}
-	c := &checkout{tree: t, repository: repository, root: root}
+	t.hashes, t.whole = map[string]string{}, map[string]bool{}
+	c := &checkout{tree: t, beside: beside, repository: beside.opened, root: root}
 	if err := c.find(ctx, files, inside, named); err != nil {
 		return err
 	}
@@ -52,6 +54,7 @@ func (t *Tree) checkOut(ctx context.Context, repository *git.Repository, files *
 // checkout is one tree being written.
 type checkout struct {
 	tree       *Tree
+	beside     *Tree
 	repository *git.Repository
 	root       *os.Root
 	// files are what is to be written, and links come at the end, so that nothing is written through one.

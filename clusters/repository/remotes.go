@@ -133,7 +133,7 @@ func written(ctx context.Context, repository *gogit.Repository, name string) (*T
 		return nil, err
 	}
 	t := &Tree{Name: name}
-	if err := t.checkOut(ctx, repository, files, ".", nil); err != nil {
+	if err := t.checkOut(ctx, &Tree{opened: repository}, files, ".", nil); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	t.Dir = t.Root

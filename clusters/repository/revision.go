@@ -15,15 +15,19 @@ import (
 )
 
 // openRevision writes a revision of the repository around the working directory.
-func openRevision(ctx context.Context, name, path string) (*Tree, error) {
+func openRevision(ctx context.Context, name, path string, beside *Tree) (*Tree, error) {
 	here, err := workingDirectory()
 	if err != nil {
 		return nil, err
 	}
-	repository, err := repositoryAround(here)
-	if err != nil {
-		return nil, err
+	if beside == nil || beside.opened == nil {
+		opened, err := repositoryAround(here)
+		if err != nil {
+			return nil, err
+		}
+		beside = &Tree{opened: opened}
 	}
+	repository := beside.opened
 	commit, err := commitOf(repository, name)
 	if err != nil {
 		return nil, err
@@ -42,8 +46,8 @@ func openRevision(ctx context.Context, name, path string) (*Tree, error) {
 			return nil, notInRevision(files, name, commit, inside)
 		}
 	}
-	written := &Tree{Links: linksOf(repository, commit.Hash)}
-	if err := written.checkOut(ctx, repository, files, inside, named); err != nil {
+	written := &Tree{Links: linksOf(repository, commit.Hash), opened: repository}
+	if err := written.checkOut(ctx, beside, files, inside, named); err != nil {
 		return nil, errors.Join(missingObject(repository, name, err), written.Close())
 	}
 	written.Dir = filepath.Join(written.Root, filepath.FromSlash(inside))

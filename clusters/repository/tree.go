@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/go-git/go-git/v5"
 )
 
 // Prefix of what Open takes for a revision. A folder whose name begins so is written ./git:….
@@ -38,6 +40,10 @@ type Tree struct {
 	Links string
 
 	temporary string
+	// opened is the repository that a revision was read from, nil for a folder.
+	opened *git.Repository
+	// whole are the files of a revision that were written with their content, by their paths from the root.
+	whole map[string]bool
 	// hashes are those of all files of a revision, by their paths from the root, nil for a folder.
 	hashes map[string]string
 
@@ -56,8 +62,12 @@ type moreFolders struct {
 // relative to the root of the repository, or to the working directory if it begins with ./ or ../, as with `git show`.
 //
 // The error says what to do: it names revisions that are called nearly so, and how to fetch what a shallow clone lacks.
-func Open(ctx context.Context, spec string) (*Tree, error) {
-	opened, err := open(ctx, spec)
+func Open(ctx context.Context, spec string) (*Tree, error) { return OpenBeside(ctx, spec, nil) }
+
+// OpenBeside is Open for a revision that has most of its files in common with a tree that is open: these are on disk once. Neither
+// tree must be written to.
+func OpenBeside(ctx context.Context, spec string, beside *Tree) (*Tree, error) {
+	opened, err := open(ctx, spec, beside)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", spec, err)
 	}
@@ -65,10 +75,10 @@ func Open(ctx context.Context, spec string) (*Tree, error) {
 	return opened, nil
 }
 
-func open(ctx context.Context, spec string) (*Tree, error) {
+func open(ctx context.Context, spec string, beside *Tree) (*Tree, error) {
 	if revision, isRevision := strings.CutPrefix(spec, Prefix); isRevision {
 		name, path, _ := strings.Cut(revision, ":")
-		return openRevision(ctx, name, path)
+		return openRevision(ctx, name, path, beside)
 	}
 	if spec == "" {
 		return nil, errors.New("the path is empty; use . for this folder")

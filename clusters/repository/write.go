@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -41,6 +42,8 @@ type readFile struct {
 	entry
 
 	content []byte
+	// beside: the tree beside this one has it, so the content was not read.
+	beside bool
 }
 
 // mostAtOnce is how many files of a folder are in memory at a time.
@@ -50,11 +53,15 @@ const mostAtOnce = 64
 func (c *checkout) readFolders(ctx context.Context, folders chan<- []readFile) error {
 	var files []readFile
 	for i, e := range c.files {
-		content, err := c.read(e)
-		if err != nil {
-			return fmt.Errorf("%s cannot be written: %w", e.name, err)
+		file := readFile{entry: e, beside: c.isBeside(e)}
+		c.tree.whole[e.name] = c.reads(e.name)
+		if !file.beside {
+			var err error
+			if file.content, err = c.read(e); err != nil {
+				return fmt.Errorf("%s cannot be written: %w", e.name, err)
+			}
 		}
-		files = append(files, readFile{e, content})
+		files = append(files, file)
 		if i+1 < len(c.files) && path.Dir(c.files[i+1].name) == path.Dir(e.name) && len(files) < mostAtOnce {
 			continue
 		}
@@ -67,6 +74,21 @@ func (c *checkout) readFolders(ctx context.Context, folders chan<- []readFile) e
 	}
 	return nil
 }
+
+// isBeside reports whether the tree beside this one has the same file, written in the same way.
+func (c *checkout) isBeside(e entry) bool {
+	whole, there := c.beside.whole[e.name]
+	return there && whole == c.reads(e.name) && c.beside.hashes[e.name] == hashed(e.Mode, e.Hash.String()) && filepath.IsLocal(e.name)
+}
+
+// linkBeside makes a file one with that of the tree beside this one, and reports whether it could: a disk may not be able to. On the way
+// to a file of a tree there are folders alone.
+func (c *checkout) linkBeside(name string) bool {
+	return os.Link(c.beside.pathOf(name), c.tree.pathOf(name)) == nil
+}
+
+// pathOf is where a file of a revision is.
+func (t *Tree) pathOf(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
 
 func (c *checkout) read(e entry) ([]byte, error) {
 	content, err := c.content(e)
@@ -86,6 +108,14 @@ func (c *checkout) writeFolder(files []readFile) error {
 	}
 	defer func() { _ = folder.Close() }()
 	for _, f := range files {
+		if f.beside && c.linkBeside(f.name) {
+			continue
+		}
+		if f.beside {
+			if f.content, err = os.ReadFile(c.beside.pathOf(f.name)); err != nil { // Git is read one after the other
+				return fmt.Errorf("%s cannot be written: %w", f.name, err)
+			}
+		}
 		permissions := fs.FileMode(0o600)
 		if f.Mode == filemode.Executable {
 			permissions = 0o700

@@ -3,6 +3,7 @@ package crddiff
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -48,6 +49,9 @@ func Sets(base, head []*definition, labelKey string) []Diff {
 	maps.Copy(all, after)
 	var differ []Diff
 	for _, name := range sortedKeys(all) {
+		if before[name] != nil && after[name] != nil && reflect.DeepEqual(before[name], after[name]) {
+			continue
+		}
 		if diff := Compare(before[name], after[name], labelKey); len(diff.Changes) > 0 {
 			differ = append(differ, diff)
 		}

@@ -51,6 +51,16 @@ func (c *Cluster) CRD(name string) *Object {
 	return nil
 }
 
+// LastCRD is the last CRD of a name with the unit that brings it, nil if the cluster would get none.
+func (c *Cluster) LastCRD(name string) (last *CRD) {
+	for unit, object := range c.Objects() {
+		if object.IsCRD() && object.GetName() == name {
+			last = &CRD{Object: object, Unit: unit}
+		}
+	}
+	return last
+}
+
 // Versions are all names in spec.versions, in their order.
 func (c CRD) Versions() []string {
 	return words.Of(c.Entries("spec", "versions"), func(version *Object) string { return fmt.Sprint(version.Field("name")) })

@@ -68,11 +68,10 @@ func (s *insides) look(value any, depth int) {
 	}
 }
 
-// text looks into a text, which may be in base64 as in a Secret.
+// text looks into a text, which may be packed as in a Secret.
 func (s *insides) text(text string, depth int) {
 	if !holdsCRD(text) {
-		decoded, err := base64.StdEncoding.DecodeString(text)
-		if text = string(decoded); err != nil || !holdsCRD(text) {
+		if text = unpacked(text); !holdsCRD(text) {
 			return
 		}
 	}
@@ -89,6 +88,22 @@ func (s *insides) text(text string, depth int) {
 			s.look(value, depth+1)
 		}
 	}
+}
+
+// unpacked is what is in base64, and maybe in gzip, as a ConfigMap of Cluster API's operator has it; empty for what is not.
+func unpacked(text string) string {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return ""
+	}
+	if strings.HasPrefix(string(decoded), "\x1f\x8b") {
+		plain, err := unpacking.One().Gunzip(string(decoded))
+		if err != nil {
+			return ""
+		}
+		return plain
+	}
+	return string(decoded)
 }
 
 func holdsCRD(text string) bool {

@@ -1,6 +1,8 @@
 package delivery_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"testing"
 
@@ -10,6 +12,14 @@ import (
 )
 
 const heldCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: w}\nspec: {versions: [{name: v1, additionalPrinterColumns: [{priority: 1}]}]}\n"
+
+func packed(text string) string {
+	var to bytes.Buffer
+	w := gzip.NewWriter(&to)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(to.Bytes())
+}
 
 // Whatever an object is, the CRDs in it are found.
 func TestTheCRDsInsideOfAnObject(t *testing.T) {
@@ -22,6 +32,7 @@ func TestTheCRDsInsideOfAnObject(t *testing.T) {
 		"a text":                   {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": heldCRD, "b": "---\n" + heldCRD + "---\n" + heldCRD}}, 3, 0},
 		"a text in a text":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "kind: ConfigMap\ndata:\n  b: '{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \"CustomResourceDefinition\", \"spec\": {}}'\n"}}, 1, 0},
 		"base64":                   {map[string]any{"kind": "Secret", "data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(heldCRD))}}, 1, 0},
+		"gzip in base64":           {map[string]any{"kind": "ConfigMap", "binaryData": map[string]any{"a": packed(heldCRD)}}, 1, 0},
 		"a template":               {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "{{ if .x }}\n" + heldCRD + "{{ end }}\n"}}, 0, 1},
 		"words about CRDs":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "A CustomResourceDefinition is of apiextensions.k8s.io"}}, 0, 0},
 		"a rule of RBAC":           {map[string]any{"kind": "ClusterRole", "rules": []any{map[string]any{"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"}}}}, 0, 0},

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -154,6 +155,19 @@ func (u *Unit) Build() string {
 // Holds reports whether the unit applies an object of the same kind and name.
 func (u *Unit) Holds(object *Object) bool {
 	return slices.ContainsFunc(u.Objects, object.Same)
+}
+
+// Destination is the cluster that the unit is applied to, as an Application names it: empty for the one that the tool runs in.
+func (u *Unit) Destination() string {
+	if u.By == nil || u.Tool != ArgoCD {
+		return ""
+	}
+	spec := SpecOf(u.By)
+	to := cmp.Or(u.By.Text(Under(spec, "destination", "server")...), u.By.Text(Under(spec, "destination", "name")...))
+	if to == "https://kubernetes.default.svc" || to == "in-cluster" {
+		return ""
+	}
+	return to
 }
 
 // BuildFailed is the rule of the finding about a unit that cannot be built, so that its tool would fail, too, and what it

@@ -2,8 +2,8 @@ package preview
 
 import (
 	"fmt"
+	"path"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -88,7 +88,7 @@ func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
 }
 
 // hasMoved is whether what a kustomization that no longer exists had built is built by a new one, or lies in its folder
-// as it is.
+// as it is. In a folder below, not all tools look for it.
 func (s *spread) hasMoved(unit string, was *delivery.CRD, stay []delivery.CRD) bool {
 	content := contentOf(was.Object)
 	for _, u := range s.all.Head.Built {
@@ -98,7 +98,7 @@ func (s *spread) hasMoved(unit string, was *delivery.CRD, stay []delivery.CRD) b
 		}
 	}
 	return slices.ContainsFunc(stay, func(crd delivery.CRD) bool {
-		return strings.HasPrefix(crd.Place().File, unit+"/") && contentOf(crd.Object) == content
+		return path.Dir(crd.Place().File) == unit && contentOf(crd.Object) == content
 	})
 }
 

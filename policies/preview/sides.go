@@ -20,12 +20,13 @@ const (
 	NeitherBuilt = "NeitherBuilt"
 )
 
-// SideOf reads the CRDs of what a cluster gets. Of an entry point that is not there, nothing is got.
-func SideOf(c delivery.Cluster) (Side, error) {
+// SideOf reads the CRDs of what a cluster gets, with a decoder that several sides may share, or nil. Of an entry point that is not
+// there, nothing is got.
+func SideOf(c delivery.Cluster, decoder *crddiff.Decoder) (Side, error) {
 	s := Side{Cluster: c, Undeclared: map[string][]string{}}
 	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, found := range c.CRDs() {
-		crd, undeclared, err := crddiff.DecodeStrictly(found.Unstructured)
+		crd, undeclared, err := decoder.Strictly(found.Unstructured)
 		if err != nil {
 			if at := found.Place().String(); at != "" {
 				err = fmt.Errorf("%s: %w", at, err)

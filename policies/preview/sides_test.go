@@ -17,7 +17,7 @@ import (
 // sideOf is a side that can be read.
 func sideOf(t *testing.T, c delivery.Cluster) preview.Side {
 	t.Helper()
-	side, err := preview.SideOf(c)
+	side, err := preview.SideOf(c, nil)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return side
 }
@@ -49,7 +49,7 @@ func TestACRDThatCannotBeReadIsNamedWithItsFile(t *testing.T) {
 		"nobody knows where it is": {"", "CustomResourceDefinition widgets.example.com: spec.versions is empty; a CRD has at least one version"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := preview.SideOf(delivery.Cluster{Units: []*delivery.Unit{{Objects: []*delivery.Object{manifest(c.file, "widgets")}}}})
+			_, err := preview.SideOf(delivery.Cluster{Units: []*delivery.Unit{{Objects: []*delivery.Object{manifest(c.file, "widgets")}}}}, nil)
 			NewWithT(t).Expect(err).To(MatchError(c.want))
 		})
 	}

@@ -24,6 +24,7 @@ type Pair struct {
 // Whole is what comes of the repository if it is applied as it is, nothing if it cannot be, and all are the CRDs of its
 // files. Files that mayBeApplied denies reach no cluster.
 func Spread(whole, all Pair, mayBeApplied func(file string) bool) []Pair {
+	whole.Head.Units = stillApplied(whole)
 	s := &spread{first: whole, all: all, mayBeApplied: mayBeApplied}
 	base, head := s.readable(&all.Base, &s.first.Base), s.readable(&all.Head, &s.first.Head)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(base)), maps.Keys(head))
@@ -40,6 +41,31 @@ func Spread(whole, all Pair, mayBeApplied func(file string) bool) []Pair {
 	s.leaveCharts()
 	s.hiddenByValues()
 	return append([]Pair{s.first}, s.rest...)
+}
+
+// stillApplied are the units of the head without CRDs that a tool applied in the base and that none applies any more. Their files
+// are there, and nothing brings them to a cluster.
+func stillApplied(whole Pair) []*delivery.Unit {
+	isApplied := func(c *delivery.Cluster, name string) bool {
+		return slices.ContainsFunc(c.Units, func(u *delivery.Unit) bool {
+			return u.Tool != "" && slices.ContainsFunc(u.CRDs(), func(crd delivery.CRD) bool { return crd.GetName() == name })
+		})
+	}
+	units := slices.Clone(whole.Head.Units)
+	for i, u := range units {
+		if u.Tool != "" {
+			continue
+		}
+		kept := slices.DeleteFunc(slices.Clone(u.Objects), func(o *delivery.Object) bool {
+			return o.IsCRD() && isApplied(&whole.Base, o.GetName()) && !isApplied(&whole.Head, o.GetName())
+		})
+		if len(kept) < len(u.Objects) {
+			one := *u
+			one.Objects = kept
+			units[i] = &one
+		}
+	}
+	return units
 }
 
 type spread struct {

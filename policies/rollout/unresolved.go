@@ -33,6 +33,7 @@ func unseenChanged(s *situation) []finding.Finding {
 	}
 	for _, u := range s.head.Unseen {
 		switch was, there := before[u.Name]; {
+		case !there && s.losesOnlyOthers(u):
 		case !there && unitBy(s.base, u) != nil:
 			add(u, u.By, "could be seen before this change and cannot any more, so what CRDs it brings is not known")
 		case !there:
@@ -47,6 +48,28 @@ func unseenChanged(s *situation) []finding.Finding {
 		}
 	}
 	return append(findings, inputsChanged(s)...)
+}
+
+// losesOnlyOthers reports whether all that is wrong with a source is that its folder is gone, in which there was nothing about CRDs:
+// the tool's next sync fails, and wherever else the folder may be, this pull request does not touch it.
+func (s *situation) losesOnlyOthers(source delivery.Unseen) bool {
+	if !strings.HasPrefix(source.Why, "there is no folder ") {
+		return false
+	}
+	i := slices.IndexFunc(s.base.Units, func(u *delivery.Unit) bool { return u.By != nil && u.By.Same(source.By) })
+	if i < 0 || len(s.base.Units[i].Dirs) == 0 || s.base.Units[i].Incomplete() || !reflect.DeepEqual(s.base.Units[i].By.Field("spec"), source.By.Field("spec")) {
+		return false
+	}
+	was := s.base.Units[i]
+	brings := func(by *delivery.Object) bool { return by != nil && slices.Contains(was.Objects, by) }
+	return !slices.ContainsFunc(was.Objects, isAboutCRDs) &&
+		!slices.ContainsFunc(s.base.Units, func(u *delivery.Unit) bool { return brings(u.By) || u.Parent == was }) &&
+		!slices.ContainsFunc(s.base.Unseen, func(u delivery.Unseen) bool { return brings(u.By) })
+}
+
+func isAboutCRDs(o *delivery.Object) bool {
+	crds, unread := o.Inside()
+	return o.IsCRD() || o.IsGate() || delivery.ToolOf(o) != "" || len(crds)+len(unread) > 0
 }
 
 // fingerprints are those of sources by name. There may be several of one name, in several units.

@@ -16,6 +16,7 @@ import (
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/words"
@@ -31,6 +32,8 @@ type sides struct {
 	errOut    io.Writer
 	// changes are the files that differ, nil until something asks for them.
 	changes []repository.Change
+	// decoder knows the CRDs that were read: most of the base's are the head's, and each cluster's.
+	decoder crddiff.Decoder
 }
 
 // side is a tree or, if that is nil, what standard input held.
@@ -42,10 +45,10 @@ type side struct {
 func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	s := &sides{errOut: p.ErrOut}
 	var err error
-	if s.base, err = openSide(ctx, p.base, stdin); err != nil {
+	if s.base, err = openSide(ctx, p.base, stdin, nil); err != nil {
 		return nil, fmt.Errorf("--base: %w", err)
 	}
-	if s.head, err = openSide(ctx, p.head, stdin); err != nil {
+	if s.head, err = openSide(ctx, p.head, stdin, s.base.tree); err != nil {
 		s.close()
 		return nil, fmt.Errorf("--head: %w", err)
 	}
@@ -71,7 +74,7 @@ func (p *command) open(ctx context.Context, stdin io.Reader) (*sides, error) {
 	return s, nil
 }
 
-func openSide(ctx context.Context, where string, stdin io.Reader) (side, error) {
+func openSide(ctx context.Context, where string, stdin io.Reader, beside *repository.Tree) (side, error) {
 	if where == "-" {
 		read, err := desired.Stream("standard input", stdin)
 		if err == nil && !slices.ContainsFunc(read.Units, func(u *delivery.Unit) bool { return len(u.Objects) > 0 }) {
@@ -79,7 +82,7 @@ func openSide(ctx context.Context, where string, stdin io.Reader) (side, error) 
 		}
 		return side{stream: read}, err
 	}
-	opened, err := repository.Open(ctx, where)
+	opened, err := repository.OpenBeside(ctx, where, beside)
 	return side{tree: opened}, err
 }
 
@@ -164,12 +167,16 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 	beside(&pair.Base, more.Base)
 	beside(&pair.Head, more.Head)
 	pair.Name = name
-	all, err := compare(pair)
+	all, err := s.compare(pair)
 	if err != nil {
 		return nil, err
 	}
-	held, err := heldBy(pair)
-	return append(all, held...), err
+	each, err := s.apart(pair)
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.heldBy(pair)
+	return slices.Concat(all, each, held), err
 }
 
 // everything is what a repository amounts to without an entry point. One that cannot be applied as it is, as an operator's
@@ -207,30 +214,19 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 			before = append(before, crd.GetName())
 		}
 	}
-	delivered, err := compare(preview.Spread(whole, all, s.head.mayBeApplied)...)
+	delivered, err := s.compare(preview.Spread(whole, all, s.head.mayBeApplied)...)
 	for i := range delivered {
 		delivered[i].NoCluster, delivered[i].KnownBefore = true, before
 	}
 	if err != nil {
 		return nil, err
 	}
-	held, err := heldBy(preview.Pair{Name: name, Base: fetched(whole.Base), Head: fetched(whole.Head)})
-	return append(delivered, held...), err
-}
-
-// fetched are the units that were not built of the files of this repository alone.
-func fetched(c delivery.Cluster) delivery.Cluster {
-	c.Units = slices.DeleteFunc(slices.Clone(c.Units), func(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) == 0 })
-	return c
-}
-
-// heldBy compares the CRDs that objects of a cluster hold for somebody else.
-func heldBy(p preview.Pair) ([]preview.Delivered, error) {
-	held, err := compare(preview.Held(p)...)
-	for i := range held {
-		held[i].Held = true
+	each, err := s.apart(whole)
+	if err != nil {
+		return nil, err
 	}
-	return held, err
+	held, err := s.heldBy(preview.Pair{Name: name, Base: fetched(whole.Base), Head: fetched(whole.Head)})
+	return slices.Concat(delivered, each, held), err
 }
 
 // lookedAt says in a line what of a repository was compared.
@@ -269,23 +265,6 @@ func (s *sides) both(read func(side) (delivery.Cluster, error)) (p preview.Pair,
 		})
 	}
 	return p, both.Wait()
-}
-
-func compare(pairs ...preview.Pair) (all []preview.Delivered, err error) {
-	for _, p := range pairs {
-		p.Base.Name, p.Head.Name = p.Name, p.Name
-		p.Install()
-		base, err := preview.SideOf(p.Base)
-		if err != nil {
-			return nil, fmt.Errorf("--base: %w", err)
-		}
-		head, err := preview.SideOf(p.Head)
-		if err != nil {
-			return nil, fmt.Errorf("--head: %w", err)
-		}
-		all = append(all, preview.Compare(p.Name, base, head))
-	}
-	return all, nil
 }
 
 // nameEntry is what to do about a build of everything that there is.

@@ -14,11 +14,11 @@ import (
 func TestAStreamWithoutManifestsIsNoDeletion(t *testing.T) {
 	for name, content := range map[string]string{"nothing": "", "comments": "# none\n---\n", "a scalar": "---\nError: chart not found\n"} {
 		t.Run(name, func(t *testing.T) {
-			_, err := openSide(t.Context(), "-", strings.NewReader(content))
+			_, err := openSide(t.Context(), "-", strings.NewReader(content), nil)
 			NewWithT(t).Expect(err).To(HaveOccurred())
 		})
 	}
-	side, err := openSide(t.Context(), "-", strings.NewReader(widgetsCRD))
+	side, err := openSide(t.Context(), "-", strings.NewReader(widgetsCRD), nil)
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(side.stream.CRDs()).To(HaveLen(1))

@@ -39,6 +39,16 @@ const (
 	valueWidth    = 160
 )
 
+// How many lines a comment has at most, so that it can be read, without the empty ones. 35 are not folded, of which ten are always
+// there or say what was left out, and 200 are all.
+const (
+	commentLines = 200
+	tableLines   = 10
+	taskLines    = 7
+	sectionsMost = 8
+	sectionLines = 40
+)
+
 // Markdown is the comment on a pull request: the verdict, a table of what stands in the way where, what to do next, and
 // details to unfold. Its first line, a comment, is Marker, by which it is found again to be updated. If it gets too long,
 // details are left out, the least important first, and the comment says which.
@@ -49,8 +59,10 @@ func Markdown(r preview.Report, o MarkdownOptions) string {
 	all := o.sections(r)
 	kept := 0
 	var details strings.Builder
+	lines := strings.Count(head, "\n") + strings.Count(foot, "\n") + leftOutLines
 	for _, s := range all {
-		if details.Len()+len(s.body)+1 > left {
+		lines += strings.Count(s.body, "\n") + 1
+		if details.Len()+len(s.body)+1 > left || lines > commentLines || kept == sectionsMost {
 			break
 		}
 		details.WriteString("\n" + s.body)
@@ -107,7 +119,7 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 	if !named {
 		headings = slices.Delete(headings, 1, 2)
 	}
-	t := newTable(tableBytes, headings...)
+	t := newTable(tableBytes, tableLines, headings...)
 	for _, g := range all {
 		b := g.one.badge()
 		cells := []string{g.names(func(name string) string { return span(name, nameWidth) }), text(g.where(), sentenceWidth),
@@ -138,7 +150,7 @@ func nextSteps(r preview.Report, o MarkdownOptions) string {
 	if len(all) == 0 {
 		return "**What to do next:** " + nothingToDo(r) + "\n"
 	}
-	said := newItems(taskBytes)
+	said := newItems(taskBytes, taskLines)
 	for i, t := range all {
 		line := fmt.Sprintf("%d. %s", i+1, text(capital(t.What), sentenceWidth))
 		if whose := t.Whose(); whose != "" {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// items are a list that stays below a number of bytes. Its first item is always there.
+// items are a list that stays below a number of bytes and of lines. Its first item is always there.
 type items struct {
 	out            strings.Builder
-	budget         int
+	budget, most   int
 	shown, omitted int
 }
 
-func newItems(budget int) *items { return &items{budget: budget} }
+func newItems(budget, most int) *items { return &items{budget: budget, most: most} }
 
 func (l *items) add(line string) {
-	if l.omitted > 0 || l.shown > 0 && l.out.Len()+len(line) > l.budget {
+	if l.omitted > 0 || l.shown > 0 && (l.out.Len()+len(line) > l.budget || l.shown >= l.most) {
 		l.omitted++
 		return
 	}
@@ -46,8 +46,8 @@ type table struct {
 	columns int
 }
 
-func newTable(budget int, headings ...string) *table {
-	t := &table{items: newItems(budget), columns: len(headings)}
+func newTable(budget, most int, headings ...string) *table {
+	t := &table{items: newItems(budget, most), columns: len(headings)}
 	t.out.WriteString("| " + strings.Join(headings, " | ") + " |\n|" + strings.Repeat("---|", len(headings)) + "\n")
 	return t
 }

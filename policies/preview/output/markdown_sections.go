@@ -16,6 +16,9 @@ type section struct {
 	body  string
 }
 
+// gravest is how many CRDs come before everything else.
+const gravest = 2
+
 // sections are the details, the most important first.
 func (o MarkdownOptions) sections(r preview.Report) []section {
 	all := o.findings(r)
@@ -24,6 +27,7 @@ func (o MarkdownOptions) sections(r preview.Report) []section {
 	if grave < 0 {
 		grave = len(crds)
 	}
+	grave = min(grave, gravest) // what is rolled out when is more than the same change of one more CRD
 	for _, crd := range crds[:grave] {
 		all = append(all, o.changes(crd)...)
 	}
@@ -46,7 +50,7 @@ func (o MarkdownOptions) findings(r preview.Report) []section {
 	if len(r.Findings) == 0 {
 		return nil
 	}
-	said := newItems(sectionBytes)
+	said := newItems(sectionBytes, sectionLines)
 	for _, g := range findingsTogether(r.Findings) {
 		f, b := g.one, badgeOfSeverity(g.one.Severity)
 		line := fmt.Sprintf("- %s %s **%s**", b.Symbol, b.Word, text(f.Rule, nameWidth))
@@ -71,7 +75,7 @@ func (o MarkdownOptions) changes(crd preview.ChangedCRD) []section {
 	}
 	var content strings.Builder
 	for _, g := range byVersion(crd.Changes) {
-		t := newTable(sectionBytes-content.Len(), "Severity", "What", "Field", "Base", "Head", "What it means")
+		t := newTable(sectionBytes-content.Len(), sectionLines-strings.Count(content.String(), "\n"), "Severity", "What", "Field", "Base", "Head", "What it means")
 		for _, c := range g.Shown() {
 			b := badgeOfSeverity(c.Severity)
 			t.add(b.Symbol+" "+b.Word, text(string(c.Rule), nameWidth), span(c.Field, valueWidth),
@@ -81,7 +85,7 @@ func (o MarkdownOptions) changes(crd preview.ChangedCRD) []section {
 		if more := g.More(); more != "" {
 			content.WriteString(more + "; the JSON report has them all\n\n")
 		}
-		if content.Len() > sectionBytes {
+		if content.Len() > sectionBytes || strings.Count(content.String(), "\n") > sectionLines {
 			content.WriteString("and more versions that do not fit here\n")
 			break
 		}
@@ -94,7 +98,7 @@ func (o MarkdownOptions) rollout(r preview.Report, c preview.Cluster) []section 
 	if len(waves) == 0 {
 		return nil
 	}
-	t := newTable(sectionBytes, "Order", "Step", "Waits for", "What is applied")
+	t := newTable(sectionBytes, sectionLines, "Order", "Step", "Waits for", "What is applied")
 	for _, w := range waves {
 		for _, s := range w.Steps {
 			t.add(fmt.Sprint(w.Order), text(s.Title(), nameWidth), text(s.Waits(), nameWidth), o.applied(s))
@@ -127,7 +131,7 @@ func (o MarkdownOptions) manifests(r preview.Report) []section {
 	if len(r.Manifests) == 0 {
 		return nil
 	}
-	t := newTable(sectionBytes, "Where", "Object", "Written at", "Rewritten by")
+	t := newTable(sectionBytes, sectionLines, "Where", "Object", "Written at", "Rewritten by")
 	for _, m := range r.Manifests {
 		t.add(o.place(m.Place), text(m.Object, nameWidth), span(m.Version, nameWidth), rewriter(m))
 	}
@@ -145,7 +149,7 @@ func rewriter(m preview.Manifest) string {
 
 // stored is the evidence: what each cluster said.
 func (o MarkdownOptions) stored(r preview.Report) []section {
-	t := newTable(sectionBytes, "CRD", "Cluster", "storedVersions", "Objects", "Proved", "Gate in the cluster")
+	t := newTable(sectionBytes, sectionLines, "CRD", "Cluster", "storedVersions", "Objects", "Proved", "Gate in the cluster")
 	seen := 0
 	for _, row := range rows(r) {
 		if len(row.in.StoredVersions) == 0 && row.in.Objects == nil && row.in.Gate == "" {
@@ -179,8 +183,11 @@ func gate(in preview.InCluster) string {
 	return plain(in.Gate) + ", not Ready"
 }
 
-// leftOutBytes is room for leftOut.
-const leftOutBytes = 4_000
+// leftOutBytes and leftOutLines are room for leftOut.
+const (
+	leftOutBytes = 4_000
+	leftOutLines = 2
+)
 
 // leftOut names the details that did not fit.
 func (o MarkdownOptions) leftOut(dropped []section) string {

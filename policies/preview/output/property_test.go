@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -120,6 +121,26 @@ func TestAnyReportMakesACommentThatCanBePosted(t *testing.T) {
 	})
 }
 
+// However much changes, a person reads one screen.
+func TestAMonstrousChangeIsAShortComment(t *testing.T) {
+	var r preview.Report
+	fill(reflect.ValueOf(&r).Elem(), "v1")
+	one, f, m, c := r.CRDs[0], r.Findings[0], r.Manifests[0], r.Clusters[0]
+	for i := range 1000 {
+		one.Name, f.Why, m.File, c.Name = fmt.Sprintf("w%d.example.com", i), fmt.Sprintf("reason %d", i), fmt.Sprintf("f%d.yaml", i), fmt.Sprintf("c%d", i)
+		one.Changes = slices.Repeat(one.Changes[:3], 100)
+		for j := range one.Changes {
+			one.Changes[j].Field = fmt.Sprintf("spec.f%d", j)
+		}
+		r.CRDs, r.Findings, r.Manifests, r.Clusters = append(r.CRDs, one), append(r.Findings, f), append(r.Manifests, m), append(r.Clusters, c)
+	}
+	g := gomega.NewWithT(t)
+	expectAComment(g, r, MarkdownOptions{Full: "https://ci.example.com/report.html"})
+	said := Markdown(r, MarkdownOptions{Full: "https://ci.example.com/report.html"})
+	g.Expect(said).To(gomega.ContainSubstring("that do not fit here; all are in <https://ci.example.com/report.html>"))
+	g.Expect(said).To(gomega.ContainSubstring("Left out, as a comment may not be longer: "))
+}
+
 // The worst there is: every text is long and grows when it is escaped.
 func TestTextThatGrowsStillFits(t *testing.T) {
 	for _, unit := range []string{"$", "|", "`", "<", "@", "名", "[", "https://x.example/ ", ":a:", "\\", "a"} {
@@ -175,6 +196,8 @@ func expectAComment(g *gomega.WithT, r preview.Report, o MarkdownOptions) {
 	for _, tag := range anyTag.FindAllString(said, -1) {
 		g.Expect(tag).To(gomega.MatchRegexp(ours.String()))
 	}
+	g.Expect(len(lines)-1).To(gomega.BeNumerically("<=", 200), "lines")
+	g.Expect(unfolded(lines)).To(gomega.BeNumerically("<=", 35), "lines that are not folded")
 	tables := tablesOf(lines)
 	if len(r.CRDs) > 0 {
 		expectAVerdictTable(g, tables)
@@ -185,6 +208,18 @@ func expectAComment(g *gomega.WithT, r preview.Report, o MarkdownOptions) {
 			g.Expect(strings.Count(line, "|")).To(gomega.Equal(columns), line)
 		}
 	}
+}
+
+// unfolded counts the lines that are not empty and that are seen at once.
+func unfolded(lines []string) (n int) {
+	folded := false
+	for _, line := range lines {
+		if !folded && line != "" {
+			n++
+		}
+		folded = (folded || strings.HasPrefix(line, "<details>")) && line != "</details>"
+	}
+	return n
 }
 
 // expectAVerdictTable is about the first table, which stays whatever else is left out.

@@ -1,0 +1,72 @@
+package preview
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+)
+
+const (
+	fleetSet = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s, namespace: argocd}\nspec:\n  generators: [{clusters: {selector: {matchLabels: {env: prod}}}}]\n" +
+		"  template:\n    metadata: {name: 'it-{{name}}'}\n    spec: {project: default, source: {repoURL: 'https://git.example.com/it', targetRevision: HEAD, path: 'o/{{name}}'}, destination: {server: '{{server}}', namespace: it}}\n"
+	fleetSecrets = "apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {argocd.argoproj.io/secret-type: cluster, env: prod}}\nstringData: {name: one, server: 'https://one.example.com'}\n" +
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: two, labels: {argocd.argoproj.io/secret-type: cluster, env: test}}\nstringData: {name: two, server: 'https://two.example.com'}\n"
+)
+
+func TestClusterGeneratorsRunWithTheSecretsOfTheClusters(t *testing.T) {
+	for name, c := range map[string]struct {
+		folder string
+		args   []string
+		code   int
+		says   string
+	}{
+		"a cluster gets it":       {"one", []string{"--cluster-secrets", "fleet.yaml"}, cli.ExitUnknown, "v1alpha1 of widgets.example.com in apps: what the cluster stores is not known"},
+		"no selected cluster":     {"two", []string{"--cluster-secrets", "fleet.yaml"}, cli.ExitDone, "no CRD changes"},
+		"nobody names the Secret": {"one", nil, cli.ExitUnknown, "name their Secrets with --cluster-secrets"},
+		"there is no such file":   {"one", []string{"--cluster-secrets", "none.yaml"}, cli.ExitError, "--cluster-secrets: open none.yaml"},
+		"it is about no cluster":  {"one", []string{"--cluster-secrets", "base/apps/s.yaml"}, cli.ExitError, "--cluster-secrets: base/apps/s.yaml holds no Secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := files{"fleet.yaml": fleetSecrets}
+			for side, crd := range map[string]string{"base": widgetsCRD, "head": without} {
+				f[side+"/apps/s.yaml"] = fleetSet
+				f[side+"/o/one/w.yaml"], f[side+"/o/two/w.yaml"] = widgetsCRD, widgetsCRD
+				f[side+"/o/"+c.folder+"/w.yaml"] = crd
+			}
+			g := clitest.InRepository(t, f)
+			code, out, errOut := previewed(t, append([]string{"--base", "base", "--head", "head", "--entry", "apps", "--offline"}, c.args...)...)
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(out + errOut).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// A chart is an entry point with its own values, or with files of values over them.
+func TestAnEntryPointMayBeAChartWithFilesOfValues(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry string
+		code  int
+		says  string
+	}{
+		"its own values":          {"apps", cli.ExitDone, "no CRD changes"},
+		"a file of the chart":     {"apps?values=values-prod.yaml", cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+		"a file from the root":    {"apps?values=env/prod.yaml", cli.ExitUnknown, "v1alpha1 of widgets.example.com"},
+		"the last file counts":    {"apps?values=env/prod.yaml,off.yaml", cli.ExitDone, "no CRD changes"},
+		"there is no such a file": {"apps?values=none.yaml", cli.ExitUnknown, "none.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := files{}
+			for side, old := range map[string]string{"base": "true", "head": "false"} {
+				f[side+"/apps/Chart.yaml"], f[side+"/apps/values.yaml"], f[side+"/apps/off.yaml"], f[side+"/apps/templates/w.yaml"] = chartC, "old: false\n", "old: false\n", ifOld
+				f[side+"/apps/values-prod.yaml"], f[side+"/env/prod.yaml"] = "old: "+old+"\n", "old: "+old+"\n"
+			}
+			g := clitest.InRepository(t, f)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", c.entry, "--offline")
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			g.Expect(out + errOut).To(ContainSubstring(c.says))
+		})
+	}
+}

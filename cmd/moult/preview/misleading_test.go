@@ -1,0 +1,140 @@
+package preview
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+)
+
+const removesFirst = "- patch: |-\n    - {op: remove, path: /spec/versions/0}\n  target: {kind: CustomResourceDefinition}\n"
+
+// ifOld is a template that has the old version only if the values say so.
+var ifOld = "{{ if .Values.old }}\n" + widgetsCRD + "{{ else }}\n" + without + "{{ end }}\n"
+
+func fluxTo(path, more string) string {
+	return strings.Replace(fluxOf, "path: ./crds,", "path: "+path+","+more, 1)
+}
+
+// appTo is an Application with a path; more is of its source.
+func appTo(name, path, server, more string) string {
+	return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\n" +
+		"spec: {project: default, source: {repoURL: 'https://git.example.com/it', targetRevision: HEAD, path: " + path + more + "}, destination: {namespace: it, server: '" + server + "'}}\n"
+}
+
+const (
+	own = "https://kubernetes.default.svc"
+	set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s, namespace: argocd}\nspec:\n  generators: [{list: {elements: [{c: a}, {c: b}]}}]\n" +
+		"  template:\n    metadata: {name: 'it-{{c}}'}\n    spec: {project: default, source: {repoURL: 'https://git.example.com/it', targetRevision: HEAD, path: 'o/{{c}}'}, destination: {server: 'https://{{c}}.example.com', namespace: it}}\n"
+)
+
+const aConfigMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+
+func gzipped(text string) string {
+	var to bytes.Buffer
+	w := gzip.NewWriter(&to)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\nbinaryData: {components: " + base64.StdEncoding.EncodeToString(to.Bytes()) + "}\n"
+}
+
+// Each of these was made to be taken for safe.
+var misleading = map[string]overlooked{
+	"a patch of a Flux Kustomization": {
+		common: files{"crds/w.yaml": widgetsCRD}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")},
+		head: files{"clusters/a/k.yaml": fluxTo("./crds", " patches: [{patch: '[{op: remove, path: /spec/versions/0}]', target: {kind: CustomResourceDefinition}}],")},
+	},
+	"the first of the clusters of an ApplicationSet": {
+		common: files{"apps/s.yaml": set, "crds/w.yaml": widgetsCRD, "crds/kustomization.yaml": "resources: [w.yaml]\n", "o/b/kustomization.yaml": "resources: [../../crds]\npatches:\n" + removesFirst},
+		base:   files{"o/a/kustomization.yaml": "resources: [../../crds]\n"}, head: files{"o/a/kustomization.yaml": "resources: [../../crds]\npatches:\n" + removesFirst},
+	},
+	"the first of two Applications for two clusters": {
+		common: files{"apps/a.yaml": appTo("a", "a", own, ""), "apps/b.yaml": appTo("b", "b", "https://b.example.com", ""), "b/w.yaml": without},
+		base:   files{"a/w.yaml": widgetsCRD}, head: files{"a/w.yaml": without},
+	},
+	"the first of two Applications for one cluster": {
+		common: files{"apps/a.yaml": appTo("a", "a", own, ""), "apps/b.yaml": appTo("b", "b", own, ""), "b/w.yaml": without},
+		base:   files{"a/w.yaml": widgetsCRD}, head: files{"a/w.yaml": without},
+	},
+	"a Flux Kustomization has another path": {
+		common: files{"one/w.yaml": widgetsCRD, "two/w.yaml": without},
+		base:   files{"clusters/a/k.yaml": fluxTo("./one", "")}, head: files{"clusters/a/k.yaml": fluxTo("./two", "")},
+	},
+	"a replacement's source": {
+		common: files{"k/w.yaml": widgetsCRD, "k/kustomization.yaml": "resources: [w.yaml, s.yaml]\nreplacements:\n- source: {kind: ConfigMap, name: s, fieldPath: data.v}\n  targets: [{select: {kind: CustomResourceDefinition}, fieldPaths: [spec.versions.0.name]}]\n"},
+		base:   files{"k/s.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s}\ndata: {v: v1alpha1}\n"}, head: files{"k/s.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s}\ndata: {v: v1beta1}\n"},
+	},
+	"an Application does not recurse any more": {
+		common: files{"a/b/w.yaml": widgetsCRD}, base: files{"apps/a.yaml": appTo("a", "a", own, ", directory: {recurse: true}")}, head: files{"apps/a.yaml": appTo("a", "a", own, "")},
+	},
+	"an Application includes less": {
+		common: files{"a/w.yaml": widgetsCRD, "a/x.yaml": aConfigMap},
+		base:   files{"apps/a.yaml": appTo("a", "a", own, "")}, head: files{"apps/a.yaml": appTo("a", "a", own, ", directory: {include: x.yaml}")},
+	},
+	"a mark that Argo CD passes a file over": {
+		common: files{"apps/a.yaml": appTo("a", "a", own, "")}, base: files{"a/w.yaml": widgetsCRD}, head: files{"a/w.yaml": "# +argocd:skip-file-rendering\n" + widgetsCRD},
+	},
+	"a CRD in a value": {
+		common: files{"c/Chart.yaml": chartC, "c/templates/x.yaml": "{{ range .Values.extra }}\n---\n{{ tpl . $ }}\n{{ end }}\n"},
+		base:   files{"c/values.yaml": "extra:\n- |\n" + indented(widgetsCRD, "  ")}, head: files{"c/values.yaml": "extra:\n- |\n" + indented(without, "  ")},
+	},
+	"an Application goes, and what it has applied stays in the repository": {
+		common: files{"root.yaml": appTo("root", "apps", own, ""), "apps/b.yaml": appTo("b", "b", own, ""), "b/x.yaml": aConfigMap, "crds/w.yaml": widgetsCRD},
+		base:   files{"apps/a.yaml": appTo("a", "crds", own, "")},
+	},
+	"a kustomization goes, and its CRDs lie in a folder below": {common: files{"config/crd/bases/w.yaml": widgetsCRD}, base: files{"config/crd/kustomization.yaml": "resources: [bases/w.yaml]\n"}},
+	"a kind of two halves": {
+		common: files{"c/Chart.yaml": chartC},
+		base:   files{"c/templates/x.yaml": halved(widgetsCRD)}, head: files{"c/templates/x.yaml": halved(without)},
+	},
+	"a kind behind an anchor": {base: files{"d/w.yaml": "x: &k CustomResourceDefinition\n" + strings.Replace(widgetsCRD, "kind: CustomResourceDefinition", "kind: *k", 1)}, head: files{"d/w.yaml": "x: &k CustomResourceDefinition\n" + strings.Replace(without, "kind: CustomResourceDefinition", "kind: *k", 1)}},
+	"values of a HelmRelease in a generated ConfigMap": {
+		common: files{
+			"clusters/a/k.yaml": fluxTo("./rel", ""), "clusters/a/s.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'https://git.example.com/it', interval: 1h, ref: {branch: main}}\n",
+			"rel/kustomization.yaml": "resources: [r.yaml]\nconfigMapGenerator: [{name: v, namespace: it, files: [values.yaml], options: {disableNameSuffixHash: true}}]\n",
+			"rel/r.yaml":             "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: c, namespace: it}\nspec:\n  interval: 1h\n  chart: {spec: {chart: ./charts/c, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n  valuesFrom: [{kind: ConfigMap, name: v}]\n",
+			"charts/c/Chart.yaml":    chartC, "charts/c/templates/w.yaml": ifOld,
+		},
+		base: files{"rel/values.yaml": "old: true\n"}, head: files{"rel/values.yaml": "old: false\n"},
+	},
+	"a component that a Flux Kustomization adds": {
+		common: files{"crds/w.yaml": widgetsCRD, "crds/kustomization.yaml": "resources: [w.yaml]\n", "clusters/a/k.yaml": fluxTo("./crds", " components: [../c],")},
+		base:   files{"c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {a: b}}]\n"}, head: files{"c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n" + removesFirst},
+	},
+	"a .sourceignore comes": {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/w.yaml": widgetsCRD}, head: files{".sourceignore": "crds/w.yaml\n"}},
+	"a source is overridden": {
+		common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/w.yaml": widgetsCRD, "a/kustomization.yaml": "resources: [w.yaml]\n"},
+		head:   files{"a/.argocd-source.yaml": "kustomize:\n  patches:\n  - patch: |-\n      - {op: remove, path: /spec/versions/0}\n    target: {kind: CustomResourceDefinition}\n"},
+	},
+	"a file gets a name that no tool takes": {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/x.yaml": aConfigMap}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml.bak": widgetsCRD}},
+	"an Application in JSON":                {common: files{"apps/a.json": `{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a", "namespace": "argocd"}, "spec": {"project": "default", "source": {"repoURL": "https://git.example.com/it", "path": "crds", "targetRevision": "HEAD"}, "destination": {"namespace": "x"}}}`}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
+	"docs that are applied":                 {common: files{"clusters/a/k.yaml": fluxTo("./docs/crds", "")}, base: files{"docs/crds/w.yaml": widgetsCRD}, head: files{"docs/crds/w.yaml": without}},
+	"values that a helmfile names":          {common: files{"helmfile.yaml": "releases: [{name: c, chart: ./c, values: [v.yaml]}]\n", "c/Chart.yaml": chartC, "c/values.yaml": "old: false\n", "c/templates/w.yaml": ifOld}, base: files{"v.yaml": "old: true\n"}, head: files{"v.yaml": "old: false\n"}},
+	"what gzip has packed":                  {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
+	"a Flux Kustomization goes":             {common: files{"crds/w.yaml": widgetsCRD, "clusters/a/x.yaml": aConfigMap}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")}},
+}
+
+func halved(crd string) string {
+	return strings.Replace(crd, "kind: CustomResourceDefinition", "kind: {{ printf \"%s%s\" \"CustomResource\" \"Definition\" }}", 1)
+}
+
+func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
+	for name, c := range misleading {
+		t.Run(name, c.isSeen)
+	}
+}
+
+// An Application whose folder goes applies nothing else than before; of a folder with CRDs that is something to look at.
+func TestAFolderThatAToolTakesMayGoIfNothingInItIsAboutCRDs(t *testing.T) {
+	for content, code := range map[string]int{aConfigMap: cli.ExitDone, widgetsCRD: cli.ExitUnknown, manifestWork(widgetsCRD): cli.ExitUnknown, appTo("b", "b", own, ""): cli.ExitUnknown} {
+		c := overlooked{common: files{"apps/a.yaml": appTo("a", "web", own, ""), "b/x.yaml": aConfigMap}, base: files{"web/x.yaml": content}}
+		g := c.write(t)
+		got, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
+		g.Expect(got).To(Equal(code), content+out+errOut)
+	}
+}
