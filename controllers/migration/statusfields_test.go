@@ -16,6 +16,7 @@ import (
 
 // noted is a CRD whose status has a note at v1alpha1 and none at v1.
 func noted(t *testing.T) *builders.CRDBuilder {
+	t.Helper()
 	return builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").OptedIn().
 		Schema("v1alpha1", `{type: object, properties: {spec: {type: object}, status: {type: object, properties: {note: {type: string}}}}}`).
 		Schema("v1", `{type: object, properties: {spec: {type: object}, status: {type: object}}}`)

@@ -42,7 +42,7 @@ type Block struct {
 	Mark, Argument string
 }
 
-var parts = regexp.MustCompile("(?ms)^ *<!--(.*?)-->|^( *)```(\\w*)\n(.*?)^ *```$")
+var parts = regexp.MustCompile("(?ms)^(?: *<!--(.*?)-->|( *)```(\\w*)\n((?:.*?\n)??) *```$)")
 
 // Blocks are the blocks of a page in their order.
 func Blocks(page string) (blocks []Block) {

@@ -69,6 +69,7 @@ func (p *player) play(b docs.Block) {
 	action, err := b.Action()
 	p.g.Expect(err).NotTo(HaveOccurred())
 	switch action {
+	case docs.Nothing:
 	case docs.Run:
 		p.run(b.Text)
 	case docs.Compare:

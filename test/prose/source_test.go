@@ -36,6 +36,7 @@ func TestCommentsArePlain(t *testing.T) { hold(t, comments, prose.FindInComments
 
 // hold looks into the Go files of the programs.
 func hold(t *testing.T, except []string, find func(string) ([]string, error)) {
+	t.Helper()
 	for _, folder := range programs {
 		t.Run(folder, func(t *testing.T) {
 			g := NewWithT(t)
