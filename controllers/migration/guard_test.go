@@ -141,7 +141,7 @@ func TestAVersionThatIsNotServedCannotBeLookedAt(t *testing.T) {
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
 	w.controller(w.quick())
 	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost), func() string { return w.Condition().Message })
-	w.Expect(w.Condition().Message).To(And(ContainSubstring("objects may be stored at v1alpha1, which is not served"), ContainSubstring("serve v1alpha1 until they are rewritten"),
+	w.Expect(w.Condition().Message).To(And(ContainSubstring("objects may be stored at v1alpha1, which is not served"), ContainSubstring("Serve v1alpha1 until they are rewritten"),
 		ContainSubstring("spec.labels.*.old")))
 	w.Expect(w.Writes()).To(BeZero())
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = true })

@@ -93,7 +93,7 @@ func TestATrimmedListIsNotBelievedAtFirstSight(t *testing.T) {
 
 func TestAVersionThatNoObjectUsesHoldsNothing(t *testing.T) {
 	t.Parallel()
-	w := bridges(t, 5, writtenBridges(5, map[int]string{1: `{"spec": {"authentication": {"type": "oauth"}}}`, 2: `{"status": {"was": "there"}}`}), withoutDefault)
+	w := bridges(t, 5, writtenBridges(5, map[int]string{1: `{"spec": {"authentication": {"type": "oauth"}}}`}), withoutDefault)
 	w.unserve()
 	w.trimmedInTree()
 	w.controller(w.quick())

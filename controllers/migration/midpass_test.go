@@ -39,7 +39,7 @@ func TestTheLabelIsRemovedInMidPass(t *testing.T) {
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 	w.Eventually(w.eventNotes, soon).Should(ContainElement(And(
 		ContainSubstring("opt-in label moult.dev/migrate was removed"),
-		ContainSubstring(`it was set by field manager "`+builders.FieldManager+`"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
+		ContainSubstring(`It was set by field manager "`+builders.FieldManager+`"`), MatchRegexp(`last write that managedFields record was by .*field manager "a-careless-tool"`))))
 
 	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Labels = map[string]string{v1alpha1.MigrateLabel: "true"}
