@@ -86,8 +86,8 @@ func TestThePodIsRestricted(t *testing.T) {
 // What the objects of the installation say about one another is true in every kustomization that has one.
 func TestTheObjectsOfAnInstallationFitTogether(t *testing.T) {
 	for name, rendering := range built(t) {
-		if len(decode[appsv1.Deployment](NewWithT(t), rendering, "Deployment")) == 0 {
-			continue
+		if len(decode[appsv1.Deployment](NewWithT(t), rendering, "Deployment")) == 0 || strings.HasPrefix(name, "examples/operator/") {
+			continue // an operator's Deployment is not Moult's
 		}
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
