@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -78,14 +76,9 @@ func (g *generating) clusters(generator *delivery.Object) (all []parameters, err
 	if g.known == nil {
 		return nil, errClusters
 	}
-	content, _ := generator.Field("clusters", "selector").(map[string]any)
-	var selector metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector); err != nil {
-		return nil, fmt.Errorf("its selector: %w", err)
-	}
-	matches, err := metav1.LabelSelectorAsSelector(&selector)
+	matches, err := selectorOf(generator.Field("clusters", "selector"))
 	if err != nil {
-		return nil, fmt.Errorf("its selector: %w", err)
+		return nil, err
 	}
 	known, isOwn := g.known, func(c Cluster) bool { return c.Server == ownServer }
 	if matches.Empty() && !slices.ContainsFunc(known, isOwn) {

@@ -215,16 +215,26 @@ func merged(below, above parameters) parameters {
 	return all
 }
 
-// selected are the parameters that a selector of labels matches.
-func selected(given []parameters, by any) (kept []parameters, err error) {
-	content, _ := by.(map[string]any)
+// selectorOf is a selector of labels as it is written.
+func selectorOf(written any) (labels.Selector, error) {
+	content, _ := written.(map[string]any)
 	var selector metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector); err != nil {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector)
+	if err != nil {
 		return nil, fmt.Errorf("its selector: %w", err)
 	}
 	matches, err := metav1.LabelSelectorAsSelector(&selector)
 	if err != nil {
 		return nil, fmt.Errorf("its selector: %w", err)
+	}
+	return matches, nil
+}
+
+// selected are the parameters that a selector of labels matches.
+func selected(given []parameters, by any) (kept []parameters, err error) {
+	matches, err := selectorOf(by)
+	if err != nil {
+		return nil, err
 	}
 	for _, one := range given {
 		flat := parameters{}
