@@ -115,7 +115,7 @@ func (s *sharedBuild) fits(root string) bool {
 	return !slices.ContainsFunc(s.lacks, func(short string) bool { return exists(filepath.Join(root, short)) })
 }
 
-// own is the build for a folder of its own tree: nobody changes what others have, and places are in this tree.
+// own is the build for a folder of its own tree: no build changes what others have, and places are in this tree.
 func (s *sharedBuild) own(f *folder, root string) *Rendering {
 	if f.options.Note != nil {
 		for _, short := range s.notes {

@@ -129,7 +129,7 @@ func TestOnlyWhatIsBuiltOfTheSameFilesIsShared(t *testing.T) {
 	}
 }
 
-// Nobody changes what another has.
+// No build changes what another has.
 func TestABuildThatIsSharedIsEverybodysOwn(t *testing.T) {
 	g, builds := NewWithT(t), NewBuilds()
 	root := twoTrees(t, map[string]string{"a.yaml": configMap("a")}, nil, nil)[0]

@@ -158,7 +158,7 @@ type source struct {
 	plains map[*yaml.Node]any
 }
 
-// plainOf is the value of a node, the same one for all who ask: nobody changes it. There are schemas of which a hundred clusters get
+// plainOf is the value of a node, the same one for all who ask, so no caller changes it. There are schemas of which a hundred clusters get
 // a copy.
 func (s *source) plainOf(node *yaml.Node) (value any, ok bool) {
 	s.mu.Lock()

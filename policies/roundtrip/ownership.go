@@ -23,7 +23,7 @@ const (
 
 // ownership has a client apply an object, another one change a label of its own at another version, and the first one
 // go on there. The first one applies the same, and then less, by the API server's own field manager. Where a trip
-// fails, nothing more can be told.
+// fails, nothing more is known.
 func (c *Checker) ownership(ctx context.Context, o Object, via string, known []Problem) []Problem {
 	if c.types == nil || o.After != nil || slices.ContainsFunc(known, func(p Problem) bool { return p.Kind == "" || p.Kind.Fails() }) {
 		return nil

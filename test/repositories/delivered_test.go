@@ -69,7 +69,7 @@ func (d *deliverer) everything() {
 	}
 }
 
-// isForReading is whether nobody applies a file.
+// isForReading is whether no tool applies a file.
 func isForReading(file string) bool {
 	return slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(name string) bool {
 		return strings.HasPrefix(name, ".") && name != "." || slices.Contains([]string{"doc", "docs", "example", "examples", "sample", "samples", "test", "tests", "testdata", "e2e", "vendor", "node_modules"}, name)

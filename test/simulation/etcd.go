@@ -45,7 +45,7 @@ func namespaceOf(name string) string {
 	return "default"
 }
 
-// stays reports whether an object has a finalizer, which nobody ever removes: a deletion only marks it.
+// stays reports whether an object has a finalizer, which no client ever removes: a deletion only marks it.
 func stays(name string) bool { return name == "a" || name == "d" }
 
 // change is one write of an object; a nil record is its deletion.

@@ -119,7 +119,7 @@ func (p *command) render(r preview.Report, to destination) ([]byte, error) {
 	return nil, fmt.Errorf("there is no format %q", to.format) // parseOutputs refuses it
 }
 
-// terminal reports whether a stream is a terminal that wants colour, and how wide it is; 0 if that cannot be told.
+// terminal reports whether a stream is a terminal that wants colour, and how wide it is; 0 if that is not known.
 func terminal(out io.Writer) (color bool, width int) {
 	file, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
