@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Progress counts the objects of one walk.
@@ -47,6 +48,27 @@ func ParseProgress(message string) (Progress, bool) {
 	}
 	number := func(s string) int64 { n, _ := strconv.ParseInt(s, 10, 64); return n }
 	return Progress{Done: number(m[1]), Total: number(m[2]), Failed: number(m[3]), Rate: float64(number(m[4]))}, true
+}
+
+// Proved is the sentence of a StorageMigrated condition that is True. It names the settle time that was waited before every
+// object was checked: a proof counts only for a process that would have waited no longer.
+func Proved(storageVersion string, settle time.Duration) string {
+	return fmt.Sprintf("every object is proved to be stored at %s, after a settle time of %s", storageVersion, settle)
+}
+
+var settlePattern = regexp.MustCompile(`, after a settle time of ([0-9a-zµ.]+)`)
+
+// ParseSettle finds the settle time that Proved wrote in a condition's message; 0 if there is none.
+func ParseSettle(message string) time.Duration {
+	m := settlePattern.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	settle, err := time.ParseDuration(m[1])
+	if err != nil {
+		return 0
+	}
+	return settle
 }
 
 // Message is the text of a StorageMigrated condition: the CRD generation it speaks of, then a sentence. The generation

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -20,6 +21,16 @@ func TestAProgressSurvivesItsMessage(t *testing.T) {
 			g.Expect(got).To(Equal(p))
 		})
 	}
+}
+
+func TestASettleTimeSurvivesItsMessage(t *testing.T) {
+	g := NewWithT(t)
+	for _, settle := range []time.Duration{time.Second, 90 * time.Second, 1500 * time.Millisecond, 20 * time.Microsecond, 3 * time.Hour} {
+		g.Expect(ParseSettle(Message(7, Proved("v1", settle)))).To(Equal(settle))
+		g.Expect(ParseSettle(Message(7, Proved("v1", settle)+": "+Progress{Done: 7, Total: 7}.String()))).To(Equal(settle))
+	}
+	g.Expect(ParseSettle("every object is proved to be stored at v1: 7 of 7 objects, 0 failed")).To(BeZero())
+	g.Expect(ParseSettle("every object is proved to be stored at v1, after a settle time of 1.2.3h")).To(BeZero())
 }
 
 func TestAMessageSpeaksOfOneGeneration(t *testing.T) {

@@ -20,8 +20,8 @@ func TestAConditionThatSomebodyElseChangedIsNoProof(t *testing.T) {
 		patch  string // of the item at the path %[2]s; %[1]d is the CRD's generation
 	}{
 		"its status":              {patch: `{"op":"replace","path":"%[2]s/status","value":"True"}`},
-		"its status and its text": {patch: `{"op":"replace","path":"%[2]s/status","value":"True"},{"op":"replace","path":"%[2]s/reason","value":"Migrated"},{"op":"replace","path":"%[2]s/message","value":"generation %[1]d: every object is proved"}`},
-		"its text, about a proof of ours that no longer holds": {proved: true, patch: `{"op":"replace","path":"%[2]s/message","value":"generation %[1]d: every object is proved"}`},
+		"its status and its text": {patch: `{"op":"replace","path":"%[2]s/status","value":"True"},{"op":"replace","path":"%[2]s/reason","value":"Migrated"},{"op":"replace","path":"%[2]s/message","value":"generation %[1]d: every object is proved, after a settle time of 2h0m0s"}`},
+		"its text, about a proof of ours that no longer holds": {proved: true, patch: `{"op":"replace","path":"%[2]s/message","value":"generation %[1]d: every object is proved, after a settle time of 2h0m0s"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,8 @@ import (
 type Evidence struct {
 	Subject
 
+	// Settle is the settle time that the proof rests on.
+	Settle time.Duration
 	// WindowEnd is when the settle time is over: before it, a write may still
 	// land at an older version.
 	WindowEnd time.Time
@@ -99,20 +101,28 @@ type Outcome struct {
 
 // Recorded is what the CRD's own condition says of an earlier process' work.
 type Recorded struct {
-	Generation int64 // 0 when there is no condition of ours
-	Proved     bool  // status True
-	Rewritten  bool  // the rewriting walk had ended
+	Generation int64         // 0 when there is no condition of ours
+	Proved     bool          // status True
+	Settle     time.Duration // of that proof; 0 if it is not known
+	Rewritten  bool          // the rewriting walk had ended
 	Counts     Counts
 }
 
+// proves reports whether the proof of another process counts for one with the given settle time: a shorter one may have missed
+// what an API server that lags has written.
+func (r Recorded) proves(settle time.Duration) bool { return r.Proved && r.Settle >= settle }
+
 // Begin is the evidence a controller starts with when it first sees a CRD. A
 // proof recorded for this very generation still holds, since nothing that could
-// break it happens without a new generation. A recorded rewriting walk need not
+// break it happens without a new generation, if no shorter settle time was waited for it. A recorded rewriting walk need not
 // be repeated, but the window starts anew: no clock but our own is trusted.
 func Begin(s Subject, r Recorded, now time.Time, settle time.Duration) Evidence {
-	e := Evidence{Subject: s, WindowEnd: now.Add(settle)}
+	e := Evidence{Subject: s, Settle: settle, WindowEnd: now.Add(settle)}
 	if r.Generation == s.Generation {
-		e.Proved, e.Rewritten, e.Last = r.Proved, r.Rewritten, r.Counts
+		e.Proved, e.Rewritten, e.Last = r.proves(settle), r.Rewritten, r.Counts
+	}
+	if e.Proved {
+		e.Settle = r.Settle
 	}
 	return e
 }

@@ -30,7 +30,7 @@ func TestHowFarAProofReaches(t *testing.T) {
 			g.Expect(got.Subject).To(Equal(c.to))
 			g.Expect(got.Proved).To(Equal(c.want))
 			if !c.want {
-				g.Expect(got).To(Equal(Evidence{Subject: c.to, WindowEnd: now.Add(settle)}), "nothing is carried over")
+				g.Expect(got).To(Equal(Evidence{Subject: c.to, Settle: settle, WindowEnd: now.Add(settle)}), "nothing is carried over")
 			}
 		})
 	}
@@ -42,7 +42,8 @@ func TestWhatAnEarlierProcessLeaves(t *testing.T) {
 		proved, rewritten bool
 	}{
 		"nothing":                          {},
-		"a proof of this generation":       {Recorded{Generation: 3, Proved: true}, true, false},
+		"a proof of this generation":       {Recorded{Generation: 3, Proved: true, Settle: settle}, true, false},
+		"one after a shorter settle time":  {Recorded{Generation: 3, Proved: true, Settle: settle - 1, Rewritten: true}, false, true},
 		"a rewriting walk":                 {Recorded{Generation: 3, Rewritten: true}, false, true},
 		"a proof of an earlier generation": {Recorded{Generation: 2, Proved: true, Rewritten: true}, false, false},
 	} {
@@ -60,7 +61,7 @@ func TestWhatIsObservedBesideTheEvidence(t *testing.T) {
 	seen := Observation{Now: now, Subject: v1, ResourceVersion: "9", StoredVersions: []string{"v1"}, Unserved: []string{"v1alpha1"}, MayLose: []string{"v1beta1"}}
 	edited := seen
 	edited.Subject = Subject{"u", 4, "v1"}
-	proof := Recorded{Generation: 3, Proved: true}
+	proof, hasty := Recorded{Generation: 3, Proved: true, Settle: settle}, Recorded{Generation: 3, Proved: true, Settle: settle - 1}
 	for name, c := range map[string]struct {
 		evidence        Evidence
 		observation     Observation
@@ -70,6 +71,7 @@ func TestWhatIsObservedBesideTheEvidence(t *testing.T) {
 		"what is proved stays proved":              {Evidence{Subject: v1, Proved: true}, seen, Recorded{}, true, true},
 		"it reaches over an edit":                  {Evidence{Subject: v1, Proved: true}, edited, proof, true, true},
 		"what another process has proved counts":   {Evidence{Subject: v1, Rewritten: true}, seen, proof, true, true},
+		"but not after a shorter settle time":      {Evidence{Subject: v1, Rewritten: true}, seen, hasty, false, false},
 		"but not for another generation":           {Evidence{Subject: v1, Rewritten: true}, edited, proof, false, false},
 		"nor is it of a CRD that was restored":     {Evidence{Subject: v1, SeenRV: "10", Proved: true}, seen, proof, false, false},
 		"but a proof that was restored with it is": {Evidence{Subject: v1, SeenRV: "10"}, seen, proof, true, true},
@@ -232,7 +234,7 @@ func TestAListThatIsDirtyAgainMakesTheProofWorthless(t *testing.T) {
 	trimmed := proved.Seen(true, now, settle)
 	g.Expect(trimmed.Proved).To(BeTrue())
 	g.Expect(trimmed.Seen(true, now, settle)).To(Equal(trimmed))
-	g.Expect(trimmed.Seen(false, now, settle)).To(Equal(Evidence{Subject: v1, WindowEnd: now.Add(settle)}))
+	g.Expect(trimmed.Seen(false, now, settle)).To(Equal(Evidence{Subject: v1, Settle: settle, WindowEnd: now.Add(settle)}))
 	g.Expect(Evidence{Subject: v1}.Seen(true, now, settle).Trimmed).To(BeFalse(), "clean without a proof says nothing")
 }
 
@@ -255,7 +257,7 @@ func TestACRDOlderThanTheOneSeenMakesTheEvidenceWorthless(t *testing.T) {
 			if c.kept {
 				g.Expect(got).To(Equal(proved))
 			} else {
-				g.Expect(got).To(Equal(Evidence{Subject: v1, WindowEnd: now.Add(settle), SeenRV: "100"}))
+				g.Expect(got).To(Equal(Evidence{Subject: v1, Settle: settle, WindowEnd: now.Add(settle), SeenRV: "100"}))
 			}
 		})
 	}

@@ -19,6 +19,7 @@ func FromCondition(o Observation, said *Said) Recorded {
 	return Recorded{
 		Generation: o.Generation,
 		Proved:     said.True && o.Clean(),
+		Settle:     v1alpha1.ParseSettle(said.Message),
 		Rewritten:  said.Reason == v1alpha1.ReasonSettling || said.Reason == v1alpha1.ReasonVerifying,
 		Counts:     Counts{Total: progress.Total, Current: progress.Done - progress.Failed, Failed: progress.Failed},
 	}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -24,6 +25,7 @@ func TestWhatAnEarlierProcessHasLeft(t *testing.T) {
 	}{
 		"nothing":                              {observed("v1"), nil, plan.Recorded{}},
 		"a proof":                              {observed("v1"), said(true, 3, v1alpha1.ReasonMigrated), plan.Recorded{Generation: 3, Proved: true, Counts: counts}},
+		"a proof and its settle time":          {observed("v1"), &plan.Said{True: true, Reason: v1alpha1.ReasonMigrated, Message: v1alpha1.Message(3, v1alpha1.Proved("v1", 90*time.Second))}, plan.Recorded{Generation: 3, Proved: true, Settle: 90 * time.Second}},
 		"a proof of another generation":        {observed("v1"), said(true, 2, v1alpha1.ReasonMigrated), plan.Recorded{}},
 		"a proof beside an old version":        {observed("v1alpha1", "v1"), said(true, 3, v1alpha1.ReasonMigrated), plan.Recorded{Generation: 3, Counts: counts}},
 		"a proof beside another version alone": {observed("v1alpha1"), said(true, 3, v1alpha1.ReasonMigrated), plan.Recorded{Generation: 3, Counts: counts}},

@@ -165,7 +165,7 @@ func hold(reason, format string, args ...any) Decision {
 
 func migrated(step Step, o Observation) Decision {
 	d := Decision{Step: step, Reason: v1alpha1.ReasonMigrated,
-		Sentence: fmt.Sprintf("every object is proved to be stored at %s", o.StorageVersion)}
+		Sentence: v1alpha1.Proved(o.StorageVersion, o.Evidence.Settle)}
 	return d.counting(o.Evidence.Last)
 }
 

@@ -158,13 +158,13 @@ func TestEachRule(t *testing.T) {
 
 // What is written to the condition is written again when it changes, so it says no more than there is to say.
 func TestASentenceEndsWhereThereIsNothingMoreToSay(t *testing.T) {
-	const proved, settling = "every object is proved to be stored at v1", "waiting until no API server can still write at a version older than v1, before every object is checked"
+	const settling = "waiting until no API server can still write at a version older than v1, before every object is checked"
 	for name, c := range map[string]struct {
 		evidence Evidence
 		want     string
 	}{
-		"nothing was counted":              {Evidence{Subject: v1, Proved: true}, proved},
-		"objects were counted":             {Evidence{Subject: v1, Proved: true, Last: Counts{Total: 7, Current: 7}}, proved + ": 7 of 7 objects, 0 failed"},
+		"nothing was counted":              {Evidence{Subject: v1, Proved: true, Settle: settle}, v1alpha1.Proved("v1", settle)},
+		"objects were counted":             {Evidence{Subject: v1, Proved: true, Settle: settle, Last: Counts{Total: 7, Current: 7}}, v1alpha1.Proved("v1", settle) + ": 7 of 7 objects, 0 failed"},
 		"a window for the first time":      {Evidence{Subject: v1, WindowEnd: now.Add(1)}, settling},
 		"a window after objects are moved": {Evidence{Subject: v1, WindowEnd: now.Add(1), Rewritten: true}, settling + "; rewritten"},
 	} {

@@ -10,7 +10,7 @@ import (
 // condition says of the work of an earlier process, or of another one that was faster.
 func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duration) Evidence {
 	e = e.about(o.Subject, o.Now, settle)
-	if recorded.Proved && !e.Proved {
+	if recorded.proves(settle) && !e.Proved {
 		e = Begin(o.Subject, recorded, o.Now, settle)
 	}
 	e = e.at(o.ResourceVersion, o.Now, settle)

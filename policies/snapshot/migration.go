@@ -63,7 +63,9 @@ const settle = time.Minute
 // objects' managedFields, and the gate.
 func (s *Snapshot) evidence(crd *CRD, o plan.Observation, c Condition, gate *Removal) plan.Evidence {
 	said := plan.Said{True: c.Status == string(metav1.ConditionTrue), Reason: c.Reason, Message: c.Message}
-	e := plan.Begin(o.Subject, plan.FromCondition(o, &said), s.TakenAt, settle).Seen(o.Clean(), s.TakenAt, settle)
+	recorded := plan.FromCondition(o, &said)
+	recorded.Settle = max(recorded.Settle, settle) // the settle time of that cluster's Moult is not known here
+	e := plan.Begin(o.Subject, recorded, s.TakenAt, settle).Seen(o.Clean(), s.TakenAt, settle)
 	if slices.Contains(failures, c.Reason) {
 		e = e.Failed(plan.Failure{Reason: c.Reason, Message: sentence(c)}, s.TakenAt)
 	}
