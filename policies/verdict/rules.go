@@ -101,10 +101,14 @@ func leftUnreadable(s Situation) (Verdict, bool) {
 	return s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence), true
 }
 
-// alreadyRemoved: after the commit has been applied.
+// alreadyRemoved: after the commit has been applied. It stays Ready while the objects are checked, or cannot be: to hold back now
+// would keep no version.
 func alreadyRemoved(s Situation) (Verdict, bool) {
-	return ready(v1alpha1.ReasonAlreadyRemoved,
-		fmt.Sprintf("%s has no %s (it has %s), so nothing is held back", s.Removal.CRDName, list(s.Removal.Versions), list(s.names()))), len(s.present()) == 0
+	message := fmt.Sprintf("%s has no %s (it has %s), so nothing is held back", s.Removal.CRDName, list(s.Removal.Versions), list(s.names()))
+	if s.Migration == nil || !s.proved() {
+		message += "; it is not proved that all objects can be read"
+	}
+	return ready(v1alpha1.ReasonAlreadyRemoved, message), len(s.present()) == 0
 }
 
 // stillTheStorageVersion: a release was skipped, or the flip and the removal are

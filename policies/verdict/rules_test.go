@@ -34,6 +34,9 @@ func TestEachRule(t *testing.T) {
 		"a version that has gone is done with": {
 			with(func(s *Situation) { s.CRD.Versions = s.CRD.Versions[1:] }),
 			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"has no v1alpha1 (it has v1), so nothing is held back"}}},
+		"a version that has gone before the objects were checked is done with, and nothing is claimed of them": {
+			with(func(s *Situation) { s.CRD.Versions, s.Migration.Evidence.Proved = s.CRD.Versions[1:], false }),
+			want{rule: "AlreadyRemoved", state: Ready, reason: v1alpha1.ReasonAlreadyRemoved, says: []string{"not proved that all objects can be read"}}},
 		"a version that has gone while objects were stored at it is not done with": {
 			with(func(s *Situation) {
 				s.CRD.Versions = s.CRD.Versions[1:]

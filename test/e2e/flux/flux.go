@@ -52,6 +52,7 @@ type Flux struct {
 	archives   *archives
 	server     *httptest.Server
 	controller *process.Process
+	begin      func(context.Context) error
 }
 
 // Start installs Flux' CRDs and starts the controller; its workers run after about 8 s. ctx limits the start only.
@@ -88,7 +89,14 @@ func (f *Flux) start(ctx context.Context, config *rest.Config, options Options) 
 	}
 	f.archives = &archives{}
 	f.server = httptest.NewServer(f.archives)
-	return f.startController(ctx, program, kubeconfig, options)
+	f.begin = func(ctx context.Context) error { return f.startController(ctx, program, kubeconfig, options) }
+	return f.begin(ctx)
+}
+
+// Restart ends kustomize-controller and starts it anew, so that it forgets which versions a CRD had.
+func (f *Flux) Restart(ctx context.Context) error {
+	f.controller.Stop()
+	return f.begin(ctx)
 }
 
 func install(ctx context.Context, c client.Client, program tools.Tool) error {

@@ -16,22 +16,36 @@ func theWayBack(p *play) {
 	release := stage.Release(p.t, "examples/flux/"+twoVersions+"/"+crd)
 	back := p.NewWayBack(p.t, release)
 	p.StartMoult(p.t, "--references")
+	// kustomize-controller looks for objects at the version of their kind that it has met first (fluxcd/cli-utils,
+	// pkg/kstatus/polling/engine), until it is started anew.
+	restart := func() { p.g.Expect(p.flux.Restart(p.t.Context())).To(Succeed()) }
+	restart()
 	p.install(twoVersions, map[string]string{crd: release}, everything...)
 	before := p.CreateWidgets(p.t, 50)
 	for _, folder := range []string{twoVersions, storageFlip, unserved, removal} {
-		p.Await("upgraded", stage.Patience, p.flux.ReadyAt(widgets, p.push(folder, nil)))
+		revision := p.push(folder, nil)
+		if folder == unserved {
+			p.Await("applied", stage.Patience, p.flux.ReadyAt(crds, revision))
+			restart()
+		}
+		p.Await("upgraded", stage.Patience, p.flux.ReadyAt(widgets, revision))
 	}
 	p.allAlive(before)
 	p.Await("the revert alone is rejected", stage.Patience, p.fails(crds, p.push(twoVersions, map[string]string{crd: release}), "missing from spec.versions"))
 	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.NewVersion: len(before)}))
 
 	last := map[string]string{}
-	committed := back.Follow(p.t, p.Story, func(_ runbook.Name, manifest, gate string) {
+	committed := back.Follow(p.t, p.Story, func(step runbook.Name, manifest, gate string) {
 		last = map[string]string{crd: manifest}
 		if gate != "" {
 			last[gateFile] = gate
 		}
-		p.Await("applied", stage.Patience, p.flux.ReadyAt(widgets, p.push(twoVersions, last)))
+		revision := p.push(twoVersions, last)
+		if step == runbook.Unserve {
+			p.Await("the CRD is applied", stage.Patience, p.flux.ReadyAt(crds, revision))
+			restart()
+		}
+		p.Await("applied", stage.Patience, p.flux.ReadyAt(widgets, revision))
 	})
 	p.g.Expect(committed).To(Equal([]runbook.Name{runbook.Serve, runbook.Flip, runbook.Unserve, runbook.Ask}))
 	p.Await("the older CRD is there", stage.Patience, p.Versions(stage.OldVersion))
