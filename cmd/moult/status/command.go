@@ -60,7 +60,7 @@ the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
   # progress bars until all are migrated
   moult status --watch
 
-  # may v1alpha1 be removed? in a pipeline
+  # is everything migrated? in a pipeline
   moult status widgets.example.com >/dev/null && echo yes`),
 		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },

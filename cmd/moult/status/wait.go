@@ -63,7 +63,7 @@ At the end of the time the last state of each CRD is printed.
 		Example: f.Example(`  # after the commit that stores at v1
   moult wait widgets.example.com --for migrated --timeout 30m
 
-  # before the commit that removes v1alpha1
+  # once the commit that removes v1alpha1 and brings its VersionRemoval is merged: until the gate is open
   moult wait widgets.example.com --for removable --version v1alpha1`),
 		Args: func(_ *cobra.Command, names []string) error {
 			if len(names) == 0 {
