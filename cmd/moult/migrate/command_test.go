@@ -63,7 +63,7 @@ func TestMigrateReportsToMachinesHowEachCRDEnded(t *testing.T) {
 	w.Expect(got.Out).To(MatchJSON(strings.ReplaceAll(`{
 		"migrated": true,
 		"crds": [{"name": "NAME", "migrated": true, "reason": "Migrated",
-			"message": "every object is proved to be stored at v1: 3 of 3 objects, 0 failed", "progress": {"done": 3, "total": 3, "failed": 0}}
+			"message": "every object is proved to be stored at v1, after a settle time of 1s: 3 of 3 objects, 0 failed", "progress": {"done": 3, "total": 3, "failed": 0}}
 		]}`, "NAME", w.CRD.Name)))
 }
 
