@@ -30,17 +30,19 @@ type ballot struct {
 	vote     vote
 }
 
-// agreement is which versions all that name them and count agree on, sorted. What the CRD
-// says already stays through a restart: an answer of before it takes nothing away,
-// but adds nothing either.
-func agreement(ballots []ballot, said []string) (versions []string) {
+// agreement is which versions of a CRD all that name them and count agree on, sorted. Other names are not kept: tenants
+// may make up any number of them. What the CRD says already stays through a restart: an answer of before it takes
+// nothing away, but adds nothing either.
+func agreement(has []string, ballots []ballot, said []string) (versions []string) {
 	votes := map[string]map[vote]bool{}
+	for _, version := range has {
+		votes[version] = map[vote]bool{}
+	}
 	for _, b := range ballots {
 		for _, version := range b.versions {
-			if votes[version] == nil {
-				votes[version] = map[vote]bool{}
+			if cast := votes[version]; cast != nil {
+				cast[b.vote] = true
 			}
-			votes[version][b.vote] = true
 		}
 	}
 	for version, cast := range votes {

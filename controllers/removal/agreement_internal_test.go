@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,6 +20,7 @@ func TestTheAgreement(t *testing.T) {
 	}{
 		"nobody asks":                                    {nil, a, none},
 		"one has found it safe":                          {[]ballot{of(agrees, "v1alpha1")}, none, a},
+		"a version that the CRD does not have":           {[]ballot{of(agrees, "v1alpha1", "v2")}, none, a},
 		"one has not":                                    {[]ballot{of(objects, "v1alpha1")}, a, none},
 		"each of its own versions":                       {[]ballot{of(agrees, "v1beta1"), of(agrees, "v1alpha1")}, none, both},
 		"one objects to one version":                     {[]ballot{of(agrees, "v1alpha1", "v1beta1"), of(objects, "v1beta1")}, both, a},
@@ -30,9 +32,21 @@ func TestTheAgreement(t *testing.T) {
 		"what was said and is asked for no more is gone": {[]ballot{of(agrees, "v1alpha1")}, both, a},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(agreement(c.ballots, c.said)).To(Equal(c.want))
+			NewWithT(t).Expect(agreement(both, c.ballots, c.said)).To(Equal(c.want))
 		})
 	}
+}
+
+// Tenants may make up any number of versions.
+func TestVersionsThatTheCRDDoesNotHaveCostNothing(t *testing.T) {
+	cost := func(names int) float64 {
+		ballots := make([]ballot, names)
+		for i := range ballots {
+			ballots[i] = ballot{versions: []string{fmt.Sprintf("v%d", i+2)}, vote: objects}
+		}
+		return testing.AllocsPerRun(1, func() { agreement([]string{"v1alpha1", "v1"}, ballots, nil) })
+	}
+	NewWithT(t).Expect(cost(10_000)).To(Equal(cost(10)))
 }
 
 func TestWhatACRDSays(t *testing.T) {

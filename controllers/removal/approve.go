@@ -89,7 +89,7 @@ func (r *Reconciler) approval(ctx context.Context, crd *apiextensionsv1.CustomRe
 		return nil, err
 	}
 	before := said(crd, r.approver())
-	versions := slices.DeleteFunc(agreement(ballots, before), func(v string) bool { return !crds.Has(crd, v) })
+	versions := agreement(crds.Versions(crd), ballots, before)
 	if slices.Equal(versions, before) && (len(versions) > 0 || deniesAll(crd)) {
 		return nil, nil
 	}

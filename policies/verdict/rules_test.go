@@ -28,6 +28,11 @@ func TestEachRule(t *testing.T) {
 		"no CRD, nothing stored": {
 			with(func(s *Situation) { s.CRD, s.Migration = nil, nil }),
 			want{rule: "NothingStored", state: Ready, reason: v1alpha1.ReasonNothingStored, says: []string{"there is no CRD widgets.example.com"}}},
+		"of very many versions five are named": {
+			with(func(s *Situation) {
+				s.CRD, s.Migration, s.Removal.Versions = nil, nil, []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7"}
+			}),
+			want{rule: "NothingStored", state: Ready, reason: v1alpha1.ReasonNothingStored, says: []string{"stored at v1, v2, v3, v4, v5 and 2 more"}}},
 		"a CRD that is being deleted is waited for": {
 			with(func(s *Situation) { s.CRD.Deleting = true }),
 			want{rule: "CRDIsGoing", state: Progressing, reason: v1alpha1.ReasonNotEstablished, says: []string{"is being deleted"}}},

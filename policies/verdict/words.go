@@ -9,6 +9,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // held is the verdict while the migration, or the survey after it, is at work or
@@ -157,4 +158,5 @@ func toProgress(c plan.Counts) *v1alpha1.Progress {
 	return &p
 }
 
-func list(versions []string) string { return strings.Join(versions, ", ") }
+// list names some versions only. A VersionRemoval may name 32, and every message that lists them is kept in memory.
+func list(versions []string) string { return words.Few(versions, 5) }
