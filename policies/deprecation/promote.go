@@ -44,7 +44,7 @@ type Promotion struct {
 
 // Promotions are all of a version.
 type Promotions struct {
-	// OK is true when nothing is not shown.
+	// OK is true when everything is shown.
 	OK      bool        `json:"ok"`
 	Release string      `json:"release"`
 	CRDs    []Promotion `json:"crds"`

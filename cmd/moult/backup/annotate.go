@@ -69,7 +69,7 @@ func annotate(ctx context.Context, client apiextensions.CustomResourceDefinition
 func changed(crd *apiextensionsv1.CustomResourceDefinition, record crds.Backup) string {
 	switch storage := crds.StorageVersion(crd); {
 	case crd.UID != record.UID:
-		return "it was deleted and made anew while it was backed up"
+		return "it was deleted and recreated while it was backed up"
 	case storage != record.StorageVersion:
 		return fmt.Sprintf("its storage version became %s while it was backed up", storage)
 	case crd.Generation != record.Generation:

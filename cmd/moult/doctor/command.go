@@ -80,7 +80,7 @@ is written. Problems come first, each with what was seen and how to fix it.
   helm-crds        no CRD depends on a chart's folder crds, which Helm never upgrades
   helm-history     no stored revision uses a version that is to go; if no
                    VersionRemoval says which, all but the storage version
-  kubernetes       Moult is tested with the API server's version, and that has what Moult's
+  kubernetes       Moult is tested with the API server's version, which supports what Moult's
                    policies use
 
 Read-only rights are enough: a check that lacks a permission says which, and is no

@@ -33,7 +33,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	r := &command{Factory: f, report: output.Report[conversion.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
 	c := &cobra.Command{
 		Use:   "rehearse --crds NEW [--objects WHERE...] [--context CONTEXT...] [CRD...]",
-		Short: "Rehearse what new CRDs do to the objects that there are",
+		Short: "Rehearse what new CRDs do to existing objects",
 		Long:  long(f),
 		Example: f.Example(`  # the objects of a cluster, before a release is merged
   moult rehearse --context production --crds config/crd

@@ -52,7 +52,7 @@ func newConversion(f *cli.Factory) *cobra.Command {
 	c.Flags().StringVar(&r.crds, "crds", "", "the CRDs: a folder, a file, git:REV:PATH, or - for standard input")
 	c.Flags().StringVar(&r.accept, "accept", "", "file with losses that are accepted: a YAML list of crd, path and reason")
 	c.Flags().IntVar(&r.fuzz, "fuzz", 0, "how many objects to make from the schema of each version; default: none")
-	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
+	c.Flags().Uint64Var(&r.seed, "seed", 1, "random seed: the same seed makes the same objects")
 	r.webhook.Bind(c)
 	r.report.AddFlag(c)
 	_ = c.MarkFlagFilename("accept", "yaml", "yml")

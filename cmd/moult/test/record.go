@@ -68,7 +68,7 @@ be asked, as with moult test conversion. Existing files stay as they are, except
 	c.Flags().StringVar(&r.release, "release", "", "name of the release, and of its folder, such as release-0.3")
 	c.Flags().StringSliceVar(&r.objects, "objects", nil, "where objects are that become fixtures: a folder, a file, git:REV:PATH, or -; default: made from the schemas")
 	c.Flags().BoolVar(&r.force, "force", false, "write over files that are there")
-	c.Flags().Uint64Var(&r.seed, "seed", 1, "what chance begins with: the same seed makes the same objects")
+	c.Flags().Uint64Var(&r.seed, "seed", 1, "random seed: the same seed makes the same objects")
 	r.webhook.Bind(c)
 	return c
 }
