@@ -75,10 +75,19 @@ func ParseSettle(message string) time.Duration {
 // is in the text and nowhere else, because a CRD's condition has no observedGeneration on every API server. Before
 // Kubernetes 1.35 an apply that names the field is refused, and 1.35 drops it (feature gate
 // CRDObservedGenerationTracking). It comes first because Argo CD's Lua has no string library: a prefix is all it can
-// test for.
+// test for. Objects that anybody may have written are quoted in the sentence, so it is cut where it gets too long.
 func Message(generation int64, sentence string) string {
-	return messagePrefix(generation) + sentence
+	message := messagePrefix(generation) + sentence
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-len(cutMark)], "") + cutMark
 }
+
+// maxMessage is the limit of metav1.Condition in bytes. The API server has none for a CRD's condition, until etcd refuses the CRD.
+const maxMessage = 32 << 10
+
+const cutMark = "…"
 
 func messagePrefix(generation int64) string {
 	return fmt.Sprintf("generation %d: ", generation)

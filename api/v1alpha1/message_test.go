@@ -1,8 +1,10 @@
 package v1alpha1
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 )
@@ -47,4 +49,12 @@ func TestPercentStaysBetweenNothingAndAll(t *testing.T) {
 	g.Expect(Progress{}.Percent()).To(Equal(0))
 	g.Expect(Progress{Done: 12, Total: 10}.Percent()).To(Equal(100))
 	g.Expect(Progress{Done: 5, Total: 10}.Percent()).To(Equal(50))
+}
+
+func TestALongMessageIsCut(t *testing.T) {
+	g := NewWithT(t)
+	message := Message(7, strings.Repeat("é", 600<<10))
+	g.Expect(len(message)).To(And(BeNumerically("<=", 32768), BeNumerically(">", 32760)))
+	g.Expect(message).To(And(HavePrefix("generation 7: éé"), HaveSuffix("é…"), Satisfy(utf8.ValidString)))
+	g.Expect(Message(7, "short")).To(Equal("generation 7: short"))
 }

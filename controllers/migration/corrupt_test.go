@@ -39,7 +39,7 @@ func TestAnObjectThatCannotBeReadFromEtcdIsNamed(t *testing.T) {
 	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonObjectsFailed), message)
 	w.Expect(message()).To(And(
 		ContainSubstring("the API server cannot read 2 objects from etcd, so it lists none; it is stored at v1alpha0, which the CRD does not have any more: put v1alpha0 back into spec.versions with served: false"),
-		ContainSubstring("restore the object in etcd from a backup, or delete it"),
+		ContainSubstring("restore it in etcd from a backup, or delete it"),
 		ContainSubstring("default/object-00001: Unreadable: object not decodable"),
 		ContainSubstring("default/object-00002: Unreadable: object not decodable"),
 	))

@@ -18,10 +18,14 @@ import (
 // maxFieldLosses is how many fields are counted at a version; where anything may be a field, there may be any number.
 const maxFieldLosses = 100
 
+// maxFieldName is how much of a field's name is kept, in characters: a key can be as long as an object.
+const maxFieldName = 300
+
 // count adds an object to those that lose a field.
 func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object map[string]any) []rewrite.FieldLoss {
-	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
 	allowed := f.may(version, field)
+	field = words.Clip(field, maxFieldName)
+	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
 	switch {
 	case at >= 0:
 		losses[at].Objects++

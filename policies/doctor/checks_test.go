@@ -134,7 +134,7 @@ func TestEachCheckFinds(t *testing.T) {
 		"an object whose version has left": {unreadables(Unreadable{Name: "default/w-0", Why: "object not decodable: request to convert CR from an invalid group/version: example.com/v0"}), UnreadableObjects, finding.Error,
 			"the API server cannot read 1 object from etcd, so it lists none, and the migration cannot end: default/w-0 (object not decodable: ", "put v0 back into spec.versions with served: false"},
 		"objects that are garbage": {unreadables(Unreadable{Name: "default/w-0", Why: "invalid character"}, Unreadable{Name: "w-1", Why: "invalid character"}), UnreadableObjects, finding.Error,
-			"cannot read 2 objects from etcd, so it lists none, and the migration cannot end: default/w-0 (invalid character); w-1 (invalid character)", "restore the object in etcd from a backup, or delete it"},
+			"cannot read 2 objects from etcd, so it lists none, and the migration cannot end: default/w-0 (invalid character); w-1 (invalid character)", "restore it in etcd from a backup, or delete it"},
 		"an object that an older server does not name": {unreadables(Unreadable{Behind: "default/w-0", Why: "invalid character"}), UnreadableObjects, finding.Error,
 			"the one that comes after default/w-0 in the order of namespaces and names, which Kubernetes names from 1.37 on (invalid character)", ""},
 		"the first object, which an older server does not name": {unreadables(Unreadable{Why: "conversion webhook for x failed"}), UnreadableObjects, finding.Error,

@@ -18,5 +18,5 @@ func Remedy(why string) string {
 	if strings.Contains(why, "conversion webhook for") {
 		return "bring the conversion webhook up, or correct what it answers for the object"
 	}
-	return "restore the object in etcd from a backup, or delete it: https://github.com/moult-dev/moult/blob/main/docs/doctor.md#objects-that-cannot-be-read"
+	return "if it can be read at another version, correct it there; else restore it in etcd from a backup, or delete it: https://github.com/moult-dev/moult/blob/main/docs/doctor.md#objects-that-cannot-be-read"
 }
