@@ -4,7 +4,7 @@
 MOULT_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult
 
 # Each link of a large program takes gigabytes, so they depend on one another for -j to build one at a time.
-.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd golangci-lint controller-gen gremlins actionlint cosign crane helm hugo
+.PHONY: control-plane kube-controller-manager e2e-tools e2e-kustomize e2e-kubectl e2e-flux e2e-argocd e2e-helm-controller golangci-lint controller-gen gremlins actionlint cosign crane helm hugo
 
 # kube-apiserver and etcd. MOULT_KUBERNETES=1.34 asks for an older kube-apiserver (test/tools/kubernetes), and
 # KUBEBUILDER_ASSETS, when set, is used as it is.
@@ -15,13 +15,17 @@ control-plane:
 kube-controller-manager:
 	$(call pinned-program,kube-controller-manager/,kube-controller-manager,kube-controller-manager,k8s.io/kubernetes,k8s.io/kubernetes/cmd/kube-controller-manager,5 minutes)
 
-e2e-tools: e2e-argocd
+e2e-tools: e2e-argocd e2e-helm-controller helm
 e2e-argocd: e2e-flux
 	$(call pinned-program,e2e/argocd-,argocd,argocd,github.com/argoproj/argo-cd/v3,github.com/argoproj/argo-cd/v3/cmd,5 minutes)
 
 e2e-flux: e2e-kubectl
 	$(call pinned-program,e2e/kustomize-controller-,kustomize-controller,flux,github.com/fluxcd/kustomize-controller,github.com/fluxcd/kustomize-controller,2 minutes)
 	@GOFLAGS= GOWORK=off $(GO) -C test/tools/flux mod download github.com/fluxcd/source-controller@$$(cat test/tools/flux/source-controller.version)
+
+# Where one version of a module cannot be downloaded, the next one stands in go.mod.
+e2e-helm-controller: e2e-argocd
+	$(call pinned-program,e2e/helm-controller-,helm-controller,helm-controller,github.com/fluxcd/helm-controller,github.com/fluxcd/helm-controller,3 minutes)
 
 e2e-kubectl: e2e-kustomize
 	$(call pinned-program,e2e/kubectl-,kubectl,kubectl,k8s.io/kubernetes,k8s.io/kubernetes/cmd/kubectl,1 minute)

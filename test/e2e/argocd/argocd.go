@@ -92,6 +92,10 @@ func (a *ArgoCD) start(ctx context.Context, config *rest.Config, options Options
 	if err != nil {
 		return err
 	}
+	helm, err := tools.Helm()
+	if err != nil {
+		return err
+	}
 	if a.client, err = cluster.NewClient(config); err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func (a *ArgoCD) start(ctx context.Context, config *rest.Config, options Options
 	if err := cluster.WriteKubeconfig(config, a.kubeconfig()); err != nil {
 		return err
 	}
-	return a.startServers(ctx, program, kustomize, options)
+	return a.startServers(ctx, program, []tools.Tool{kustomize, helm}, options)
 }
 
 func (a *ArgoCD) kubeconfig() string { return filepath.Join(a.work, "kubeconfig") }

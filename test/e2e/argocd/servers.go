@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/moult-dev/moult/test/e2e/process"
 	"github.com/moult-dev/moult/test/e2e/tools"
@@ -17,8 +18,8 @@ import (
 //go:embed git-verify-wrapper.sh
 var verifyWrapper []byte
 
-func (a *ArgoCD) startServers(ctx context.Context, argocd, kustomize tools.Tool, options Options) error {
-	environment, err := a.environment(kustomize)
+func (a *ArgoCD) startServers(ctx context.Context, argocd tools.Tool, renderers []tools.Tool, options Options) error {
+	environment, err := a.environment(renderers)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (a *ArgoCD) program(argocd tools.Tool, name string) (string, error) {
 }
 
 // environment makes the folders and programs the servers expect at fixed places in Argo CD's image.
-func (a *ArgoCD) environment(kustomize tools.Tool) ([]string, error) {
+func (a *ArgoCD) environment(renderers []tools.Tool) ([]string, error) {
 	folder := func(name string) string { return filepath.Join(a.work, name) }
 	for _, name := range []string{"bin", "tls", "ssh", "tmp", "home"} {
 		if err := os.Mkdir(folder(name), 0o755); err != nil {
@@ -124,9 +125,12 @@ func (a *ArgoCD) environment(kustomize tools.Tool) ([]string, error) {
 	if err := os.WriteFile(filepath.Join(folder("bin"), "git-verify-wrapper.sh"), verifyWrapper, 0o755); err != nil {
 		return nil, err
 	}
-	separator := string(os.PathListSeparator)
+	path := []string{folder("bin")}
+	for _, renderer := range renderers {
+		path = append(path, filepath.Dir(renderer.Binary))
+	}
 	return []string{
-		"PATH=" + folder("bin") + separator + filepath.Dir(kustomize.Binary) + separator + os.Getenv("PATH"),
+		"PATH=" + strings.Join(append(path, os.Getenv("PATH")), string(os.PathListSeparator)),
 		"HOME=" + folder("home"),
 		"TMPDIR=" + folder("tmp"),
 		"ARGOCD_TLS_DATA_PATH=" + folder("tls"),

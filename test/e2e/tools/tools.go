@@ -24,20 +24,28 @@ type Tool struct {
 }
 
 // ArgoCD is all of Argo CD in one program; ARGOCD_BINARY_NAME in its environment says which server it is.
-func ArgoCD() (Tool, error) { return find("argocd", "github.com/argoproj/argo-cd/v3", "argocd") }
+func ArgoCD() (Tool, error) { return find("e2e", "argocd", "github.com/argoproj/argo-cd/v3", "argocd") }
 
 // Kustomize is what Argo CD's repo server renders a kustomization with.
 func Kustomize() (Tool, error) {
-	return find("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "kustomize")
+	return find("e2e", "kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "kustomize")
 }
 
 // Kubectl is of the API server's own version.
-func Kubectl() (Tool, error) { return find("kubectl", "k8s.io/kubernetes", "kubectl") }
+func Kubectl() (Tool, error) { return find("e2e", "kubectl", "k8s.io/kubernetes", "kubectl") }
 
 // KustomizeController is Flux' controller of Kustomizations.
 func KustomizeController() (Tool, error) {
-	return find("flux", "github.com/fluxcd/kustomize-controller", "kustomize-controller")
+	return find("e2e", "flux", "github.com/fluxcd/kustomize-controller", "kustomize-controller")
 }
+
+// HelmController is Flux' controller of HelmReleases.
+func HelmController() (Tool, error) {
+	return find("e2e", "helm-controller", "github.com/fluxcd/helm-controller", "helm-controller")
+}
+
+// Helm is what kustomize renders charts with.
+func Helm() (Tool, error) { return find("tools", "helm", "helm.sh/helm/v4", "helm") }
 
 // SourceController is the source folder of Flux' source-controller, wanted for its CRDs alone: its module can be
 // downloaded but not built, so its version lies in a file instead of a go.mod.
@@ -67,7 +75,7 @@ func Source(module string) (string, error) {
 	return found.Dir, nil
 }
 
-func find(folder, path, binary string) (Tool, error) {
+func find(built, folder, path, binary string) (Tool, error) {
 	folder, err := moduleFolder(folder)
 	if err != nil {
 		return Tool{}, err
@@ -76,7 +84,7 @@ func find(folder, path, binary string) (Tool, error) {
 	if err := goJSON(folder, &module, "list", "-m", "-json", path); err != nil {
 		return Tool{}, err
 	}
-	cache, err := cacheFolder()
+	cache, err := cacheFolder(built)
 	if err != nil {
 		return Tool{}, err
 	}
@@ -103,8 +111,8 @@ func moduleFolder(name string) (string, error) {
 	return "", fmt.Errorf("no test/tools/%s above %s: run inside the repository", name, start)
 }
 
-// cacheFolder is the one that test/e2e/e2e.mk builds into.
-func cacheFolder() (string, error) {
+// cacheFolder is one of those that test/tools/tools.mk builds into.
+func cacheFolder(built string) (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		home, err := os.UserHomeDir()
@@ -113,7 +121,7 @@ func cacheFolder() (string, error) {
 		}
 		cache = filepath.Join(home, ".cache")
 	}
-	return filepath.Join(cache, "moult", "e2e"), nil
+	return filepath.Join(cache, "moult", built), nil
 }
 
 // goJSON runs the go command in a folder and decodes what it prints.

@@ -14,13 +14,24 @@ import (
 // in between cannot be missed; nobody writes at the old version in these stories once it has opened.
 func (s *Stage) Witness(t *testing.T, opens ...story.Check) {
 	t.Helper()
+	witness(t, s.StoredAtOld(), opens)
+}
+
+// Witness is the same for the objects of a chart.
+func (v *Vendor) Witness(t *testing.T, opens ...story.Check) {
+	t.Helper()
+	witness(t, v.StoredAtOld(), opens)
+}
+
+func witness(t *testing.T, old story.Check, opens []story.Check) {
+	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for ctx.Err() == nil {
 			for _, open := range opens {
-				if tooEarly := s.tooEarly(ctx, open); tooEarly != "" {
-					t.Errorf("too early: %s", tooEarly)
+				if early := tooEarly(ctx, open, old); early != "" {
+					t.Errorf("too early: %s", early)
 					return
 				}
 			}
@@ -37,13 +48,13 @@ func (s *Stage) Witness(t *testing.T, opens ...story.Check) {
 }
 
 // tooEarly is what was seen, or nothing if all is well or cannot be known at the moment.
-func (s *Stage) tooEarly(ctx context.Context, open story.Check) string {
+func tooEarly(ctx context.Context, open, old story.Check) string {
 	seen, isOpen, err := open(ctx)
 	if err != nil || !isOpen {
 		return ""
 	}
-	held, old, err := s.StoredAtOld()(ctx)
-	if err != nil || !old {
+	held, is, err := old(ctx)
+	if err != nil || !is {
 		return ""
 	}
 	return seen + ", while " + held

@@ -1,0 +1,76 @@
+package argocd_test
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/lua"
+	"github.com/moult-dev/moult/test/e2e/argocd"
+	"github.com/moult-dev/moult/test/e2e/cluster"
+	"github.com/moult-dev/moult/test/e2e/stories/stage"
+	"github.com/moult-dev/moult/test/e2e/story"
+)
+
+// The commits of docs/guides/argocd-chart.md, as they are on the page, with the real Argo CD, kustomize and Helm: from the label
+// to the release that has lost its old versions. The chart's repository is served here.
+func TestTheGuideAboutAVendorsChart(t *testing.T) {
+	g := NewWithT(t)
+	s, guide := stage.New(t, controlPlane), stage.OpenGuide(t, "argocd-chart.md")
+	settings := lua.ArgoCDConfig()
+	maps.Copy(settings, map[string]string{"kustomize.buildOptions": "--enable-helm"})
+	argo, err := argocd.Start(t.Context(), controlPlane.Config, argocd.Options{Settings: settings, WaveDelay: 2 * time.Second})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(argo.Stop)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(argo.LogTail(20))
+		}
+	})
+	const objects = 40
+	certificates := s.Before(t, "cert-manager-v1.6.0/templates/crds.yaml", "v1alpha2", objects, func(*unstructured.Unstructured) {})
+	moult := s.StartMoult(t)
+	moult.SlowPass(objects)
+	ready := func(ctx context.Context) (string, bool, error) {
+		removal, err := cluster.Get(ctx, s.Client, "moult.dev/v1alpha1", "VersionRemoval", "cert-manager", "certificates-old")
+		status, message := cluster.Condition(removal, "Ready")
+		return "VersionRemoval Ready=" + status + ": " + message, status == "True", err
+	}
+	removed := certificates.CRD(func(_ *unstructured.Unstructured, versions []string) bool {
+		return slices.Equal(versions, []string{"v1"})
+	})
+	certificates.Witness(t, ready, removed)
+
+	charts := stage.ServeCharts(t)
+	repo, tale := argocd.NewRepo(t), story.Begin(t)
+	const application = "cert-manager"
+	synced := func(commit string) story.Check {
+		return argo.OperationWhere(application, func(o argocd.Operation) bool { return o.Revision == commit && o.Phase == argocd.Succeeded })
+	}
+
+	folder := guide.Commit("https://charts.jetstack.io", charts)
+	commit := repo.CommitFolder(folder, "opted in")
+	g.Expect(argo.CreateFromManifest(t.Context(), filepath.Join(folder, "clusters/production/cert-manager.yaml"), repo)).To(Succeed())
+	t.Cleanup(func() { _ = argo.DeleteApplication(context.WithoutCancel(t.Context()), application) }) // the control plane ends with the test
+	tale.Await("the chart is installed while the migration is under way", stage.Patience, synced(commit))
+	tale.Await("its CRD has the label", stage.Patience, certificates.CRD(func(crd *unstructured.Unstructured, _ []string) bool {
+		return crd.GetLabels()["moult.dev/migrate"] == "true"
+	}))
+
+	commit = repo.CommitFolder(guide.Commit("https://charts.jetstack.io", charts), "the removal")
+	g.Expect(argo.Refresh(t.Context(), application)).To(Succeed())
+	tale.Await("the sync waits for the gate, as the page shows", stage.Patience, argo.OperationWhere(application, func(o argocd.Operation) bool {
+		return o.Revision == commit && o.Phase == argocd.Running && o.Message == "waiting for healthy state of moult.dev/VersionRemoval/certificates-old"
+	}))
+	tale.Holds("the CRD keeps its versions", 10*time.Second, certificates.CRD(func(_ *unstructured.Unstructured, versions []string) bool { return len(versions) == 4 }))
+	moult.SlowWrites(0)
+	tale.Await("synced", stage.Patience, synced(commit))
+	tale.Await("the old versions are gone", stage.Patience, removed)
+	g.Expect(certificates.Stored(t)).To(Equal(map[string]int{"v1": objects}))
+}

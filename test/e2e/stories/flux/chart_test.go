@@ -1,0 +1,77 @@
+package flux_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/moult-dev/moult/test/e2e/cluster"
+	"github.com/moult-dev/moult/test/e2e/flux"
+	"github.com/moult-dev/moult/test/e2e/stories/stage"
+	"github.com/moult-dev/moult/test/e2e/story"
+)
+
+// The commits of docs/guides/flux-helmrelease.md, as they are on the page, with the real kustomize-controller and
+// helm-controller: from the label to the release that has lost its old version.
+func TestTheGuideAboutAVendorsChart(t *testing.T) {
+	g := NewWithT(t)
+	s, guide := stage.New(t, controlPlane), stage.OpenGuide(t, "flux-helmrelease.md")
+	f, err := flux.Start(t.Context(), controlPlane.Config, flux.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(f.Stop)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.LogTail(20))
+		}
+	})
+	stop, err := f.StartHelm(t.Context(), controlPlane.Config, stage.ServeCharts(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(stop)
+	const objects, name = 40, "external-secrets"
+	secrets := s.Before(t, "external-secrets-0.17.0/templates/crds/externalsecret.yaml", "v1beta1", objects, func(crd *unstructured.Unstructured) {
+		crd.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"}) // as an earlier release of the chart has left it
+		crd.SetAnnotations(map[string]string{"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": name})
+	})
+	moult := s.StartMoult(t)
+	moult.SlowPass(objects)
+	ready := func(ctx context.Context) (string, bool, error) {
+		removal, err := cluster.Get(ctx, s.Client, "moult.dev/v1alpha1", "VersionRemoval", name, "externalsecrets-v1beta1")
+		status, message := cluster.Condition(removal, "Ready")
+		return "VersionRemoval Ready=" + status + ": " + message, status == "True", err
+	}
+	removed := secrets.CRD(func(_ *unstructured.Unstructured, versions []string) bool {
+		return slices.Equal(versions, []string{"v1"})
+	})
+	secrets.Witness(t, ready, removed)
+
+	tale := story.Begin(t)
+	source, err := f.NewSource(t.Context(), "gitops")
+	g.Expect(err).NotTo(HaveOccurred())
+	folder := guide.Commit()
+	revision, err := source.PushFolder(t.Context(), folder)
+	g.Expect(err).NotTo(HaveOccurred())
+	applied, err := cluster.ParseFiles(filepath.Join(folder, "clusters/production/external-secrets.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	applied = slices.DeleteFunc(applied, func(o *unstructured.Unstructured) bool { return o.GetKind() == "GitRepository" }) // the source above
+	g.Expect(cluster.Apply(t.Context(), s.Client, applied...)).To(Succeed())
+	tale.Await("applied", stage.Patience, f.ReadyAt(name, revision))
+	tale.Await("the chart is installed while the migration is under way", stage.Patience, f.ReleasedAt(name, name, "0.17.0"))
+	tale.Await("its CRD has the label", stage.Patience, secrets.CRD(func(crd *unstructured.Unstructured, _ []string) bool {
+		return crd.GetLabels()["moult.dev/migrate"] == "true"
+	}))
+
+	revision, err = source.PushFolder(t.Context(), guide.Commit())
+	g.Expect(err).NotTo(HaveOccurred())
+	tale.Await("the Kustomization of the release waits for the gate, as the page shows", stage.Patience, f.NotReady(name, "dependency 'flux-system/crd-gate' is not ready"))
+	tale.Holds("the release stays", 10*time.Second, f.ReleasedAt(name, name, "0.17.0"))
+	moult.SlowWrites(0)
+	tale.Await("applied", stage.Patience, f.ReadyAt(name, revision))
+	tale.Await("upgraded", stage.Patience, f.ReleasedAt(name, name, "9.0.0"))
+	tale.Await("the old version is gone", stage.Patience, removed)
+	g.Expect(secrets.Stored(t)).To(Equal(map[string]int{"v1": objects}))
+}
