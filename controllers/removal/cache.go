@@ -84,23 +84,65 @@ func slim(in any) (any, error) {
 		o.ManagedFields, o.OwnerReferences, o.Finalizers = nil, nil, nil
 		o.Labels = kept(o.Labels, fluxName, fluxNamespace, argoInstance)
 		o.Annotations = kept(o.Annotations, v1alpha1.PausedAnnotation, meta.ReconcileRequestAnnotation, argoTracking)
-		o.Status.LastHandledReconcileAt = shortened(o.Status.LastHandledReconcileAt)
+		slimStatus(&o.Status)
 	case *metav1.PartialObjectMetadata:
 		namesOnly(o)
 	}
 	return in, nil
 }
 
+// slimStatus leaves as much as Moult itself writes: a client that may patch the status may write any length.
+func slimStatus(s *v1alpha1.VersionRemovalStatus) {
+	s.LastHandledReconcileAt = shortened(s.LastHandledReconcileAt)
+	s.Conditions, s.StoredVersions = first(s.Conditions, 8), first(s.StoredVersions, maxStoredVersions)
+	s.Blockers, s.Warnings = first(s.Blockers, maxBlockers), first(s.Warnings, maxBlockers)
+	for i, version := range s.StoredVersions {
+		if len(version) > maxKept { // else it may be shared, and is not written to
+			s.StoredVersions[i] = shortened(version)
+		}
+	}
+	for _, blockers := range [][]v1alpha1.Blocker{s.Blockers, s.Warnings} {
+		for i, b := range blockers {
+			if max(len(b.Kind), len(b.Message), len(b.Action)) > maxKept {
+				blockers[i] = v1alpha1.Blocker{Kind: shortened(b.Kind), Message: cut(b.Message, maxText), Action: cut(b.Action, maxText)}
+			}
+		}
+	}
+	if s.Proof != nil {
+		s.Proof.UID, s.Proof.StorageVersion = shortened(s.Proof.UID), shortened(s.Proof.StorageVersion)
+	}
+	if s.Progress != nil {
+		s.Progress.Summary = shortened(s.Progress.Summary)
+	}
+}
+
+// What a status holds at most. A CRD has few stored versions, and the texts quote objects.
+const (
+	maxStoredVersions = 64
+	maxBlockers       = 20
+	maxText           = 8 << 10 // bytes
+)
+
+// first is a copy of what is kept, like cut.
+func first[T any](of []T, most int) []T {
+	if len(of) <= most {
+		return of
+	}
+	return slices.Clone(of[:most])
+}
+
 // maxKept is how much of a label's or an annotation's value is kept, in bytes. None
 // that means anything to us is longer.
 const maxKept = 1024
 
-// shortened is a copy of what is kept: a part of a string keeps all of it in memory.
-func shortened(value string) string {
-	if len(value) <= maxKept {
+func shortened(value string) string { return cut(value, maxKept) }
+
+// cut is a copy of what is kept: a part of a string keeps all of it in memory.
+func cut(value string, most int) string {
+	if len(value) <= most {
 		return value
 	}
-	return strings.Clone(value[:maxKept])
+	return strings.Clone(strings.ToValidUTF8(value[:most], ""))
 }
 
 func kept(of map[string]string, keys ...string) map[string]string {

@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,6 +40,26 @@ func TestWhatIsKeptOfAVersionRemoval(t *testing.T) {
 			Status: v1alpha1.VersionRemovalStatus{ObservedGeneration: 2, LastHandledReconcileAt: long[:1024]},
 		}))
 	}
+}
+
+// A client that may patch the status of a VersionRemoval may fill it.
+func TestAStatusIsKeptAsFarAsMoultWritesOne(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("é", 600<<10)
+	removal := &v1alpha1.VersionRemoval{Status: v1alpha1.VersionRemovalStatus{
+		StoredVersions: append(make([]string, 450_000), "v1"),
+		Conditions:     make([]metav1.Condition, 1000),
+		Blockers:       []v1alpha1.Blocker{{Kind: long, Message: long, Action: "do"}},
+		Warnings:       make([]v1alpha1.Blocker, 1000),
+		Proof:          &v1alpha1.ProofStatus{UID: long, StorageVersion: long},
+		Progress:       &v1alpha1.ProgressStatus{Summary: long},
+	}}
+	_, err := slim(removal)
+	g.Expect(err).NotTo(HaveOccurred())
+	kept, err := json.Marshal(removal.Status)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(kept)).To(BeNumerically("<", 32<<10))
+	g.Expect(cap(removal.Status.StoredVersions)).To(BeNumerically("<", 100))
 }
 
 func TestWhetherACRDMayBeApprovedIsKept(t *testing.T) {

@@ -62,6 +62,7 @@ func fill(removal *v1alpha1.VersionRemoval, s verdict.Situation, v verdict.Verdi
 		status.LastHandledReconcileAt = at
 	}
 	mark(removal, v)
+	slimStatus(status)
 }
 
 // summary is the column PROGRESS, for example "400/1000" or "40/40, 3 failed".
