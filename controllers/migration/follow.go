@@ -29,13 +29,21 @@ func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, 
 	} else if !regrouped(crd, storageVersion, from) {
 		return nil, nil
 	}
-	return fieldownership.New(fieldownership.NewTypes(crd), webhook, func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
-		gv, err := schema.ParseGroupVersion(apiVersion)
-		if err != nil || !apihelpers.HasServedCRDVersion(crd, gv.Version) {
-			return nil, err
-		}
-		return r.objects.Whole(ctx, resourceOf(crd).WithVersion(gv.Version), key)
-	}), nil
+	return fieldownership.New(fieldownership.NewTypes(crd), webhook, followed{r.objects, crd}), nil
+}
+
+// followed are the objects of a CRD, as a fieldownership.Follower reads them.
+type followed struct {
+	*rewrite.Client
+	crd *apiextensionsv1.CustomResourceDefinition
+}
+
+func (o followed) Whole(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error) {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || !apihelpers.HasServedCRDVersion(o.crd, gv.Version) {
+		return nil, err
+	}
+	return o.Client.Whole(ctx, resourceOf(o.crd).WithVersion(gv.Version), key)
 }
 
 // regrouped reports whether the storage version divides lists or maps otherwise than

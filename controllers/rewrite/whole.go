@@ -50,12 +50,23 @@ func (w *wholes) hold(ctx context.Context, read func() ([]byte, error)) (raw []b
 	if raw, err = read(); err != nil {
 		return nil, nil, err
 	}
+	done, err = w.take(ctx, raw)
+	return raw, done, err
+}
+
+// take waits for the room to decode what was read.
+func (w *wholes) take(ctx context.Context, raw []byte) (done func(), err error) {
 	cost, _ := unpacking.CostOfJSON(raw)
 	cost = min(cost, wholeRoom)
 	if err := w.room.Acquire(ctx, cost); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return raw, func() { w.room.Release(cost) }, nil
+	return func() { w.room.Release(cost) }, nil
+}
+
+// Room waits until there is room to decode what was read, and keeps it until done is called; who has some asks for no more.
+func (c *Client) Room(ctx context.Context, raw []byte) (done func(), err error) {
+	return c.whole.take(ctx, raw)
 }
 
 // TakeWhole hands over one object with all that it holds, as JSON, when there is room to decode it. Nothing of it may be kept.

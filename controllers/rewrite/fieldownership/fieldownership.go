@@ -16,15 +16,19 @@ type Converter interface {
 	Convert(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
 }
 
-// Reader reads a whole object at an apiVersion, as JSON; nil if that version is
-// not served.
-type Reader func(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error)
+// Objects are those of one CRD.
+type Objects interface {
+	// Whole reads an object at an apiVersion, as JSON; nil if that version is not served.
+	Whole(ctx context.Context, key types.NamespacedName, apiVersion string) ([]byte, error)
+	// Room waits until there is room to decode what was read, and keeps it until done is called.
+	Room(ctx context.Context, raw []byte) (done func(), err error)
+}
 
 // Follower follows owned fields of the objects of one CRD.
 type Follower struct {
 	types   *Types
 	webhook Converter
-	read    Reader
+	objects Objects
 	slots   chan struct{}
 }
 
@@ -41,8 +45,8 @@ const (
 
 // New is a Follower of the objects that the schemas are of. The webhook is nil where
 // the CRD has none.
-func New(types *Types, webhook Converter, read Reader) *Follower {
-	return &Follower{types: types, webhook: webhook, read: read, slots: make(chan struct{}, atATime)}
+func New(types *Types, webhook Converter, objects Objects) *Follower {
+	return &Follower{types: types, webhook: webhook, objects: objects, slots: make(chan struct{}, atATime)}
 }
 
 // Followed is what a manager owns at the version it was followed to.
@@ -81,10 +85,11 @@ func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, t
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	pair, err := f.pair(ctx, key, from, to)
+	pair, done, err := f.pair(ctx, key, from, to)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	if f.webhook == nil {
 		for _, c := range rest {
 			pair.regroup(c)
@@ -132,31 +137,46 @@ func isMeta(path fieldpath.Path) bool {
 	return false
 }
 
-// pair reads an object at both versions. The error is that of reading it.
-func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to string) (*pair, error) {
-	before, after, size, err := f.both(ctx, key, from, to)
+// pair reads an object at both versions, and keeps the room for them until done is called. The error is that of reading it.
+func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to string) (p *pair, done func(), err error) {
+	raw, err := f.objects.Whole(ctx, key, to)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &pair{from: from, to: to, served: before != nil, atOnce: min(max(chunkBytes/(size+1), 1), chunkObjects)}
+	if done, err = f.objects.Room(ctx, raw); err != nil {
+		return nil, nil, err
+	}
+	before, after, err := f.both(ctx, key, from, to, raw)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	p = &pair{from: from, to: to, served: before != nil, atOnce: min(max(chunkBytes/(len(raw)+1), 1), chunkObjects)}
 	p.err = f.understand(ctx, p, before, after)
-	return p, nil
+	return p, done, nil
 }
 
-// both reads the same state of an object twice. The size is in bytes.
-func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to string) (before, after *unstructured.Unstructured, size int, err error) {
+// both are the same state of an object at both versions. One has been read.
+func (f *Follower) both(ctx context.Context, key types.NamespacedName, from, to string, raw []byte) (before, after *unstructured.Unstructured, err error) {
 	for range readTries {
-		if after, size, err = f.object(ctx, key, to); err != nil {
-			return nil, nil, 0, err
+		if after, err = object(raw, key, to); err != nil {
+			return nil, nil, err
 		}
-		if before, _, err = f.object(ctx, key, from); err != nil {
-			return nil, nil, 0, err
+		other, err := f.objects.Whole(ctx, key, from)
+		if err != nil {
+			return nil, nil, err
+		}
+		if before, err = object(other, key, from); err != nil {
+			return nil, nil, err
 		}
 		if before == nil || before.GetResourceVersion() == after.GetResourceVersion() {
-			return before, after, size, nil
+			return before, after, nil
+		}
+		if raw, err = f.objects.Whole(ctx, key, to); err != nil {
+			return nil, nil, err
 		}
 	}
-	return nil, nil, 0, fmt.Errorf("%s was written each time between two reads", key)
+	return nil, nil, fmt.Errorf("%s was written each time between two reads", key)
 }
 
 // understand makes views of both. A version that is not served is what the other is
@@ -185,17 +205,17 @@ func (f *Follower) converted(ctx context.Context, object *unstructured.Unstructu
 	return converted[0], nil
 }
 
-func (f *Follower) object(ctx context.Context, key types.NamespacedName, apiVersion string) (*unstructured.Unstructured, int, error) {
-	raw, err := f.read(ctx, key, apiVersion)
-	if err != nil || raw == nil {
-		return nil, 0, err
+// object is nil if nothing was read, because the version is not served.
+func object(raw []byte, key types.NamespacedName, apiVersion string) (*unstructured.Unstructured, error) {
+	if raw == nil {
+		return nil, nil
 	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw); err != nil {
-		return nil, 0, fmt.Errorf("reading %s at %s: %w", key, apiVersion, err)
+		return nil, fmt.Errorf("reading %s at %s: %w", key, apiVersion, err)
 	}
 	object.SetManagedFields(nil) // nothing that a conversion depends on
-	return object, len(raw), nil
+	return object, nil
 }
 
 // convert asks the webhook what becomes of the object without each claim, and

@@ -128,7 +128,7 @@ func TestFollow(t *testing.T) {
 			g.Expect(object.UnmarshalJSON(raw)).To(Succeed(), "numbers as a client reads them")
 
 			server := &conversion{there: c.webhook.there, back: c.webhook.back}
-			f := New(NewTypes(widgets(t)), c.webhook, func(ctx context.Context, _ types.NamespacedName, apiVersion string) ([]byte, error) {
+			f := New(NewTypes(widgets(t)), c.webhook, &objects{read: func(ctx context.Context, apiVersion string) ([]byte, error) {
 				if apiVersion == old {
 					if c.unserved {
 						return nil, nil
@@ -138,7 +138,7 @@ func TestFollow(t *testing.T) {
 				converted, err := server.Convert(ctx, []*unstructured.Unstructured{object}, apiVersion)
 				g.Expect(err).NotTo(HaveOccurred())
 				return json.Marshal(converted[0])
-			})
+			}})
 			owned := fieldpath.NewSet()
 			g.Expect(owned.FromJSON(strings.NewReader(c.owned))).To(Succeed())
 			followed, err := f.Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current, []*fieldpath.Set{owned})
@@ -155,4 +155,49 @@ func TestFollow(t *testing.T) {
 			g.Expect(c.webhook.calls == 0).To(Equal(c.unasked), "whether the webhook is asked")
 		})
 	}
+}
+
+// objects are read by a function, and count how often there was room for them.
+type objects struct {
+	read        func(ctx context.Context, apiVersion string) ([]byte, error)
+	taken, held int
+}
+
+func (o *objects) Whole(ctx context.Context, _ types.NamespacedName, apiVersion string) ([]byte, error) {
+	return o.read(ctx, apiVersion)
+}
+
+func (o *objects) Room(context.Context, []byte) (done func(), err error) {
+	o.taken++
+	o.held++
+	return func() { o.held-- }, nil
+}
+
+// Decoded, an object may take a hundred times what it takes on the wire, and there are several of it here.
+func TestAnObjectIsDecodedOnlyWhereThereIsRoom(t *testing.T) {
+	g := NewWithT(t)
+	raw := []byte(`{"apiVersion": "` + old + `", "kind": "Widget", "metadata": {"name": "w", "resourceVersion": "1"}, "spec": {"size": 1}}`)
+	read := &objects{read: func(_ context.Context, apiVersion string) ([]byte, error) {
+		if apiVersion == current {
+			return []byte(strings.NewReplacer(old, current, "size", "limit").Replace(string(raw))), nil
+		}
+		return raw, nil
+	}}
+	renaming := &conversion{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size")}
+	webhook := converter(func(ctx context.Context, of []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
+		g.Expect(read.held).To(Equal(1), "while the webhook is asked")
+		return renaming.Convert(ctx, of, apiVersion)
+	})
+	_, err := New(NewTypes(widgets(t)), webhook, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
+		[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"))})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.taken).To(Equal(1), "who has room asks for no more")
+	g.Expect(read.held).To(BeZero())
+	g.Expect(renaming.calls).To(BeNumerically(">", 0))
+}
+
+type converter func(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
+
+func (c converter) Convert(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
+	return c(ctx, objects, apiVersion)
 }
