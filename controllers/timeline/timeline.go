@@ -32,11 +32,11 @@ const (
 	every = 2 * time.Second
 	// patience is how long one answer may take.
 	patience = 10 * time.Second
-	// fastest is more than any etcd writes, in revisions per second. A restore that raises the revisions, as Kubernetes
+	// fastest is more than the etcd of a cluster writes, in revisions per second. A restore that raises the revisions, as Kubernetes
 	// recommends (etcdutl snapshot restore --bump-revision 1000000000), shows by a leap.
-	fastest = 100_000
+	fastest = 20_000
 	// pause is how long the API servers may have been away while others wrote, without that looking like a leap.
-	pause = time.Minute
+	pause = 20 * time.Second
 )
 
 // Timeline is the history of etcd as far as this process has seen it, by the resourceVersion of a list of CRDs.

@@ -39,7 +39,8 @@ func TestARestoreShowsByTheResourceVersionOfAList(t *testing.T) {
 		"an older state, after the server was away":   {[]string{"100", "", "99"}, []error{nil, errAway, ErrRestored}},
 		"what was before stays gone":                  {[]string{"100", "99"}, []error{nil, ErrRestored, ErrRestored}},
 		"the revisions were raised":                   {[]string{"100", "1000000090"}, []error{nil, ErrRestored}},
-		"a busy cluster, and a server that was away":  {[]string{"100", "1000100"}, []error{nil, nil}},
+		"they were raised by a million":               {[]string{"100", "1000100"}, []error{nil, ErrRestored}},
+		"a busy cluster, and a server that was away":  {[]string{"100", "300100"}, []error{nil, nil}},
 		"what is seen first is later than nothing":    {[]string{"1000000000"}, []error{nil}},
 		"a server that counts in another way is none": {[]string{"100", "abc"}, []error{nil, strconv.ErrSyntax}},
 	} {
