@@ -72,7 +72,7 @@ const (
 	wholePageBytes = 2 << 20
 )
 
-// Survivors looks through all objects of the cluster for versions that are to leave. There is one list for each
+// Survivors looks through all objects of the cluster for versions that are to be removed. There is one list for each
 // resource, read a page at a time, and of most resources only the metadata. What may not be read, or cannot be, is
 // reported in the report; it is an error only if the API server does not report which resources there are.
 func (c *Cluster) Survivors(ctx context.Context, search SurvivorSearch) (survivors.Report, error) {

@@ -137,7 +137,7 @@ func TestThereMayBeNoWayBack(t *testing.T) {
 			"widgets.example.com stores at v1, and v2 is newer, so that is no way back; plan it with --to v2"},
 		"the version is stored": {backFrom([]string{"v1alpha1"}, nil), "widgets.example.com stores at v1alpha1 already, and no newer version is there to leave"},
 		"the version leaves": {backFrom([]string{"v1alpha1", "v1"}, nil, func(o *runbook.Observation) { o.Leaving = []string{"v1alpha1"} }),
-			"v1alpha1 is to be stored and is to leave; name another with --to or --version"},
+			"v1alpha1 is to be stored and is to be removed; name another with --to or --version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := runbook.Of(c.o)

@@ -23,7 +23,7 @@ type Observation struct {
 	LabelKey string
 	// To is the version that is to be stored. Default: the newest that is served.
 	To string
-	// Leaving are the versions that are to leave. Default: those that VersionRemovals name, else all but To.
+	// Leaving are the versions that are to be removed. Default: those that VersionRemovals name, else all but To.
 	Leaving []string
 	// Removals are the VersionRemovals of the CRD; NoRemovals says why they could not be read.
 	Removals   []v1alpha1.VersionRemoval
@@ -40,7 +40,7 @@ type Observation struct {
 }
 
 // errNothingLeaves: there is no plan for a CRD with one version.
-var errNothingLeaves = errors.New("no version is to leave")
+var errNothingLeaves = errors.New("no version is to be removed")
 
 // complete fills in what was not said.
 func (o Observation) complete() (Observation, error) {
@@ -66,7 +66,7 @@ func (o Observation) complete() (Observation, error) {
 	case o.To == "":
 		return o, fmt.Errorf("%s serves no version", o.CRD.Name)
 	case slices.Contains(o.Leaving, o.To):
-		return o, fmt.Errorf("%s is to be stored and is to leave; name another with --to or --version", o.To)
+		return o, fmt.Errorf("%s is to be stored and is to be removed; name another with --to or --version", o.To)
 	case len(o.Leaving) == 0 && o.Return == nil:
 		return o, fmt.Errorf("%s has no version but %s: %w", o.CRD.Name, o.To, errNothingLeaves)
 	}

@@ -14,7 +14,7 @@ import (
 // it, so it comes in the last one, after all that it requires: docs/decisions/0013-the-gate-comes-last.md.
 var rules = []func(Observation) Step{serve, rehearse, backUp, optIn, flip, migrate, look, unserve, ask, backUpAgain, wait, remove}
 
-// Of makes the plan. It is an error if no version is to leave, or if it is not clear which stays.
+// Of makes the plan. It is an error if no version is to be removed, or if it is not clear which stays.
 func Of(o Observation) (Plan, error) {
 	o, err := o.complete()
 	if err != nil {

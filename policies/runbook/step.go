@@ -19,7 +19,7 @@ const (
 	Flip Name = "flip"
 	// Migrate: every object is stored again, and that is proved.
 	Migrate Name = "migrate"
-	// Look: what else names the versions that are to leave is found, and changed.
+	// Look: what else names the versions that are to be removed is found, and changed.
 	Look Name = "look"
 	// Unserve: they are served no more.
 	Unserve Name = "unserve"
@@ -76,7 +76,7 @@ type Step struct {
 // Plan is what is done and what is left of one CRD.
 type Plan struct {
 	CRD string `json:"crd"`
-	// To is the version that is to be stored, and Leaving are those that are to leave.
+	// To is the version that is to be stored, and Leaving are those that are to be removed.
 	To      string   `json:"to"`
 	Leaving []string `json:"leaving"`
 	// Return is true on the way back to To.

@@ -1,4 +1,4 @@
-// Package survivors finds what still names a version that is to leave a CRD: references to custom resources and stashed
+// Package survivors finds what still names a version that is to be removed from a CRD: references to custom resources and stashed
 // copies of them, in other objects. Every stored object may be at the new version, and the removal can break the
 // cluster all the same. An owner reference, a webhook's rule or a copy in a ControllerRevision may name the old one.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// Target is a CRD and its versions that are to leave, or have left.
+// Target is a CRD and its versions that are to be removed, or were removed.
 type Target struct {
 	// CRD is the name.
 	CRD string `json:"crd"`
@@ -111,5 +111,5 @@ func (t *Target) isResource(resources []string) bool {
 	})
 }
 
-// leaves reports whether a version is to leave.
+// leaves reports whether a version is to be removed.
 func (t *Target) leaves(version string) bool { return slices.Contains(t.Leaving, version) }

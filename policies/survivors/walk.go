@@ -8,7 +8,7 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Walker reads objects for versions that are to leave, in one look through a cluster. It is for one goroutine.
+// Walker reads objects for versions that are to be removed, in one look through a cluster. It is for one goroutine.
 type Walker struct {
 	places  []Place
 	targets []Target

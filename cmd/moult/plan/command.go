@@ -61,7 +61,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&p.to, "to", "", "version that is to be stored; default: the newest that is served")
-	c.Flags().StringSliceVar(&p.versions, "version", nil, "versions that are to leave, with commas between them; default: those of VersionRemovals, else all others")
+	c.Flags().StringSliceVar(&p.versions, "version", nil, "versions that are to be removed, with commas between them; default: those of VersionRemovals, else all others")
 	c.Flags().StringVar(&p.backTo, "back-to", "", "older version that is to be stored again: plan the way back to it")
 	c.Flags().StringVar(&p.release, "release", "", "with --back-to: where the CRDs of the release to go back to are; needed if the CRD does not list the version any more")
 	c.Flags().BoolVar(&p.rehearse, "rehearse", true, "with --back-to: read all objects and list what they would lose")
@@ -86,7 +86,7 @@ flip the storage version, migrate. Phase 2 is deliberate: change what else names
 versions, stop serving them, remove them with a VersionRemoval in the same commit, back up
 again if that requires it, wait. docs/runbook.md says more.
 
-What is to be stored is the newest version that is served, or --to. What is to leave is
+What is to be stored is the newest version that is served, or --to. What is to be removed is
 what VersionRemovals name, else all other versions, or --version.
 
 With --back-to VERSION, these are the steps of the way back to an older version, from the newer

@@ -55,7 +55,7 @@ func TestThePlanLeadsFromTwoVersionsToOne(t *testing.T) {
 	w.Create(3)
 	got := w.Run("plan", w.CRD.Name)
 	w.Expect(got.Code).NotTo(Equal(cli.ExitDone))
-	w.Expect(got.ErrOut).To(ContainSubstring("no version is to leave"))
+	w.Expect(got.ErrOut).To(ContainSubstring("no version is to be removed"))
 
 	p, err := plan(w, "--to", "v1", "--version", "v1alpha1")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -172,7 +172,7 @@ func TestWhatIsAskedWronglyIsAnError(t *testing.T) {
 		args []string
 		says string
 	}{
-		"the version that stays leaves": {[]string{w.CRD.Name, "--version", "v1"}, "v1 is to be stored and is to leave; name another with --to or --version"},
+		"the version that stays leaves": {[]string{w.CRD.Name, "--version", "v1"}, "v1 is to be stored and is to be removed; name another with --to or --version"},
 		"no such CRD":                   {[]string{"gadgets." + w.CRD.Spec.Group}, "gadgets." + w.CRD.Spec.Group},
 		"a version that nobody knows":   {[]string{w.CRD.Name, "--version", "v1alhpa1"}, "has no version v1alhpa1, and no VersionRemoval names it; it has v1alpha1, v1"},
 		"two CRDs":                      {[]string{w.CRD.Name, "gadgets.example.com"}, "name one CRD"},

@@ -50,7 +50,7 @@ type task struct {
 }
 
 func (r *command) bind(c *cobra.Command, many string) {
-	c.Flags().StringSliceVar(&r.versions, "version", nil, "versions that are to leave, or have left; may be given several times")
+	c.Flags().StringSliceVar(&r.versions, "version", nil, "versions that are to be removed, or were removed; may be given several times")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "write nothing; the API server checks every write")
 	c.Flags().IntVar(&r.limit, "limit", 100, "most "+many+" that are named of each sort; all are counted; 0 for all")
 	c.Flags().IntVar(&r.pace.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment; below that their number adapts to what the API server can take")

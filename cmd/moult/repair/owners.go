@@ -29,7 +29,7 @@ func newOwners(f *cli.Factory) *cobra.Command {
 	r := &ownersCommand{command: command{Factory: f}}
 	c := &cobra.Command{
 		Use:   "owners [CRD...]",
-		Short: "Move owner references from versions that leave, or have left, to the storage version",
+		Short: "Move owner references from versions that are removed, or will be, to the storage version",
 		Long: `Look through all objects of the cluster for owner references to objects of the named
 CRDs, or of all that are opted in. References at versions that are to be removed, or are
 removed already, get the storage version in their apiVersion. Nothing else is changed: the

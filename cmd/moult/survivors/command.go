@@ -1,4 +1,4 @@
-// Package survivors is `moult survivors`: what still names the versions that are to leave. `moult survivors migrate` moves stashed
+// Package survivors is `moult survivors`: what still names the versions that are to be removed. `moult survivors migrate` moves stashed
 // copies to a version that stays.
 package survivors
 
@@ -34,9 +34,9 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	s := &command{Factory: f}
 	c := &cobra.Command{
 		Use:   "survivors [CRD...]",
-		Short: "Find what still names the versions that are to leave a CRD",
+		Short: "Find what still names the versions that are to be removed from a CRD",
 		Long: `Look through the cluster for other objects that name the versions of the named CRDs
-that are to leave, or of all CRDs that are opted in. Nothing is written.
+that are to be removed, or of all CRDs that are opted in. Nothing is written.
 
 Every stored object can be at the new version, and a removal can still break the
 cluster. The garbage collector deletes what an owner reference at the old version
@@ -74,7 +74,7 @@ kept and reported. Backups, Git and other clusters are never looked at.
 			return s.run(c.Context(), words.Distinct(names))
 		},
 	}
-	c.Flags().StringSliceVar(&s.versions, "version", nil, "versions that are to leave; may be given several times")
+	c.Flags().StringSliceVar(&s.versions, "version", nil, "versions that are to be removed; may be given several times")
 	c.Flags().BoolVar(&s.secrets, "secrets", false, "read Secrets, too")
 	c.Flags().BoolVar(&s.everything, "everything", false, "read all objects whole, for what lies at no known place; slow")
 	c.Flags().StringVar(&s.places, "places", "", "folder with places of your own, one in each file that ends in .yaml")

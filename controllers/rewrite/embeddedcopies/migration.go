@@ -1,4 +1,4 @@
-// Package embeddedcopies moves stashed copies of objects from versions of a CRD that are to leave to one that stays,
+// Package embeddedcopies moves stashed copies of objects from versions of a CRD that are to be removed to one that stays,
 // where a place declares how (survivors.Move). Each object that holds an old copy gets a successor with the converted
 // copy. Everything that names the old one is changed to name the successor. When a look at everything that can name it
 // finds nothing any more, it is kept in a journal, or in the successor, and deleted. That is the only deletion that

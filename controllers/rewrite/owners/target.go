@@ -1,4 +1,4 @@
-// Package owners moves owner references from versions of a CRD that are to leave, or have left, to its storage version,
+// Package owners moves owner references from versions of a CRD that are to be removed, or were removed, to its storage version,
 // in all objects of a cluster. Repair lists them by their metadata, and changes the apiVersion of a reference and
 // nothing else, by a JSON Patch that tests what it was read as. The garbage collector resolves a reference at its
 // version, so one at a version that has left makes it delete what lives, and keep what should go. docs/survivors.md is

@@ -116,6 +116,13 @@ func isSigned(t *testing.T, out string) {
 		p.run(t, "bash", "-ec", command)
 	}
 
+	t.Run("and the documented command finds the chart, with the image by its digest", func(t *testing.T) {
+		page, err := os.ReadFile("../../../docs/install.md")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		command := regexp.MustCompile(`(?m)^helm install moult oci://.*`).FindString(string(page))
+		command = strings.Replace(strings.ReplaceAll(command, "registry.example.com", p.host), "helm install", "helm template --plain-http", 1)
+		NewWithT(t).Expect(p.run(t, "bash", "-ec", command)).To(ContainSubstring("/moult/moult-controller@sha256:"))
+	})
 	t.Run("and a changed byte of the checksums is refused", func(t *testing.T) {
 		g := NewWithT(t)
 		path := filepath.Join(p.dist, "checksums.txt")
