@@ -38,7 +38,7 @@ func TestACRDThatChangesMeanwhileIsNotAnnotated(t *testing.T) {
 		says    string // empty: it is annotated
 	}{
 		"nothing happens":       {},
-		"it was made anew":      {record: func(b *crds.Backup) { b.UID = "another" }, says: "it was deleted and made anew while it was backed up; back up again"},
+		"it was made anew":      {record: func(b *crds.Backup) { b.UID = "another" }, says: "it was deleted and recreated while it was backed up; back up again"},
 		"it was flipped before": {happens: func(g *gate) { g.Flip("v1") }, says: "its storage version became v1 while it was backed up; back up again"},
 		"its schema changed": {happens: func(g *gate) {
 			g.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Deprecated = true })
