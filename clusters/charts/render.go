@@ -165,9 +165,11 @@ func (r *Rendering) add(c *Chart, name, text string) error {
 // separator is between documents, as Helm's releaseutil.SplitManifests has it.
 var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
 
-// addCRDs takes the manifests of crds/, those of dependencies too.
+// addCRDs takes the manifests of crds/, those of dependencies too. Helm has the charts below in another order each time.
 func (r *Rendering) addCRDs(c *Chart) error {
-	for _, crd := range c.chart.CRDObjects() {
+	crds := c.chart.CRDObjects()
+	slices.SortStableFunc(crds, func(a, b chartv2.CRD) int { return strings.Compare(a.Filename, b.Filename) })
+	for _, crd := range crds {
 		name := strings.TrimPrefix(path.Clean(filepath.ToSlash(crd.Filename)), c.Name()+"/")
 		read, err := render.Stream(name, strings.NewReader(string(crd.File.Data)))
 		if err != nil {

@@ -62,13 +62,14 @@ func (e *everywhere) declaring(crd *delivery.Object) bool {
 	return found && declares.Match(content)
 }
 
-// crdsOfChart are the CRDs that the templates of a chart make; none if it cannot be rendered.
+// crdsOfChart are the CRDs of a chart with the values of which it has most; none if it cannot be rendered.
 func (e *everywhere) crdsOfChart(dir string) []*delivery.Object {
 	made := e.madeBy(dir)
-	if len(made.ifAsked) > len(made.byDefault) {
-		return made.ifAsked
+	byDefault, ifAsked := made.byDefault.all(), made.ifAsked.all()
+	if len(ifAsked) > len(byDefault) {
+		return ifAsked
 	}
-	return made.byDefault
+	return byDefault
 }
 
 func crdsAmong(objects []*delivery.Object) []*delivery.Object {

@@ -3,6 +3,7 @@ package desired
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -14,15 +15,21 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// madeByChart are the CRDs that the templates of a chart make.
+// madeByChart are the CRDs of a chart, as Helm gets them with some values.
 type madeByChart struct {
 	chart *charts.Chart // nil if it cannot be read
-	// byDefault are those that the chart's own values make, and ifAsked those of values that switch CRDs on.
-	byDefault, ifAsked []*delivery.Object
-	// atInstall are those of crds/, in charts below as well that are switched on.
-	atInstall []*delivery.Object
-	rendered  bool
+	// byDefault are those of the chart's own values, and ifAsked those of values that switch CRDs on.
+	byDefault, ifAsked crdsOfRelease
+	rendered           bool
 }
+
+// crdsOfRelease are the CRDs of a chart and of the charts below it that the values switch on.
+type crdsOfRelease struct {
+	// templates are those that templates make, and atInstall those of crds/.
+	templates, atInstall []*delivery.Object
+}
+
+func (c crdsOfRelease) all() []*delivery.Object { return slices.Concat(c.templates, c.atInstall) }
 
 // madeBy renders a chart, once.
 func (e *everywhere) madeBy(dir string) *madeByChart {
@@ -36,40 +43,83 @@ func (e *everywhere) madeBy(dir string) *madeByChart {
 		return made
 	}
 	made.chart = chart
-	for _, one := range []struct {
-		values map[string]any
-		to     *[]*delivery.Object
-	}{{nil, &made.byDefault}, {chart.ValuesWithCRDs(), &made.ifAsked}} {
-		if rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: one.values}); err == nil {
-			*one.to, made.rendered = crdsAmong(e.placedInChart(rendering.Objects)), true
-			if one.values == nil {
-				made.atInstall = crdsAmong(e.placedInChart(rendering.CRDs))
-			}
+	for to, values := range map[*crdsOfRelease]map[string]any{&made.byDefault: nil, &made.ifAsked: chart.ValuesWithCRDs()} {
+		if found, err := e.crdsWith(chart, values); err == nil {
+			*to, made.rendered = found, true
 		}
 	}
 	return made
 }
 
-// asInstalled adds the CRDs that the templates of a chart make of its own values, if it is there: of whatever files.
+// crdsWith are the CRDs of a chart with some values over its own.
+func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found crdsOfRelease, err error) {
+	rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
+	if err == nil {
+		found = crdsOfRelease{crdsAmong(e.placedInChart(rendering.Objects)), crdsAmong(e.placedInChart(rendering.CRDs))}
+	}
+	return found, err
+}
+
+// asInstalled adds the CRDs of a chart with its own values, and with each file of values beside them, if it is there.
 func (e *everywhere) asInstalled(dir string) {
 	if !hasFile(dir, chartFile) {
 		return
 	}
-	file, name := filepath.Join(dir, chartFile), e.tree.Relative(dir)
 	switch made := e.madeBy(dir); {
 	case made.chart == nil && e.mentionsCRDs(dir):
-		p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
-		p.file(dir)
-		e.hidden(file, p.sum.Sum(nil), "it is a chart about CRDs that cannot be read")
-	case len(made.byDefault)+len(made.ifAsked) > 0:
+		e.hideWhole(dir, "it is a chart about CRDs that cannot be read")
+	case made.chart != nil && len(made.byDefault.all())+len(made.ifAsked.all()) > 0:
 		e.makes(dir)
-		unit := &delivery.Unit{Name: "chart " + name, Tool: delivery.Helm, Dirs: []string{name}}
-		for _, crd := range e.crdsOfChart(dir) {
-			e.shared(crd)
-			unit.Objects = append(unit.Objects, crd)
+		e.builtOfChart(delivery.InChart{Dir: e.tree.Relative(dir)}, e.crdsOfChart(dir))
+		for _, values := range valuesBeside(dir) {
+			found, err := e.crdsWithFile(made.chart, values)
+			if err != nil {
+				e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", filepath.Base(values), failureOf(err)))
+			}
+			with := delivery.InChart{Dir: e.tree.Relative(dir), Values: filepath.Base(values)}
+			e.builtOfChart(with, found.all())
+			e.brings(with, delivery.AtInstall, found.atInstall)
+			e.brings(with, delivery.ByDefault, found.templates)
 		}
-		e.cluster.Built = append(e.cluster.Built, unit)
 	}
+}
+
+// brings remembers CRDs as those of a chart.
+func (e *everywhere) brings(with delivery.InChart, how delivery.Brought, crds []*delivery.Object) {
+	for _, crd := range crds {
+		with.CRD, with.How = crd, how
+		e.cluster.InCharts = append(e.cluster.InCharts, with)
+	}
+}
+
+func (e *everywhere) crdsWithFile(chart *charts.Chart, file string) (found crdsOfRelease, err error) {
+	e.tree.Reads.File(file)
+	content, err := render.ReadRegular(file)
+	if err != nil {
+		return found, err
+	}
+	values, err := withFile(map[string]any{}, filepath.Base(file), content)
+	if err != nil {
+		return found, err
+	}
+	return e.crdsWith(chart, values)
+}
+
+// builtOfChart adds a unit for CRDs that a chart makes.
+func (e *everywhere) builtOfChart(chart delivery.InChart, crds []*delivery.Object) {
+	for _, crd := range crds {
+		e.shared(crd)
+	}
+	e.cluster.Built = append(e.cluster.Built, &delivery.Unit{
+		Name: delivery.ChartUnit(chart.Name()), Tool: delivery.Helm, Dirs: []string{chart.Dir}, Objects: crds,
+	})
+}
+
+// hideWhole notes a chart whose CRDs cannot be seen, which are the same as long as all its files are.
+func (e *everywhere) hideWhole(dir, why string) {
+	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
+	p.file(dir)
+	e.hidden(filepath.Join(dir, chartFile), p.sum.Sum(nil), why)
 }
 
 // mentionsCRDs is whether a file below a folder may be about CRDs.
@@ -139,21 +189,13 @@ func (e *everywhere) inChart(name string, crd *delivery.Object) {
 // findInCharts adds what templates make. Of a chart that cannot be rendered, these are the files that are no templates.
 func (e *everywhere) findInCharts() {
 	for _, dir := range slices.Sorted(maps.Keys(e.making)) {
-		made := e.madeBy(dir)
-		found := e.making[dir]
-		if made.rendered {
-			found = nil
-			for _, crd := range made.atInstall {
-				found = append(found, delivery.InChart{Dir: e.tree.Relative(dir), CRD: crd, How: delivery.AtInstall})
-			}
-			for _, crd := range made.byDefault {
-				found = append(found, delivery.InChart{Dir: e.tree.Relative(dir), CRD: crd, How: delivery.ByDefault})
-			}
-			for _, crd := range made.ifAsked {
-				found = append(found, delivery.InChart{Dir: e.tree.Relative(dir), CRD: crd, How: delivery.IfAsked})
-			}
+		made, chart := e.madeBy(dir), delivery.InChart{Dir: e.tree.Relative(dir)}
+		if !made.rendered {
+			e.cluster.InCharts = append(e.cluster.InCharts, e.making[dir]...)
 		}
-		e.cluster.InCharts = append(e.cluster.InCharts, found...)
+		e.brings(chart, delivery.AtInstall, made.byDefault.atInstall)
+		e.brings(chart, delivery.ByDefault, made.byDefault.templates)
+		e.brings(chart, delivery.IfAsked, made.ifAsked.templates)
 	}
 	for i, brought := range e.cluster.InCharts {
 		e.cluster.InCharts[i].Chart = e.nameOfChart(filepath.Join(e.tree.Root, filepath.FromSlash(brought.Dir)))

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -54,10 +55,8 @@ func Wiring(t *repository.Tree, files []string) ([]string, error) {
 			return err
 		}
 		found = append(found, filepath.ToSlash(short))
-		for _, values := range filesIn(dir) {
-			if name := filepath.Base(values); filepath.Dir(values) == dir && otherValues.MatchString(name) {
-				found = append(found, filepath.ToSlash(short)+valuesAre+name)
-			}
+		for _, values := range valuesBeside(dir) {
+			found = append(found, filepath.ToSlash(short)+valuesAre+filepath.Base(values))
 		}
 		return nil
 	})
@@ -69,6 +68,13 @@ const valuesAre = "?values="
 
 // otherValues are names of files that have values for a chart beside its own, for an environment as a rule.
 var otherValues = regexp.MustCompile(`^values[-._].+\.ya?ml$|^.+[-._]values\.ya?ml$`)
+
+// valuesBeside are the files of values in the folder of a chart, beside its own.
+func valuesBeside(dir string) []string {
+	return slices.DeleteFunc(filesIn(dir), func(file string) bool {
+		return filepath.Dir(file) != dir || !otherValues.MatchString(filepath.Base(file))
+	})
+}
 
 // wiredKustomizations are those of some folders that none of the others is built of, if they make something that is installed.
 func wiredKustomizations(t *repository.Tree, folders []string) (found []string) {
@@ -141,13 +147,37 @@ func (c changes) has(path string) bool {
 	return false
 }
 
-// touchChart is whether they have to do with a chart, or with one that it names by file://.
-func (c changes) touchChart(file string) bool {
-	dir := filepath.Dir(file)
-	content, err := render.ReadRegular(file)
-	return c.touch(dir) || err == nil && slices.ContainsFunc(dependenciesIn(content), func(on string) bool {
-		return c.touch(filepath.Join(dir, filepath.FromSlash(on)))
-	})
+// touchChart is whether they have to do with a chart: with what lies in it, with what its symbolic links lead to, or with a chart that
+// it names by file://.
+func (c changes) touchChart(file string) bool { return c.touchFolder(filepath.Dir(file), 0) }
+
+func (c changes) touchFolder(dir string, depth int) bool {
+	if c.touch(dir) || depth > mostNested {
+		return c.touch(dir)
+	}
+	found := errors.New("found")
+	return errors.Is(filepath.WalkDir(dir+string(filepath.Separator)+".", func(file string, entry fs.DirEntry, err error) error {
+		var more []string
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be read is no part of it
+		case entry.Type()&fs.ModeSymlink != 0:
+			to, err := filepath.EvalSymlinks(file)
+			if err != nil || !inside(to, c.root) || inside(to, dir) {
+				return nil //nolint:nilerr // it leads to nothing, or to what is visited anyway
+			}
+			more = []string{to}
+		case entry.Name() == chartFile:
+			content, _ := render.ReadRegular(file)
+			for _, on := range dependenciesIn(content) {
+				more = append(more, filepath.Join(filepath.Dir(file), filepath.FromSlash(on)))
+			}
+		}
+		if slices.ContainsFunc(more, func(path string) bool { return c.touchFolder(path, depth+1) }) {
+			return found
+		}
+		return nil
+	}), found)
 }
 
 // isNotApplied tells which folders nobody applies: hidden ones, as with Flux, and those whose manifests are a program's own.

@@ -4,9 +4,22 @@ package delivery
 type InChart struct {
 	// Dir is the folder of the chart from the root of the repository, and Chart is its name.
 	Dir, Chart string
-	CRD        *Object
-	How        Brought
+	// Values is the name of a file of values beside the chart's own that it is installed with, if there is one.
+	Values string
+	CRD    *Object
+	How    Brought
 }
+
+// Name is the chart as a message names it, with the values.
+func (c InChart) Name() string {
+	if c.Values != "" {
+		return c.Dir + " with " + c.Values
+	}
+	return c.Dir
+}
+
+// ChartUnit is the name of the unit of what a chart makes.
+func ChartUnit(name string) string { return "chart " + name }
 
 // Brought is how a chart brings a CRD, each closer to all who install the chart than the one before.
 type Brought int

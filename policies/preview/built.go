@@ -44,19 +44,19 @@ func (s *spread) kustomizations() (names []string) {
 	return slices.Compact(names)
 }
 
-// builtIn is a CRD that one kustomization builds, nil if it does not.
-func builtIn(built []*delivery.Unit, unit, name string) *delivery.CRD {
+// builtIn is a CRD that one kustomization or chart builds, nil if it does not. Of several, the last one counts.
+func builtIn(built []*delivery.Unit, unit, name string) (found *delivery.CRD) {
 	for _, u := range built {
 		if u.Name != unit {
 			continue
 		}
 		for _, crd := range u.CRDs() {
 			if crd.GetName() == name && isReadable(crd) {
-				return &crd
+				found = &crd
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 func isReadable(crd delivery.CRD) bool {

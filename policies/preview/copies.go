@@ -99,18 +99,18 @@ func (s *spread) leaveCharts() {
 		name := was.CRD.GetName()
 		stay := slices.DeleteFunc(s.all.Head.CRDs(), func(crd delivery.CRD) bool { return crd.GetName() != name })
 		now := s.bringsNow(was)
-		if len(stay) == 0 || now >= was.How {
+		if len(stay) == 0 || now >= was.How || !s.stillHas(was.Values, was.Name()) {
 			continue
 		}
 		f := finding.Finding{
 			Rule: CRDLeavesChart, Severity: finding.Warning, Object: name, CRD: name,
-			Why:         fmt.Sprintf("the templates of the chart %s make the CRD no longer, so Helm deletes it with all its objects when a release is upgraded; %s", was.Dir, staysAt(stay)),
+			Why:         fmt.Sprintf("the templates of the chart %s make the CRD no longer, so Helm deletes it with all its objects when a release is upgraded; %s", was.Name(), staysAt(stay)),
 			Remediation: "first annotate the CRD with " + rollout.HelmPolicy + ": keep and have that installed everywhere, then take it out",
 		}
 		switch kept := was.CRD.Annotation(rollout.HelmPolicy) == "keep"; {
 		case kept || was.How == delivery.AtInstall:
 			f.Rule, f.Remediation = CRDLeavesFolder, "have the clusters that get it from the chart get it from the other copy first"
-			f.Why = fmt.Sprintf("the chart %s no longer has the CRD, and %s. In a cluster that gets it from the chart it stays, and nothing updates it any more", was.Dir, staysAt(stay))
+			f.Why = fmt.Sprintf("the chart %s no longer has the CRD, and %s. In a cluster that gets it from the chart it stays, and nothing updates it any more", was.Name(), staysAt(stay))
 		case now == delivery.IfAsked:
 			f.Why = fmt.Sprintf("the chart %s no longer makes the CRD of its own values. Helm deletes the CRD with all its objects when a release is upgraded whose values do not ask for it", was.Dir)
 		}
@@ -118,11 +118,16 @@ func (s *spread) leaveCharts() {
 	}
 }
 
+// stillHas reports whether the head has a file of values with which the base installs a chart: without it, nothing is installed with it.
+func (s *spread) stillHas(values, chart string) bool {
+	return values == "" || slices.ContainsFunc(s.all.Head.Built, func(u *delivery.Unit) bool { return u.Name == delivery.ChartUnit(chart) })
+}
+
 // strongest are what charts bring, each CRD of a chart once, as most get it.
 func strongest(brought []delivery.InChart) (found []delivery.InChart) {
 	for _, one := range brought {
 		i := slices.IndexFunc(found, func(other delivery.InChart) bool {
-			return other.Dir == one.Dir && other.CRD.GetName() == one.CRD.GetName()
+			return other.Name() == one.Name() && other.CRD.GetName() == one.CRD.GetName()
 		})
 		switch {
 		case i < 0:
@@ -142,7 +147,7 @@ func (s *spread) bringsNow(was delivery.InChart) (now delivery.Brought) {
 	}
 	for _, c := range s.all.Head.InCharts {
 		moved := was.Chart != "" && c.Chart == was.Chart && !among(s.all.Base.InCharts, c.Dir) && !among(s.all.Head.InCharts, was.Dir)
-		if c.CRD.GetName() == was.CRD.GetName() && (c.Dir == was.Dir || moved) {
+		if c.CRD.GetName() == was.CRD.GetName() && c.Values == was.Values && (c.Dir == was.Dir || moved) {
 			now = max(now, c.How)
 		}
 	}
