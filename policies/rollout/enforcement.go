@@ -52,7 +52,7 @@ func (e edge) enforces(from *node, gate *delivery.Object, first, applicationHeal
 		return notHeldByParent
 	case e.kind == childHealth && !applicationHealth:
 		return ifHealthIsKnown
-	case e.kind == held && e.release == repointed, e.kind == nextStep:
+	case e.kind == held && e.release == repointed && from.unit != e.to.unit.Parent, e.kind == nextStep:
 		return ifNoticed
 	case e.unlocked != "":
 		return atOtherCommit

@@ -87,6 +87,9 @@ func (g guard) placing() (why, fix string) {
 	case to.Tool == delivery.Flux:
 		return fmt.Sprintf("%s is in %s, and the CRD's %s does not depend on that", name, from.Name, to.Name),
 			"list " + from.Name + " under dependsOn of " + to.Name
+	case to.Tool == delivery.Helm && to.Parent != nil && to.Parent.Tool == delivery.Flux:
+		return fmt.Sprintf("%s is in %s, and %s, which applies the CRD's %s, does not depend on that", name, from.Name, to.Parent.Name, to.Name),
+			"list " + from.Name + " under dependsOn of " + to.Parent.Name
 	}
 	return fmt.Sprintf("%s is in %s and the CRD in %s, which are applied independently of one another", name, from.Name, to.Name),
 		"put both into one Application, in a lower sync wave than the CRD"
@@ -103,7 +106,7 @@ func gateNotWaitedFor(_ *situation, g guard) *finding.Finding {
 }
 
 // gateNotHeldByParent: what waits for a parent is the parent's own sync. A Kustomization or an Application that exists
-// follows its source whatever becomes of that.
+// follows its source whatever becomes of that, and so does a HelmRelease of a chart that comes without a change of its manifest.
 func gateNotHeldByParent(_ *situation, g guard) *finding.Finding {
 	to := g.crd.node.unit
 	f := &finding.Finding{
@@ -112,8 +115,12 @@ func gateNotHeldByParent(_ *situation, g guard) *finding.Finding {
 			to.Name, to.Parent.Name, g.gate.name(), g.gate.unit.Name),
 		Remediation: "put the VersionRemoval and the CRD into one Application, in a lower sync wave than the CRD",
 	}
-	if to.Tool == delivery.Flux {
+	switch to.Tool {
+	case delivery.Flux:
 		f.Remediation = "list " + g.gate.unit.Name + " under dependsOn of " + to.Name
+	case delivery.Helm:
+		f.Remediation = "name an exact version of a chart of a HelmRepository in " + to.Name + ", and keep its source and its values in " + to.Parent.Name
+	case delivery.ArgoCD:
 	}
 	return f
 }

@@ -2,8 +2,6 @@ package rollout
 
 import (
 	"fmt"
-	"path"
-	"reflect"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/delivery"
@@ -27,33 +25,6 @@ type edge struct {
 	unlocked string
 	// release is what an edge of the kind held means to the later unit.
 	release release
-}
-
-// release tells what brings a commit to a unit that another one holds. The set is closed.
-type release int
-
-const (
-	// created: the unit comes with the commit, so nothing of it is applied before its parent's turn.
-	created release = iota
-	// repointed: the unit is pinned to a revision, and its own manifest changes in the commit.
-	repointed
-	// onItsOwn: the unit follows its source by itself, whatever its parent waits for.
-	onItsOwn
-)
-
-// releaseOf compares a unit with what it was before the commit.
-// https://github.com/argoproj/argo-cd/issues/8778; test/e2e/argocd plays it with Argo CD.
-func releaseOf(base *delivery.Cluster, u *delivery.Unit) release {
-	was := base.Unit(u.Name)
-	switch {
-	case (was == nil || was.By == nil) && takenBefore(base, u):
-		return onItsOwn
-	case was == nil || was.By == nil:
-		return created
-	case was.Pinned == "" || reflect.DeepEqual(was.By.Field("spec"), u.By.Field("spec")):
-		return onItsOwn
-	}
-	return repointed
 }
 
 // edgeKind says what the later node waits for. The set is closed.
@@ -85,18 +56,6 @@ type order struct {
 type missing struct {
 	unit *delivery.Unit
 	name string
-}
-
-// takenBefore reports whether another unit took a folder of this one before the commit: it goes on doing so until its parent
-// deletes it, for a unit that is renamed as for one that is split.
-func takenBefore(base *delivery.Cluster, u *delivery.Unit) bool {
-	return slices.ContainsFunc(base.Units, func(was *delivery.Unit) bool {
-		return was.By != nil && slices.ContainsFunc(was.Sources, func(before delivery.Source) bool {
-			return slices.ContainsFunc(u.Sources, func(now delivery.Source) bool {
-				return before.Path != "" && path.Clean(before.Path) == path.Clean(now.Path)
-			})
-		})
-	})
 }
 
 // orderOf puts a cluster in order that was another one before the commit.
@@ -180,7 +139,7 @@ func (o *order) connect(base, c *delivery.Cluster, u *delivery.Unit) {
 		if !slices.ContainsFunc(n.objects, func(object *delivery.Object) bool { return object.Same(u.By) }) {
 			continue
 		}
-		n.edges = append(n.edges, edge{to: o.first[u.Name], kind: held, release: releaseOf(base, u)})
+		n.edges = append(n.edges, edge{to: o.first[u.Name], kind: held, release: releaseWith(base, c, u, n.objects)})
 		if i+1 < len(around) {
 			last := o.of(u.Name)
 			from := last[len(last)-1]
