@@ -11,7 +11,7 @@ import (
 // migrationGroups have a StorageVersionMigration: Kubernetes' own migrator, and kube-storage-version-migrator.
 var migrationGroups = []string{"storagemigration.k8s.io", "migration.k8s.io"}
 
-// otherMigrator: a StorageVersionMigration is delivered beside a CRD that is opted in. Kubernetes' own migrator trims
+// otherMigrator: a StorageVersionMigration is delivered beside a CRD that is opted in, from whichever file. Kubernetes' own migrator trims
 // storedVersions after a migration that failed, too, has no guard against lost fields, and Moult waits for it.
 func otherMigrator(c check) (findings []Found) {
 	for _, object := range c.unit.Objects {
@@ -29,7 +29,11 @@ func otherMigrator(c check) (findings []Found) {
 	return findings
 }
 
-// optedIn reports whether the unit has a CRD of a name with the label.
+// optedIn reports whether the unit, or one beside it, has a CRD of a name with the label.
 func (c check) optedIn(name string) bool {
-	return slices.ContainsFunc(c.crds, func(crd delivery.CRD) bool { return crd.GetName() == name && crd.OptedIn(c.LabelKey) })
+	return slices.ContainsFunc(append(slices.Clip(c.Beside), c.unit), func(u *delivery.Unit) bool {
+		return slices.ContainsFunc(u.CRDs(), func(crd delivery.CRD) bool {
+			return crd.GetName() == name && c.concerns(crd) && crd.OptedIn(c.LabelKey)
+		})
+	})
 }

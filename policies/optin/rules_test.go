@@ -162,6 +162,18 @@ func TestAnotherMigratorBesideTheLabelIsFound(t *testing.T) {
 	}
 }
 
+// Files of one folder are units of their own, and so are Kustomizations of one cluster.
+func TestAnotherMigratorInAUnitBesideIsFound(t *testing.T) {
+	g := NewWithT(t)
+	of := &delivery.Unit{Objects: []*delivery.Object{object(t, "kind: StorageVersionMigration\nmetadata: {name: w}\nspec: {resource: {group: example.com, resource: widgets}}\napiVersion: storagemigration.k8s.io/v1")}}
+	for metadata, count := range map[string]int{labelled: 1, "labels: {}": 0} {
+		beside := &delivery.Unit{Objects: []*delivery.Object{crd(t, metadata, "v1alpha1", "v1")}}
+		g.Expect(Check(of, Question{LabelKey: key, Beside: []*delivery.Unit{of, beside}})).To(HaveLen(count), metadata)
+		nothing := func(string) bool { return false }
+		g.Expect(Check(of, Question{LabelKey: key, Beside: []*delivery.Unit{beside}, About: nothing})).To(BeEmpty())
+	}
+}
+
 func TestAPatchThatReachesNothingIsFound(t *testing.T) {
 	g := NewWithT(t)
 	findings := Check(&delivery.Unit{Patches: []delivery.Patch{{File: "a.yaml", Line: 7}, {File: "b.yaml", Reached: 1}}}, Question{LabelKey: key})

@@ -79,7 +79,7 @@ A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelEx
 
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
 	survey := desired.SurveyOf(ctx, paths, stdin, o.LabelKey)
-	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
+	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, Beside: survey.Units, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
 	for _, f := range rollout.Locks(survey.Cluster, o.LabelKey) {
 		report.Add(optin.Found{Finding: f, CRDs: []string{f.CRD}})
 	}
