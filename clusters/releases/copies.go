@@ -52,10 +52,10 @@ func (r *reader) copies(ctx context.Context, release *Release) {
 		}
 	}
 	if alone = words.Distinct(alone); len(alone) > 0 {
-		r.note("%s: only the CRDs of %s are judged, and not %s; name the folders with --crds", release.Name, strings.Join(release.Folders, ", "), words.Few(alone, 3))
+		r.unread("%s: only the CRDs of %s are judged, and not %s; name the folders with --crds", release.Name, strings.Join(release.Folders, ", "), words.Few(alone, 3))
 	}
 	if len(unread) > 0 {
-		r.note("%s: %s with CRDs, such as templates of a chart, cannot be read as they are and %s not compared: %s", release.Name,
+		r.unread("%s: %s with CRDs, such as templates of a chart, cannot be read as they are and %s not compared: %s", release.Name,
 			words.Count(len(unread), "file"), words.Agree(len(unread), "is", "are"), words.Few(unread, 3))
 	}
 }

@@ -51,7 +51,7 @@ func (r *reader) take(ctx context.Context, release *Release, name string) {
 	}
 	held := r.folder(ctx, release, name, info)
 	for _, note := range held.notes {
-		r.note("%s: %s", release.Name, note)
+		r.unread("%s: %s", release.Name, note)
 	}
 	if len(held.crds) > 0 {
 		release.Folders = append(release.Folders, name)

@@ -57,8 +57,9 @@ type Source struct {
 	Unchanged bool
 	// Root is the folder of the repository; empty if none was read.
 	Root string
-	// Notes are what could not be read or was left out, each in a sentence without a full stop.
-	Notes []string
+	// Notes are what could not be read or was left out, each in a sentence without a full stop. Unread are those of them about what may
+	// hold CRDs and was not looked at.
+	Notes, Unread []string
 }
 
 // Release is one, with the files that it has beside CRDs.
@@ -113,6 +114,12 @@ func (r *reader) note(format string, about ...any) {
 	r.source.Notes = append(r.source.Notes, fmt.Sprintf(format, about...))
 }
 
+// unread is a note about what may hold CRDs.
+func (r *reader) unread(format string, about ...any) {
+	r.note(format, about...)
+	r.source.Unread = append(r.source.Unread, fmt.Sprintf(format, about...))
+}
+
 func (r *reader) readNamed(ctx context.Context) error {
 	for _, named := range r.Named {
 		name, place, ok := strings.Cut(named, "=")
@@ -135,7 +142,7 @@ func (r *reader) readTags(ctx context.Context) (err error) {
 	}
 	r.source.Root = r.history.Root
 	if says, shallow := r.history.Shallow(); shallow {
-		r.note("%s", says)
+		r.unread("%s", says)
 	}
 	chosen, err := r.choose()
 	if err != nil {
@@ -148,7 +155,7 @@ func (r *reader) readTags(ctx context.Context) (err error) {
 		r.Progress(fmt.Sprintf("%s (%d of %d)", tag.Name, i+1, len(chosen)))
 		files, err := r.history.Files(tag)
 		if err != nil {
-			r.note("%s was left out: %v", tag.Name, err)
+			r.unread("%s was left out: %v", tag.Name, err)
 			continue
 		}
 		release := Release{Release: deprecation.Release{Name: tag.Name, When: tag.When}, Files: files}

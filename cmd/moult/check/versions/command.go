@@ -70,8 +70,9 @@ Rules:
 ` + indented(words.Wrap("", "", strings.Join(deprecation.Rules(), ", "), 86)) + `
 
 ` + f.ExitCodes(cli.Codes{
-			Done:    "no errors are found; there may be warnings; with --promote: nothing is not\nshown",
+			Done:    "no errors are found; there may be warnings; with --promote: everything is\nshown",
 			NotDone: "there are errors that the policy does not accept; with --promote: something\nis not shown",
+			Unknown: "something that may hold CRDs was not looked at, see the notes; with --promote\nalso: something is not to be known",
 		}),
 		Example: f.Example(`  moult check versions
 
@@ -163,7 +164,15 @@ func (v *command) run(ctx context.Context) error {
 	if !report.OK {
 		return cli.NotDone{Sentence: words.Count(report.Errors(), "error") + " in the history of the CRDs; what and where is above, and --help says how to accept some"}
 	}
-	return nil
+	return unread(source)
+}
+
+// unread is the end of a run in which something that may hold CRDs was not looked at.
+func unread(source *releases.Source) error {
+	if len(source.Unread) == 0 {
+		return nil
+	}
+	return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("not all CRDs were looked at: %s; render them, or have them as files, and name these with --crds or --release", source.Unread[0])}
 }
 
 // readPolicy reads the file that is named, or that of the repository.

@@ -248,8 +248,10 @@ func TestWhatIsNotReadIsSaid(t *testing.T) {
 		said        string
 	}{
 		"the work tree is of today":  {map[string]string{bases: stored}, map[string]string{bases: gone}, func(project) {}, cli.ExitNotDone, "RemovedTooSoon"},
-		"a link":                     {map[string]string{bases: gone, "api/w.yaml": stored}, map[string]string{}, func(p project) { p.Expect(os.Symlink("../../../api/w.yaml", "config/crd/bases/l.yaml")).To(Succeed()) }, cli.ExitDone, "note: next: config/crd/bases/l.yaml is a symbolic link, which is not followed"},
-		"a folder hides another one": {map[string]string{"modules/dep/config/crd/x.yaml": strings.ReplaceAll(gone, "widgets", "gadgets"), "charts/w/Chart.yaml": "name: w", "charts/w/crds/w.yaml": stored}, map[string]string{"charts/w/crds/w.yaml": gone}, func(project) {}, cli.ExitDone, "only the CRDs of modules/dep/config/crd are judged, and not widgets.example.com in charts/w/crds/w.yaml"},
+		"a link":                     {map[string]string{bases: gone, "api/w.yaml": stored}, map[string]string{}, func(p project) { p.Expect(os.Symlink("../../../api/w.yaml", "config/crd/bases/l.yaml")).To(Succeed()) }, cli.ExitUnknown, "note: next: config/crd/bases/l.yaml is a symbolic link, which is not followed"},
+		"a folder hides another one": {map[string]string{"modules/dep/config/crd/x.yaml": strings.ReplaceAll(gone, "widgets", "gadgets"), "charts/w/Chart.yaml": "name: w", "charts/w/crds/w.yaml": stored}, map[string]string{"charts/w/crds/w.yaml": gone}, func(project) {}, cli.ExitUnknown, "only the CRDs of modules/dep/config/crd are judged, and not widgets.example.com in charts/w/crds/w.yaml"},
+		"a file that is no YAML":     {map[string]string{bases: gone}, map[string]string{"config/crd/x.yaml": "{{ if .Values.x }}\n" + stored}, func(project) {}, cli.ExitUnknown, "not all CRDs were looked at: next: config/crd/x.yaml"},
+		"beside an error":            {map[string]string{bases: stored}, map[string]string{bases: gone, "config/crd/x.yaml": "{{ if .Values.x }}\n" + stored}, func(project) {}, cli.ExitNotDone, "RemovedTooSoon"},
 		"a CRD is there twice":       {map[string]string{bases: stored}, map[string]string{bases: stored + "---\n" + gone}, func(project) {}, cli.ExitDone, "widgets.example.com is twice in config/crd"},
 		"a policy that leads out of the repository": {map[string]string{bases: stored}, map[string]string{bases: gone, ".moult/a": "a"}, func(p project) {
 			p.Expect(os.Symlink("/dev/zero", ".moult/versions.yaml")).To(Succeed())

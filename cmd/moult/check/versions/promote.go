@@ -34,7 +34,10 @@ func (v *command) promotion(source *releases.Source) error {
 	if missing := count(all, deprecation.NotShown); missing > 0 {
 		return cli.NotDone{Sentence: fmt.Sprintf("%d of the criteria %s not shown; which, and how to show it, is above", missing, words.Agree(missing, "is", "are"))}
 	}
-	return nil
+	if unknown := count(all, deprecation.NotKnown); unknown > 0 {
+		return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("%d of the criteria %s not to be known from a repository; how to see to each is above", unknown, words.Agree(unknown, "is", "are"))}
+	}
+	return unread(source)
 }
 
 // count is how many criteria of all CRDs are so.

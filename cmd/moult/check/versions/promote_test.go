@@ -27,7 +27,8 @@ func promoted(t *testing.T) project {
 func TestTheChecklistOfAPromotion(t *testing.T) {
 	p := promoted(t)
 	got := p.run("--promote", "v1beta1")
-	p.Expect(got.Code).To(BeZero(), got.Out+got.ErrOut)
+	p.Expect(got.Code).To(Equal(cli.ExitUnknown), got.Out+got.ErrOut)
+	p.Expect(got.ErrOut).To(HaveSuffix("moult: 2 of the criteria are not to be known from a repository; how to see to each is above\n"))
 	p.Expect(got.Out).To(Equal(`widgets.example.com  v1alpha1 → v1beta1
   shown: the version is served beside the one before
     v1.1.0 serves v1alpha1 and v1beta1
