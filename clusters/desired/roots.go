@@ -3,6 +3,7 @@ package desired
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,15 +11,22 @@ import (
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // Touched are the folders of the kustomizations and charts that may be made of some files, by their paths from what the tree was
 // opened for. A file counts for all that it may be part of, however far away these are. Left out are Components, which are built
 // as part of others, and folders that are for reading.
+//
+// Files are among them, too, if Everywhere passes them over: symbolic links, and those that declare CRDs under another name than a
+// manifest's.
 func Touched(t *repository.Tree, files []string) ([]string, error) {
 	c := touching(t, files)
-	var touched []string
-	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
+	touched, err := changedAside(t, files)
+	if err != nil {
+		return nil, err
+	}
+	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		isKustomization := render.KustomizationIn(dir) == file && !render.IsComponent(file)
 		if !isKustomization && filepath.Base(file) != chartFile || ForReading(t.Dir, file) {
@@ -32,6 +40,51 @@ func Touched(t *repository.Tree, files []string) ([]string, error) {
 		return nil
 	})
 	return touched, err
+}
+
+// changedAside are the files that eachFile does not visit under their names, or that are no manifests by their names.
+func changedAside(t *repository.Tree, files []string) (aside []string, err error) {
+	for _, file := range files {
+		if !inside(file, t.Dir) || ForReading(t.Dir, file) {
+			continue
+		}
+		content, unread := render.ReadRegular(file)
+		if isLink(file) || !isManifest(filepath.Base(file)) && unread == nil && declares.Match(content) {
+			short, err := filepath.Rel(t.Dir, file)
+			if err != nil {
+				return nil, err
+			}
+			aside = append(aside, filepath.ToSlash(short))
+		}
+	}
+	return aside, nil
+}
+
+// passedOver adds the CRDs of a file that changedAside finds, on either side, as a unit of its own: a manifest that gets such a name is
+// one no more.
+func (e *everywhere) passedOver(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || !isLink(file) && (info.IsDir() || isManifest(filepath.Base(file))) {
+		return nil //nolint:nilerr // it is not on this side, or is visited anyway
+	}
+	aside := *e
+	aside.cluster = &delivery.Cluster{}
+	if info.IsDir() {
+		err = eachFile(e.tree, file+string(filepath.Separator)+".", isNotApplied, func(file string) error {
+			if !isManifest(filepath.Base(file)) {
+				return nil
+			}
+			return aside.file(file)
+		})
+	} else {
+		err = aside.file(file)
+	}
+	unit := &delivery.Unit{Name: e.tree.Relative(file), Dirs: []string{e.tree.Relative(file)}}
+	for _, crd := range aside.cluster.CRDs() {
+		unit.Objects = append(unit.Objects, crd.Object)
+	}
+	e.cluster.Built, e.cluster.Unseen = append(e.cluster.Built, unit), append(e.cluster.Unseen, aside.cluster.Unseen...)
+	return err
 }
 
 // chartFile is the file that makes a folder a chart.

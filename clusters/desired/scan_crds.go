@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -31,8 +32,7 @@ import (
 // example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
 // its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
 //
-// Built are the folders of kustomizations and charts, by their paths from what the tree was opened for, whose CRDs are compared
-// as these make them, too. Of the options WithNetwork counts: nothing is followed.
+// Built is what Touched finds, whose CRDs are compared as it makes them, too. Of the options WithNetwork counts: nothing is followed.
 func Everywhere(ctx context.Context, t *repository.Tree, built []string, options ...Option) (*delivery.Cluster, error) {
 	e := &everywhere{
 		follower: follower{tree: t, ctx: ctx}, cluster: &delivery.Cluster{Name: t.Name}, built: map[string]*render.Rendering{},
@@ -46,7 +46,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 		switch name := filepath.Base(file); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case filepath.Ext(name) == ".tgz" && filepath.Base(filepath.Dir(file)) == "charts":
+		case filepath.Ext(name) == ".tgz":
 			return e.archive(file)
 		case ofPrograms[filepath.Ext(name)] != "":
 			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
@@ -62,6 +62,9 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 	for _, dir := range built {
 		e.asKustomized(filepath.Join(t.Dir, filepath.FromSlash(dir)))
 		e.asInstalled(filepath.Join(t.Dir, filepath.FromSlash(dir)))
+		if err == nil {
+			err = e.passedOver(filepath.Join(t.Dir, filepath.FromSlash(dir)))
+		}
 	}
 	e.findInCharts()
 	e.findPrograms()
@@ -91,19 +94,22 @@ func (e *everywhere) file(name string) error {
 	if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
 		return e.pointer(name, pointer)
 	}
-	if err != nil || !declares.Match(content) && !declaresEncoded.Match(content) {
+	if err != nil || !mayDeclare(content) {
 		return err
 	}
-	if bytes.Contains(content, []byte("{{")) && e.templated(name, content) {
+	says := declares.Match(content)
+	if says && bytes.Contains(content, []byte("{{")) && e.templated(name, content) {
 		return nil
 	}
 	read, err := render.Stream(name, bytes.NewReader(content))
-	if err != nil {
+	if err != nil && (says || declaresEncoded.Match(content)) {
 		e.unseen(name, e.withPartials(name, content), e.inTree(err))
-		return nil
+	}
+	if err != nil {
+		return nil //nolint:nilerr // it is noted, or says nothing of CRDs
 	}
 	all := placed(read, e.inRepository)
-	if isTemplateOfChart(name) {
+	if says && isTemplateOfChart(name) {
 		e.noteTemplate(e.chartAround(filepath.Dir(name)), name, string(content), crdsAmong(all))
 	}
 	for i, object := range all {
@@ -175,8 +181,20 @@ func untemplate(crd *delivery.Object) {
 	}
 }
 
-// declares finds what may be a CRD, in YAML, JSON or a template of either.
-var declares = regexp.MustCompile(`kind\\?["']?:\s*\\?["']?(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
+// isValue is what may stand between a key and its value, in YAML, JSON or a template of either: a tag, an anchor, a comment, the sign
+// of a text in several lines.
+const isValue = `\\?["']?\s*:\s*(?:[!&]\S*\s+|#.*\n\s*|[>|][-+\d]*\s+)*\\?["']?`
+
+// declares finds what may be a CRD.
+var declares = regexp.MustCompile(`kind` + isValue + `(CustomResourceDefinition|(CustomResourceDefinition)?List)\b`)
+
+// written finds letters that are written as numbers, or in UTF-16, and words that go on in another line.
+var written = regexp.MustCompile(`\\(?:x[0-9a-fA-F]{2}|[uU][0-9a-fA-F]{4}|\r?\n)|\x00`)
+
+// mayDeclare reports whether a file may hold CRDs once it is read.
+func mayDeclare(content []byte) bool {
+	return bytes.Contains(content, []byte("CustomResourceDefinition")) || declares.Match(content) || declaresEncoded.Match(content) || written.Match(content)
+}
 
 // declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group; and
 // what gzip has packed, which may be anything.
@@ -211,13 +229,16 @@ func (e *everywhere) unseen(file string, content []byte, err error) {
 	e.hidden(file, content, why)
 }
 
-// archive notes a chart that is packed, beside one that depends on it.
+// archive notes a chart that is packed.
 func (e *everywhere) archive(file string) error {
 	content, err := render.ReadAsIs(file)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if _, noChart := charts.Archive(content); noChart == nil || filepath.Base(filepath.Dir(file)) == "charts" {
 		e.hidden(file, content, "it is a packed chart, which may have CRDs")
 	}
-	return err
+	return nil
 }
 
 // ofOtherTools are files that tools install charts and other repositories from which are not followed.

@@ -56,7 +56,7 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 }
 
 // ofTools finds what may be an object of Flux or Argo CD, in YAML, JSON or a template of either.
-var ofTools = regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
+var ofTools = regexp.MustCompile(`apiVersion` + isValue + `(argoproj\.io|[a-z.]+\.fluxcd\.io|fluxcd\.controlplane\.io)/`)
 
 // ofInstallers finds what may be an object of those that install something, but for those of the Operator Lifecycle Manager,
 // which every bundle has.
@@ -68,7 +68,7 @@ var ofInstallers = func() *regexp.Regexp {
 		}
 	}
 	slices.Sort(groups)
-	return regexp.MustCompile(`apiVersion["']?:\s*(&\S+\s+)?["']?(` + strings.Join(groups, "|") + `)/`)
+	return regexp.MustCompile(`apiVersion` + isValue + `(` + strings.Join(groups, "|") + `)/`)
 }()
 
 // mayDeliver reports whether what cannot be read may make Flux or Argo CD apply something. Argo's projects have many kinds that
@@ -80,7 +80,7 @@ func mayDeliver(content []byte) bool {
 var (
 	ofFlux = regexp.MustCompile(`fluxcd\.(io|controlplane\.io)/`)
 	// ofArgoCD finds the kinds of Argo CD, and what may become one: a kind that a template fills in.
-	ofArgoCD = regexp.MustCompile(`kind["']?\s*:\s*(&\S+\s+)?["']?(Application|\w*List\b|\w*[^\s\w"',}])`)
+	ofArgoCD = regexp.MustCompile(`kind` + isValue + `(Application|\w*List\b|\w*[^\s\w"',}])`)
 )
 
 // isManifest tells by its name whether a file may hold manifests, or be a template of some.
@@ -88,5 +88,5 @@ func isManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, filepath.Ext(name)) || templateName.MatchString(name)
 }
 
-// templateName is that of a template in another language, such as crds.yaml.j2.
-var templateName = regexp.MustCompile(`\.ya?ml\.`)
+// templateName is that of a template in another language, such as crds.yaml.j2, and not of a file that was switched off (.bak).
+var templateName = regexp.MustCompile(`(?i)\.ya?ml\.(?:j2|jinja2?|[a-z]*tmpl|tpl|template|erb|hbs|mustache|ejs|tera|liquid|njk|in|envsubst|enc|dec)$`)

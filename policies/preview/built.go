@@ -64,24 +64,24 @@ func isReadable(crd delivery.CRD) bool {
 	return err == nil
 }
 
-// builtNoLonger is about a kustomization that builds a CRD no longer which the repository still has: it leaves the CRD
+// builtNoLonger is about a kustomization, or a link, that no longer brings a CRD which the repository still has: it leaves the CRD
 // out, or no longer exists itself.
 func (s *spread) builtNoLonger(unit string, was *delivery.CRD) {
 	name := was.GetName()
 	stay := slices.DeleteFunc(s.all.Head.CRDs(), func(crd delivery.CRD) bool { return crd.GetName() != name })
-	why := "no longer builds the CRD"
+	why := "no longer brings the CRD"
 	if !slices.ContainsFunc(s.all.Head.Built, func(u *delivery.Unit) bool { return u.Name == unit }) {
 		if s.hasMoved(unit, was, stay) {
 			return
 		}
-		why = "built the CRD and no longer exists"
+		why = "brought the CRD and no longer exists"
 	}
 	if len(stay) == 0 {
 		return
 	}
 	s.finds(finding.Finding{
 		Rule: CRDLeavesFolder, Severity: finding.Warning, Object: name, CRD: name,
-		Why: fmt.Sprintf("the kustomization %s %s, and %s. In a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
+		Why: fmt.Sprintf("%s %s, and %s. In a cluster that gets it from there, nothing updates it any more, and a tool that prunes deletes it with all its objects",
 			unit, why, staysAt(stay)),
 		Remediation: "have these clusters get it from the other copy first",
 	})
