@@ -23,8 +23,9 @@ type Backup struct {
 	UID            types.UID `json:"uid"`
 	Generation     int64     `json:"generation"`
 	StorageVersion string    `json:"storageVersion"`
-	// Objects is how many are in it.
+	// Objects is how many it is of, and Missing how many of them could not be read at all versions.
 	Objects int64 `json:"objects"`
+	Missing int64 `json:"missing,omitempty"`
 }
 
 // LastBackup is what a CRD says of its last backup: nothing, a record, or something that is none.
@@ -50,7 +51,7 @@ func parseBackup(value string) (*Backup, error) {
 	if err := json.Unmarshal([]byte(value), b); err != nil {
 		return nil, err
 	}
-	if b.Time.IsZero() || !digest.MatchString(b.Digest) || b.UID == "" || b.Generation < 1 || b.StorageVersion == "" || b.Objects < 0 {
+	if b.Time.IsZero() || !digest.MatchString(b.Digest) || b.UID == "" || b.Generation < 1 || b.StorageVersion == "" || b.Objects < 0 || b.Missing < 0 {
 		return nil, errors.New("something is missing")
 	}
 	return b, nil
@@ -82,6 +83,8 @@ func (l LastBackup) Lacks(uid types.UID, generation int64, storageVersion string
 		return of + fmt.Sprintf("was taken while %s was the storage version", b.StorageVersion)
 	case b.Generation != generation:
 		return of + fmt.Sprintf("was taken at generation %d of the CRD, which is at %d now: whether the storage version was another one in between cannot be known", b.Generation, generation)
+	case b.Missing > 0:
+		return of + fmt.Sprintf("is incomplete: %d of %d objects could not be read, and `moult backup verify FILE` names them", b.Missing, b.Objects)
 	case b.Time.After(now):
 		return of + "is in the future: a clock is wrong"
 	}

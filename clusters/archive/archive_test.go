@@ -47,7 +47,7 @@ func written(g Gomega, n int) (content []byte, digest string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range n {
 		namespace, name := []string{"", "a", "cluster"}[i%3], fmt.Sprintf("rose-%d", i)
-		g.Expect(all.Add([]*unstructured.Unstructured{object("v1", namespace, name), object("v1alpha1", namespace, name)})).To(Succeed())
+		g.Expect(all.Add([]*unstructured.Unstructured{object("v1", namespace, name), object("v1alpha1", namespace, name)}, nil)).To(Succeed())
 	}
 	all.End("12")
 	digest, err = w.Close()
@@ -110,7 +110,7 @@ func TestVersionsThatWereNotRead(t *testing.T) {
 			for i, at := range []string{"v1", c.at} {
 				o := object("v1", "default", fmt.Sprintf("rose-%d", i))
 				o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", APIVersion: "example.com/" + at}})
-				g.Expect(all.Add([]*unstructured.Unstructured{o})).To(Succeed())
+				g.Expect(all.Add([]*unstructured.Unstructured{o}, nil)).To(Succeed())
 			}
 			g.Expect(all.NotRead).To(Equal(c.want))
 		})
@@ -250,7 +250,7 @@ func TestAFileThatSomebodyPackedAnewIsRefused(t *testing.T) {
 		"a file is huge": {
 			files: []string{at + "rose.json", strings.Repeat(" ", mostBytes+1)}, want: "has more than",
 		},
-		"it is of a later program": {files: []string{manifestFile, `{"format":2,"crds":[]}`}, want: "has format 2"},
+		"it is of a later program": {files: []string{manifestFile, `{"format":3,"crds":[]}`}, want: "has format 3"},
 		"the manifest counts more": {
 			files: []string{manifestFile, `{"format":1,"crds":[{"name":"widgets.example.com"}]}`}, want: "lacks the CRD",
 		},

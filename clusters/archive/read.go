@@ -73,16 +73,16 @@ func Open(file io.ReaderAt, size int64) (*Backup, error) {
 
 // agrees holds the manifest to what is there.
 func (b *Backup) agrees(counted map[string]map[string]int64) error {
-	if b.Format != format {
-		return fmt.Errorf("the backup has format %d, and this program knows %d; read it with the program that wrote it", b.Format, format)
+	if b.Format != format && b.Format != withMissing {
+		return fmt.Errorf("the backup has format %d, and this program knows %d; read it with the program that wrote it", b.Format, withMissing)
 	}
 	for _, of := range b.CRDs {
 		if b.Definitions[of.Name] == nil {
 			return fmt.Errorf("the backup lacks the CRD %s", of.Name)
 		}
 		for _, version := range of.Versions {
-			if n := counted[of.Name][version]; n != of.Objects {
-				return fmt.Errorf("the backup has %d objects of %s at %s, and its manifest says %d", n, of.Name, version, of.Objects)
+			if n, says := counted[of.Name][version], of.Objects-int64(len(of.MissingAt(version))); n != says {
+				return fmt.Errorf("the backup has %d objects of %s at %s, and its manifest says %d", n, of.Name, version, says)
 			}
 		}
 	}

@@ -86,9 +86,12 @@ type Objects struct {
 	hidden    []string // versions that objects may be stored at by their managedFields only
 }
 
-// Add adds an object at all versions.
-func (o *Objects) Add(copies []*unstructured.Unstructured) error {
+// Add adds an object at all versions but for those at which it is missing, if there are some.
+func (o *Objects) Add(copies []*unstructured.Unstructured, missing *Missing) error {
 	o.Objects++
+	if missing != nil {
+		o.Missing, o.writer.manifest.Format = append(o.Missing, *missing), withMissing
+	}
 	o.hidden = slices.DeleteFunc(o.hidden, func(version string) bool {
 		may := len(copies) == 0 || crds.WrittenAt(o.crd, copies[0].GetManagedFields(), version)
 		if may {

@@ -1,7 +1,11 @@
 package restore
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,9 +26,12 @@ type chosen struct {
 
 // pick takes the copy of an object that has most. Without a webhook, each version of a CRD shows only the fields that
 // its schema names. A copy at an older version may have some that the one at the storage version lacks.
-func (t *target) pick(o archive.Object) (*chosen, error) {
+func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
 	var best *chosen
 	for _, version := range t.versions {
+		if o.Copies[version] == nil {
+			continue // it could not be read there
+		}
 		object, err := decoded(o.Copies[version])
 		if err != nil {
 			return nil, err
@@ -46,11 +53,19 @@ func (t *target) pick(o archive.Object) (*chosen, error) {
 			best.left = append(best.left, fmt.Sprintf("%s at %s", path, version))
 		}
 	}
-	if t.convertTo == "" {
+	switch {
+	case best == nil:
+		return nil, refusal{fmt.Errorf("the backup could read it only at %s, which the cluster does not serve", strings.Join(slices.Sorted(maps.Keys(o.Copies)), ", "))}
+	case t.convertTo == "":
 		return best, nil
+	case t.engine != nil:
+		return t.asked(ctx, best)
 	}
 	return t.converted(best)
 }
+
+// refusal is why one object cannot be restored.
+type refusal struct{ error }
 
 func decoded(raw []byte) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
@@ -72,11 +87,31 @@ func (t *target) isDefault(version string, object map[string]any, path crdschema
 	return v != nil && v.IsDefault(object, path)
 }
 
+// asked is an object that the webhook has converted, and back to know what that loses.
+func (t *target) asked(ctx context.Context, from *chosen) (*chosen, error) {
+	to := &chosen{version: t.convertTo, left: from.left}
+	as, err := t.engine.Converted(ctx, from.object.Object, t.convertTo)
+	if err != nil {
+		return nil, refusal{fmt.Errorf("it cannot be converted from %s to %s: %w", from.version, t.convertTo, err)}
+	}
+	to.object = &unstructured.Unstructured{Object: as}
+	back, err := t.engine.Converted(ctx, as, from.version)
+	if err != nil {
+		return nil, refusal{fmt.Errorf("converted to %s, it cannot be converted back to %s: %w", t.convertTo, from.version, err)}
+	}
+	to.left = words.Distinct(append(to.left, t.lacking(from, &chosen{object: &unstructured.Unstructured{Object: back}})...))
+	return to, nil
+}
+
 // converted is an object at a version that it was not read at, as the API server converts without a webhook.
 func (t *target) converted(from *chosen) (*chosen, error) {
 	object := from.object.DeepCopy()
 	object.SetAPIVersion(t.is.Spec.Group + "/" + t.convertTo)
-	as, err := t.then[t.convertTo].Coerced(object.Object, true)
+	schema := t.then[t.convertTo]
+	if schema == nil {
+		schema = t.now[t.convertTo]
+	}
+	as, err := schema.Coerced(object.Object, true)
 	if err != nil {
 		return nil, err
 	}

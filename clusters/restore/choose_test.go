@@ -37,8 +37,8 @@ func TestTheCopyThatHasMostIsRestored(t *testing.T) {
 				builder.ConversionWebhook("https://localhost", nil)
 			}
 			target := targetOf(g, builder.Build(), builder.Build())
-			target.choose("", []string{"v1", "v1alpha1"})
-			chosen, err := target.pick(archive.Object{Copies: map[string][]byte{"v1alpha1": copyOf(g, "v1alpha1", c.old), "v1": copyOf(g, "v1", c.now)}})
+			g.Expect((&restorer{}).choose(target, []string{"v1", "v1alpha1"})).To(Succeed())
+			chosen, err := target.pick(t.Context(), archive.Object{Copies: map[string][]byte{"v1alpha1": copyOf(g, "v1alpha1", c.old), "v1": copyOf(g, "v1", c.now)}})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(chosen.version).To(Equal(c.version))
 			g.Expect(chosen.left).To(Equal(c.left))
@@ -67,7 +67,7 @@ func TestAWebhooksCRDIsNotConvertedHere(t *testing.T) {
 	was := builders.CRD("example.com", "widgets").Versions("v1alpha1", "v1").Unserved("v1").ConversionWebhook("https://localhost", nil).Build()
 	is := builders.CRD("example.com", "widgets").Versions("v1").Build()
 	target := targetOf(g, was, is)
-	target.choose("", []string{"v1alpha1"})
-	g.Expect(target.needed).To(ContainSubstring("Serve one of these"))
+	g.Expect((&restorer{}).choose(target, []string{"v1alpha1"})).To(Succeed())
+	g.Expect(target.needed).To(ContainSubstring("A webhook converts them: name one that knows both with --webhook or --webhook-command. Or serve one of these"))
 	g.Expect(target.convertTo).To(BeEmpty())
 }

@@ -23,8 +23,12 @@ import (
 
 // restore is what happens to one object. It waits if an owner is not there yet.
 func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) (waits bool, err error) {
-	w, err := r.writeOf(t, from)
-	if err != nil {
+	w, err := r.writeOf(ctx, t, from)
+	switch {
+	case errors.As(err, new(refusal)):
+		r.tally.add(from.CRD, Told{Object: nameOf(from), Outcome: Refused, Why: words.Line(err.Error())}, false, false)
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	if w.wanted.GetDeletionTimestamp() != nil {
@@ -100,8 +104,8 @@ type write struct {
 	lessManagers bool
 }
 
-func (r *restorer) writeOf(t *target, from archive.Object) (*write, error) {
-	c, err := t.pick(from)
+func (r *restorer) writeOf(ctx context.Context, t *target, from archive.Object) (*write, error) {
+	c, err := t.pick(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -22,12 +22,14 @@ const (
 	Differs Outcome = "differs"
 	// Refused: the API server does not take it, or something that it needs is not there.
 	Refused Outcome = "refused"
+	// Unread: the backup does not have it, as it could not be read.
+	Unread Outcome = "unread"
 	// Deleting: it was being deleted when the backup was made, and is left out.
 	Deleting Outcome = "deleting"
 )
 
 // outcomes are all, in the order in which they are reported.
-var outcomes = []Outcome{Created, Overwritten, PutBack, Unchanged, Absent, OtherStatus, Differs, Refused, Deleting}
+var outcomes = []Outcome{Created, Overwritten, PutBack, Unchanged, Absent, OtherStatus, Differs, Refused, Unread, Deleting}
 
 // Report is what a restore has done, or would do.
 type Report struct {
@@ -62,7 +64,7 @@ type Told struct {
 // NotDone reports whether something of the backup is not in the cluster now.
 func (r *Report) NotDone() bool {
 	for i := range r.CRDs {
-		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused] > 0 {
+		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused]+of.Counts[Unread] > 0 {
 			return true
 		}
 	}

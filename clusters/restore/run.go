@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/policies/conversion"
 )
 
 // Manager is the field manager of what is restored, until the managedFields of the backup are.
@@ -37,6 +38,8 @@ type Options struct {
 	DropOwners bool
 	// DryRun writes nothing, and asks the API server what it would say.
 	DryRun bool
+	// Engine asks the conversion webhook of a CRD; nil if none is to be asked.
+	Engine func(*apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error)
 	// Tell hears how many objects are done, and of how many.
 	Tell func(done, total int64)
 }
@@ -68,6 +71,14 @@ func Run(ctx context.Context, cfg *rest.Config, b *archive.Backup, o Options) (*
 	}
 	for i := range r.tally.report.CRDs {
 		r.tally.byName[r.tally.report.CRDs[i].Name] = &r.tally.report.CRDs[i]
+	}
+	for _, of := range b.CRDs {
+		for _, m := range of.Missing {
+			if t := r.targets[of.Name]; t != nil && t.needed == "" && len(m.At) == len(of.Versions) {
+				r.tally.add(of.Name, Told{Object: m.Object, Outcome: Unread, Why: m.Why}, false, false)
+				total--
+			}
+		}
 	}
 	r.total = total
 	return &r.tally.report, r.rounds(ctx)

@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crdschema"
 )
 
@@ -25,8 +27,9 @@ type target struct {
 	needed string
 	// versions are those to restore at: the first is chosen, if no other has more.
 	versions []string
-	// convertTo is a version that the backup's CRD has and its objects were not read at.
+	// convertTo is a version that the objects were not read at, and engine asks the webhook for it; nil if none converts.
 	convertTo string
+	engine    *conversion.Engine
 	// then and now are the schemas of both, by version.
 	then, now map[string]*crdschema.Version
 }
@@ -37,7 +40,7 @@ func (r *restorer) target(ctx context.Context, was *apiextensionsv1.CustomResour
 	is, err := r.crds.Get(ctx, was.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if !r.WithCRDs {
-			t.needed = "the cluster does not have this CRD; --with-crds makes it as it is in the backup"
+			t.needed = "the cluster does not have this CRD" + r.otherGroup(ctx, was) + "; --with-crds makes it as it is in the backup"
 			return t, nil
 		}
 		if r.DryRun {
@@ -50,14 +53,32 @@ func (r *restorer) target(ctx context.Context, was *apiextensionsv1.CustomResour
 		return nil, err
 	}
 	t.is = is
+	if is.Spec.Scope != was.Spec.Scope || is.Spec.Names.Kind != was.Spec.Names.Kind {
+		t.needed = fmt.Sprintf("the CRD is of kind %s and %s in the cluster, and was of kind %s and %s in the backup: these are other objects. Restore into a cluster without the CRD, with --with-crds",
+			is.Spec.Names.Kind, is.Spec.Scope, was.Spec.Names.Kind, was.Spec.Scope)
+		return t, nil
+	}
 	if t.then, err = schemasOf(was); err != nil {
 		return nil, err
 	}
 	if t.now, err = schemasOf(is); err != nil {
 		return nil, err
 	}
-	t.choose(r.Version, r.versionsOf(was.Name))
-	return t, nil
+	return t, r.choose(t, r.versionsOf(was.Name))
+}
+
+// otherGroup says that the cluster has the kind in another group; empty if it has not, or that cannot be known.
+func (r *restorer) otherGroup(ctx context.Context, was *apiextensionsv1.CustomResourceDefinition) string {
+	all, err := r.crds.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	for i := range all.Items {
+		if names := all.Items[i].Spec.Names; names.Kind == was.Spec.Names.Kind && names.Plural == was.Spec.Names.Plural {
+			return fmt.Sprintf(", and has %s: if the group changed from %s, its objects are other ones", all.Items[i].Name, was.Spec.Group)
+		}
+	}
+	return ""
 }
 
 // versionsOf are those that the backup has objects at.
@@ -83,7 +104,8 @@ func schemasOf(crd *apiextensionsv1.CustomResourceDefinition) (map[string]*crdsc
 }
 
 // choose finds the versions to restore at.
-func (t *target) choose(asked string, read []string) {
+func (r *restorer) choose(t *target, read []string) (err error) {
+	asked := r.Version
 	for _, version := range read {
 		if served(t.is, version) && (asked == "" || asked == version) {
 			t.versions = append(t.versions, version)
@@ -94,21 +116,51 @@ func (t *target) choose(asked string, read []string) {
 		t.versions[0], t.versions[i] = t.versions[i], t.versions[0]
 	}
 	if len(t.versions) > 0 || len(read) == 0 {
-		return
+		return nil
 	}
-	serves := crds.Versions(t.is)
-	serves = slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return !served(t.is, v) })
-	for _, version := range serves {
-		if crds.Has(t.was, version) && (asked == "" || asked == version) && !crds.HasWebhook(t.was) {
-			t.versions, t.convertTo = read, version
-			return
+	serves := slices.DeleteFunc(crds.Versions(t.is), func(v string) bool { return !served(t.is, v) })
+	to := slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return asked != "" && asked != v })
+	slices.SortStableFunc(to, func(a, b string) int { return cmp.Compare(t.fit(b), t.fit(a)) })
+	hooked := crds.HasWebhook(t.was) || crds.HasWebhook(t.is)
+	switch {
+	case len(to) == 0:
+		t.needed = fmt.Sprintf("%s is not among the versions that the cluster serves (%s) and the backup has (%s); name another with --version", asked, strings.Join(serves, ", "), strings.Join(read, ", "))
+	case !hooked:
+		t.versions, t.convertTo = read, to[0]
+	case r.Engine == nil:
+		t.needed = fmt.Sprintf("the cluster serves %s, and the backup has the objects at %s. A webhook converts them: name one that knows both with --webhook or --webhook-command. "+
+			"Or serve one of these as long as this takes, or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
+	default:
+		t.versions, t.convertTo = read, to[0]
+		t.engine, err = r.Engine(t.between())
+	}
+	return err
+}
+
+// fit is how well objects are converted to a version: best if the backup's CRD has it, too, else if it is the stored one.
+func (t *target) fit(version string) int {
+	switch {
+	case crds.Has(t.was, version):
+		return 2
+	case crds.StorageVersion(t.is) == version:
+		return 1
+	}
+	return 0
+}
+
+// between is the CRD of the cluster with the versions of the backup's.
+func (t *target) between() *apiextensionsv1.CustomResourceDefinition {
+	crd := t.is.DeepCopy()
+	if !crds.HasWebhook(crd) {
+		crd.Spec.Conversion = t.was.Spec.Conversion.DeepCopy()
+	}
+	for _, v := range t.was.Spec.Versions {
+		if !crds.Has(crd, v.Name) {
+			v.Storage = false
+			crd.Spec.Versions = append(crd.Spec.Versions, *v.DeepCopy())
 		}
 	}
-	t.needed = fmt.Sprintf("the cluster serves %s, and the backup has the objects at %s. Serve one of these as long as this takes, and store at one that keeps their fields. "+
-		"Or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
-	if asked != "" {
-		t.needed = fmt.Sprintf("%s is not among the versions that the cluster serves (%s) and the backup has (%s); name another with --version", asked, strings.Join(serves, ", "), strings.Join(read, ", "))
-	}
+	return crd
 }
 
 // resource is that of the objects at a version.

@@ -85,7 +85,11 @@ func (c *Client) Whole(ctx context.Context, gvr schema.GroupVersionResource, key
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	r := &resource{client: c, gvr: gvr}
-	return c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx).Raw()
+	answer := c.rest.Get().AbsPath(r.path(key)...).SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx)
+	if err := answer.Error(); err != nil { // that of Raw does not have the API server's words
+		return nil, err
+	}
+	return answer.Raw()
 }
 
 // WholePage is one page of objects with all that they hold. It is ErrPageTooLarge above so many bytes, unless it has a

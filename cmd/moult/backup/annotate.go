@@ -29,7 +29,7 @@ func (b *command) annotateAll(ctx context.Context, cfg *rest.Config, written *ar
 	for _, of := range written.CRDs {
 		err := annotate(ctx, client.CustomResourceDefinitions(), of.Name, crds.Backup{
 			Time: written.Time, Digest: written.Digest, Objects: of.Objects,
-			UID: of.UID, Generation: of.Generation, StorageVersion: of.StorageVersion,
+			Missing: int64(len(of.Missing)), UID: of.UID, Generation: of.Generation, StorageVersion: of.StorageVersion,
 		})
 		if err == nil {
 			fmt.Fprintf(b.ErrOut, "%s is annotated with %s\n", of.Name, v1alpha1.BackupAnnotation)

@@ -2,6 +2,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,9 @@ server remembers it for that long; the manifest in the file records whether it d
 With --annotate each CRD gets the annotation moult.dev/backup once the file was read back:
 the time, the digest, and the CRD's UID, generation and storage version. A VersionRemoval
 with require: [Backup] waits for it. It is not written if the CRD's spec has changed
-meanwhile, or if something may be missing in the backup.
+meanwhile, or if what is stored at a version that is not served may be missing.
+An object that cannot be read or converted keeps no other from the backup. It is named, the
+backup is marked incomplete, and such a VersionRemoval waits for a complete one.
 
 ` + f.Name + ` restore brings the objects back. This is no backup of etcd, and not of what the
 objects own or mount.
@@ -64,7 +67,7 @@ objects own or mount.
 ` + f.ExitCodes(cli.Codes{
 			Done:    "the backup is written and verified",
 			NotDone: "what was read back is damaged, or a CRD could not be annotated",
-			Unknown: "it is written and verified, and objects may be stored at a version that was\nnot read, as it is not served, and that has fields which show only there",
+			Unknown: "it is written and verified, and something is not in it: an object that could\nnot be read, or what may be stored at a version that is not served",
 		}),
 		Example: f.Example(`  # before the storage version changes
   moult backup widgets.example.com gadgets.example.com -f backup.tar.gz
@@ -121,14 +124,13 @@ func (b *command) run(ctx context.Context, names []string) error {
 	if err := tell(b.Factory, b.output, b.file, written); err != nil {
 		return err
 	}
-	err = notAll(written)
-	switch {
+	switch err := notRead(written); {
 	case on == nil:
-		return err
+		return notAll(written)
 	case err != nil:
 		return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("%w; so it was not annotated", err)}
 	}
-	return b.annotateAll(ctx, on, written)
+	return cmp.Or(b.annotateAll(ctx, on, written), notAll(written))
 }
 
 func (b *command) check() error {
@@ -171,8 +173,26 @@ func (b *command) write(ctx context.Context, names []string, out io.Writer) (dig
 	return write(ctx, cluster, all, out, b.versions, b.LabelKey, progress.NewObjects(b.ErrOut).Tell)
 }
 
-// notAll is the verdict on a backup that may lack something.
+// notAll is the verdict on a backup that lacks something, or may.
 func notAll(written *archive.Backup) error {
+	if err := notRead(written); err != nil {
+		return err
+	}
+	for _, of := range written.CRDs {
+		if len(of.Missing) == 0 {
+			continue
+		}
+		objects := words.Of(of.Missing, func(m archive.Missing) string {
+			return fmt.Sprintf("%s at %s (%s)", m.Object, strings.Join(m.At, ", "), m.Why)
+		})
+		return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("the backup is incomplete: %d of %s of %s could not be read: %s; repair or delete what cannot be read, and back up again",
+			len(of.Missing), words.Count(of.Objects, "object"), of.Name, words.FewClauses(objects, 5))}
+	}
+	return nil
+}
+
+// notRead is the verdict on a backup that was not read at a version with more fields.
+func notRead(written *archive.Backup) error {
 	for _, of := range written.CRDs {
 		for _, version := range of.NotRead {
 			if why := unseen(written.Definitions[of.Name], version, of.Versions); why != "" {
@@ -230,6 +250,9 @@ func tell(f *cli.Factory, format, file string, written *archive.Backup) error {
 		at := "not read, as no version is served"
 		if len(of.Versions) > 0 {
 			at = "at " + strings.Join(slices.Sorted(slices.Values(of.Versions)), ", ")
+		}
+		if len(of.Missing) > 0 {
+			at += fmt.Sprintf("; incomplete: %d could not be read", len(of.Missing))
 		}
 		fmt.Fprintf(f.Out, "  %s  %s, %s\n", of.Name, words.Count(of.Objects, "object"), at)
 	}

@@ -23,7 +23,7 @@ was cut off are refused. No cluster is asked.
 ` + f.ExitCodes(cli.Codes{
 			Done:    "the backup is as it was written",
 			NotDone: "it is damaged",
-			Unknown: "it is as it was written, and objects may have been stored at versions that\nwere not read",
+			Unknown: "it is as it was written, and incomplete: objects could not be read, or may have\nbeen stored at versions that were not read",
 		}),
 		Example: f.Example(`  moult backup verify backup.tar.gz`),
 		Args: func(c *cobra.Command, names []string) error {

@@ -48,7 +48,14 @@ func write(ctx context.Context, cluster *inspect.Cluster, all []*apiextensionsv1
 		}
 		at := ""
 		if len(versions) > 0 {
-			at, err = cluster.EachCopy(ctx, crd, versions, tell, objects.Add)
+			at, err = cluster.EachCopy(ctx, inspect.Copies{CRD: crd, Versions: versions, Tell: tell, Take: func(page []inspect.Copied) error {
+				for _, o := range page {
+					if err := objects.Add(o.Copies, (*archive.Missing)(o.Unread)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}})
 			if err != nil && ctx.Err() == nil && len(versions) > 1 {
 				err = fmt.Errorf("%w; if that is the conversion, --version leaves a version out", err)
 			}

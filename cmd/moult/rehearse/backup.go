@@ -48,8 +48,11 @@ func ofBackup(ctx context.Context, b *archive.Backup, of *archive.CRDReport, ver
 		counts.Add(e.RehearseAll(ctx, page)...)
 		page = page[:0]
 	}
+	for _, m := range of.MissingAt(version) {
+		counts.Add(conversion.Outcome{Object: m.Object, From: version, Unknown: "the backup could not read it at " + version})
+	}
 	err := b.Each(func(o archive.Object) error {
-		if o.CRD != of.Name {
+		if o.CRD != of.Name || o.Copies[version] == nil {
 			return nil
 		}
 		object := &unstructured.Unstructured{}

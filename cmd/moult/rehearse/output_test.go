@@ -117,7 +117,7 @@ func TestSeveralClustersAreReadAndOneThatDoesNotAnswerIsNotKnown(t *testing.T) {
 	g := NewWithT(t)
 	crd := builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
 	w := running.Install(t, cp, crd)
-	w.Create(45)
+	w.Create(65)
 	head := crd.DeepCopy()
 	head.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
 	head.Spec.Versions[0].Storage, head.Spec.Versions[1].Storage = false, true
@@ -131,10 +131,10 @@ func TestSeveralClustersAreReadAndOneThatDoesNotAnswerIsNotKnown(t *testing.T) {
 	g.Expect(got.Code).To(Equal(0), got.ErrOut)
 	report := conversion.Report{}
 	g.Expect(json.Unmarshal([]byte(got.Out), &report)).To(Succeed())
-	each := And(HaveField("Objects", BeEquivalentTo(45)), HaveField("Same", BeEquivalentTo(45)), HaveField("ReadAt", "v1alpha1"))
+	each := And(HaveField("Objects", BeEquivalentTo(65)), HaveField("Same", BeEquivalentTo(65)), HaveField("ReadAt", "v1alpha1"))
 	g.Expect(report.CRDs).To(HaveExactElements(And(HaveField("Cluster", "east"), each), And(HaveField("Cluster", "west"), each)))
 	for _, cluster := range []string{"east", "west"} {
-		g.Expect(got.ErrOut).To(ContainSubstring(fmt.Sprintf("%s: %s  read 20 of 45 objects", cluster, crd.Name)))
+		g.Expect(got.ErrOut).To(ContainSubstring(fmt.Sprintf("%s: %s  read 50 of 65 objects", cluster, crd.Name)))
 	}
 
 	got = suite.Moult.Run(t, append(args, "--context", "gone")...)

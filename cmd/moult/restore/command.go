@@ -2,19 +2,23 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/clusters/restore"
 	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -23,6 +27,7 @@ type command struct {
 	file    string
 	output  string
 	options restore.Options
+	webhook engines.Webhook
 }
 
 // NewCommand makes the subcommand.
@@ -38,7 +43,10 @@ this cluster. The backup is verified first. What is there stays as it is, except
 continues with what remains.
 
 An object is restored at a version that the backup has and the cluster serves: without a
-conversion webhook, at the one that shows most of its fields. What the cluster does not
+conversion webhook, at the one that shows most of its fields. If the cluster serves none of
+them, the object is converted. Without a webhook, it keeps the fields that the served version
+has. Else the webhook is asked that --webhook or --webhook-command names, as in ` + f.Name + ` rehearse.
+An object that it cannot convert is listed with the reason. What the cluster does not
 keep of it is listed, for example a field that the storage version's schema lacks. Serve
 and store at a version that has the field, and restore with --overwrite. An object whose
 owner is missing, in the cluster and in the backup, is not restored: the garbage collector
@@ -89,6 +97,7 @@ func (r *command) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&r.options.DropOwners, "drop-owners", false, "restore objects without owners that are not there")
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
 	c.Flags().StringVar(&r.options.Version, "version", "", "version to restore at; default: that which shows most")
+	r.webhook.Bind(c)
 	output.AddFlag(c, &r.output)
 }
 
@@ -99,7 +108,7 @@ func (r *command) run(ctx context.Context) error {
 	if r.file == "" {
 		return errors.New("name the backup with -f, for example -f backup.tar.gz")
 	}
-	if err := r.checkFields(); err != nil {
+	if err := cmp.Or(r.checkFields(), r.webhook.Check()); err != nil {
 		return err
 	}
 	from, done, err := backup.OpenFile(r.file)
@@ -120,6 +129,7 @@ func (r *command) run(ctx context.Context) error {
 	r.options.Tell = func(done, total int64) {
 		lines.Tell(inspect.Progress{CRD: r.file, Done: done, Total: total})
 	}
+	defer r.converts(ctx)()
 	defer backup.Thrifty()()
 	report, err := restore.Run(ctx, cfg, from, r.options)
 	if report != nil {
@@ -136,6 +146,37 @@ func (r *command) run(ctx context.Context) error {
 		return cli.Ended{Code: cli.ExitNotDone}
 	}
 	return nil
+}
+
+// converts has the webhook that the flags name asked, until it is stopped.
+func (r *command) converts(ctx context.Context) (stop func()) {
+	var stops []func()
+	stop = func() {
+		for _, s := range stops {
+			s()
+		}
+	}
+	if !r.webhook.IsNamed() {
+		return stop
+	}
+	r.options.Engine = func(crd *apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error) {
+		s, err := engines.NewSubject([]*apiextensionsv1.CustomResourceDefinition{crd})
+		if err != nil {
+			return nil, err
+		}
+		ended, err := r.webhook.Start(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		stops = append(stops, ended)
+		askers, closed, err := r.webhook.Askers(s, r.Factory)
+		if err != nil {
+			return nil, err
+		}
+		stops = append(stops, closed)
+		return askers[0](nil)
+	}
+	return stop
 }
 
 // checkFields refuses what --fields does not do.
@@ -161,6 +202,7 @@ var said = map[restore.Outcome][2]string{
 	restore.OtherStatus: {"with another status, left", "with another status, would be left"},
 	restore.Differs:     {"with other content, left", "with other content, would be left"},
 	restore.Refused:     {"refused", "would be refused"},
+	restore.Unread:      {"not in the backup, which could not read them", "not in the backup, which could not read them"},
 	restore.Deleting:    {"were being deleted, left out", "were being deleted, would be left out"},
 }
 

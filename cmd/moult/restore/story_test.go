@@ -85,16 +85,25 @@ func TestAFieldThatGoesIsNamedHeldLetGoAndBroughtBack(t *testing.T) {
 	w.Expect(code).To(Equal(0), "%+v", of)
 }
 
-// rehearsed are the fields that would be lost at v1, and of which objects.
-func (w *world) rehearsed() map[string][]string {
+// manifest is a file with the CRD, which stores at a version.
+func (w *world) manifest(storage string) (file string) {
 	w.T.Helper()
 	head := w.CRD.DeepCopy()
 	head.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
-	head.Spec.Versions[0].Storage, head.Spec.Versions[1].Storage = false, true
+	for i := range head.Spec.Versions {
+		head.Spec.Versions[i].Storage = head.Spec.Versions[i].Name == storage
+	}
 	content, err := yaml.Marshal(head)
 	w.Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(w.T.TempDir(), "crd.yaml")
+	file = filepath.Join(w.T.TempDir(), "crd.yaml")
 	w.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())
+	return file
+}
+
+// rehearsed are the fields that would be lost at v1, and of which objects.
+func (w *world) rehearsed() map[string][]string {
+	w.T.Helper()
+	file := w.manifest("v1")
 	got := w.Run("rehearse", "--crds", file, "-o", "json")
 	w.Expect(got.Code).To(Equal(1), got.ErrOut)
 	report := conversion.Report{}

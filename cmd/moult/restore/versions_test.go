@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
+	"github.com/moult-dev/moult/test/webhooks"
 )
 
 const (
@@ -144,11 +145,74 @@ func TestWithoutACommonVersionItSaysWhatIsNeeded(t *testing.T) {
 	of, code = w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
 	w.Expect(of.Needed).To(ContainSubstring("--with-crds makes it"))
-	only := builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v2").Schema("v2", withClientID).Build()
-	w.Expect(builders.Install(t.Context(), cp.Config, only)).To(Succeed())
+	w.installs(builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v2").ClusterScoped())
 	of, code = w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(of.Needed).To(ContainSubstring("the cluster serves v2, and the backup has the objects at v1alpha1. Serve one of these"))
+	w.Expect(of.Needed).To(Equal("the CRD is of kind Widget and Cluster in the cluster, and was of kind Widget and Namespaced in the backup: these are other objects. Restore into a cluster without the CRD, with --with-crds"))
+	w.remove()
+	moved := builders.CRD("moved."+w.CRD.Spec.Group, "widgets").Versions("v2").Build()
+	w.Expect(builders.Install(t.Context(), cp.Config, moved)).To(Succeed())
+	t.Cleanup(func() {
+		w.Expect(w.CRDs().Delete(context.Background(), moved.Name, metav1.DeleteOptions{})).To(Succeed())
+	})
+	of, code = w.restore()
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(of.Needed).To(HavePrefix("the cluster does not have this CRD, and has "))
+	w.Expect(of.Needed).To(ContainSubstring(": if the group changed from " + w.CRD.Spec.Group + ", its objects are other ones; --with-crds makes it"))
+}
+
+// installs makes the CRD anew as another release has it.
+func (w *world) installs(builder *builders.CRDBuilder) {
+	w.T.Helper()
+	w.Expect(builders.Install(w.T.Context(), cp.Config, builder.Build())).To(Succeed())
+}
+
+// A release that has only another version, and no webhook: the API server would keep the fields that it has.
+func TestABackupIsRestoredAtAVersionThatItsCRDDidNotHave(t *testing.T) {
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1").Schema("v1alpha1", withClientID))
+	w.make("v1alpha1", name(0), map[string]any{"name": "rose"})
+	w.make("v1alpha1", name(1), map[string]any{"name": "rose", "clientId": "x"})
+	w.backup()
+	w.remove()
+	w.installs(builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v1").Schema("v1", withoutClientID))
+	of, code := w.restore()
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 2}))
+	w.Expect(of.Told).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Paths", []string{"spec.clientId"}))))
+	for _, object := range w.all("v1") {
+		w.Expect(object["spec"]).To(Equal(map[string]any{"name": "rose", "size": int64(1)}))
+	}
+}
+
+// The cluster's CRD has lost the version of the backup, and the webhook still converts it.
+func TestTheWebhookConvertsABackupOfAVersionThatHasLeft(t *testing.T) {
+	hook := webhooks.Converting(t)
+	hook.Rename("v1", "size", "replicas")
+	schema := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, replicas: {type: integer}}}}}"
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
+		Schema("v1alpha1", schema).Schema("v1", schema).ConversionWebhook(hook.URL(), hook.CABundle()))
+	for i := range 3 {
+		w.make("v1alpha1", name(i), map[string]any{"size": int64(i)})
+	}
+	got := w.Run("backup", w.CRD.Name, "-f", w.file, "--version", "v1alpha1")
+	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.ErrOut)
+	w.remove()
+	w.installs(builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v1").Schema("v1", schema).ConversionWebhook(hook.URL(), hook.CABundle()))
+	report, code := w.restore()
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(report.Needed).To(ContainSubstring("the cluster serves v1, and the backup has the objects at v1alpha1. A webhook converts them: name one that knows both with --webhook or --webhook-command"))
+
+	hook.RejectObjectSaying(name(1), "no parts")
+	report, code = w.restore("--webhook", "crd")
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(report.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 2, restore.Refused: 1}))
+	w.Expect(report.Told).To(ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Why", And(HavePrefix("it cannot be converted from v1alpha1 to v1: "), ContainSubstring("no parts"))))))
+	w.Expect(hook.Heal()).To(Succeed())
+	report, code = w.restore("--webhook", "crd")
+	w.Expect(code).To(Equal(cli.ExitDone), "%+v", report)
+	for i := range 3 {
+		w.Expect(w.get("v1", name(i)).Object["spec"]).To(Equal(map[string]any{"replicas": int64(i)}))
+	}
 }
 
 // remove deletes the CRD with all objects.

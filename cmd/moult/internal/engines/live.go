@@ -36,11 +36,29 @@ func (l Live) Rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceD
 			of.NotRead(fmt.Sprintf("objects may be stored at %s, which the cluster does not serve, so what they have there cannot be read", version))
 			continue
 		}
-		err := l.EachPage(ctx, crd, version, of.Restart, l.Tell, func(page []map[string]any) { of.Add(e.RehearseAll(ctx, page)...) })
-		if err != nil {
+		if err := l.at(ctx, crd, version, e, of); err != nil {
 			of.NotRead(err.Error())
 		}
 	}
+}
+
+// at rehearses the objects as they are read at a version. One that cannot be read is not known, and the others go on.
+func (l Live) at(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string, e *conversion.Engine, of *conversion.Counts) error {
+	_, err := l.EachCopy(ctx, inspect.Copies{CRD: crd, Versions: []string{version}, Tell: l.Tell, Restart: of.Restart, Take: func(page []inspect.Copied) error {
+		var objects []map[string]any
+		for _, o := range page {
+			if o.Unread == nil {
+				objects = append(objects, o.Copies[0].Object)
+				continue
+			}
+			of.Add(conversion.Outcome{Object: o.Unread.Object, From: version, Unknown: "it cannot be read at " + version + ": " + o.Unread.Why})
+		}
+		for batch := range slices.Chunk(objects, PerPage) {
+			of.Add(e.RehearseAll(ctx, batch)...)
+		}
+		return ctx.Err()
+	}})
+	return err
 }
 
 // hidden looks at the managedFields of objects for those that may be stored at a version at which they cannot be read.

@@ -45,6 +45,9 @@ func (w *Webhook) Bind(c *cobra.Command) {
 	_ = c.MarkFlagFilename("webhook-ca", "crt", "pem")
 }
 
+// IsNamed reports whether a webhook is to be asked.
+func (w *Webhook) IsNamed() bool { return w.at != "" || w.command != "" }
+
 // Check refuses flags that do not fit together.
 func (w *Webhook) Check() (err error) {
 	isURL := strings.HasPrefix(w.at, "https://") || strings.HasPrefix(w.at, "http://")
