@@ -13,8 +13,8 @@ func (w Outcome) aggregated() bool {
 }
 
 // afterAggregated is the evidence once such a walk has ended. An API server may go on
-// handing requests on for a while after the APIService says no more that it
-// should, as it may write at the old version for a while after a flip. So by the
+// handing requests on for a while after the APIService has changed, as it may write
+// at the old version after a flip. So by the
 // same assumption, the settle time is waited out before the next look.
 func (e Evidence) afterAggregated(w Outcome, now time.Time, settle time.Duration) Evidence {
 	settled := now.Add(settle)

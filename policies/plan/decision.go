@@ -6,9 +6,9 @@ import "time"
 type Step string
 
 const (
-	// Forget drops all that is known: the CRD is gone.
+	// Forget drops all that is known: the CRD no longer exists.
 	Forget Step = "Forget"
-	// Withdraw takes our condition back: the opt-in label is gone.
+	// Withdraw takes our condition back: the opt-in label was removed.
 	Withdraw Step = "Withdraw"
 	// Leave does nothing and writes nothing: the CRD is not in our scope.
 	Leave Step = "Leave"
@@ -16,7 +16,7 @@ const (
 	Hold Step = "Hold"
 	// Wait says what is waited for, until Decision.Until.
 	Wait Step = "Wait"
-	// Follow tells the progress of the walk under way.
+	// Follow reports the progress of the walk under way.
 	Follow Step = "Follow"
 	// Rewrite starts a rewriting walk.
 	Rewrite Step = "Rewrite"

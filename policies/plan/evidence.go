@@ -10,10 +10,10 @@ import (
 // The argument: a client that wrote through a lagging API server may store an
 // object at the old version for a while after the flip. Assume this while is
 // shorter than the settle time (the one assumption). Then an object is proved
-// current by one of two sights after the window has closed: an empty write that
-// does not move its resourceVersion (the API server elides a write only when
-// the bytes in etcd equal the object encoded at the storage version,
-// k8s.io/apiserver/pkg/storage/etcd3/store.go), or any write at all. A check
+// current by one of two sights after the window has closed. One is an empty write
+// that does not move its resourceVersion. The API server elides a write only when
+// the bytes in etcd equal the object encoded at the storage version
+// (k8s.io/apiserver/pkg/storage/etcd3/store.go). The other is any write at all. A check
 // that had to rewrite an object shows that the assumption was wrong, so it opens
 // a new window instead of ending the proof.
 type Evidence struct {
@@ -33,7 +33,7 @@ type Evidence struct {
 	// Proved is set once a check has found nothing left to rewrite.
 	Proved bool
 
-	// Altered tells what changes objects at every write, once a check has met it;
+	// Altered is what changes objects at every write, once a check has met it;
 	// empty otherwise. The write of a check does not show then whether an object was
 	// stale, so the first such check opens a new window, as if it had been. It counts
 	// as written after that by the next check.
@@ -64,8 +64,8 @@ type Evidence struct {
 	Survey Surveyed
 
 	// WritableUntil holds the versions that are not served, and when the last
-	// write at each has landed: a settle time after this process first saw that
-	// it is not served, by the same assumption as WindowEnd.
+	// write at each has landed. That is a settle time after this process first saw
+	// that it is not served, by the same assumption as WindowEnd.
 	WritableUntil map[string]time.Time
 }
 
@@ -73,7 +73,7 @@ type Evidence struct {
 type Failure struct {
 	Reason  string
 	Message string
-	// Public is the part of Message that names no object and quotes nobody, so that
+	// Public is the part of Message that names no object and quotes no client, so that
 	// anybody may read it; empty if there is none.
 	Public string
 }
@@ -92,7 +92,7 @@ type Outcome struct {
 	// lose ownership, and MayLose those at which it might have.
 	Waiting []string
 	MayLose []string
-	// Altered, of a check, tells what has changed objects although nothing was
+	// Altered, of a check, is what has changed objects although nothing was
 	// asked of it; empty if nothing has.
 	Altered string
 	// Failure is set when the walk was cut short or objects failed.
@@ -139,7 +139,7 @@ func (e Evidence) After(w Outcome, now time.Time, settle time.Duration) Evidence
 		return e
 	}
 	e.Last = w.Counts
-	e.Last.Rate = 0 // a rate tells of the past once the walk is over
+	e.Last.Rate = 0 // a rate is about the past once the walk is over
 	if w.Mode == Checking && e.WindowEndRV == "" {
 		e.WindowEndRV = w.ListedRV
 	}

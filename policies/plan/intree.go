@@ -16,7 +16,7 @@ import (
 // InTree is what is known of Kubernetes' own migrator at work on a CRD. It ends without a word where it was stopped, or may not
 // write the CRD's status: then the condition StorageMigrating stays True for ever.
 type InTree struct {
-	// Running tells that the condition StorageMigrating is True.
+	// Running: the condition StorageMigrating is True.
 	Running bool
 	// Migrations are the StorageVersionMigrations of the CRD; nil if they could not be read.
 	Migrations []StorageVersionMigration

@@ -8,8 +8,8 @@ import (
 )
 
 // Loss is what a field manager no longer owns of the objects of a CRD, because its
-// entries of managedFields were moved away from a version; or what it would no
-// longer own, for which they were not.
+// entries of managedFields were moved away from a version. Or it is what it would
+// no longer own, for which they were not.
 type Loss struct {
 	Manager string // with its operation and subresource, in words
 	Version string

@@ -17,7 +17,7 @@ type MigrationStatus struct {
 	// Writers are the field managers seen at versions that are to go, the latest
 	// first; of very many, those that wrote last.
 	Writers []Writer
-	// LastWrites is the latest write seen at each such version, whoever wrote.
+	// LastWrites is the latest write seen at each such version, by any client.
 	LastWrites map[string]time.Time
 	// Losses are what field managers lose of ownership, or would lose.
 	Losses []Loss

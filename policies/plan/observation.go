@@ -40,7 +40,7 @@ const (
 // Removal is what is asked for by those who want to remove versions.
 type Removal struct {
 	// Versions that are to go, sorted; Left stands for all that the CRD does not have.
-	// Empty if nobody asks.
+	// Empty if no VersionRemoval asks.
 	Versions []string
 	// Since is when they were last asked for: a survey has to be younger.
 	Since time.Time
@@ -72,7 +72,7 @@ type Counts struct {
 // Done is how many objects have an outcome.
 func (c Counts) Done() int64 { return c.Rewritten + c.Current + c.Gone + c.Failed }
 
-// Progress is the part of the counts that a condition tells.
+// Progress is the part of the counts that a condition has.
 func (c Counts) Progress() v1alpha1.Progress {
 	return v1alpha1.Progress{Done: c.Done(), Total: c.Total, Failed: c.Failed, Rate: c.Rate}
 }

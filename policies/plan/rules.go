@@ -63,13 +63,13 @@ func groupOutOfScope(o Observation) (Decision, bool) {
 	return Decision{Step: Leave}, !o.InScope
 }
 
-// paused: a person said so.
+// paused: a person has set the annotation.
 func paused(o Observation) (Decision, bool) {
 	return hold(v1alpha1.ReasonPaused,
 		"paused; remove the annotation %s to go on", v1alpha1.PausedAnnotation), o.Paused
 }
 
-// inTreeMigratorAtWork: two migrators would only undo each other's proofs. One that has failed, is gone or makes no progress is
+// inTreeMigratorAtWork: two migrators would only undo each other's proofs. One that has failed, was deleted or makes no progress is
 // not waited for.
 func inTreeMigratorAtWork(o Observation) (Decision, bool) {
 	d := hold(v1alpha1.ReasonStandingBack,
@@ -119,7 +119,7 @@ func walkUnderWay(o Observation) (Decision, bool) {
 	}
 }
 
-// notSurveyed: versions are to go, and nobody has looked yet, or lately enough,
+// notSurveyed: versions are to go, and no survey has looked yet, or lately enough,
 // whose managedFields name them.
 func notSurveyed(o Observation) (Decision, bool) {
 	at, due := o.Evidence.Survey.due(o.Removal)

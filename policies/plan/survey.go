@@ -67,8 +67,8 @@ func (s Surveyed) after(w Outcome, now time.Time) Surveyed {
 }
 
 const (
-	// restShare is how many times as long as a survey took nobody begins the next
-	// one, so that those who go on asking take at most a quarter of the time.
+	// restShare is how long no next survey begins, in times of what one took. So
+	// those who go on asking take at most a quarter of the time.
 	restShare = 3
 	minRest   = time.Second
 	maxRest   = 5 * time.Minute

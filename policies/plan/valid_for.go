@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// ValidFor is the evidence that is valid for a CRD as it is observed now, and beside what its
-// condition says of the work of an earlier process, or of another one that was faster.
+// ValidFor is the evidence that is valid for a CRD as it is observed now. Its condition may
+// have the work of an earlier process, or of another one that was faster.
 func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duration) Evidence {
 	e = e.about(o.Subject, o.Now, settle)
 	if recorded.proves(settle) && !e.Proved {
@@ -55,7 +55,7 @@ func Older(resourceVersion, than string) bool {
 
 // Seen is the evidence beside a storedVersions that is clean, or is not. One that
 // is dirty again, at the same generation, after it was clean, contradicts the
-// proof: somebody has put an older state back, a snapshot of etcd for example,
+// proof. Somebody has put an older state back, a snapshot of etcd for example,
 // and the objects with it. Then nothing that was proved before holds.
 func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence {
 	switch {

@@ -59,7 +59,7 @@ func (s *situation) allowsStorage(crd changedCRD, version string) bool {
 	return slices.Contains(strings.FieldsFunc(allowed, func(r rune) bool { return r == ',' || r == ' ' }), version)
 }
 
-// labelDropped: what is not opted in is not migrated. The value "false" says that it is meant.
+// labelDropped: what is not opted in is not migrated. The value "false" shows intent.
 func labelDropped(s *situation, crd changedCRD) *finding.Finding {
 	now := delivery.CRD{Object: crd.object}
 	if !crd.Base.OptedIn() || now.OptedIn(s.labelKey) || now.Excluded(s.labelKey) {
@@ -134,7 +134,7 @@ func (s *situation) gone() []gone {
 	return found
 }
 
-// crdPruned: Flux and Helm delete what they applied and do not find any more, unless the object says otherwise. Argo CD does
+// crdPruned: Flux and Helm delete what they applied and no longer find, if the object does not forbid it. Argo CD does
 // not track CRDs, and deletes none.
 func crdPruned(s *situation, g gone) *finding.Finding {
 	if !s.prunes(g) {
@@ -161,7 +161,7 @@ func crdPruned(s *situation, g gone) *finding.Finding {
 }
 
 // placeOfGone is where the head says what becomes of a CRD that it has no more: at the unit that held it, and nowhere if
-// that is gone, too. The CRD's own file may be gone, and findings are read beside the files of the head.
+// that no longer exists either. The CRD's own file may be deleted, and findings are read beside the files of the head.
 func (s *situation) placeOfGone(g gone) finding.Place {
 	now := s.head.Unit(g.unit.Name)
 	switch {
@@ -198,7 +198,7 @@ func (s *situation) prunes(g gone) bool {
 	return g.unit.By.True("spec", "prune")
 }
 
-// crdLeft: nobody looks after it from then on.
+// crdLeft: no tool manages it from then on.
 func crdLeft(s *situation, g gone) *finding.Finding {
 	if g.to != nil || s.prunes(g) {
 		return nil

@@ -14,8 +14,8 @@ const (
 	notHeldByParent
 	// ifHealthIsKnown: it is held only if Argo CD knows when an Application is healthy.
 	ifHealthIsKnown
-	// ifNoticed: it is held only if Argo CD notices in time that what was healthy before the commit is not any more, or, in the
-	// steps of a RollingSync, if it waits for steps at all.
+	// ifNoticed: it is held only if Argo CD notices in time that what was healthy before the commit no longer is. In the
+	// steps of a RollingSync, it is held only if Argo CD waits for steps at all.
 	ifNoticed
 	// atOtherCommit: it waits for the gate, but perhaps as it was at an earlier commit.
 	atOtherCommit
@@ -23,8 +23,8 @@ const (
 	enforced
 )
 
-// between is the best enforcement on the ways from a gate to a node, where each way is worth as much as its weakest edge; and
-// what weakens it, if an edge says so that is the weakest.
+// between is the best enforcement on the ways from a gate to a node, where each way is worth as much as its weakest edge.
+// why is what weakens it, if the weakest edge has a reason.
 func (o *order) between(from *node, gate *delivery.Object, to *node, applicationHealth bool) (best enforcement, why string) {
 	for best = enforced; best > notEarlier; best-- {
 		way := o.way(from, to, func(e edge, first bool) bool { return e.enforces(from, gate, first, applicationHealth) >= best })

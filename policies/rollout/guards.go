@@ -95,7 +95,7 @@ func (g guard) placing() (why, fix string) {
 		"put both into one Application, in a lower sync wave than the CRD"
 }
 
-// gateNotWaitedFor: a Kustomization is ready when it is applied, unless it is told to look at what it has applied.
+// gateNotWaitedFor: a Kustomization is ready when it is applied, or with `wait` when what it has applied is.
 func gateNotWaitedFor(_ *situation, g guard) *finding.Finding {
 	from := g.gate.unit
 	return &finding.Finding{
@@ -152,7 +152,7 @@ func gateAtOtherCommit(_ *situation, g guard) *finding.Finding {
 	}
 }
 
-// applicationHealthUnknown: Argo CD does not wait for an Application in an app of apps unless argocd-cm has a health
+// applicationHealthUnknown: Argo CD waits for an Application in an app of apps only if argocd-cm has a health
 // check for it.
 func applicationHealthUnknown(_ *situation, g guard) *finding.Finding {
 	return &finding.Finding{

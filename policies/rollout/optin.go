@@ -36,8 +36,8 @@ func optinFindings(s *situation) []finding.Finding {
 	return append(findings, forcedFromNowOn(s, q)...)
 }
 
-// forcedFromNowOn finds units that are told to delete and make anew what the API server refuses, while their CRDs stay as
-// they are: nothing is lost by that now, but with the next change that is refused.
+// forcedFromNowOn finds units that delete and recreate what the API server refuses, while their CRDs stay as they are.
+// Nothing is lost by that now, but with the next change that is refused.
 func forcedFromNowOn(s *situation, q optin.Question) []finding.Finding {
 	q.About = func(crd string) bool {
 		_, changes := s.changes[crd]
@@ -66,8 +66,8 @@ func (s *situation) unitChanges(u *delivery.Unit) bool {
 	return before == nil || before.By == nil || u.By == nil || !equality.Semantic.DeepEqual(before.By.Object, u.By.Object)
 }
 
-// leavesStored reports whether the pull request makes a version of a CRD one at which objects are only stored from now on: it
-// flips the storage version, or takes a version out.
+// leavesStored reports whether the pull request makes a version of a CRD one at which objects are only stored from now on.
+// It does so if it flips the storage version, or takes a version out.
 func (s *situation) leavesStored(crd string) bool {
 	c := s.changes[crd]
 	return len(c.Removed) > 0 || c.Base != nil && c.Head != nil && c.Base.Storage != c.Head.Storage

@@ -9,7 +9,7 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// release tells what brings a commit to a unit that another one holds. The set is closed.
+// release is what brings a commit to a unit that another one holds. The set is closed.
 type release int
 
 const (
@@ -36,9 +36,9 @@ func releaseOf(base *delivery.Cluster, u *delivery.Unit) release {
 	return repointed
 }
 
-// releaseWith is releaseOf where the parent applies some objects together with the unit's own. A HelmRelease with an exact version of a chart gets nothing of a commit but through what it is written
-// in: its own manifest, its source, and the objects with its values. If its parent applies those that change together, it waits as they do.
-// A chart in a repository that is followed comes by itself: source-controller packs it anew.
+// releaseWith is releaseOf where the parent applies some objects together with the unit's own. A HelmRelease with an exact version of a chart gets a commit only
+// through its own manifest, its source, and the objects with its values. If its parent applies those that change together, it waits as they do.
+// A chart in a repository that is followed does not wait: source-controller packs it again.
 // https://fluxcd.io/flux/components/source/helmcharts/
 func releaseWith(base, head *delivery.Cluster, u *delivery.Unit, beside []*delivery.Object) release {
 	was := base.Unit(u.Name)
@@ -128,7 +128,7 @@ func readBy(c *delivery.Cluster, by *delivery.Object, namespace string) (all []d
 	return all
 }
 
-// takenBefore reports whether another unit took a folder of this one before the commit: it goes on doing so until its parent
+// takenBefore reports whether another unit took a folder of this one before the commit. It goes on doing so until its parent
 // deletes it, for a unit that is renamed as for one that is split.
 func takenBefore(base *delivery.Cluster, u *delivery.Unit) bool {
 	return slices.ContainsFunc(base.Units, func(was *delivery.Unit) bool {

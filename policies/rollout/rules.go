@@ -29,7 +29,7 @@ const (
 	GateMayBeMissed = "GateMayBeMissed"
 	// GateAtOtherCommit: the dependency may be ready at a commit that does not hold the VersionRemoval yet.
 	GateAtOtherCommit = "GateAtOtherCommit"
-	// ApplicationHealthUnknown: the order of Applications holds only if Argo CD is told when an Application is healthy.
+	// ApplicationHealthUnknown: the order of Applications holds only if Argo CD knows when an Application is healthy.
 	ApplicationHealthUnknown = "ApplicationHealthUnknown"
 	// GateUnchanged: the VersionRemoval does not change in the commit that removes, so Argo CD may pass it over.
 	GateUnchanged = "GateUnchanged"
@@ -87,8 +87,8 @@ func each[T any](of func(*situation) []T, find func(*situation, T) *finding.Find
 	}
 }
 
-// rules is the specification. The order is that of the questions a reviewer asks: is there a gate, does it hold, may the
-// CRD change so, does the change arrive, and is it all that changes.
+// rules is the specification. The order is that of a reviewer's questions. Is there a gate, does it hold, may the
+// CRD change so, does the change arrive, and is it all that changes?
 var rules = []rule{
 	{RemovalWithoutGate, each((*situation).removals, removalWithoutGate)},
 	{GateLacksVersion, each((*situation).removals, gateLacksVersion)},

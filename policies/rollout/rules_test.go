@@ -233,7 +233,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// However badly a gate holds, the rule that says so is one by which it does not hold.
+// However badly a gate holds, the rule that reports it is one by which it does not hold.
 func TestWhatDoesNotHoldIsNotEnforced(t *testing.T) {
 	byName := map[string]bool{}
 	for _, r := range rules {

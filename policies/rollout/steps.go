@@ -9,7 +9,7 @@ import (
 )
 
 // With the strategy RollingSync, the controller of ApplicationSets syncs an Application when all those in earlier steps are
-// healthy, as far as it has noticed, and if it is told to do so at all. test/e2e/argocd plays it with Argo CD.
+// healthy, as far as it has noticed. It does so only if a flag switches that on. test/e2e/argocd plays it with Argo CD.
 // https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Progressive-Syncs/
 
 // connectSteps lets an Application of a RollingSync come after those in the steps before that hold gates or CRDs. What else is
@@ -70,7 +70,7 @@ func inEarlierStep(from, to *delivery.Unit) bool {
 	return first >= 0 && first < second
 }
 
-// hasSteps reports whether the Applications of an ApplicationSet are synced step by step, and by nothing else: the controller
+// hasSteps reports whether the Applications of an ApplicationSet are synced step by step, and by nothing else. The controller
 // has to be the one that writes their spec, since it is there that it switches automated sync off.
 func hasSteps(set *delivery.Object) bool {
 	policy := set.Text("spec", "syncPolicy", "applicationsSync")
@@ -87,7 +87,7 @@ func stepOf(u *delivery.Unit) int {
 	})
 }
 
-// matches tells what the controller makes of an expression. Without the label, anything but In is true.
+// matches is what the controller makes of an expression. Without the label, anything but In is true.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/applicationset/progressivesync/progressive_sync.go (buildAppDependencyList)
 func matches(expression *delivery.Object, labels map[string]string) bool {
 	value, there := labels[expression.Text("key")]

@@ -14,15 +14,15 @@ import (
 
 // What brings objects that are not seen may hold CRDs, and what is written at their versions. Were each one reason enough to
 // know nothing, the preview would be of no use in any repository that has a chart. So the question is what this pull request
-// does: a source that is the same in the base and in the head brings the same after the merge as before, and is only told
-// (NotFollowed); one that comes, goes or changes leaves it unknown what the cluster gets (UnseenChanged), as does a unit
+// does. A source that is the same in the base and in the head brings the same after the merge as before, and is only mentioned
+// (NotFollowed). One that comes, goes or changes leaves it unknown what the cluster gets (UnseenChanged), as does a unit
 // that is taken from another place than before (SourceMoved).
 
 // LeavesUnknown reports whether a rule says that this pull request changes what a cluster gets in a way that cannot be seen.
 // However harmless what can be seen is, the verdict is unknown then.
 func LeavesUnknown(rule string) bool { return rule == UnseenChanged || rule == SourceMoved }
 
-// unseenChanged: what the cluster gets changes, and nobody sees how.
+// unseenChanged: what the cluster gets changes, and it is not seen how.
 func unseenChanged(s *situation) []finding.Finding {
 	before, after := fingerprints(s.base.Unseen), fingerprints(s.head.Unseen)
 	var findings []finding.Finding
@@ -50,8 +50,8 @@ func unseenChanged(s *situation) []finding.Finding {
 	return append(findings, inputsChanged(s)...)
 }
 
-// losesOnlyOthers reports whether all that is wrong with a source is that its folder is gone, in which there was nothing about CRDs:
-// the tool's next sync fails, and wherever else the folder may be, this pull request does not touch it.
+// losesOnlyOthers reports whether all that is wrong with a source is that its folder was deleted, in which there was nothing about CRDs.
+// The tool's next sync fails, and wherever else the folder may be, this pull request does not touch it.
 func (s *situation) losesOnlyOthers(source delivery.Unseen) bool {
 	if !strings.HasPrefix(source.Why, "there is no folder ") {
 		return false
@@ -81,8 +81,8 @@ func fingerprints(sources []delivery.Unseen) map[string]string {
 	return found
 }
 
-// unitBy is the Kustomization or Application of a source, nil if the cluster does not have it. Of what the head has no
-// more, no place is told, since findings are read beside the files of the head.
+// unitBy is the Kustomization or Application of a source, nil if the cluster does not have it. What the head no longer
+// has gets no place, since findings are read beside the files of the head.
 func unitBy(c *delivery.Cluster, source delivery.Unseen) *delivery.Object {
 	for _, u := range c.Units {
 		if u.By != nil && u.By.Same(source.By) {
@@ -138,8 +138,8 @@ var whereFrom = [][]string{
 	{"spec", "source", "repoURL"}, {"spec", "source", "targetRevision"}, {"spec", "source", "chart"}, {"spec", "sources"}, {"spec", "destination"},
 }
 
-// movable are those of the fields that say so of two units. A chart that was rendered, and a repository that was built, was
-// fetched from where it is said to be, so what the fields say of it has been seen; of one that was not, unseenChanged says so.
+// movable are those of the fields that name a place, of two units. A chart that was rendered, and a repository that was built,
+// was fetched from where the fields have it, so that has been seen. One that was not is the matter of unseenChanged.
 func movable(was, now *delivery.Unit) [][]string {
 	switch {
 	case now.Tool == delivery.Flux && len(now.Elsewhere) > 0:
@@ -151,7 +151,7 @@ func movable(was, now *delivery.Unit) [][]string {
 	return [][]string{{"spec", "sourceRef"}, {"spec", "kubeConfig"}, {"spec", "destination"}}
 }
 
-// saidUnseen reports whether a repository was looked at, and cannot be any more: that is told as unseen.
+// saidUnseen reports whether a repository was looked at, and cannot be any more: that is reported as unseen.
 func saidUnseen(was, now *delivery.Unit) bool { return now.Unseen != "" && len(was.Elsewhere) > 0 }
 
 // isFetched reports whether something of a unit is looked at where it is, or not at all.
@@ -258,7 +258,7 @@ func inputsChanged(s *situation) []finding.Finding {
 	return findings
 }
 
-// unitBefore is what a unit of the head is in the base. Where nobody says who applies the entry point, it is called after the
+// unitBefore is what a unit of the head is in the base. Where nothing names who applies the entry point, it is called after the
 // tree that it is of.
 func (s *situation) unitBefore(u *delivery.Unit) *delivery.Unit {
 	if was := s.base.Unit(u.Name); was != nil || u != s.head.Units[0] || u.By != nil || len(s.base.Units) == 0 || s.base.Units[0].By != nil {

@@ -49,7 +49,7 @@ func TestWhatDecidesAboutUnitsUnseenLeavesItUnknown(t *testing.T) {
 	}
 }
 
-// A chart that was rendered on both sides, or a repository that was built, has been seen at its revision; a source of which
+// A chart that was rendered on both sides, or a repository that was built, has been seen at its revision. A source of which
 // only the fields are known may bring anything from a new place.
 func TestASourceThatWasSeenHasNotMoved(t *testing.T) {
 	const there = "https://git.example.com/there"

@@ -69,7 +69,7 @@ func slotsOf(o *delivery.Object) []slot {
 	return slices.Compact(slots)
 }
 
-// inWaves reports whether a unit is applied wave by wave. Manifests that somebody has rendered are, if they say so.
+// inWaves reports whether a unit is applied wave by wave. Manifests that somebody has rendered are, if they have waves.
 func inWaves(u *delivery.Unit) bool {
 	if u.Tool != "" {
 		return u.Tool == delivery.ArgoCD

@@ -40,8 +40,7 @@ func (o Observation) removal() string {
 	if o.Return != nil && o.Return.Release != nil {
 		release = ", as the CRD of " + o.Return.Place + " has it"
 	}
-	return fmt.Sprintf(`one commit, with spec.versions without %s%s, and with this in an earlier sync wave than the CRD, or in a Kustomization that the CRD's depends on:
-apiVersion: %s
+	gate := fmt.Sprintf(`apiVersion: %s
 kind: VersionRemoval
 metadata:
   name: %s
@@ -52,6 +51,8 @@ spec:
   crdName: %s
   versions: [%s]
   require: [%s, %s, %s]
-`, o.leaving(), release, v1alpha1.GroupVersion, o.CRD.Spec.Names.Plural+"-"+strings.Join(o.Leaving, "-"), o.CRD.Name, o.leaving(),
+`, v1alpha1.GroupVersion, o.CRD.Spec.Names.Plural+"-"+strings.Join(o.Leaving, "-"), o.CRD.Name, o.leaving(),
 		v1alpha1.Unserved, v1alpha1.NoReferences, v1alpha1.NoStashes)
+	return fmt.Sprintf("one commit, with spec.versions without %s%s, and with this in an earlier sync wave than the CRD, or in a Kustomization that the CRD's depends on:\n%s",
+		o.leaving(), release, gate)
 }

@@ -212,7 +212,7 @@ func look(o Observation) Step {
 		Phase: 2, Name: Look, State: Advised,
 		Title:  fmt.Sprintf("Find and change what else names %s: manifests in Git, owner references, policies, stashed copies", o.leaving()),
 		Seen:   "nothing in the cluster shows whether this was done; a VersionRemoval with NoReferences and NoStashes does",
-		Risk:   "what is left stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
+		Risk:   "what remains stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
 		Back:   "there is nothing to take back",
 		Commit: o.commit("what names them in Git, changed", waits),
 		Commands: []string{

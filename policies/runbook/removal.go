@@ -67,7 +67,7 @@ func backUpAgain(o Observation) Step {
 		Commands: []string{o.moult("backup", o.CRD.Name, "-f", o.CRD.Name+"-before-removal.tar.gz", "--annotate")},
 	}
 	if lacks == "" {
-		s.Seen = "the annotation " + v1alpha1.BackupAnnotation + " tells of one of the CRD as it is"
+		s.Seen = "the annotation " + v1alpha1.BackupAnnotation + " records one of the CRD as it is"
 	}
 	return s
 }

@@ -45,7 +45,7 @@ const (
 	Advised State = "advised"
 	// Next: it is what is to be done now.
 	Next State = "next"
-	// Waiting: it is under way, and nobody has to do anything.
+	// Waiting: it is under way, and no person has to do anything.
 	Waiting State = "waiting"
 	// Held: it cannot go on until somebody does something.
 	Held State = "held"
@@ -73,7 +73,7 @@ type Step struct {
 	Commands []string `json:"commands,omitempty"`
 }
 
-// Plan is what is done and what is left of one CRD.
+// Plan is what is done and what remains for one CRD.
 type Plan struct {
 	CRD string `json:"crd"`
 	// To is the version that is to be stored, and Leaving are those that are to be removed.

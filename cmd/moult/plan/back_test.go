@@ -213,8 +213,8 @@ func (r *releases) follows(s runbook.Step) {
 
 func same(b *builders.CRDBuilder) *builders.CRDBuilder { return b }
 
-// The way back from the second release to the first: the revert alone is refused, and the steps of the plan lead there, with
-// Moult at work, which ends and begins anew after each of them. What is stored is judged by the bytes in etcd.
+// The way back from the second release to the first: the revert alone is refused, and the steps of the plan lead there. Moult is
+// at work, and is restarted after each of them. What is stored is judged by the bytes in etcd.
 func TestThePlanLeadsBackToAVersionThatHasLeft(t *testing.T) {
 	r := upgraded(t, same, same)
 	t.Chdir(t.TempDir())

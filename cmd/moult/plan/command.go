@@ -79,7 +79,8 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 // long is the help text.
 func long(f *cli.Factory) string {
 	return `Say for one CRD of this cluster which steps are done, which one is next, and what each
-of them risks: with the change to commit, and the commands to run. It writes nothing.
+of them risks. The change to commit and the commands to run are there, too. Nothing is
+written.
 
 Phase 1 can be done again, and taken back: serve both versions, rehearse, back up, opt in,
 flip the storage version, migrate. Phase 2 is deliberate: change what else names the

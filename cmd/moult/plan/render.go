@@ -29,7 +29,7 @@ func title(p runbook.Plan) string {
 	return text
 }
 
-// asText tells of a step that is done, or comes later, in a line or two.
+// asText describes a step that is done, or comes later, in a line or two.
 func asText(p runbook.Plan) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, title(p))
