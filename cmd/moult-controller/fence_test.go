@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/moult-dev/moult/controllers/timeline"
 )
 
 const lease = "/apis/coordination.k8s.io/v1/namespaces/moult-system/leases/moult-controller"
@@ -61,3 +65,39 @@ func TestNothingIsWrittenOnceTheLeaseMayBeAnothers(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
+
+// By however much a restore of etcd raises the revisions: the lease is as it was when the snapshot was taken.
+func TestALeaseThatIsOlderThanItWasEndsAllWrites(t *testing.T) {
+	g := NewWithT(t)
+	answers := []string{"10", "12"}
+	f := &fence{lease: time.Hour, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}
+	transport := f.around(roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Path != lease {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}
+		body := `{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "moult-controller", "resourceVersion": "` + answers[0] + `"}}`
+		answers = answers[1:]
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}))
+	send := func(method, path string) error {
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://127.0.0.1"+path, strings.NewReader("{}"))
+		g.Expect(err).NotTo(HaveOccurred())
+		answer, err := transport.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		_, err = io.ReadAll(answer.Body)
+		return errors.Join(err, answer.Body.Close())
+	}
+	g.Expect(f.reread(nil)(t.Context())).To(Succeed(), "without a lease")
+	g.Expect(send(http.MethodPut, lease)).To(Succeed())
+	g.Expect(send(http.MethodPut, lease)).To(Succeed())
+	g.Expect(send(http.MethodPatch, "/apis/example.com/v1/widgets/a")).To(Succeed())
+
+	answers = []string{"11", "1000013"}
+	g.Expect(send(http.MethodGet, lease)).To(Succeed())
+	g.Expect(send(http.MethodPatch, "/apis/example.com/v1/widgets/a")).To(MatchError(timeline.ErrRestored))
+	g.Expect(send(http.MethodPut, lease)).To(MatchError(timeline.ErrRestored), "or it would go on as the leader")
+	_, restored := f.known()
+	g.Expect(restored).To(MatchError(timeline.ErrRestored))
+}

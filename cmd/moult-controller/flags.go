@@ -28,6 +28,7 @@ type flags struct {
 	leaderNamespace string
 	log             logger.Options
 	leader          leaderelection.Options
+	fence           fence
 	eventsAddr      string
 	migration       migration.Options
 	rehearse        bool // what conversion webhooks would lose

@@ -101,7 +101,11 @@ func explain(err error, f *flags) error {
 
 // setup adds the reconcilers and connects them.
 func setup(mgr manager.Manager, f *flags) error {
-	history, err := timeline.New(mgr.GetConfig(), mgr.GetHTTPClient())
+	leases, err := rest.UnversionedRESTClientForConfigAndClient(unversioned(mgr.GetConfig()), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("setting up the watch for restores of etcd: %w", err)
+	}
+	history, err := timeline.New(mgr.GetConfig(), mgr.GetHTTPClient(), f.fence.reread(leases))
 	if err != nil {
 		return fmt.Errorf("setting up the watch for restores of etcd: %w", err)
 	}
@@ -172,6 +176,13 @@ func openGate(ctx context.Context, mgr manager.Manager, opts removal.Options) er
 	return nil
 }
 
+// unversioned is for requests by their path.
+func unversioned(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.GroupVersion, cfg.NegotiatedSerializer = &schema.GroupVersion{}, clientgoscheme.Codecs.WithoutConversion()
+	return cfg
+}
+
 // gatePoll is how often the CRD of VersionRemovals is looked for.
 const gatePoll = 5 * time.Second
 
@@ -185,7 +196,8 @@ func newManager(cfg *rest.Config, f *flags) (manager.Manager, error) {
 	cfg.UserAgent = start.UserAgent("moult-controller")
 	cfg.WarningHandler = rest.NoWarnings{} // of deprecated versions: one per object, and they are why we are here
 	if f.leader.Enable {
-		cfg.Wrap((&fence{lease: f.leader.LeaseDuration, clock: clock.RealClock{}}).around)
+		f.fence.lease, f.fence.clock = f.leader.LeaseDuration, clock.RealClock{}
+		cfg.Wrap(f.fence.around)
 	}
 	registerBuild()
 	metrics := metricsserver.Options{BindAddress: f.metricsAddr}

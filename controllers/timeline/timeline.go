@@ -43,6 +43,8 @@ const (
 type Timeline struct {
 	ask   func(context.Context) (resourceVersion string, err error)
 	clock clock.WithTicker
+	// others are further questions; ErrRestored is their answer, too.
+	others []func(context.Context) error
 
 	mu     sync.Mutex
 	newest uint64    // revision that was seen
@@ -51,13 +53,14 @@ type Timeline struct {
 }
 
 // New is a timeline that asks the API server of the configuration. The identity needs list on customresourcedefinitions.
-func New(cfg *rest.Config, httpClient *http.Client) (*Timeline, error) {
+// Others are asked, too: their error is ErrRestored if an object that this process writes is older than it was.
+func New(cfg *rest.Config, httpClient *http.Client, others ...func(context.Context) error) (*Timeline, error) {
 	all, err := metadata.NewForConfigAndClient(cfg, httpClient)
 	if err != nil {
 		return nil, err
 	}
 	crds := all.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
-	return &Timeline{clock: clock.RealClock{}, ask: func(ctx context.Context) (string, error) {
+	return &Timeline{clock: clock.RealClock{}, others: others, ask: func(ctx context.Context) (string, error) {
 		// Without a resourceVersion of its own the list is of this moment. Its content is not needed.
 		list, err := crds.List(ctx, metav1.ListOptions{Limit: 1, FieldSelector: "metadata.name=versionremovals.moult.dev"})
 		if err != nil {
@@ -84,7 +87,25 @@ func (t *Timeline) Check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking whether etcd was restored: resourceVersion %q of a list is no number: %w", resourceVersion, err)
 	}
-	return t.saw(seen, at, revision)
+	if err := t.saw(seen, at, revision); err != nil {
+		return err
+	}
+	for _, other := range t.others {
+		if err := other(ctx); err != nil {
+			return t.ends(err)
+		}
+	}
+	return nil
+}
+
+// ends remembers an error that is for good.
+func (t *Timeline) ends(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errors.Is(err, ErrRestored) && t.broken == nil {
+		t.broken = err
+	}
+	return err
 }
 
 // last is the latest that was seen before a request begins. Answers to requests under way at the same time have no order.

@@ -72,6 +72,18 @@ func TestAnswersThatOvertakeOneAnotherAreNoRestore(t *testing.T) {
 	g.Expect(timeline.newest).To(Equal(uint64(101)))
 }
 
+func TestAnotherSignOfARestoreIsForGood(t *testing.T) {
+	g := NewWithT(t)
+	timeline := answers("100", "101", "102")
+	said := error(nil)
+	timeline.others = []func(context.Context) error{func(context.Context) error { return said }}
+	g.Expect(timeline.Check(t.Context())).To(Succeed())
+	said = ErrRestored
+	g.Expect(timeline.Check(t.Context())).To(MatchError(ErrRestored))
+	said = nil
+	g.Expect(timeline.Check(t.Context())).To(MatchError(ErrRestored))
+}
+
 func TestTheManagerEndsByARestore(t *testing.T) {
 	g := NewWithT(t)
 	timeline := answers("100", "99")

@@ -47,10 +47,8 @@ func (f *Finder) Lacking(version string) []string {
 		if v.coerce(witness, true) != nil {
 			continue
 		}
-		for _, path := range f.to.changed(witness, true) {
-			if !v.IsAbsent(witness, path) {
-				patterns = append(patterns, v.pattern(path))
-			}
+		for _, path := range v.changed(witness, f.to, true) {
+			patterns = append(patterns, v.pattern(path))
 		}
 	}
 	slices.Sort(patterns)
@@ -75,8 +73,8 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 		return nil, err
 	}
 	lost := map[string]bool{}
-	for _, path := range f.to.changed(object, false) {
-		if pattern := v.pattern(path); !lost[pattern] && !v.IsAbsent(object, path) && !v.IsDefault(object, path) {
+	for _, path := range v.changed(object, f.to, false) {
+		if pattern := v.pattern(path); !lost[pattern] && !v.IsDefault(object, path) {
 			lost[pattern] = true
 		}
 	}

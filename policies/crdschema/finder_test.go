@@ -65,6 +65,8 @@ func TestFields(t *testing.T) {
 			[]string{"spec.o.metadata.*", "spec.o.metadata.managedFields[*].*", "spec.o.metadata.ownerReferences[*].*"}, nil},
 		"a null that keeps a default away":     {spec("a: {type: string, nullable: true, default: x}"), spec("a: {type: string}"), "{spec: {a: null}}", []string{"spec.a"}, []string{"spec.a"}},
 		"a null that is replaced by a default": {spec("a: {type: string, nullable: true, default: x}"), spec("a: {type: string, default: y}"), "{spec: {a: null}}", []string{"spec.a"}, []string{"spec.a"}},
+		"a null that gets a default instead":   {spec("a: {type: string, nullable: true}"), spec("a: {type: string, default: x}"), "{spec: {a: null}}", []string{"spec.a"}, []string{"spec.a"}},
+		"a null that stays away":               {spec("a: {type: string, nullable: true}"), spec("a: {type: string}"), "{spec: {a: null}}", nil, nil},
 		"a null that says nothing":             {spec("a: {type: string, nullable: true}"), spec("b: {type: string}"), "{spec: {a: null}}", []string{"spec.a"}, nil},
 		"a key whose value is null":            {spec("m: {type: object, additionalProperties: {type: string, nullable: true}}"), spec("m: {type: object, additionalProperties: {type: string}}"), "{spec: {m: {a: null, b: x}}}", []string{"spec.m.*"}, []string{"spec.m.*"}},
 		"an item that is null":                 {spec("l: {type: array, items: {type: string, nullable: true}}"), spec("l: {type: array, items: {type: string, default: x}}"), "{spec: {l: [null]}}", []string{"spec.l[*]"}, []string{"spec.l[*]"}},

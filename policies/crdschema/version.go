@@ -95,16 +95,22 @@ func (v *Version) Fill(object map[string]any) {
 	}
 }
 
-// changed are the paths that are not the same when an object, as it is known at a version, is stored at this one. Metadata of
-// embedded objects that are none here are dropped, or the API server refuses to convert the object: then nothing changes.
-func (v *Version) changed(known map[string]any, drop bool) []Path {
-	stored, err := v.Coerced(known, drop)
+// changed are the paths that are not the same when an object, as it is known at a version, is stored at another one. Metadata of
+// embedded objects that are none there are dropped, or the API server refuses to convert the object: then nothing changes.
+func (v *Version) changed(known map[string]any, to *Version, drop bool) []Path {
+	stored, err := to.Coerced(known, drop)
 	if err != nil {
 		return nil
 	}
-	v.Fill(stored)
-	change := ChangeOf(known, stored)
-	return slices.Concat(change.Lost, change.Changed)
+	to.Fill(stored)
+	return v.Missing(known, ChangeOf(known, stored))
+}
+
+// Missing are the paths of a change at which a value of an object, as it is known at this version, is lost or another one. A null
+// that is as good as absent is not lost, but it is another value where a default takes its place.
+func (v *Version) Missing(known map[string]any, change Change) []Path {
+	lost := slices.DeleteFunc(slices.Clone(change.Lost), func(p Path) bool { return v.IsAbsent(known, p) })
+	return slices.Concat(lost, change.Changed)
 }
 
 // IsAbsent reports whether what lies at a path is null and as good as not there. It is not where null keeps a default away, nor where

@@ -85,7 +85,7 @@ func paused(s Situation) (Verdict, bool) {
 // would wait for what it holds back.
 func nothingStored(s Situation) (Verdict, bool) {
 	return ready(v1alpha1.ReasonNothingStored,
-		fmt.Sprintf("there is no CRD %s, so nothing is stored at %s", s.Removal.CRDName, list(s.Removal.Versions))), s.CRD == nil
+		fmt.Sprintf("there is no CRD %s, so nothing that can be read is stored at %s", s.Removal.CRDName, list(s.Removal.Versions))), s.CRD == nil
 }
 
 // crdIsGoing: all objects go with it.
