@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // madeByChart are the CRDs of a chart, as Helm gets them with some values.
@@ -60,8 +62,9 @@ func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found
 	return found, err
 }
 
-// asInstalled adds the CRDs of a chart with its own values, and with each file of values beside them, if it is there.
-func (e *everywhere) asInstalled(dir string) {
+// asInstalled adds the CRDs of a chart, if it is there: with some files of values, or else with its own values and with each file of
+// values beside them.
+func (e *everywhere) asInstalled(dir string, values []string) {
 	if !hasFile(dir, chartFile) {
 		return
 	}
@@ -69,19 +72,36 @@ func (e *everywhere) asInstalled(dir string) {
 	case made.chart == nil && e.mentionsCRDs(dir):
 		e.hideWhole(dir, "it is a chart about CRDs that cannot be read")
 	case made.chart != nil && len(made.byDefault.all())+len(made.ifAsked.all()) > 0:
-		e.makes(dir)
-		e.builtOfChart(delivery.InChart{Dir: e.tree.Relative(dir)}, e.crdsOfChart(dir))
-		for _, values := range valuesBeside(dir) {
-			found, err := e.crdsWithFile(made.chart, values)
-			if err != nil {
-				e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", filepath.Base(values), failureOf(err)))
-			}
-			with := delivery.InChart{Dir: e.tree.Relative(dir), Values: filepath.Base(values)}
-			e.builtOfChart(with, found.all())
-			e.brings(with, delivery.AtInstall, found.atInstall)
-			e.brings(with, delivery.ByDefault, found.templates)
+		if len(values) == 0 {
+			e.makes(dir)
+			e.builtOfChart(delivery.InChart{Dir: e.tree.Relative(dir)}, e.crdsOfChart(dir))
+			values = words.Of(valuesBeside(dir), e.tree.Relative)
+		}
+		for _, file := range values {
+			e.installedWith(dir, file, made.chart)
 		}
 	}
+}
+
+// installedWith adds the CRDs of a chart with a file of values, by its path from the root, if that is there.
+func (e *everywhere) installedWith(dir, file string, chart *charts.Chart) {
+	if !hasFile(e.tree.Root, file) {
+		return
+	}
+	found, err := e.crdsWithFile(chart, e.inRoot(file))
+	if err != nil && inside(e.inRoot(file), dir) {
+		e.hideWhole(dir, fmt.Sprintf("it is a chart with CRDs, and with %s it fails: %s", path.Base(file), failureOf(err)))
+	}
+	if err != nil {
+		return // values of another chart, most likely
+	}
+	with := delivery.InChart{Dir: e.tree.Relative(dir), Values: file}
+	if inside(e.inRoot(file), dir) {
+		with.Values = path.Base(file)
+	}
+	e.builtOfChart(with, found.all())
+	e.brings(with, delivery.AtInstall, found.atInstall)
+	e.brings(with, delivery.ByDefault, found.templates)
 }
 
 // brings remembers CRDs as those of a chart.

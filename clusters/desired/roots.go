@@ -3,6 +3,7 @@ package desired
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,8 @@ import (
 // opened for. A file counts for all that it may be part of, however far away these are. Left out are Components, which are built
 // as part of others, and folders that are for reading.
 //
+// A chart is among them once more with changed files of values that are part of none, as CHART?values=FILE,FILE.
+//
 // Files are among them, too, if Everywhere passes them over: symbolic links, and those that declare CRDs under another name than a
 // manifest's.
 func Touched(t *repository.Tree, files []string) ([]string, error) {
@@ -26,20 +29,42 @@ func Touched(t *repository.Tree, files []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	values := c.valuesElsewhere(t)
 	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		isKustomization := render.KustomizationIn(dir) == file && !render.IsComponent(file)
 		if !isKustomization && filepath.Base(file) != chartFile || ForReading(t.Dir, file) {
 			return nil
 		}
-		if isKustomization && slices.ContainsFunc(render.Local(dir, t.Root), c.touch) || filepath.Base(file) == chartFile && c.touchChart(file) {
-			short, err := filepath.Rel(t.Dir, dir)
-			touched = append(touched, filepath.ToSlash(short))
-			return err
+		short, err := filepath.Rel(t.Dir, dir)
+		short = filepath.ToSlash(short)
+		if isKustomization && slices.ContainsFunc(render.Local(dir, t.Root), c.touch) || !isKustomization && c.touchChart(file) {
+			touched = append(touched, short)
 		}
-		return nil
+		if !isKustomization && len(values) > 0 && !isSubchart(dir) {
+			touched = append(touched, short+valuesAre+strings.Join(values, ","))
+		}
+		return err
 	})
 	return touched, err
+}
+
+// isSubchart reports whether a chart is installed as part of the one around it.
+func isSubchart(dir string) bool {
+	return filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), chartFile)
+}
+
+// valuesElsewhere are changed files of values that are part of no chart, by their paths from the root: nothing shows for which chart
+// they are.
+func (c changes) valuesElsewhere(t *repository.Tree) (found []string) {
+	around := &everywhere{follower: follower{tree: t}}
+	for _, file := range slices.Sorted(maps.Keys(c.files)) {
+		name := filepath.Base(file)
+		if (name == "values.yaml" || name == "values.yml" || otherValues.MatchString(name)) && !strings.Contains(name, ",") && around.chartAround(filepath.Dir(file)) == "" {
+			found = append(found, t.Relative(file))
+		}
+	}
+	return found
 }
 
 // changedAside are the files that eachFile does not visit under their names, or that are no manifests by their names.
@@ -103,8 +128,7 @@ func Wiring(t *repository.Tree, files []string) ([]string, error) {
 	err = eachFile(t, t.Dir, isNotApplied, func(file string) error {
 		dir := filepath.Dir(file)
 		short, err := filepath.Rel(t.Dir, dir)
-		if filepath.Base(file) != chartFile || filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), chartFile) ||
-			ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(filesIn(filepath.Join(dir, "templates")), installsSomething) {
+		if filepath.Base(file) != chartFile || isSubchart(dir) || ForReading(t.Dir, file) || !c.touch(dir) || err != nil || !slices.ContainsFunc(filesIn(filepath.Join(dir, "templates")), installsSomething) {
 			return err
 		}
 		found = append(found, filepath.ToSlash(short))

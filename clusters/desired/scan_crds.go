@@ -59,11 +59,13 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 		}
 		return e.file(file)
 	})
-	for _, dir := range built {
-		e.asKustomized(filepath.Join(t.Dir, filepath.FromSlash(dir)))
-		e.asInstalled(filepath.Join(t.Dir, filepath.FromSlash(dir)))
+	for _, name := range built {
+		dir, values := ValuesOf(name)
+		at := filepath.Join(t.Dir, filepath.FromSlash(dir))
+		e.asKustomized(at)
+		e.asInstalled(at, values)
 		if err == nil {
-			err = e.passedOver(filepath.Join(t.Dir, filepath.FromSlash(dir)))
+			err = e.passedOver(at)
 		}
 	}
 	e.findInCharts()

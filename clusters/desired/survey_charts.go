@@ -16,8 +16,7 @@ import (
 // addChart adds the CRDs that a folder makes of templates, if it is a chart: with its own values, and CRDs switched on. Those that lie
 // in it as they are, are files like others. A chart that cannot be rendered matters only if its templates say that they are CRDs.
 func (s *survey) addChart(ctx context.Context, dir string) {
-	around := filepath.Dir(filepath.Dir(dir))
-	if !hasFile(dir, chartFile) || filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(around, chartFile) {
+	if !hasFile(dir, chartFile) || isSubchart(dir) {
 		return
 	}
 	made, err := s.madeByChart(ctx, absolute(dir))

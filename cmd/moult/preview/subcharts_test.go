@@ -39,6 +39,7 @@ var subcharts = map[string]overlooked{
 	"values for a chart below":   {common: oldAndNew("p/charts/c", byCondition, chartOf("p", "p", "{name: c, version: 1.0.0}"), files{"p/charts/c/values.yaml": oldIsOn}), base: files{"p/values.yaml": "{}\n"}, head: files{"p/values.yaml": "c: " + newIsOn}},
 	"a file of values beside":    {common: oldAndNew("c", byCondition, files{"c/values.yaml": oldIsOn}), base: files{"c/values-prod.yaml": oldIsOn}, head: files{"c/values-prod.yaml": newIsOn}},
 	"such a file, of a template": {common: files{"c/Chart.yaml": chartC, "c/values.yaml": "old: true\n", "c/templates/w.yaml": ifOld}, base: files{"c/values-prod.yaml": "old: true\n"}, head: files{"c/values-prod.yaml": "old: false\n"}},
+	"a file of values far away":  {common: oldAndNew("c", byCondition, files{"c/values.yaml": oldIsOn, "notes.yaml": "a: b\n"}), base: files{"envs/prod/values.yaml": oldIsOn}, head: files{"envs/prod/values.yaml": newIsOn}},
 	"such a file, and no CRD": {
 		common: files{"c/Chart.yaml": chartC, "c/values.yaml": "crd: true\n", "c/templates/w.yaml": "{{ if .Values.crd }}\n" + widgetsCRD + "{{ end }}\n"},
 		base:   files{"c/values-prod.yaml": "crd: true\n"}, head: files{"c/values-prod.yaml": "crd: false\n"},
