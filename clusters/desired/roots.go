@@ -54,19 +54,6 @@ func isSubchart(dir string) bool {
 	return filepath.Base(filepath.Dir(dir)) == "charts" && hasFile(filepath.Dir(filepath.Dir(dir)), chartFile)
 }
 
-// valuesElsewhere are changed files of values that are part of no chart, by their paths from the root: nothing shows for which chart
-// they are.
-func (c changes) valuesElsewhere(t *repository.Tree) (found []string) {
-	around := &everywhere{follower: follower{tree: t}}
-	for _, file := range slices.Sorted(maps.Keys(c.files)) {
-		name := filepath.Base(file)
-		if (name == "values.yaml" || name == "values.yml" || otherValues.MatchString(name)) && !strings.Contains(name, ",") && around.chartAround(filepath.Dir(file)) == "" {
-			found = append(found, t.Relative(file))
-		}
-	}
-	return found
-}
-
 // changedAside are the files that eachFile does not visit under their names, or that are no manifests by their names.
 func changedAside(t *repository.Tree, files []string) (aside []string, err error) {
 	for _, file := range files {
@@ -222,6 +209,19 @@ func (c changes) has(path string) bool {
 		}
 	}
 	return false
+}
+
+// valuesElsewhere are changed files of values that are part of no chart, by their paths from the root: nothing shows for which chart
+// they are.
+func (c changes) valuesElsewhere(t *repository.Tree) (found []string) {
+	around := &everywhere{follower: follower{tree: t}}
+	for _, file := range slices.Sorted(maps.Keys(c.files)) {
+		name := filepath.Base(file)
+		if (name == "values.yaml" || name == "values.yml" || otherValues.MatchString(name)) && !strings.Contains(name, ",") && around.chartAround(filepath.Dir(file)) == "" {
+			found = append(found, t.Relative(file))
+		}
+	}
+	return found
 }
 
 // touchChart is whether they have to do with a chart: with what lies in it, with what its symbolic links lead to, or with a chart that
