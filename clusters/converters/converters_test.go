@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -128,4 +131,48 @@ func TestACRDThatNamesNoWebhookIsRefused(t *testing.T) {
 	_, err := converters.Webhooks{}.For(crd)
 	g.Expect(err).To(MatchError(ContainSubstring("name it with --webhook URL")))
 	g.Expect(crd.Spec.Conversion.Webhook).To(BeNil(), "it is not changed")
+}
+
+// A webhook that ends and starts anew is waited for, and the object that ends it each time is the only one that it does not answer.
+func TestAWebhookThatEndsCostsTheObjectThatEndsIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hook, err := webhooks.NewConversion()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = hook.Close() })
+	var again sync.WaitGroup
+	t.Cleanup(again.Wait)
+	killed := atomic.Int32{}
+	hook.Change(func(object *unstructured.Unstructured, _, _ string) {
+		if object.GetName() == "o17" {
+			killed.Add(1)
+			again.Go(func() {
+				_ = hook.Down()
+				_ = hook.Up()
+			})
+			panic(http.ErrAbortHandler)
+		}
+	})
+	crd := widgets(hook.URL(), hook.CABundle())
+	c, err := converters.Webhooks{}.For(crd)
+	g.Expect(err).NotTo(HaveOccurred())
+	e, err := conversion.New(crd)
+	g.Expect(err).NotTo(HaveOccurred())
+	var objects []map[string]any
+	for i := range 40 {
+		objects = append(objects, widget(fmt.Sprintf("o%02d", i)))
+	}
+	outcomes := append(e.With(c).RehearseAll(t.Context(), objects[:20]), e.With(c).RehearseAll(t.Context(), objects[20:])...)
+	for i, o := range outcomes {
+		g.Expect(o.Unknown != "").To(Equal(i == 17), "%d: %+v", i, o)
+	}
+	g.Expect(killed.Load()).To(BeNumerically("<=", 8), "it is not ended again and again")
+	g.Expect(hook.Down()).To(Succeed())
+	again.Wait()
+	g.Expect(hook.Down()).To(Succeed())
+	start := time.Now()
+	for _, o := range e.With(c).RehearseAll(t.Context(), objects[:20]) {
+		g.Expect(o.Unknown).NotTo(BeEmpty())
+	}
+	g.Expect(time.Since(start)).To(BeNumerically("<", time.Minute), "one that stays away is not waited for again and again")
 }

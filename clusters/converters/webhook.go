@@ -6,14 +6,9 @@
 package converters
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/moult-dev/moult/policies/conversion"
 )
@@ -35,8 +30,12 @@ import (
 // DefaultTimeout is how long the API server waits for an answer (k8s.io/apiserver/pkg/util/webhook/authentication.go).
 const DefaultTimeout = 30 * time.Second
 
-// patience is how many requests in a row may get no answer before the webhook is asked no more.
-const patience = 3
+const (
+	// patience is how many requests in a row may get no answer before the webhook is asked no more.
+	patience = 3
+	// A webhook that was there and does not answer may be starting anew. It is asked again after these pauses, a quarter of a minute in all.
+	firstPause, longestPause = 250 * time.Millisecond, 8 * time.Second
+)
 
 // Webhooks says how conversion webhooks are reached.
 type Webhooks struct {
@@ -56,7 +55,7 @@ func (w Webhooks) For(crd *apiextensionsv1.CustomResourceDefinition) (conversion
 	if err != nil {
 		return nil, err
 	}
-	c := &converter{kind: crd.Spec.Names.Kind}
+	c := &converter{kind: crd.Spec.Names.Kind, clock: clock.RealClock{}}
 	services := w.Services
 	if services == nil {
 		services = webhook.NewDefaultServiceResolver()
@@ -133,13 +132,13 @@ func (w watched) ClientConfigForService(name, namespace string, port int) (*rest
 type noted struct {
 	webhook.ServiceResolver
 
-	note func(conversion.Failure)
+	note func(unanswered)
 }
 
 func (n noted) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	at, err := n.ServiceResolver.ResolveEndpoint(namespace, name, port)
 	if err != nil {
-		n.note(conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()})
+		n.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()}})
 	}
 	return at, err
 }
@@ -148,13 +147,22 @@ func (n noted) ResolveEndpoint(namespace, name string, port int32) (*url.URL, er
 type converter struct {
 	kind      string
 	converter runtime.ObjectConvertor
+	clock     clock.Clock
 
 	mu      sync.Mutex
-	noted   *conversion.Failure // by the request that is under way
-	silence int                 // requests in a row that got no answer
+	noted   *unanswered // by the request that is under way
+	silence int         // requests in a row that got no answer
+	wasHere bool        // it has answered, or taken a request
 }
 
-func (c *converter) note(f conversion.Failure) { c.noted = &f }
+// unanswered is what is wrong with an answer, and whether the webhook has ended with the request.
+type unanswered struct {
+	conversion.Failure
+
+	died bool
+}
+
+func (c *converter) note(u unanswered) { c.noted = &u }
 
 // Convert is a conversion.Converter. One object is asked for as such, as the API server does when it reads one, several as a list.
 func (c *converter) Convert(ctx context.Context, objects []map[string]any, apiVersion string) ([]map[string]any, error) {
@@ -197,7 +205,7 @@ func (c *converter) ask(ctx context.Context, in runtime.Object, gv schema.GroupV
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		out, err := c.askOnce(in, gv)
+		out, err := c.askNow(ctx, in, gv)
 		answered <- answer{out, err}
 	}()
 	select {
@@ -208,27 +216,54 @@ func (c *converter) ask(ctx context.Context, in runtime.Object, gv schema.GroupV
 	}
 }
 
-func (c *converter) askOnce(in runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
+// askNow asks again where the webhook has ended meanwhile: what has ended it twice is not asked a third time.
+func (c *converter) askNow(ctx context.Context, in runtime.Object, gv schema.GroupVersion) (runtime.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.silence >= patience {
 		return nil, conversion.Failure{Fault: conversion.FaultUnreachable, Says: fmt.Sprintf("it has not answered %d times in a row, and is asked no more", patience)}
 	}
+	deaths := 0
+	for pause := firstPause; ; pause *= 2 {
+		out, failure := c.askOnce(in, gv)
+		if failure == nil {
+			c.silence, c.wasHere = 0, true
+			return out, nil
+		}
+		if failure.died {
+			deaths++
+		}
+		isGone := failure.Fault == conversion.FaultUnreachable
+		c.wasHere = c.wasHere || !isGone || failure.died
+		switch {
+		case !isGone && failure.Fault != conversion.FaultLate, deaths > 1:
+			c.silence = 0
+			return nil, failure.Failure
+		case !isGone || !c.wasHere:
+			c.silence++
+			return nil, failure.Failure
+		case pause > longestPause:
+			c.silence = patience
+			return nil, failure.Failure
+		}
+		select {
+		case <-c.clock.After(pause):
+		case <-ctx.Done():
+			return nil, failure.Failure
+		}
+	}
+}
+
+func (c *converter) askOnce(in runtime.Object, gv schema.GroupVersion) (runtime.Object, *unanswered) {
 	c.noted = nil
 	out, err := c.converter.ConvertToVersion(in, gv)
-	if err == nil {
-		c.silence = 0
+	switch {
+	case err == nil:
 		return out, nil
+	case c.noted != nil:
+		return nil, c.noted
 	}
-	failure := failureOf(err.Error(), in.GetObjectKind().GroupVersionKind())
-	if c.noted != nil {
-		failure = *c.noted
-	}
-	c.silence++
-	if failure.Fault != conversion.FaultLate && failure.Fault != conversion.FaultUnreachable {
-		c.silence = 0
-	}
-	return nil, failure
+	return nil, &unanswered{Failure: failureOf(err.Error(), in.GetObjectKind().GroupVersionKind())}
 }
 
 // failureOf reads what the API server says of an answer
@@ -249,57 +284,4 @@ func failureOf(text string, of schema.GroupVersionKind) conversion.Failure {
 		fault = conversion.FaultMetadata
 	}
 	return conversion.Failure{Fault: fault, Says: said}
-}
-
-// watcher notes what is wrong with an answer before the API server's code puts it into words.
-type watcher struct {
-	next    http.RoundTripper
-	timeout time.Duration
-	note    func(conversion.Failure)
-}
-
-func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(request.Context(), w.timeout)
-	defer cancel()
-	response, body, err := w.answer(request.WithContext(ctx))
-	if utilnet.IsProbableEOF(err) && request.GetBody != nil { // a connection that was kept has been closed meanwhile
-		again := request.Clone(ctx)
-		if again.Body, err = request.GetBody(); err == nil {
-			response, body, err = w.answer(again)
-		}
-	}
-	if err == nil { // a server that sees its client go may still answer something, and net/http takes it
-		err = ctx.Err()
-	}
-	switch {
-	case err != nil:
-		w.note(notAnswered(err, ctx.Err() != nil))
-		return nil, err
-	case response.StatusCode < http.StatusOK || response.StatusCode > http.StatusPartialContent:
-		w.note(conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers " + response.Status})
-	case !json.Valid(body):
-		w.note(conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers no JSON"})
-	}
-	return response, nil
-}
-
-// answer reads all of it.
-func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) {
-	response, err := w.next.RoundTrip(request)
-	if err != nil {
-		return nil, nil, err
-	}
-	body, err := io.ReadAll(response.Body)
-	err = errors.Join(err, response.Body.Close())
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return response, body, err
-}
-
-// notAnswered distinguishes a webhook that is late from one that is not there.
-func notAnswered(err error, late bool) conversion.Failure {
-	dial := &net.OpError{}
-	if late && (!errors.As(err, &dial) || dial.Op != "dial") {
-		return conversion.Failure{Fault: conversion.FaultLate, Says: "there is no answer in time"}
-	}
-	return conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()}
 }

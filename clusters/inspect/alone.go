@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,8 +30,53 @@ type Unread struct {
 	Why    string
 }
 
-// mostUnread is how many objects in a row are passed over. More are not about one object: a webhook is down.
-const mostUnread = 100
+func (u Unread) String() string {
+	return fmt.Sprintf("%s at %s (%s)", u.Object, strings.Join(u.At, ", "), u.Why)
+}
+
+const (
+	// mostUnread is how many objects in a row are passed over. More are not about one object: a webhook is down.
+	mostUnread = 100
+	// A webhook that starts anew is waited for: so long after so many in a row.
+	pauseAfter, restartPause = 20, 4 * time.Second
+)
+
+// postpone keeps an object that cannot be read for the end, when its webhook may be there again.
+func (r *copies) postpone(o Copied) bool {
+	if o.Unread == nil {
+		r.inARow = 0
+		return false
+	}
+	r.unread = append(r.unread, *o.Unread)
+	if r.inARow++; r.inARow%pauseAfter == 0 {
+		r.clock.Sleep(restartPause)
+	}
+	return true
+}
+
+// again asks once more for what could not be read.
+func (r *copies) again(ctx context.Context) error {
+	for _, u := range r.unread {
+		namespace, name, is := strings.Cut(u.Object, "/")
+		if !is {
+			namespace, name = "", u.Object
+		}
+		var o Copied
+		err := r.retry(ctx, func(ctx context.Context) (err error) {
+			o, err = r.one(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(o.Copies) > 0 || o.Unread != nil {
+			if r.err = r.Take([]Copied{o}); r.err != nil {
+				return r.err
+			}
+		}
+	}
+	return nil
+}
 
 // errStuck is that of a version at which no list is answered. The API server's cache for it has met an object that it cannot convert,
 // and waits for it; a single object is not read from the cache.
@@ -74,7 +121,7 @@ func (r *copies) byName(ctx context.Context, page *unstructured.UnstructuredList
 	r.several = true
 	got := reading{head: page, next: page.GetContinue()}
 	for i := range page.Items {
-		o, err := r.one(ctx, &page.Items[i])
+		o, err := r.one(ctx, types.NamespacedName{Namespace: page.Items[i].GetNamespace(), Name: page.Items[i].GetName()})
 		if err != nil {
 			return reading{}, err
 		}
@@ -86,8 +133,7 @@ func (r *copies) byName(ctx context.Context, page *unstructured.UnstructuredList
 }
 
 // one reads an object at all versions, in the same state. It is empty if the object was deleted.
-func (r *copies) one(ctx context.Context, named *unstructured.Unstructured) (o Copied, err error) {
-	key := types.NamespacedName{Namespace: named.GetNamespace(), Name: named.GetName()}
+func (r *copies) one(ctx context.Context, key types.NamespacedName) (o Copied, err error) {
 	for range tries {
 		if o, err = r.once(ctx, key); !errors.Is(err, errMoved) {
 			break

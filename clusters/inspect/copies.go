@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,6 +56,9 @@ type Copied struct {
 func (c *Cluster) EachCopy(ctx context.Context, of Copies) (resourceVersion string, err error) {
 	r := &copies{Cluster: c, Copies: of, stuck: map[string]bool{}}
 	err = c.pages(ctx, metav1.ListOptions{Limit: copiesPerPage}, r.restart, r.page)
+	if err == nil {
+		err = r.again(ctx)
+	}
 	switch {
 	case r.err != nil:
 		return "", r.err
@@ -78,12 +81,13 @@ type copies struct {
 	several         bool
 	done            int64
 	stuck           map[string]bool // versions with a cache that is
+	unread          []Unread        // that are asked for once more at the end
 	inARow          int             // objects that could not be read
 	err             error           // of the reader's own, or of take
 }
 
 func (r *copies) restart() {
-	if r.done = 0; r.Restart == nil {
+	if r.done, r.unread = 0, nil; r.Restart == nil {
 		r.err = errMoved
 		return
 	}
@@ -109,16 +113,13 @@ func (r *copies) page(ctx context.Context, opts metav1.ListOptions) (string, err
 	if err != nil {
 		return "", err
 	}
-	for _, o := range got.objects {
-		if r.inARow++; o.Unread == nil {
-			r.inARow = 0
-		}
-		if r.inARow > mostUnread {
-			r.err = fmt.Errorf("%d objects of %s in a row cannot be read at %s, the last of them %s: %s", r.inARow, r.CRD.Name, strings.Join(o.Unread.At, ", "), o.Unread.Object, o.Unread.Why)
-			return "", r.err
-		}
+	got.objects = slices.DeleteFunc(got.objects, r.postpone)
+	if r.inARow > mostUnread {
+		r.err = fmt.Errorf("%d objects of %s in a row cannot be read, the last of them %s", r.inARow, r.CRD.Name, r.unread[len(r.unread)-1])
+	} else {
+		r.err = r.Take(got.objects)
 	}
-	if r.err = r.Take(got.objects); r.err != nil {
+	if r.err != nil {
 		return "", r.err
 	}
 	r.progress(got)

@@ -75,7 +75,7 @@ func (none) Convert(_ context.Context, objects []map[string]any, apiVersion stri
 
 // convert takes journeys on to a version, all in one request. If that fails, each gets a request of its own, as the API server
 // makes them when it reads objects: then it is known which ones fail. A fault that shows only with several objects is one of all of
-// them, but for time: the API server gives each its own.
+// them. Time is not, which the API server gives to each, and a webhook that has ended is there again.
 func (e *Engine) convert(ctx context.Context, all []*journey, version string, done func(*journey, map[string]any)) {
 	if len(all) == 0 {
 		return
@@ -85,10 +85,8 @@ func (e *Engine) convert(ctx context.Context, all []*journey, version string, do
 		return
 	}
 	failure := failureOf(err, version)
-	if len(all) == 1 || failure.Fault == FaultUnreachable {
-		for _, j := range all {
-			j.fail(failure)
-		}
+	if len(all) == 1 {
+		all[0].fail(failure)
 		return
 	}
 	failed := false
@@ -98,7 +96,7 @@ func (e *Engine) convert(ctx context.Context, all []*journey, version string, do
 			failed = true
 		}
 	}
-	if failed || failure.Fault == FaultLate {
+	if failed || failure.Fault == FaultLate || failure.Fault == FaultUnreachable {
 		return
 	}
 	if failure.Fault == FaultMetadata {

@@ -1,0 +1,70 @@
+package converters
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/moult-dev/moult/policies/conversion"
+)
+
+// watcher notes what is wrong with an answer before the API server's code puts it into words.
+type watcher struct {
+	next    http.RoundTripper
+	timeout time.Duration
+	note    func(unanswered)
+}
+
+func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(request.Context(), w.timeout)
+	defer cancel()
+	response, body, err := w.answer(request.WithContext(ctx))
+	ended := utilnet.IsProbableEOF(err)
+	if ended && request.GetBody != nil { // a connection that was kept has been closed meanwhile
+		again := request.Clone(ctx)
+		if again.Body, err = request.GetBody(); err == nil {
+			response, body, err = w.answer(again)
+		}
+	}
+	if err == nil { // a server that sees its client go may still answer something, and net/http takes it
+		err = ctx.Err()
+	}
+	switch {
+	case err != nil:
+		w.note(unanswered{notAnswered(err, ctx.Err() != nil), ended})
+		return nil, err
+	case response.StatusCode < http.StatusOK || response.StatusCode > http.StatusPartialContent:
+		w.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers " + response.Status}})
+	case !json.Valid(body):
+		w.note(unanswered{Failure: conversion.Failure{Fault: conversion.FaultAnswer, Says: "it answers no JSON"}})
+	}
+	return response, nil
+}
+
+// answer reads all of it.
+func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) {
+	response, err := w.next.RoundTrip(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	err = errors.Join(err, response.Body.Close())
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, body, err
+}
+
+// notAnswered distinguishes a webhook that is late from one that is not there.
+func notAnswered(err error, late bool) conversion.Failure {
+	dial := &net.OpError{}
+	if late && (!errors.As(err, &dial) || dial.Op != "dial") {
+		return conversion.Failure{Fault: conversion.FaultLate, Says: "there is no answer in time"}
+	}
+	return conversion.Failure{Fault: conversion.FaultUnreachable, Says: err.Error()}
+}
