@@ -3,13 +3,17 @@ package faults_test
 import (
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/faults"
 )
@@ -128,6 +132,67 @@ func killed(w *world) {
 		w.begin()
 	}
 	w.keep()
+}
+
+// wayBack are the points at which the controller is killed on the way back to a version that had left, in their order.
+var wayBack = []struct {
+	killPoint
+
+	carriedOut bool
+}{
+	{killPoint{"between the flip and the pass", []string{"list"}, objectPath, 0}, false},
+	{killPoint{"early in the pass", patch, widgetPath, 5}, true},
+	{killPoint{"in the middle of the pass", patch, widgetPath, 20}, false},
+	{killPoint{"between the pass and the check", []string{"list"}, objectPath, 2}, false},
+	{killPoint{"when the CRD's status is to be written", patch, crdStatusPath, 0}, false},
+	{killPoint{"when the CRD's status is written", patch, crdStatusPath, 1}, true},
+	{killPoint{"when the CRD's status is written once more", patch, crdStatusPath, 2}, true},
+	{killPoint{"when the gate is to be written", patch, gatePath, 0}, false},
+	{killPoint{"when the gate is written", patch, gatePath, 0}, true},
+	{killPoint{"when the gate is written once more", patch, gatePath, 1}, true},
+}
+
+// killedOnTheWayBack takes both CRDs to v1, removes v1alpha1, and goes back as the plan says: the version is served again, then
+// stored, then rewritten, and the gate asks for v1 to go. The controller is killed at each of these points.
+func killedOnTheWayBack(w *world) {
+	w.flip()
+	w.begin()
+	p := w.run()
+	w.completes()
+	w.lists(w.to)
+	w.until("the version has left", func() bool { return w.verdict() == "True "+v1alpha1.ReasonAlreadyRemoved })
+	p.kill()
+	w.unask()
+	w.lists(w.from, w.to)
+	w.Expect(builders.WaitServed(w.ctx, w.cp.Config, w.live("widgets"))).To(Succeed())
+	w.flip()
+	w.begin()
+	for _, point := range wayBack {
+		p := w.run()
+		fault := faults.InsteadOf(p.kill)
+		if point.carriedOut {
+			fault = faults.RightAfter(p.kill)
+		}
+		armed := w.proxy.Inject(faults.Rule{Verbs: point.verbs, Path: point.path, After: point.most, Times: 1, Fault: fault})
+		w.until("the controller is killed "+point.name, p.isDead)
+		armed.Heal()
+		w.sync()
+		w.t.Logf("killed %s; stored: %v, storedVersions: %v, gate: %s", point.name, w.stored("widgets"), w.live("widgets").Status.StoredVersions, w.verdict())
+	}
+	w.keep()
+}
+
+// lists has the CRD of the widgets list some of its versions, and store as before.
+func (w *world) lists(versions ...string) {
+	w.t.Helper()
+	w.Expect(builders.Update(w.ctx, w.cp.Config, "widgets."+w.group, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions = nil
+		for _, v := range w.crd("widgets").Build().Spec.Versions {
+			if v.Storage = v.Name == w.to; slices.Contains(versions, v.Name) {
+				crd.Spec.Versions = append(crd.Spec.Versions, v)
+			}
+		}
+	})).To(Succeed())
 }
 
 var elected = []string{"--enable-leader-election", "--leader-election-lease-duration", "9s", "--leader-election-renew-deadline", "7s", "--leader-election-retry-period", "1s"}

@@ -105,6 +105,7 @@ var every = []fault{
 
 	// What happens to the controller.
 	{name: "the controller is killed at random points", always: true, inject: killed},
+	{name: "the controller is killed at each step of the way back to a version that had left", always: true, aboutGate: true, inject: killedOnTheWayBack},
 	{name: "the leader is killed in mid-pass", inject: leaderKilled},
 	{name: "the leader stands still in mid-pass, loses its lease and comes back", late: true, inject: leaderStopped},
 
