@@ -65,3 +65,34 @@ func TestAFieldThatGoesMattersAsFarAsObjectsHaveIt(t *testing.T) {
 		})
 	}
 }
+
+// A revert takes the newer version out, and with it the fields that only it has.
+func TestWhatIsLostOnTheWayBackIsNamedForEachCluster(t *testing.T) {
+	counted := func(objects int64) *snapshot.Snapshot {
+		s := stored([]string{"v1"}, "v1")
+		s.CRDs[0].Fields = []snapshot.FieldsAt{{Version: "v1", Used: []crdschema.Used{{Field: "spec.size", Objects: objects, Examples: []string{"a/b"}}}}}
+		return s
+	}
+	for name, c := range map[string]struct {
+		snapshot *snapshot.Snapshot
+		says     string // empty: nothing
+	}{
+		"objects have it":      {counted(3), "on the way back from v1 to v1alpha1, objects of this cluster lose spec.size; 3 objects have it, for example a/b"},
+		"no object has it":     {counted(0), ""},
+		"nobody has counted":   {stored([]string{"v1"}, "v1"), "on the way back from v1 to v1alpha1, what objects of this cluster lose is not known; v1alpha1 does not have spec.size"},
+		"there is no snapshot": {nil, "on the way back from v1 to v1alpha1, what objects of this cluster lose is not known; v1alpha1 does not have spec.size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			base, head := crd("v1"), crd("v1alpha1")
+			head.Spec.Versions[0].Schema = schema()
+			r := preview.Make(input(preview.Delivered{Name: "one", Base: crds(base), Head: crds(head), Snapshot: c.snapshot}))
+			g.Expect(r.Verdict).NotTo(Equal(preview.Safe))
+			found := ContainElement(And(HaveField("Rule", preview.LostOnTheWayBack), HaveField("Cluster", "one"), HaveField("Why", c.says)))
+			if c.says == "" {
+				found = Not(ContainElement(HaveField("Rule", preview.LostOnTheWayBack)))
+			}
+			g.Expect(r.Findings).To(found, "%+v", r.Findings)
+		})
+	}
+}

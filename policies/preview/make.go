@@ -28,7 +28,7 @@ func Make(in Input) Report {
 		r.Findings = append(r.Findings, found...)
 		r.Clusters = append(r.Clusters, d.cluster(roll))
 		for _, c := range changes {
-			r.Findings = append(r.Findings, d.losses(c)...)
+			r.Findings = append(r.Findings, slices.Concat(d.losses(c), d.wayBack(c, in.LabelKey))...)
 			r.add(c, d.place(c.Name), meaningOf(in, d, c, about(found, c.Name)).inCluster())
 		}
 	}

@@ -29,7 +29,7 @@ func flipWithRemoval(_ *situation, crd changedCRD) *finding.Finding {
 	}
 	if version.CompareKubeAwareVersionStrings(is, was) < 0 {
 		f.Why = fmt.Sprintf("this goes back from %s to %s: %s", was, is, f.Why)
-		f.Remediation = fmt.Sprintf("first serve %s beside %s; `moult bridge --keep-storage` prints that CRD, to be committed instead of this one. `moult plan %s --back-to %s` prints all of the steps, and what objects would lose", is, was, crd.Name, is)
+		f.Remediation = fmt.Sprintf("commit this first, in place of it: spec.versions: [{name: %s, served: true, storage: false}, {name: %s, served: true, storage: true}]; `moult bridge --keep-storage` prints the whole CRD. `moult plan %s --back-to %s` prints all of the steps", is, was, crd.Name, is)
 	}
 	return f
 }
