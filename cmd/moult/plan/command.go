@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,10 @@ func NewCommand(f *cli.Factory) *cobra.Command {
   # back to the release before, which stored at v1alpha1
   moult plan widgets.example.com --back-to v1alpha1 --release git:v1.2.0:config/crd`),
 		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) != 1 {
+			if len(names) > 1 {
+				return fmt.Errorf("a plan is of one CRD; plan %s one after the other", strings.Join(names, " and "))
+			}
+			if len(names) == 0 {
 				return fmt.Errorf("name one CRD; `%s status` lists those that are opted in", f.Name)
 			}
 			return nil

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -175,19 +177,55 @@ func TestWhatIsAskedWronglyIsAnError(t *testing.T) {
 		"the version that stays leaves": {[]string{w.CRD.Name, "--version", "v1"}, "v1 is to be stored and is to be removed; name another with --to or --version"},
 		"no such CRD":                   {[]string{"gadgets." + w.CRD.Spec.Group}, "gadgets." + w.CRD.Spec.Group},
 		"a version that nobody knows":   {[]string{w.CRD.Name, "--version", "v1alhpa1"}, "has no version v1alhpa1, and no VersionRemoval names it; it has v1alpha1, v1"},
-		"two CRDs":                      {[]string{w.CRD.Name, "gadgets.example.com"}, "name one CRD"},
+		"no CRD":                        {nil, "name one CRD"},
+		"two CRDs":                      {[]string{"widgets.example.com", "gadgets.example.com"}, "a plan is of one CRD; plan widgets.example.com and gadgets.example.com one after the other"},
 		"a release and no way back":     {[]string{w.CRD.Name, "--release", "x"}, "--release is where to go back to; name the version with --back-to"},
 		"forth and back":                {[]string{w.CRD.Name, "--to", "v1", "--back-to", "v1alpha1"}, "--to is the way forth and --back-to the way back; leave one out"},
 		"no such release":               {[]string{w.CRD.Name, "--back-to", "v1alpha1", "--release", "nowhere"}, "nowhere: there is no such file or folder"},
 		"a version it never had":        {[]string{w.CRD.Name, "--back-to", "v1alhpa1"}, "has no version v1alhpa1, it has v1alpha1, v1; if a release had it, name its manifests or a backup with --release"},
 		"back to what is newer":         {[]string{w.CRD.Name, "--back-to", "v2"}, "has no version v2"},
-		"the way back of two CRDs":      {[]string{w.CRD.Name, "gadgets.example.com", "--back-to", "v1alpha1"}, "name one CRD"},
+		"the way back of two CRDs":      {[]string{w.CRD.Name, "gadgets.example.com", "--back-to", "v1alpha1"}, "a plan is of one CRD"},
 		"another output":                {[]string{w.CRD.Name, "-o", "wide"}, "-o wide is none of text, markdown, json, yaml"},
 	} {
 		t.Run(name, func(*testing.T) {
+			before := w.Live().ResourceVersion
 			got := w.Run(append([]string{"plan"}, c.args...)...)
 			w.Expect(got.Code).To(Equal(cli.ExitError))
 			w.Expect(got.ErrOut).To(ContainSubstring(c.says))
+			w.Expect(strings.Count(got.ErrOut, "\n")).To(Equal(1), "it is one line: %s", got.ErrOut)
+			w.Expect(got.Out).To(BeEmpty())
+			w.Expect(w.Live().ResourceVersion).To(Equal(before))
 		})
 	}
+}
+
+// A version that was never stored, and an upgrade that is in the middle, are no errors: the plan says in a line what it goes by.
+func TestAWayBackThatNothingShowsIsNoted(t *testing.T) {
+	t.Parallel()
+	w := suite.WorldOf(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1"))
+	w.Create(3)
+	notes := func() []string {
+		p, err := plan(w, "--back-to", "v1alpha1")
+		w.Expect(err).NotTo(HaveOccurred())
+		return p.Notes
+	}
+	w.Expect(notes()).To(ContainElement("nothing shows that objects were ever stored at v1alpha1: status.storedVersions does not name it, and no --release shows a CRD that stored at it"))
+	young := filepath.Join(t.TempDir(), "young.tar.gz")
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[1:] })
+	got := w.Run("backup", w.CRD.Name, "-f", young)
+	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
+	got = w.Run("plan", w.CRD.Name, "--back-to", "v1alpha1", "--release", young)
+	w.Expect(got.Code).To(Equal(cli.ExitError))
+	w.Expect(got.ErrOut).To(HaveSuffix("has no version v1alpha1 in " + young + ", which has v1; name the manifests of a release that had it, or an older backup\n"))
+
+	middle := suite.World(t, 3)
+	_, err := middle.Objects("v1").Patch(t.Context(), "object-00000", types.MergePatchType, []byte(`{"spec":{"size":77}}`), metav1.PatchOptions{})
+	middle.Expect(err).NotTo(HaveOccurred())
+	before, stored := middle.Live().ResourceVersion, middle.Stored()
+	p, err := plan(middle, "--back-to", "v1alpha1")
+	middle.Expect(err).NotTo(HaveOccurred())
+	middle.Expect(p.Notes).To(ContainElement("the upgrade is in the middle: status.storedVersions names v1alpha1, v1, so objects may be stored at each of them; the steps are the same, and the pass looks at every object"))
+	middle.Expect(p.Next).To(Equal(runbook.Flip))
+	middle.Expect(middle.Live().ResourceVersion).To(Equal(before))
+	middle.Expect(middle.Stored()).To(Equal(stored))
 }
