@@ -87,7 +87,9 @@ func byHand(entry metav1.ManagedFieldsEntry) bool {
 	return slices.Contains([]string{"k9s", "Mozilla", "argocd-server"}, entry.Manager) || strings.HasPrefix(entry.Manager, "kubectl")
 }
 
-// fromAFile reports whether kubectl has sent a whole manifest for an owner, which may lie in Git.
+// fromAFile reports whether a program has sent a whole manifest for an owner, which may lie in Git: kubectl, Terraform, kapp, Ansible
+// or Pulumi.
 func fromAFile(entry metav1.ManagedFieldsEntry) bool {
-	return slices.Contains([]string{"kubectl", "kubectl-client-side-apply", "kubectl-create", "kubectl-replace"}, entry.Manager)
+	return slices.Contains([]string{"kubectl", "kubectl-client-side-apply", "kubectl-create", "kubectl-replace", "Terraform", "kapp-server", "ansible"}, entry.Manager) ||
+		strings.HasPrefix(entry.Manager, "pulumi-kubernetes")
 }
