@@ -6,6 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/plan"
 )
@@ -39,6 +40,9 @@ func (s *StateStore) gone(crd string) {
 // turned notes how a CRD is that has opted in.
 func (r *Reconciler) turned(crd *apiextensionsv1.CustomResourceDefinition, o *plan.Observation) {
 	known := r.states.turn(crd.Name, crd.UID, func(t *turns) {
+		if t.flips == (plan.Turns{}) {
+			t.flips, t.labels = resumed(r.said(crd), t.labels, o.Now)
+		}
 		t.flips = t.flips.Seen(o.StorageVersion, flippedBy(crd), o.Now)
 		if t.labels == (plan.Turns{}) {
 			t.labels = t.labels.Seen("off", "", o.Now) // before it was there
@@ -46,6 +50,14 @@ func (r *Reconciler) turned(crd *apiextensionsv1.CustomResourceDefinition, o *pl
 		t.labels = t.labels.Seen("on", labelorigin.Of(crd, r.opts.LabelKey).Owner, o.Now)
 	})
 	o.Flips, o.Labels = known.flips, known.labels
+}
+
+// resumed are the turns that the condition names, as an earlier process has written it; else those of the label as they are known.
+func resumed(said *plan.Said, known plan.Turns, now time.Time) (flips, labels plan.Turns) {
+	if said == nil || said.Reason != v1alpha1.ReasonUndone || known != (plan.Turns{}) {
+		return plan.Turns{}, known
+	}
+	return plan.Resumed(said.Message, now)
 }
 
 // unlabelledBy notes that the label was taken off, and reports whether that was so twice.

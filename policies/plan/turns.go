@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // Turns is how something of a CRD goes to and fro: one client sets it, and another sets it back, as a provider does that reconciles
-// its CRDs. It is known to this process only.
+// its CRDs. A fight outlives the process in the condition that names it.
 type Turns struct {
 	is, was string    // what it is, and what it was before
 	by      string    // who made it so
@@ -54,14 +55,40 @@ func (t Turns) fought(now time.Time) (until time.Time, fought bool) {
 	return until, t.UndoneTwice() && now.Before(until)
 }
 
+// flipFight and labelFight are how a fight is named, and Resumed reads them.
+const (
+	flipFight  = "the storage version goes to and fro: %s set it to %s, and %s set it to %s, again and again"
+	labelFight = "the opt-in label goes to and fro: %s took it off, and %s set it, again and again"
+)
+
+var (
+	flipFought  = patternOf(flipFight)
+	labelFought = patternOf(labelFight)
+)
+
+func patternOf(format string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(format), "%s", "(.+)"))
+}
+
+// Resumed are the turns of a fight that an earlier process has named. When it saw the last one is not known, so the rest begins now.
+func Resumed(message string, now time.Time) (flips, labels Turns) {
+	if m := flipFought.FindStringSubmatch(message); m != nil {
+		flips = Turns{before: m[1], was: m[2], by: m[3], is: m[4], at: now, count: undoneTwice}
+	}
+	if m := labelFought.FindStringSubmatch(message); m != nil {
+		labels = Turns{before: m[1], was: "off", by: m[2], is: "on", at: now, count: undoneTwice}
+	}
+	return flips, labels
+}
+
 // undone: one client sets the storage version, and another sets it back. Objects that are rewritten each time would be rewritten
 // for ever, and no write of Moult's can end it.
 func undone(o Observation) (Decision, bool) {
 	if until, fought := o.Flips.fought(o.Now); fought {
-		return fight(until, "the storage version goes to and fro: %s set it to %s, and %s set it to %s, again and again", o.Flips.before, o.Flips.was, o.Flips.by, o.Flips.is), true
+		return fight(until, flipFight, o.Flips.before, o.Flips.was, o.Flips.by, o.Flips.is), true
 	}
 	if until, fought := o.Labels.fought(o.Now); fought {
-		return fight(until, "the opt-in label goes to and fro: %s took it off, and %s set it, again and again", o.Labels.before, o.Labels.by), true
+		return fight(until, labelFight, o.Labels.before, o.Labels.by), true
 	}
 	return Decision{}, false
 }

@@ -54,6 +54,26 @@ func TestWhatIsUndoneTwiceIsAFight(t *testing.T) {
 	}
 }
 
+// A process that begins reads from the condition what the one before it has seen.
+func TestAFightOutlivesTheProcess(t *testing.T) {
+	g := NewWithT(t)
+	later := now.Add(restsFor)
+	d := Decide(with(func(o *Observation) { o.Flips = fighting }))
+	flips, labels := Resumed(v1alpha1.Message(7, d.Sentence), later)
+	g.Expect(labels).To(Equal(Turns{}))
+	g.Expect(Decide(with(func(o *Observation) { o.Flips, o.Now = flips.Seen("v1alpha1", "provider", later), later })).Sentence).To(Equal(d.Sentence))
+	_, fought := flips.Seen("v1", "team", later).fought(later.Add(restsFor - 1))
+	g.Expect(fought).To(BeTrue(), "the next turn goes on with it")
+
+	seen := turned(now, turn{is: "on", by: "team"}, turn{is: "off", by: "provider"}, turn{is: "on", by: "team"}, turn{is: "off", by: "provider"}, turn{is: "on", by: "team"})
+	d = Decide(with(func(o *Observation) { o.Labels = seen }))
+	flips, labels = Resumed(v1alpha1.Message(7, d.Sentence), now)
+	g.Expect(flips).To(Equal(Turns{}))
+	g.Expect(Decide(with(func(o *Observation) { o.Labels = labels.Seen("on", "team", now) })).Sentence).To(Equal(d.Sentence))
+	flips, labels = Resumed(v1alpha1.Message(7, "every object is proved to be stored at v1"), now)
+	g.Expect([]Turns{flips, labels}).To(HaveEach(Turns{}))
+}
+
 func TestAFightIsNotJoined(t *testing.T) {
 	g := NewWithT(t)
 	d := Decide(with(func(o *Observation) { o.Flips = fighting }))
