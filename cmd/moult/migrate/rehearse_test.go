@@ -2,7 +2,9 @@ package migrate
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -121,4 +123,27 @@ func TestEveryVersionThatIsServedIsRehearsed(t *testing.T) {
 	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
 	w.Expect(got.ErrOut).To(ContainSubstring("FieldsWouldBeLost"))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 2}))
+}
+
+// The webhook is asked about every object before the first write, many at a time: --max-rate, which is about writes, does not slow it.
+func TestEveryObjectIsRehearsedInBatches(t *testing.T) {
+	const n = 240
+	w, hook := newLossyWorld(t)
+	w.Create(n)
+	stored := w.Stored()
+	var asked atomic.Int64
+	hook.Refuse(func(r *http.Request) bool {
+		if r.UserAgent() == "moult" {
+			asked.Add(1)
+		}
+		return false
+	})
+	began := time.Now()
+	got := w.Run("migrate", w.CRD.Name, "--rehearse", "--settle", "1s", "--max-rate", "1")
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	w.Expect(got.ErrOut).To(And(ContainSubstring("spec.items (1 object at v1alpha1)"), ContainSubstring("default/thorn has spec.items")), "it is the last of all")
+	w.Expect(w.Stored()).To(Equal(stored), "nothing is written")
+	w.Expect(asked.Load()).To(BeNumerically("<=", n/10), "there and back, and some fifty at a time")
+	w.Expect(time.Since(began)).To(BeNumerically("<", n*time.Second))
+	t.Logf("%d objects in %s, with %d requests", n+2, time.Since(began).Round(time.Millisecond), asked.Load())
 }
