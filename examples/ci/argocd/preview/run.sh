@@ -5,7 +5,8 @@ set -eu
 git clone --quiet "$REPOSITORY" fleet
 cd fleet
 git fetch --quiet origin "$HEAD_SHA"
-export BASE="origin/$TARGET_BRANCH" HEAD="$HEAD_SHA" NAME=production OUT=/tmp/moult-preview
+BASE=$(git merge-base "origin/$TARGET_BRANCH" "$HEAD_SHA") # what main has got since does not count
+export BASE HEAD="$HEAD_SHA" NAME=production OUT=/tmp/moult-preview
 "$SCRIPTS/preview.sh"
 "$SCRIPTS/comment-github.sh" "$OUT/preview.md"
 cat "$OUT/preview.json" 2>/dev/null || true # for whoever reads the log
