@@ -14,7 +14,7 @@ import (
 )
 
 // generated are the Applications of an ApplicationSet, as far as its generators can be run without a cluster. Of the others
-// there is one unit that says so.
+// there is one unit with the reason.
 func (f *follower) generated(p pointer) []*delivery.Unit {
 	set := p.by
 	applications, err := appset.Applications(set, setFiles{f}, f.clusters)

@@ -78,8 +78,8 @@ func (f *follower) argoCDSource(u *delivery.Unit, d delivery.Source) {
 	}
 }
 
-// elsewhere is the repository of a source, if that is another than the one that the Application itself was found in: the
-// one that the Application around it is taken from. Which repository an entry point is of, nobody says.
+// elsewhere is the repository of a source, if that is not the one that the Application itself was found in. An
+// Application is found in the repository that the Application around it is taken from. Nothing names the repository of an entry point.
 func elsewhere(u *delivery.Unit, source *delivery.Object) string {
 	url := source.Text("repoURL")
 	for around := u.Parent; around != nil && url != "" && !strings.Contains(url, "{{"); around = around.Parent {

@@ -160,7 +160,7 @@ func (f *follower) chartFrom(reference charts.Reference) (*charts.Chart, error) 
 	return f.chartSource.Chart(f.ctx, reference)
 }
 
-// placedInChart are objects of a chart with their places as a person is told them.
+// placedInChart are objects of a chart with their places as a person reads them.
 func (f *follower) placedInChart(objects []*delivery.Object) []*delivery.Object {
 	return placed(&render.Rendering{Objects: objects}, func(at finding.Place) finding.Place {
 		if at.File == "" {
@@ -170,5 +170,5 @@ func (f *follower) placedInChart(objects []*delivery.Object) []*delivery.Object 
 	})
 }
 
-// nameChart is a chart as a person is told it.
+// nameChart is a chart as a person reads of it.
 func nameChart(c *charts.Chart) string { return strings.TrimSpace(c.Name() + " " + c.Version()) }

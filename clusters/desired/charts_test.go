@@ -157,7 +157,7 @@ func TestAHelmReleaseWaitsForItsValues(t *testing.T) {
 	g.Expect(brought(cluster)).To(Equal("late too flux-system/h"))
 }
 
-// Which APIs a cluster has, nobody says. It matters only if CRDs depend on it.
+// Which APIs a cluster has is not known. It matters only if CRDs depend on it.
 func TestAChartThatAsksForTheClustersAPIs(t *testing.T) {
 	const asks = `{{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" }}`
 	for name, c := range map[string]struct{ made, settings, want string }{

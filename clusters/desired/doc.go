@@ -1,12 +1,12 @@
 // Package desired finds out what a cluster gets from a repository. Follow renders an entry point, for example
-// clusters/production, and goes where its Flux Kustomizations and Argo CD Applications point, then where the ones found
+// clusters/production. It goes where its Flux Kustomizations and Argo CD Applications point, then where the ones found
 // there point, until there is nothing new. What comes out is a delivery.Cluster: units, each of which is what one
 // Kustomization or Application applies, with the place in the repository of every object.
 //
 // Charts are rendered: each HelmRelease whose chart can be had is a unit, and so is each Application of a chart.
 //
-// What lies elsewhere (a chart, an OCI artifact, another repository) or cannot be built is not left out silently: the unit
-// is there and says so, a HelmRelease or whatever else installs something is among the Cluster's Unseen, and each of these
+// What lies elsewhere (a chart, an OCI artifact, another repository) or cannot be built is not left out silently. The unit
+// is there with the reason. A HelmRelease, or what else installs something, is among the Cluster's Unseen. Each of these
 // has a fingerprint of all in this repository that decides what it brings. Two of the same name and fingerprint, before
 // and after a pull request, bring the same; policies/rollout says what follows from that. No cluster is asked, and nothing is
 // fetched but charts, by the ChartSource that the caller hands in.
@@ -14,6 +14,6 @@
 // Nothing else follows a Kustomization or an Application: where no entry point is named, as for `moult check opt-in`,
 // SurveyOf in survey.go goes through everything in a repository by the same code.
 //
-// Start with Follow in follow.go; flux.go, helmrelease.go, argocd.go and argochart.go read the tools' settings, source.go decides what is in this
-// repository, unresolved.go and fingerprint.go are about what is not, and entries.go finds the entry points that nobody has named.
+// Start with Follow in follow.go. flux.go, helmrelease.go, argocd.go and argochart.go read the tools' settings, and source.go
+// decides what is in this repository. unresolved.go and fingerprint.go are about what is not. entries.go finds entry points.
 package desired

@@ -15,8 +15,8 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// EntryPoints are the folders below what a tree was opened for that look like entry points of clusters: those that hold
-// Flux Kustomizations or Argo CD Applications and that none of these applies, except for itself as flux bootstrap has it.
+// EntryPoints are the folders below what a tree was opened for that look like entry points of clusters. They hold
+// Flux Kustomizations or Argo CD Applications, and none of these applies them, except for itself as flux bootstrap has it.
 // They are relative to what the tree was opened for, which is what Follow takes.
 //
 // Folders that are for reading, such as docs and examples, are passed over, and so are tests.
@@ -125,8 +125,8 @@ func (e *entryPoints) add(holder string, object *delivery.Object) {
 }
 
 // appliesBelow reports whether what lies in folders below is applied, too. Argo CD takes only the files of the folder itself
-// unless it is told to recurse, so an Application with the path of a whole repository, which may be another one, does not
-// apply itself. With a kustomization, that says what is applied.
+// if the Application does not ask it to recurse. So an Application with the path of a whole repository does not apply
+// itself. With a kustomization, that says what is applied.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/directory/
 func appliesBelow(by *delivery.Object, s delivery.Source, dir string) bool {
 	return delivery.ToolOf(by) != delivery.ArgoCD || s.Recurse || render.KustomizationIn(dir) != ""

@@ -81,14 +81,14 @@ func (f *follower) readFile(unit *delivery.Unit, path string) error {
 	return nil
 }
 
-// buildEntry builds as Flux does; an entry point that has no kustomization, and files beside its manifests that Flux does
-// not accept, is read as Argo CD does: without what lies in folders below. It has to hold something of Argo CD for that, or
+// buildEntry builds as Flux does. An entry point that has no kustomization, and files beside its manifests that Flux does
+// not accept, is read as Argo CD does, without what lies in folders below. It has to hold something of Argo CD for that, or
 // no folders with manifests: what Flux applies of them would be nowhere.
 //
-// If no entry point was named, folders for reading are left out: their manifests are examples, and nobody's cluster.
+// If no entry point was named, folders for reading are left out: their manifests are examples, and of no cluster.
 //
-// A snapshot that lies in the folder is left out, whoever wanted to keep it there: without an entry point nobody says that
-// the folder is applied as it is; named as one, it is, and then its tool stumbles over the file.
+// A snapshot that lies in the folder is left out. Without an entry point nothing shows that the folder is applied as it is.
+// Named as one, it is, and then its tool stumbles over the file.
 func (f *follower) buildEntry(unit *delivery.Unit, dir string, named bool) error {
 	var snapshots []string
 	builds := f.builds

@@ -30,7 +30,7 @@ var whenNotWhat = []string{
 // decisive are the kinds of objects that decide what a unit or a HelmRelease brings when it refers to them.
 var decisive = []string{"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact", "ConfigMap", "Secret"}
 
-// fingerprint stands for all in the repository that decides what a source brings: its own spec and the unit that applies
+// fingerprint stands for all in the repository that decides what a source brings. That is its own spec and the unit that applies
 // it, the sources and the values that it refers to, and files that are used without being built.
 func (f *follower) fingerprint(s delivery.Unseen, holder *delivery.Unit, h hidden) string {
 	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}, files: map[string]bool{}}

@@ -51,7 +51,7 @@ func (f *follower) flux(u *delivery.Unit) {
 // hideSource remembers what of this repository may be in a source that is said to be another.
 func (f *follower) hideSource(u *delivery.Unit, d delivery.Source) {
 	f.hiddenOf(u).addBelowRoot(f.tree, d.Path)
-	// An artifact may well be made of this repository, by whoever publishes it.
+	// An artifact may well be made of this repository when it is published.
 	if kind := u.By.Text("spec", "sourceRef", "kind"); kind == "ExternalArtifact" {
 		f.hiddenOf(u).widen(data) // made in the cluster, most likely of this repository
 		for _, made := range f.artifactsNamed(u.By.SourceRef()) {

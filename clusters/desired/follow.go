@@ -136,7 +136,7 @@ func (f *follower) walk(ctx context.Context) error {
 	return nil
 }
 
-// takeLate takes one of those that need something of a unit that may still come: Kustomizations, then HelmReleases. It tells
+// takeLate takes one of those that need something of a unit that may still come: Kustomizations, then HelmReleases. It reports
 // whether there was one.
 func (f *follower) takeLate() bool {
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/policies/rollout"
 )
 
-// Whatever lies in a repository, it is followed, put in order and told where it stands without a panic. One input
+// Whatever lies in a repository, it is followed, put in order and placed without a panic. One input
 // takes several builds, so run it with -fuzzminimizetime=1x.
 func FuzzWiring(f *testing.F) {
 	// Kustomize fetches what looks like a URL, by git or by HTTP: here neither finds a way out.

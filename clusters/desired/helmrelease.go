@@ -109,7 +109,7 @@ func releaseName(by *delivery.Object) string {
 	return by.GetName()
 }
 
-// chartTemplate says which chart is meant: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
+// chartTemplate names the chart: the fields of a HelmRelease's spec.chart.spec, or of a HelmChart's spec.
 type chartTemplate struct {
 	*delivery.Object
 

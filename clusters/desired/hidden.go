@@ -67,9 +67,9 @@ func (f *follower) chartOf(object *delivery.Object) hidden {
 	return h
 }
 
-// hideChart remembers the chart of an Application and the files of values and parameters that it takes: from the chart's
-// folder, from the root of the repository if they begin with a slash, or with $name/ from another source, which may be this
-// repository. Of patterns and variables of the build, any file may be meant.
+// hideChart remembers the chart of an Application and the files of values and parameters that it takes. They are in the chart's
+// folder, at the root of the repository if they begin with a slash, or with $name/ in another source, which may be this
+// repository. Patterns and variables of the build may stand for any file.
 // https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#glob-patterns-in-value-files
 func (f *follower) hideChart(u *delivery.Unit, source *delivery.Object, dir string) {
 	f.hiddenOf(u).add(dir)
@@ -124,8 +124,8 @@ func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
 	f.hideFolder(u, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
 }
 
-// hideFolder builds a folder that may be a unit's, to tell whether what matters in it changes. Of a chart, nobody knows the
-// values.
+// hideFolder builds a folder that may be a unit's, to see whether what matters in it changes. The values of a chart are
+// not known.
 func (f *follower) hideFolder(u *delivery.Unit, dir string, build func() (*render.Rendering, error)) {
 	if hasFile(dir, "Chart.yaml") {
 		f.hiddenOf(u).add(dir)

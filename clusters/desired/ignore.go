@@ -38,7 +38,7 @@ codeship-steps.yml
 **/.flux.yaml
 `
 
-// ignoredFor tells what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the
+// ignoredFor is what source-controller leaves out of what a Kustomization is built from: by the .sourceignore files of the
 // repository, and then by spec.ignore of its GitRepository.
 // https://fluxcd.io/flux/components/source/gitrepositories/#excluding-files
 func (f *follower) ignoredFor(kustomization *delivery.Object) func(path string, isDir bool) bool {

@@ -51,7 +51,7 @@ func TestWhatFluxIgnoresIsNotApplied(t *testing.T) {
 	}
 }
 
-// source-controller puts no link into an artifact, whatever it leads to: what becomes one is gone.
+// source-controller puts no link into an artifact, whatever it leads to: what becomes one is left out.
 func TestFluxHandsOnNoLinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		files files

@@ -169,7 +169,7 @@ func (e *everywhere) makes(dir string, plain ...delivery.InChart) {
 	}
 }
 
-// inChart remembers a CRD in a file that is no template, as one that the chart around it brings: all files of crds/ and of
+// inChart remembers a CRD in a file that is no template, as one that the chart around it brings. These are all files of crds/ and of
 // templates/ that .helmignore does not name.
 func (e *everywhere) inChart(name string, crd *delivery.Object) {
 	dir := e.chartAround(filepath.Dir(name))

@@ -25,7 +25,7 @@ func addInput(u *delivery.Unit, name, content string) {
 }
 
 // findInputs finds what decides about units and is not built into them. It comes late, as a source or a Secret may stand in
-// any unit. What nobody is known to apply may be Flux's.
+// any unit. What no tool is known to apply may be Flux's.
 func (f *follower) findInputs() {
 	for _, u := range f.cluster.Units {
 		if u.Tool == delivery.ArgoCD || u.Tool == delivery.Helm && len(u.Dirs) == 0 {
@@ -204,7 +204,7 @@ func generatorsRead(set *delivery.Object) string {
 }
 
 // scopeOf is how much of the repository may decide about the Applications of an ApplicationSet whose generators cannot be
-// run: with those that read files, or values for charts, any that holds data; with a plug-in, everything.
+// run. With those that read files, or values for charts, it is each file that holds data; with a plug-in, everything.
 func scopeOf(set *delivery.Object) scope {
 	switch spec := set.Field("spec"); {
 	case holdsKey(set.Field("spec", "template"), "plugin"):

@@ -63,7 +63,7 @@ func (f *follower) installed(object *delivery.Object) hidden {
 	return h
 }
 
-// whatIsInstalled is the chart of a HelmRelease, as far as its manifest tells.
+// whatIsInstalled is the chart of a HelmRelease, as far as its manifest shows it.
 func whatIsInstalled(object *delivery.Object) string {
 	chart := object.Text("spec", "chart", "spec", "chart")
 	if chart == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 )
 
-// placed are the objects of a rendering, with their places as a person is told them.
+// placed are the objects of a rendering, with their places as a person reads them.
 func placed(rendering *render.Rendering, told func(finding.Place) finding.Place) []*delivery.Object {
 	objects := make([]*delivery.Object, len(rendering.Objects))
 	for i, rendered := range rendering.Objects {

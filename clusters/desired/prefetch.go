@@ -11,14 +11,14 @@ import (
 const mostAtOnce = 8
 
 // fetchAhead has the charts of pending HelmReleases fetched side by side; one after the other they would take as long as a
-// registry takes to answer, for each. What fails is told when the chart is needed.
+// registry takes to answer, for each. What fails is reported when the chart is needed.
 func (f *follower) fetchAhead() {
 	var all errgroup.Group
 	all.SetLimit(mostAtOnce)
 	for _, p := range f.pending {
 		if reference, known := f.referenceOf(p.by); known && !f.templated[p.by] {
 			all.Go(func() error {
-				_, _ = f.chartFrom(reference) // whoever needs it asks again, and gets the same
+				_, _ = f.chartFrom(reference) // who needs it asks again, and gets the same
 				return nil
 			})
 		}

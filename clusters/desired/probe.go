@@ -17,8 +17,8 @@ import (
 )
 
 // prober finds out on how many CRDs each patch sets the opt-in label. Kustomize does not tell, and says nothing of a
-// patch that selects nothing. So every such patch is given a label of its own to set, in a second build that nobody
-// sees, and the CRDs that carry it are counted.
+// patch that selects nothing. So every such patch is given a label of its own to set, in a second build that is
+// not shown, and the CRDs that carry it are counted.
 type prober struct {
 	labelKey string
 	patches  []delivery.Patch

@@ -83,7 +83,7 @@ func (f *follower) fluxFromElsewhere(u *delivery.Unit, d delivery.Source) {
 	}
 	for _, field := range leavingOut[1:] { // what is ignored is worked out
 		if jsonOf(source.Field("spec", field)) != "" {
-			return // of what is left out it cannot be said whether it is missed
+			return // whether what was omitted is missed is not known
 		}
 	}
 	f.fromElsewhere(u, "", source.Text("spec", "url"), pinnedTo(source), d.Path, func(there *follower, dir string) (*render.Rendering, error) {

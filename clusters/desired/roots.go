@@ -102,7 +102,7 @@ func (e *everywhere) passedOver(file string) error {
 // chartFile is the file that makes a folder a chart.
 const chartFile = "Chart.yaml"
 
-// Wiring are entry points among the folders of a tree that has none of its own: kustomizations and charts which have to do with
+// Wiring are entry points among the folders of a tree that has none of its own. They are kustomizations and charts which have to do with
 // some files, and make something that Flux, Argo CD or another controller installs from. A chart is one with its own values, and
 // one more with each file of values beside them.
 func Wiring(t *repository.Tree, files []string) ([]string, error) {
@@ -224,7 +224,7 @@ func (c changes) valuesElsewhere(t *repository.Tree) (found []string) {
 	return found
 }
 
-// touchChart is whether they have to do with a chart: with what lies in it, with what its symbolic links lead to, or with a chart that
+// touchChart is whether they have to do with a chart. What lies in it counts, what its symbolic links lead to, and a chart that
 // it names by file://.
 func (c changes) touchChart(file string) bool { return c.touchFolder(filepath.Dir(file), 0) }
 
@@ -257,7 +257,7 @@ func (c changes) touchFolder(dir string, depth int) bool {
 	}), found)
 }
 
-// isNotApplied tells which folders nobody applies: hidden ones, as with Flux, and those whose manifests are a program's own.
+// isNotApplied is for folders that no tool applies: hidden ones, as with Flux, and those whose manifests are a program's own.
 func isNotApplied(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains(notApplied, name)
 }

@@ -51,7 +51,7 @@ func (f *follower) reportSnapshots(files []string) {
 }
 
 // leaveToTools takes from a folder that is looked at as a whole, because no entry point was named, what a Kustomization or
-// an Application in it applies: nobody else does.
+// an Application in it applies: nothing else does.
 func (f *follower) leaveToTools() {
 	if f.tree == nil || f.survey != nil || f.cluster.Name != f.tree.Name || render.KustomizationIn(f.tree.Dir) != "" {
 		return
@@ -79,7 +79,7 @@ func (f *follower) findTwice() {
 			Remediation: "leave it in one of them",
 		}
 		if !reflect.DeepEqual(one.Object.Object["spec"], other.Object.Object["spec"]) {
-			twice.Severity = finding.Error // which of them counts, nobody knows, and a version may be in one of them only
+			twice.Severity = finding.Error // which of them counts is not known, and a version may be in one of them only
 			twice.Why = fmt.Sprintf("%s and %s apply it, and they differ, so it changes with every reconciliation", one.Unit.Name, other.Unit.Name)
 		}
 		if one.Unit == other.Unit {

@@ -25,12 +25,12 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Everywhere are all CRDs in the files of a tree, whoever applies them: a unit for each folder that has some. It is for a
+// Everywhere are all CRDs in the files of a tree, by whatever they are applied: a unit for each folder that has some. It is for a
 // tree without an entry point, such as an operator's repository, where nothing says what is applied.
 //
 // A CRD is as the nearest kustomization around its file builds it, if that one does: patches add conversion webhooks, for
 // example. YAML that is no manifest is passed over. A template of a chart is as the chart makes it with
-// its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what nobody applies: hidden folders, as Flux does, and those that notApplied names.
+// its own values. A file that mentions CRDs and cannot be read or rendered is unseen. Left out is what no tool applies: hidden folders, as Flux does, and those that notApplied names.
 //
 // Built is what Touched finds, whose CRDs are compared as it makes them, too. Of the options WithNetwork counts: nothing is followed.
 func Everywhere(ctx context.Context, t *repository.Tree, built []string, options ...Option) (*delivery.Cluster, error) {
@@ -138,7 +138,7 @@ func (e *everywhere) pointer(file string, pointer *render.PointerError) error {
 	return err
 }
 
-// placeOf is where an object and its fields are in a file. For a field the file is read again: what it was parsed into takes
+// placeOf is where an object and its fields are in a file. For a field the file is read again. What it was parsed into takes
 // ten times the memory, and a repository may have a dozen files with the same large CRDs.
 func (e *everywhere) placeOf(file string, number int, object finding.Place) func(...string) finding.Place {
 	return func(fields ...string) finding.Place {
@@ -157,7 +157,7 @@ func (e *everywhere) placeOf(file string, number int, object finding.Place) func
 	}
 }
 
-// shared gives copies of a CRD one spec, which nobody changes.
+// shared gives copies of a CRD one spec, which nothing changes.
 func (e *everywhere) shared(crd *delivery.Object) {
 	spec, _ := crd.Object["spec"].(map[string]any)
 	raw, err := json.Marshal(spec)
@@ -183,7 +183,7 @@ func untemplate(crd *delivery.Object) {
 	}
 }
 
-// isValue is what may stand between a key and its value, in YAML, JSON or a template of either: a tag, an anchor, a comment, the sign
+// isValue is what may stand between a key and its value, in YAML, JSON or a template of either. It is a tag, an anchor, a comment, or the sign
 // of a text in several lines.
 const isValue = `\\?["']?\s*:\s*(?:[!&]\S*\s+|#.*\n\s*|[>|][-+\d]*\s+)*\\?["']?`
 
@@ -198,8 +198,8 @@ func mayDeclare(content []byte) bool {
 	return bytes.Contains(content, []byte("CustomResourceDefinition")) || declares.Match(content) || declaresEncoded.Match(content) || written.Match(content)
 }
 
-// declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group; and
-// what gzip has packed, which may be anything.
+// declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group. It
+// also finds what gzip has packed, which may be anything.
 var declaresEncoded = func() *regexp.Regexp {
 	const word = "CustomResourceDefinition"
 	var encoded []string

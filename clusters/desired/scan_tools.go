@@ -14,8 +14,8 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// Wired follows everything of Flux and Argo CD that lies in the files of a tree, for a tree that cannot be built as a whole:
-// a file that is no manifest, such as values for a chart, must not hide what an Application beside it brings. A file that
+// Wired follows everything of Flux and Argo CD that lies in the files of a tree, for a tree that cannot be built as a whole.
+// A file that is no manifest, such as values for a chart, must not hide what an Application beside it brings. A file that
 // cannot be read is unseen. It is empty if there is nothing of either tool.
 func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 	f := &follower{tree: t, seen: map[string]bool{}, cluster: &delivery.Cluster{Name: t.Name}}
@@ -27,7 +27,7 @@ func Wired(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 		t.Reads.File(file)
 		content, err := render.ReadRegular(file)
 		if pointer := (*render.PointerError)(nil); errors.As(err, &pointer) {
-			return nil // the CRDs in files are looked for by others, who say so
+			return nil // the CRDs in files are looked for elsewhere, and reported there
 		}
 		if err != nil || !ofTools.Match(content) && !ofInstallers.Match(content) {
 			return err
@@ -83,7 +83,7 @@ var (
 	ofArgoCD = regexp.MustCompile(`kind` + isValue + `(Application|\w*List\b|\w*[^\s\w"',}])`)
 )
 
-// isManifest tells by its name whether a file may hold manifests, or be a template of some.
+// isManifest reports by its name whether a file may hold manifests, or be a template of some.
 func isManifest(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, filepath.Ext(name)) || templateName.MatchString(name)
 }

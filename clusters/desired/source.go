@@ -10,8 +10,8 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// folder finds a path of a delivery in the tree: from the root of the repository, as the tools do, or else from the
-// folder that the tree was opened for, since examples and tests hold whole repositories in folders. Empty if there is
+// folder finds a path of a delivery in the tree. It begins at the root of the repository, as the tools do, or else at the
+// folder that the tree was opened for: examples hold whole repositories in folders. Empty if there is
 // none.
 func folder(t *repository.Tree, path string) string {
 	for _, root := range []string{t.Root, t.Dir} {

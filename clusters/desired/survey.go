@@ -27,7 +27,7 @@ type Survey struct {
 
 // SurveyOf builds everything under some paths, one of which may be - for manifests on standard input, and what is delivered
 // from there. No cluster is asked for, so what stands in a Kustomization or an Application about its source is not looked
-// at: a folder of that name is taken for the one that is meant, if it is in the repository of one of the paths. Nothing is
+// at. A folder of that name is taken for it, if it is in the repository of one of the paths. Nothing is
 // substituted, the units have Patches that set the opt-in label, and places are as somebody in the working folder would
 // write them.
 func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey string) *Survey {

@@ -132,7 +132,7 @@ func (f *follower) objects(u *delivery.Unit, rendering *render.Rendering) []*del
 	return placed(rendering, asWritten)
 }
 
-// inTree writes the paths in an error as a person knows them: where the tree lies on disk is nobody's concern, and
+// inTree writes the paths in an error as a person knows them: where the tree lies on disk is of no interest, and
 // another place each time.
 func (f *follower) inTree(err error) error {
 	return errors.New(strings.NewReplacer(f.tree.Root+string(filepath.Separator), "", f.tree.Root, "the repository").Replace(err.Error()))

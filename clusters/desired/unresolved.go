@@ -33,7 +33,7 @@ func (f *follower) findUnseen() {
 	}
 }
 
-// unseenUnit is a unit as something that is not seen; of an entry point that nobody here applies, it is the folder.
+// unseenUnit is a unit as something that is not seen; of an entry point that nothing here applies, it is the folder.
 func (f *follower) unseenUnit(u *delivery.Unit) delivery.Unseen {
 	if u.By != nil {
 		return delivery.Unseen{Name: u.By.GetKind() + " " + u.Name, By: u.By, Why: u.Unseen}

@@ -44,7 +44,7 @@ func (a *argoCDChart) valuesOfFiles() (map[string]any, error) {
 	return values, nil
 }
 
-// valueFiles are the files that Helm gets, in their order, each once: a pattern means all files that match it, except those
+// valueFiles are the files that Helm gets, in their order, each once. A pattern means all files that match it, except those
 // that are named themselves, which have their own place. Before Argo CD 3.4 a pattern is the name of a file.
 // https://github.com/argoproj/argo-cd/blob/v3.5.7/reposerver/repository/repository.go (getResolvedValueFiles)
 func (a *argoCDChart) valueFiles() (files []valueFile, err error) {

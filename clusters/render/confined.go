@@ -47,7 +47,7 @@ func below(root, path string) bool {
 	return err == nil && filepath.IsLocal(short)
 }
 
-// isFetched tells what Kustomize has cloned.
+// isFetched is for what Kustomize has cloned.
 func isFetched(path string) bool {
 	temporary, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
@@ -67,7 +67,7 @@ func firstBelow(dir, path string) string {
 	return path
 }
 
-// ReadRegular is os.ReadFile for files that nobody has named one by one, as those below a folder are. To open a named pipe
+// ReadRegular is os.ReadFile for files that were not named one by one, as those below a folder are. To open a named pipe
 // is to wait until somebody writes into it, and a device may have no end: so what is no regular file is an error. So is a
 // pointer, whose content is not here (PointerError).
 func ReadRegular(name string) ([]byte, error) {

@@ -26,7 +26,7 @@ type DirectoryOptions struct {
 }
 
 // Directory reads the manifests of a folder one by one, as Argo CD does when there is neither a kustomization nor a
-// chart in it. YAML that is no manifest is passed over, unless it looks like one that is broken.
+// chart in it. Other YAML is passed over, but an error where it looks like a broken manifest.
 func Directory(dir string, o DirectoryOptions) (*Rendering, error) {
 	disk, err := confine(regular{filesys.MakeFsOnDisk()}, o.Root)
 	if err != nil {
@@ -110,7 +110,7 @@ func pattern(glob string) *regexp.Regexp {
 	return regexp.MustCompile("^(?:" + expression.String() + strings.Repeat(")", depth) + ")$")
 }
 
-// looksLikeManifest is Argo CD's own guess at what was meant to be applied.
+// looksLikeManifest is Argo CD's own guess at what is to be applied.
 func looksLikeManifest(content []byte) bool {
 	return bytes.Contains(content, []byte("apiVersion:")) && bytes.Contains(content, []byte("kind:")) && bytes.Contains(content, []byte("metadata:"))
 }

@@ -28,8 +28,8 @@ type document struct {
 // helmSource is the comment with which Helm says which template it has rendered.
 var helmSource = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
 
-// parse returns all that a file of YAML or JSON holds, and the objects in it, those inside of Lists one by one. What has
-// neither a kind nor an apiVersion is no object.
+// parse returns all that a file of YAML or JSON holds, and the objects in it, those inside of Lists one by one. What has no
+// kind and no apiVersion is not an object.
 func parse(content []byte) (roots []*yaml.Node, documents []document, err error) {
 	if err := unpacking.Bounded(content); err != nil {
 		return nil, nil, err
@@ -176,7 +176,7 @@ func (s *source) plainOf(node *yaml.Node) (value any, ok bool) {
 	return value, true
 }
 
-// parsed are the sources that somebody still holds, by their content: most of what a pull request's base consists of is
+// parsed are the sources that somebody still holds, by their content. Most of what a pull request's base consists of is
 // in its head, too, and what one cluster gets the next one gets as well.
 var parsed = struct {
 	sync.Mutex

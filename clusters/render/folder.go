@@ -38,9 +38,9 @@ type Options struct {
 	Network *network.Policy
 	// Builds, if set, are those of which this one may be taken. Root has to be set, too.
 	Builds *Builds
-	// Ignored, if set, tells which files are as if they were not there. It gets absolute paths.
+	// Ignored, if set, names the files that are as if they were not there. It gets absolute paths.
 	Ignored func(path string, isDir bool) bool
-	// LeaveOut, if set, tells which files of a folder without a kustomization are no manifests and are not built. It gets
+	// LeaveOut, if set, names files of a folder without a kustomization that are no manifests and are not built. It gets
 	// absolute paths, and may be asked more than once for each file.
 	LeaveOut func(file string, content []byte) bool
 	// Note, if set, is called for every file that is read or looked for, by its absolute path.
@@ -97,7 +97,7 @@ func (f *folder) render(s *schemas) (*Rendering, error) {
 	return &Rendering{Name: f.dir, Objects: objects, Files: files}, nil
 }
 
-// build returns the files that were read, and the objects: with origins, each with an annotation that tells its own.
+// build returns the files that were read, and the objects: with origins, each with an annotation that has its own.
 func (f *folder) build(origins bool, s *schemas) (files []string, built resmap.ResMap, err error) {
 	defer func() {
 		if caught := recover(); caught != nil {

@@ -51,5 +51,5 @@ func (e *NotInflatedError) Error() string { return e.err.Error() }
 // Unwrap is what the chart lacks.
 func (e *NotInflatedError) Unwrap() error { return e.err }
 
-// isInflated tells manifests of a chart from files.
+// isInflated distinguishes manifests of a chart from files.
 func isInflated(path string) bool { return strings.HasPrefix(filepath.Base(path), inflatedBy) }

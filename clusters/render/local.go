@@ -14,8 +14,8 @@ import (
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
-// Local are the files and folders of a repository that a folder may be built of, by absolute paths: its kustomization, and
-// whatever is there of all that a kustomization names, and so on; of a folder without one, all that is below. It is more than
+// Local are the files and folders of a repository that a folder may be built of, by absolute paths. They are its kustomization, and
+// what is there of all that a kustomization names, and so on; of a folder without one, all that is below. It is more than
 // Kustomize reads rather than less. Nothing outside of root is among them.
 func Local(dir, root string) []string {
 	var files []string

@@ -87,7 +87,7 @@ func KustomizationIn(dir string) string {
 	return ""
 }
 
-// IsComponent tells a Component from a Kustomization, by its file.
+// IsComponent distinguishes a Component from a Kustomization, by its file.
 func IsComponent(file string) bool {
 	var kind struct{ Kind string }
 	content, err := ReadRegular(file)
@@ -134,7 +134,7 @@ func (f *folder) kustomization(disk filesys.FileSystem, root string, origins boo
 	return file, content, err
 }
 
-// isRemote tells a URL from a folder, roughly as Kustomize does.
+// isRemote distinguishes a URL from a folder, roughly as Kustomize does.
 func isRemote(reference string) bool {
 	for _, prefix := range []string{"git::", "gh:", "ssh://", "https://", "http://", "file://", "git@", "github.com:", "github.com/"} {
 		if strings.HasPrefix(strings.ToLower(reference), prefix) {
@@ -177,7 +177,7 @@ func (f *folder) manifestsIn(disk filesys.FileSystem, root string) ([]string, er
 
 // holdsNone finds the first file in a plain folder that holds no manifests, among those whose content is suspect. Reading all
 // of them takes as long as a build, so it is done to explain one that has failed. Those that have no kind fail it for sure, and
-// are looked for before: a build of a large repository, which most often has such a file at its root, takes seconds.
+// are looked for before. A build of a large repository, which most often has such a file at its root, takes seconds.
 func (f *folder) holdsNone(disk filesys.FileSystem, root string, suspect func(content []byte) bool) error {
 	if KustomizationIn(root) != "" {
 		return nil

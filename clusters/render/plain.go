@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// plain is the value of a node as it stands in an object that was decoded from JSON: what Kustomize makes of the node, at
-// a fifth of the cost, since Kustomize writes it as YAML, reads that again, and writes it as JSON. It gives up on whatever
-// could have another meaning there: anchors and aliases, keys that are no texts or stand there twice, tags of one's own,
-// folded texts, nothing at all.
+// plain is the value of a node as it stands in an object that was decoded from JSON. That is what Kustomize makes of the node, at
+// a fifth of the cost: Kustomize writes it as YAML, reads that again, and writes it as JSON. It gives up on what could
+// have another meaning there. That is anchors and aliases, keys that are no texts or stand there twice, tags of one's
+// own, folded texts, nothing at all.
 func plain(node *yaml.Node) (value any, ok bool) {
 	if node.Anchor != "" {
 		return nil, false

@@ -59,7 +59,7 @@ func (r *remotes) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// during runs a build, in which nobody is asked who may not be. Kustomize takes no HTTP client, but Go's own; and its git
+// during runs a build, in which no host is asked that may not be. Kustomize takes no HTTP client, but Go's own; and its git
 // fetches submodules, too, from wherever a remote base says. Both are of the whole process, as building is.
 func (r *remotes) during(build func() error) error {
 	if r.policy == nil {
@@ -72,7 +72,7 @@ func (r *remotes) during(build func() error) error {
 	return build()
 }
 
-// limitGit tells git that no submodule is wanted, and that it is not to be led elsewhere; and how to take that back. Others may
+// limitGit keeps git from fetching submodules and from following redirects, and returns how to take that back. Others may
 // start git meanwhile: the count of settings comes last and goes first, so that there is never one without its key.
 // https://git-scm.com/docs/gitsubmodules#_active_submodules
 func limitGit() (undo func()) {
@@ -96,7 +96,7 @@ func limitGit() (undo func()) {
 	return undo
 }
 
-// set sets a variable of the environment, and tells how to take that back.
+// set sets a variable of the environment, and returns how to take that back.
 func set(name, value string) (undo func()) {
 	was, had := os.LookupEnv(name)
 	_ = os.Setenv(name, value)

@@ -40,7 +40,7 @@ func files(t *testing.T, asked *atomic.Int32) *httptest.Server {
 	return server
 }
 
-// Whatever a kustomization names, and wherever in it, nobody is asked who may not be.
+// Whatever a kustomization names, and wherever in it, no host is asked that may not be.
 func TestNobodyIsAskedWhoMayNotBe(t *testing.T) {
 	var asked atomic.Int32
 	server := files(t, &asked)

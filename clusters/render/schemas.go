@@ -21,7 +21,7 @@ import (
 // back into what comes out. Everything else in the files stays as it is, byte for byte: what Kustomize thinks of names,
 // duplicates, lists and comments, it still does.
 //
-// A build whose kustomizations could look into a schema or change it is not done in this way (see looksInside), nor is one
+// A build whose kustomizations could look into a schema or change it is not done in this way (see looksInside). Nor is one
 // that comes out in any way other than with each schema where a CRD has its schemas.
 type schemas struct {
 	// mark is what the names of the stand-ins begin with. No file can have it in it.
@@ -133,7 +133,7 @@ type cut struct {
 }
 
 // without carries out cuts, which are made in the order of the lines. What belongs to a field is taken to be what is
-// indented further, which is nearly always so; whoever calls has to look at what came out.
+// indented further, which is nearly always so; the caller has to look at what came out.
 func without(content []byte, cuts []cut) []byte {
 	if !slices.IsSortedFunc(cuts, func(a, b cut) int { return a.line - b.line }) {
 		return nil

@@ -112,7 +112,7 @@ func expectNoDifference(g *WithT, dir string, o Options) (without bool) {
 	return without
 }
 
-// What Kustomize is not given is missed by nobody. A case says as well whether it is not given, for the other way proves
+// What Kustomize is not given is not missed. A case has as well whether it is not given, for the other way proves
 // nothing.
 func TestABuildWithoutSchemasComesOutTheSame(t *testing.T) {
 	x := crdWith("widgets", schema)

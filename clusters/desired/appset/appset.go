@@ -1,4 +1,4 @@
-// Package appset makes the Applications of an ApplicationSet without a cluster, as far as its generators can be run so: list,
+// Package appset makes the Applications of an ApplicationSet without a cluster, as far as its generators can be run so. These are list,
 // git with directories or files, clusters that Secrets name, matrix and merge, with both kinds of templates. What takes a cluster,
 // or is not known here, is an error that names it.
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
-// matching tells which files a git generator reads. Argo CD matches them as Git does, where * reaches over slashes, unless
+// matching are the files that a git generator reads. Argo CD matches them as Git does, where * reaches over slashes, unless
 // --enable-new-git-file-globbing has it match as others do.
 // https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Generators-Git-File-Globbing/
 func matching(patterns []*delivery.Object) (func(string) bool, error) {

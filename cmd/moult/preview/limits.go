@@ -8,8 +8,8 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
-// A pull request may be made to take all memory, or for ever, and what reads it cannot be stopped from outside: manifests that
-// multiply themselves, or one of a gigabyte. The largest repositories that are known take 0.8 GB and ten seconds.
+// A pull request may be made to take all memory, or for ever, and what reads it cannot be stopped from outside. Manifests may
+// multiply themselves, or one may have a gigabyte. The largest repositories that are known take 0.8 GB and ten seconds.
 const (
 	mostMemory = 3 << 30
 	longest    = 10 * time.Minute

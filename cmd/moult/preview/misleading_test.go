@@ -14,7 +14,7 @@ import (
 
 const removesFirst = "- patch: |-\n    - {op: remove, path: /spec/versions/0}\n  target: {kind: CustomResourceDefinition}\n"
 
-// ifOld is a template that has the old version only if the values say so.
+// ifOld is a template that has the old version only if the values ask for it.
 var ifOld = "{{ if .Values.old }}\n" + widgetsCRD + "{{ else }}\n" + without + "{{ end }}\n"
 
 func fluxTo(path, more string) string {

@@ -26,7 +26,7 @@ import (
 type sides struct {
 	base, head side
 	charts     *store.Store
-	remotes    *repository.Remotes // nil if nobody is asked
+	remotes    *repository.Remotes // nil if no host is asked
 	// following are the options of whatever is followed, on both sides.
 	following []desired.Option
 	errOut    io.Writer
@@ -89,7 +89,7 @@ func openSide(ctx context.Context, where string, stdin io.Reader, beside *reposi
 func (s *sides) close() {
 	for _, one := range []side{s.base, s.head} {
 		if one.tree != nil {
-			_ = one.tree.Close() // what is left then is a temporary folder
+			_ = one.tree.Close() // what remains then is a temporary folder
 		}
 	}
 	if s.remotes != nil {

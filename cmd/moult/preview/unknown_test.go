@@ -49,7 +49,7 @@ func TestWhatCannotBeBuiltIsUnknown(t *testing.T) {
 	}
 }
 
-// Which of two units has the last word nobody knows, and one of them still has the version.
+// Which of two units has the last word is not known, and one of them still has the version.
 func TestACRDThatTwoUnitsApplyDifferentlyIsBlocked(t *testing.T) {
 	second := strings.NewReplacer("name: apps", "name: more", "path: apps", "path: more").Replace(appsKustomization)
 	less := strings.Replace(widgetsCRD, "  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", "", 1)
