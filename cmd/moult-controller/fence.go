@@ -112,6 +112,9 @@ func (f *fence) saw(path string, body []byte, before uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if name := "/" + lease.GetName(); !strings.HasSuffix(path, name) {
+		path += name // it was created
+	}
 	f.path, f.newest = path, max(f.newest, revision)
 	if revision < before && f.restored == nil {
 		f.restored = fmt.Errorf("%w: the lease of this process has resourceVersion %d, and had %d before. What this process remembers may no longer be true, so it ends and claims nothing more; the next one looks at everything anew",

@@ -72,7 +72,7 @@ func TestALeaseThatIsOlderThanItWasEndsAllWrites(t *testing.T) {
 	answers := []string{"10", "12"}
 	f := &fence{lease: time.Hour, clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}
 	transport := f.around(roundTripper(func(req *http.Request) (*http.Response, error) {
-		if req.URL.Path != lease {
+		if !strings.Contains(req.URL.Path, "/leases") {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		}
 		body := `{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "moult-controller", "resourceVersion": "` + answers[0] + `"}}`
@@ -90,7 +90,8 @@ func TestALeaseThatIsOlderThanItWasEndsAllWrites(t *testing.T) {
 		return errors.Join(err, answer.Body.Close())
 	}
 	g.Expect(f.reread(nil)(t.Context())).To(Succeed(), "without a lease")
-	g.Expect(send(http.MethodPut, lease)).To(Succeed())
+	g.Expect(send(http.MethodPost, strings.TrimSuffix(lease, "/moult-controller"))).To(Succeed())
+	g.Expect(f.path).To(Equal(lease), "what is read again")
 	g.Expect(send(http.MethodPut, lease)).To(Succeed())
 	g.Expect(send(http.MethodPatch, "/apis/example.com/v1/widgets/a")).To(Succeed())
 

@@ -65,7 +65,7 @@ func TestAnAnswerIsNotWrittenIntoAnotherVersionRemovalOfItsName(t *testing.T) {
 			return response, err
 		})
 	})
-	running.Moult(t, config, running.Quick(w.GR.Group), removal.Options{})
+	running.Moult(t, config, running.Quick(w.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
 	g.Eventually(gate.Verdict, running.Soon).Should(Equal("False IntermediateRevisionRequired Stalled"), "v1 is the storage version")
 	g.Expect(gate.Removal().UID).To(Equal(other.Load().UID))
 	g.Expect(wrong.Load()).To(BeZero(), "the answer about v7 was written into it")

@@ -1,13 +1,16 @@
 package install
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -58,6 +61,9 @@ func TestTwoInstallationsLeaveOneAnotherAlone(t *testing.T) {
 	green.Grant("two-test-green", lives(green.widgets)...)
 	blue.inForce(t, "/apis/"+blue.widgets.GR.Group+"/v1/widgets", "moult-objects")
 	green.inForce(t, "/apis/"+green.widgets.GR.Group+"/v1/widgets", "green-moult-objects")
+	// VersionRemovals are objects of a labelled CRD, too. Without the label blue rewrites none, so each write to one is an answer.
+	own := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "versionremovals.moult.dev"}}
+	g.Expect(running.Client(t, cp.Config).Patch(t.Context(), own, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, v1alpha1.MigrateLabel)))).To(Succeed())
 	blueGate, greenGate := blue.ask(t), green.ask(t)
 
 	blue.controller = blue.Start("--gate-namespaces=" + blue.namespace)

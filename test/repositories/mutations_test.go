@@ -170,9 +170,7 @@ func merge(t *rapid.T, p pull) {
 
 func renameFile(t *rapid.T, p pull) {
 	onFree(t, p, func(file string) {
-		content := p.head[file]
-		delete(p.head, file)
-		p.head[strings.TrimSuffix(file, path.Ext(file))+".yml"] = content
+		p.move(file, strings.TrimSuffix(file, path.Ext(file))+".yml")
 	})
 }
 
@@ -182,10 +180,17 @@ func moveFile(t *rapid.T, p pull) {
 		return
 	}
 	onFree(t, p, func(file string) {
-		content := p.head[file]
-		delete(p.head, file)
-		p.head[path.Join(rapid.SampledFrom([]string{"moved", "config/moved", "a/b/c", "."}).Draw(t, "to"), path.Base(file))] = content
+		p.move(file, path.Join(rapid.SampledFrom([]string{"moved", "config/moved", "a/b/c", "."}).Draw(t, "to"), path.Base(file)))
 	})
+}
+
+// move moves a file, but onto no other: that would be lost, and perhaps what the commit is about.
+func (p pull) move(file, to string) {
+	if _, there := p.head[to]; there {
+		return
+	}
+	p.head[to] = p.head[file]
+	delete(p.head, file)
 }
 
 // renameFolder gives a folder at the root another name, and to all that names it: in the head, or in both if something says
