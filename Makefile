@@ -74,7 +74,7 @@ test-commits:
 SCENARIO ?= table
 BENCH_rehearse = $(GO) test ./cmd/moult/rehearse -run '^$$' -bench . -benchtime 3x
 BENCH_backup = $(GO) test ./cmd/moult/restore -run '^$$' -bench . -benchtime 1x
-BENCH_preview = CLONES="$(abspath $(CLONES))" $(GO) test ./test/repositories -run '^$$' -bench . -benchtime 3x -timeout 1h
+BENCH_preview = CLONES="$(abspath $(CLONES))" $(GO) test ./cmd/moult/preview/repositories -run '^$$' -bench . -benchtime 3x -timeout 1h
 bench: control-plane $(if $(filter table lag,$(SCENARIO)),kube-controller-manager) ## measure (SCENARIO=table, lag, memory, restart, gates, managers, survivors, rehearse, backup, preview; ARGS=--short)
 	@$(if $(BENCH_$(SCENARIO)),$(BENCH_$(SCENARIO)) $(ARGS),$(GO) -C test/bench build -o $(CURDIR)/bin/bench . && exec ./bin/bench $(SCENARIO) $(ARGS))
 

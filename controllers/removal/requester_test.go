@@ -237,7 +237,7 @@ func (g *gate) installKind(group, version, kind, plural string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(group + "/" + version)
 		list.SetKind(kind + "List")
-		return g.client.List(g.ctx, list)
+		return g.client.List(g.ctx, list, client.Limit(1))
 	}, soon, 50*time.Millisecond).Should(Succeed())
 }
 

@@ -50,7 +50,7 @@ func WaitServed(ctx context.Context, config *rest.Config, crd *apiextensionsv1.C
 	}
 
 	last := error(nil)
-	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		live, err := client.CustomResourceDefinitions().Get(ctx, crd.Name, metav1.GetOptions{})
 		if err != nil || !apihelpers.IsCRDConditionTrue(live, apiextensionsv1.Established) {
 			last = err

@@ -6,13 +6,14 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/test/programs"
 )
 
 func TestTheStoryEndsWithNothingStoredAtTheOldVersion(t *testing.T) {
@@ -129,9 +130,8 @@ func play(t *testing.T, ctx context.Context, o options) (string, int) {
 
 func buildController(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "moult-controller")
-	out, err := exec.Command("go", "build", "-o", binary, "../../cmd/moult-controller").CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+	binary, err := programs.Path("moult-controller")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return binary
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/test/faults"
+	"github.com/moult-dev/moult/test/programs"
 )
 
 // start runs both reconcilers behind the proxy, in this process, until the test ends.
@@ -53,18 +53,6 @@ type process struct {
 	alive io.WriteCloser
 	ended chan struct{}
 }
-
-// binary builds moult-controller, once per run of the tests.
-var binary = sync.OnceValues(func() (string, error) {
-	path, err := filepath.Abs("../../bin/faults/moult-controller") // bin is not committed
-	if err != nil {
-		return "", err
-	}
-	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/moult-controller").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building moult-controller: %w\n%s", err, out)
-	}
-	return path, nil
-})
 
 // run runs a moult-controller behind the proxy until it is killed or the test ends.
 func (w *world) run(flags ...string) *process {
@@ -112,7 +100,7 @@ func (w *world) keep(flags ...string) {
 // launcher prepares to run moult-controllers. What they say is shown if the test fails.
 func (w *world) launcher(proxy *faults.Proxy, flags []string) func() (*process, error) {
 	w.t.Helper()
-	path, err := binary()
+	path, err := programs.Path("moult-controller")
 	w.Expect(err).NotTo(HaveOccurred())
 	folder := w.t.TempDir()
 	kubeconfig := filepath.Join(folder, "kubeconfig")

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/test/programs"
 )
 
 var (
@@ -23,23 +25,12 @@ var moult string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(withMoult(m))
-}
-
-func withMoult(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "golden")
-	if err != nil {
+	var err error
+	if moult, err = programs.Path("moult"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	defer os.RemoveAll(dir)
-	moult = filepath.Join(dir, "moult")
-	build := exec.Command("go", "build", "-o", moult, "github.com/moult-dev/moult/cmd/moult")
-	if output, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s%v\n", output, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(m.Run())
 }
 
 // The exit codes of moult preview. No pull request is expected to end with its error.

@@ -29,8 +29,8 @@ const (
 	stamped = start + "version=" + version + " " + start + "commit=" + commit + " " + start + "date=" + date
 )
 
-// programs builds moult and moult-controller, once per run of the tests.
-var programs = sync.OnceValues(func() (string, error) {
+// built builds moult and moult-controller, once per run of the tests.
+var built = sync.OnceValues(func() (string, error) {
 	dir, err := filepath.Abs(filepath.Join(root, "bin/install")) // bin is not committed
 	if err != nil {
 		return "", err
@@ -47,7 +47,7 @@ var programs = sync.OnceValues(func() (string, error) {
 // Program is the file of moult or moult-controller.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	dir, err := programs()
+	dir, err := built()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return filepath.Join(dir, name)
 }

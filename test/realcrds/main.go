@@ -17,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/programs"
 )
 
 func main() {
@@ -61,13 +62,8 @@ func run(ctx context.Context, o options) (failed error) {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, cp.Stop()) }()
-	dir, err := os.MkdirTemp("", "realcrds-moult")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	t := trial{out: o.out, verbose: o.verbose}
-	if t.moult, err = build(ctx, dir); err != nil {
+	if t.moult.file, err = programs.Path("moult"); err != nil {
 		return err
 	}
 	if t.judge, err = newJudge(cp.Config); err != nil {

@@ -55,16 +55,6 @@ func (a answer) beyond() (over []string) {
 // program is moult, built.
 type program struct{ file string }
 
-// build builds moult into a folder.
-func build(ctx context.Context, dir string) (program, error) {
-	p := program{filepath.Join(dir, "moult")}
-	command := exec.CommandContext(ctx, "go", "build", "-o", p.file, "github.com/moult-dev/moult/cmd/moult")
-	if output, err := command.CombinedOutput(); err != nil {
-		return p, fmt.Errorf("%s: %w: %s", command, err, output)
-	}
-	return p, nil
-}
-
 // preview runs `moult preview` in a repository as a person does: with no flag but for where the answer goes.
 func (p program) preview(ctx context.Context, repository string) (a answer, err error) {
 	out, err := os.MkdirTemp("", "realcrds-answer")

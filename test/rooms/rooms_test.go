@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/test/programs"
 )
 
 // root is the repository, seen from this folder.
@@ -135,6 +137,7 @@ func TestWhatIsLinked(t *testing.T) {
 
 func dependencies(t *testing.T, packages string) []string {
 	t.Helper()
+	programs.Anew()
 	list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, strings.Fields(packages)...)...)
 	list.Dir = root
 	list.Stderr = os.Stderr

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	for name, value := range map[string]string{"checks": "200", "shrinktime": "2s", "nofailfile": "true"} {
+	for name, value := range map[string]string{"checks": "200", "shrinktime": "100ms", "nofailfile": "true"} {
 		if _, given := os.LookupEnv("RAPID_" + strings.ToUpper(name)); given {
 			continue
 		}

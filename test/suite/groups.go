@@ -43,17 +43,17 @@ var elsewhere = []string{
 	"test/site",      // site: what Hugo has built
 }
 
-// slow need no server, and are left out of a fast run all the same.
+// slow need no server, and are left out of a fast run all the same, those that take longest last. A whole run begins with them.
 var slow = []string{
 	"cmd/moult",
-	"cmd/moult/check/versions",
-	"cmd/moult/preview",
-	"cmd/moult/test",
 	"test/controlplane/build",
-	"test/demo",
+	"cmd/moult/check/versions",
 	"test/golden",
-	"test/repositories",
+	"test/demo",
+	"cmd/moult/test",
+	"cmd/moult/preview",
 	"test/simulation",
+	"cmd/moult/preview/repositories",
 }
 
 // long are tests that take minutes by themselves; `make test-full` runs them.
@@ -121,6 +121,9 @@ func (s suite) groups(packages []pkg) []group {
 		}
 	}
 	slices.SortStableFunc(watched.packages, func(a, b string) int { return cmp.Compare(slices.Index(raced, a), slices.Index(raced, b)) })
+	slices.SortStableFunc(rest.packages, func(a, b string) int { // what takes longest does not come last, when the others have ended
+		return cmp.Compare(slices.Index(slow, b), slices.Index(slow, a))
+	})
 	return slices.DeleteFunc([]group{watched, servers, rest}, func(g group) bool { return len(g.packages) == 0 })
 }
 

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/test/controlplane"
+	"github.com/moult-dev/moult/test/programs"
 )
 
 func main() {
@@ -73,7 +74,15 @@ func (s suite) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		env = append(env, controlplane.EnvShared+"="+dir)
+		built, err := os.MkdirTemp("", "moult-programs")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(built) }()
+		if err := programs.Build(built); err != nil {
+			return err
+		}
+		env = append(env, controlplane.EnvShared+"="+dir, programs.EnvDir+"="+built)
 	}
 	results := &results{out: os.Stdout}
 	if !s.full && !s.fast {

@@ -43,10 +43,10 @@ func TestThePackagesOfARun(t *testing.T) {
 		want  []group
 	}{
 		"the race detector watches those that start goroutines, and what needs no server is apart": {
-			suite{race: true}, []group{{true, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"policies/a", "test/simulation"}}},
+			suite{race: true}, []group{{true, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"test/simulation", "policies/a"}}},
 		},
 		"without a C compiler nothing is watched": {
-			suite{}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"policies/a", "test/simulation"}}},
+			suite{}, []group{{false, true, long, []string{"controllers/migration"}}, {false, true, long, []string{"cmd/b"}}, {false, false, long, []string{"test/simulation", "policies/a"}}},
 		},
 		"a fast run has what needs no server and is not slow": {suite{race: true, fast: true}, []group{{false, false, long, []string{"policies/a"}}}},
 		"for another Kubernetes, what needs no server is left out": {

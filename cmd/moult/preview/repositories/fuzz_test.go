@@ -65,5 +65,5 @@ func ofFolders(t *testing.T, dir string, p pull) answer {
 		NewWithT(t).Expect(os.MkdirAll(filepath.Join(dir, name), 0o750)).To(Succeed())
 		NewWithT(t).Expect(s.write(filepath.Join(dir, name))).To(Succeed())
 	}
-	return preview(t, dir, "moult preview --base base --head head -o json")
+	return judged(t, filepath.Join(dir, "base"), filepath.Join(dir, "head"))
 }

@@ -13,27 +13,24 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	previewcmd "github.com/moult-dev/moult/cmd/moult/preview"
+	"github.com/moult-dev/moult/test/programs"
 )
 
 // binDir is the folder of the program, as people run it.
 var binDir string
 
-func TestMain(m *testing.M) { os.Exit(withMoult(m)) }
-
-func withMoult(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "repositories")
+func TestMain(m *testing.M) {
+	moult, err := programs.Path("moult")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	defer os.RemoveAll(dir)
-	binDir = dir
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "moult"), "github.com/moult-dev/moult/cmd/moult")
-	if output, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s%v\n", output, err)
-		return 1
-	}
-	return m.Run()
+	binDir = filepath.Dir(moult)
+	os.Setenv("KUBECONFIG", os.DevNull)
+	os.Exit(m.Run())
 }
 
 // answer is what the preview says.
@@ -41,11 +38,11 @@ type answer struct {
 	verdict string
 	// all is everything that is printed, with single spaces.
 	all string
-	// asked tells that the first answer was the command to run.
+	// asked is whether the first answer was the command to run.
 	asked bool
 }
 
-// suggestion is the command that an answer tells to run.
+// suggestion is the command that an answer names.
 var suggestion = regexp.MustCompile("run `([^`]+)`")
 
 // preview runs the program with a shell, as a person does, and once more with the command that it suggests, if it does.
@@ -58,6 +55,18 @@ func preview(tb testing.TB, dir, line string) answer {
 		return again
 	}
 	return read(code, out, errOut)
+}
+
+// judged previews two folders in this process: the tests ask for hundreds of answers, and to start a program for each takes
+// longer than the answer.
+func judged(tb testing.TB, base, head string) answer {
+	tb.Helper()
+	moult := clitest.Moult{previewcmd.NewCommand}
+	got := moult.Run(tb, "preview", "--base", base, "--head", head, "-o", "json")
+	if match := suggestion.FindStringSubmatch(got.ErrOut); got.Code == 2 && match != nil {
+		got = moult.Run(tb, strings.Fields(match[1])[1:]...)
+	}
+	return read(got.Code, got.Out, got.ErrOut)
 }
 
 func answered(tb testing.TB, dir, line string) answer {

@@ -22,17 +22,16 @@
 //	-- move path -> path --
 //	-- copy path -> path --
 //
-// What is not in the repository stands before the first commit, too: files of a chart, which a Helm repository has at
-// ${charts:NAME} and an OCI registry at ${registry:NAME}, and of another Git repository, at ${git:NAME}. These run on this
-// machine; nobody else is asked.
+// What is not in the repository stands before the first commit, too. Files of a chart are in a Helm repository at
+// ${charts:NAME} and in an OCI registry at ${registry:NAME}, and those of another Git repository are at ${git:NAME}. All of
+// these run on this machine, and no other machine is asked.
 //
 //	-- chart NAME VERSION path/of/a/file --
 //	-- git NAME TAG path/of/a/file --
 //
 // What stands before the first commit is the state that it starts from. Each commit is made in a real Git repository, one
-// after the other, and compared with the one before it. An edit has hunks, with an empty line between them; the lines that
+// after the other, and compared with the one before it. An edit has hunks, with an empty line between them. The lines that
 // stay and go are in the file exactly once, or else are the first after the line that @ names. Paths to delete, move and copy are files or folders.
 //
-// A commit that is pending is listed and does not fail, unless the answer is right after all, or lets through what a person
-// stops.
+// A commit that is pending is listed. It fails only if the answer is right after all, or lets through what a person stops.
 package repositories
