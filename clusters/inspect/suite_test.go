@@ -21,7 +21,7 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	controlplane.Run(m, &cp)
+	controlplane.Run(m, &cp, controlplane.Own("a snapshot reads the metrics of its server, which all requests of others make longer"))
 }
 
 const soon = running.Soon

@@ -117,7 +117,7 @@ func reversed(content string) string {
 	return strings.Join(all, "---\n")
 }
 
-// free are the files with manifests whose names nobody cares about: no other file of either side mentions them, and no tool
+// free are the files with manifests whose names are free: no other file of either side mentions them, and no tool
 // knows them by their name.
 func free(p pull) []string {
 	var found []string
@@ -193,8 +193,8 @@ func (p pull) move(file, to string) {
 	delete(p.head, file)
 }
 
-// renameFolder gives a folder at the root another name, and to all that names it: in the head, or in both if something says
-// what is applied, since a cluster has been told of the folder.
+// renameFolder gives a folder at the root another name, and to all that names it. It does so in the head, or in both if
+// something says what is applied, since the cluster then has the folder's name.
 func renameFolder(t *rapid.T, p pull) {
 	var folders []string
 	for _, file := range p.head.paths() {
