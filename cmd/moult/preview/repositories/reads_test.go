@@ -12,7 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 )
 
-// What a kustomization may be built of is told before it is built, and Kustomize reads nothing else that is there.
+// What a kustomization may be built of is known before it is built, and Kustomize reads nothing else that is there.
 func TestKustomizeReadsNothingThatWasNotForeseen(t *testing.T) {
 	read := 0
 	for _, r := range readCorpus(t) {
