@@ -6,41 +6,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/labelorigin"
 )
-
-// newScheme knows CRDs and nothing else.
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	return scheme, apiextensionsv1.AddToScheme(scheme)
-}
-
-// newCache watches the CRDs that carry the label and nothing else. It is a cache
-// of its own, so that an operator's manager need not know about CRDs and its
-// cache options need not suit us.
-func newCache(mgr manager.Manager, opts Options) (cache.Cache, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	return cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{
-			&apiextensionsv1.CustomResourceDefinition{}: {
-				Label:     labels.SelectorFromSet(labels.Set{opts.LabelKey: v1alpha1.MigrateLabelValue}),
-				Transform: stripper(opts.FieldManager, opts.LabelKey),
-			},
-		},
-	})
-}
 
 // stripper drops from a CRD what we never look at, above all the schemas, which
 // are nearly all of it.

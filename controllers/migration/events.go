@@ -11,13 +11,10 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/plan"
 )
-
-// maxNote is the longest note the API server takes in an Event, in bytes
-// (k8s.io/kubernetes pkg/apis/core/validation, NoteLengthLimit).
-const maxNote = 1024
 
 // warnings are the reasons that call for a person.
 var warnings = []string{
@@ -38,7 +35,7 @@ func (r *Reconciler) event(crd *apiextensionsv1.CustomResourceDefinition, reason
 	}
 	regarding := crd.DeepCopy()
 	regarding.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	r.opts.Recorder.Eventf(regarding, nil, kind, reason, reason, "%s", shorten(fmt.Sprintf(format, args...), maxNote-len("…")))
+	r.opts.Recorder.Eventf(regarding, nil, kind, reason, reason, "%s", setup.Note(fmt.Sprintf(format, args...)))
 }
 
 // maxLossesTold is how many losses of ownership a walk reports.

@@ -99,10 +99,3 @@ func webhookName(crd *apiextensionsv1.CustomResourceDefinition) string {
 	s := c.Webhook.ClientConfig.Service
 	return fmt.Sprintf(" (service %s/%s)", s.Namespace, s.Name)
 }
-
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -39,21 +40,8 @@ func newRecorder(reg prometheus.Registerer, writesAtATime func() float64) (*reco
 		pace: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "moult_pace_writes",
 			Help: "Writes that may be under way at the moment, as the API server's answers allow."}, writesAtATime),
 	}
-	return r, errors.Join(register(reg, &r.objects), register(reg, &r.failures), register(reg, &r.remaining),
-		register(reg, &r.migrated), register(reg, &r.walk), register(reg, &r.proof), register(reg, &r.pace))
-}
-
-// register adds a metric, or takes the one a second reconciler in the same
-// process has already added.
-func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
-	err := reg.Register(*c)
-	if are := (prometheus.AlreadyRegisteredError{}); errors.As(err, &are) {
-		if existing, ok := are.ExistingCollector.(C); ok {
-			*c = existing
-			return nil
-		}
-	}
-	return err
+	return r, errors.Join(setup.Register(reg, &r.objects), setup.Register(reg, &r.failures), setup.Register(reg, &r.remaining),
+		setup.Register(reg, &r.migrated), setup.Register(reg, &r.walk), setup.Register(reg, &r.proof), setup.Register(reg, &r.pace))
 }
 
 func (r *recorder) observed(crd string, o plan.Observation, d plan.Decision) {

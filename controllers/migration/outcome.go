@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -32,7 +33,7 @@ func countsOf(r rewrite.Result) plan.Counts {
 func failedObjectsOf(failed []rewrite.FailedObject) []plan.FailedObject {
 	named := make([]plan.FailedObject, len(failed))
 	for i, f := range failed {
-		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: shorten(f.String(), maxFailureText)}
+		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: setup.Shorten(f.String(), maxFailureText)}
 	}
 	return named
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -101,7 +102,7 @@ func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme, err := newScheme()
+	scheme, err := setup.Scheme()
 	if err != nil {
 		return nil, err
 	}

@@ -3,24 +3,21 @@ package migration
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // controllerName appears in logs, metrics and Events.
 const controllerName = "moult-migration"
-
-// cacheSyncTimeout is long enough for a list of a thousand large CRDs from a busy API server.
-const cacheSyncTimeout = 10 * time.Minute
 
 // SetupWithManager adds the migration reconciler to a manager. The manager's identity needs get, list and watch on
 // customresourcedefinitions, patch on customresourcedefinitions/status, get on apiservices, and create and patch on
@@ -31,11 +28,11 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if opts.Recorder == nil {
 		opts.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	crds, err := newCache(mgr, opts)
+	crds, err := setup.OptedIn(mgr, opts.LabelKey, stripper(opts.FieldManager, opts.LabelKey))
 	if err != nil {
 		return fmt.Errorf("cache of CRDs: %w", err)
 	}
-	live, err := liveClient(mgr)
+	live, err := setup.Client(mgr, nil)
 	if err != nil {
 		return fmt.Errorf("client for CRDs: %w", err)
 	}
@@ -49,36 +46,9 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.stopWithManager)); err != nil {
 		return err
 	}
-	return r.watch(mgr, source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{},
-		&handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{}), r.unlabelled(live), r.woken())
-}
-
-// watch has the reconciler woken.
-func (r *Reconciler) watch(mgr manager.Manager, sources ...source.Source) error {
-	skip := true    // two managers may live in one process
-	ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
-	c, err := controller.New(controllerName, mgr, controller.Options{
-		CacheSyncTimeout: cacheSyncTimeout,
-		Reconciler:       r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
-	})
-	if err != nil {
-		return err
-	}
-	for _, s := range sources {
-		if err := c.Watch(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// liveClient reads and writes CRDs without a cache.
-func liveClient(mgr manager.Manager) (client.Client, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	return client.New(mgr.GetConfig(), client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	return setup.Controller(mgr, controllerName, controller.Options{Reconciler: r, MaxConcurrentReconciles: 4},
+		source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{}, &handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{}),
+		r.unlabelled(live), r.woken())
 }
 
 // stopWithManager ends all walks when the manager stops or loses its lease, and

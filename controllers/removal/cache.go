@@ -2,14 +2,12 @@ package removal
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,27 +17,18 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // newCache holds VersionRemovals and the names of CRDs. How many there are, and how large they are, is up to others,
 // tenants among them. So of each object no more is kept than is looked at, and no two are in memory as they came.
 func newCache(mgr manager.Manager) (cache.Cache, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	return cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slim,
+	return setup.Cache(mgr, cache.Options{
+		DefaultTransform: slim,
 		NewInformer: func(lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 			return toolscache.NewSharedIndexInformer(inPages(lw), object, resync, indexers)
 		},
-	})
-}
-
-// newScheme knows VersionRemovals and CRDs.
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+	}, v1alpha1.AddToScheme)
 }
 
 // pageSize is how many objects are in memory as they came, where an API server

@@ -19,6 +19,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // Tenants decide how many VersionRemovals there are, their names, and how long their annotations are.
@@ -55,7 +56,7 @@ func (empty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...
 
 func TestMetricsGoWithTheirVersionRemoval(t *testing.T) {
 	g := NewWithT(t)
-	scheme, err := newScheme()
+	scheme, err := setup.Scheme(v1alpha1.AddToScheme)
 	g.Expect(err).NotTo(HaveOccurred())
 	recorder, registry := metrics.NewRecorder(), prometheus.NewRegistry()
 	registry.MustRegister(recorder.Collectors()...)

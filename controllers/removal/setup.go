@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/metrics"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 const (
@@ -44,9 +44,13 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 	if err != nil {
 		return fmt.Errorf("cache of VersionRemovals and CRDs: %w", err)
 	}
-	whole, cached, err := clients(mgr, known)
+	whole, err := setup.Client(mgr, nil, v1alpha1.AddToScheme)
 	if err != nil {
 		return fmt.Errorf("client for VersionRemovals and CRDs: %w", err)
+	}
+	cached, err := setup.Client(mgr, known, v1alpha1.AddToScheme)
+	if err != nil {
+		return fmt.Errorf("client for the cache of VersionRemovals and CRDs: %w", err)
 	}
 	r := &Reconciler{
 		opts: opts, client: cached, fresh: whole, crds: newCRDReader(whole, opts.Clock), status: whole.Status(),
@@ -93,52 +97,23 @@ func crdNameOf(o client.Object) []string {
 	return nil
 }
 
-// clients read what is there now, and what is in the cache.
-func clients(mgr manager.Manager, known cache.Cache) (whole, cached client.Client, err error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, nil, err
-	}
-	opts := client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()}
-	if whole, err = client.New(mgr.GetConfig(), opts); err != nil {
-		return nil, nil, err
-	}
-	opts.Cache = &client.CacheOptions{Reader: known}
-	cached, err = client.New(mgr.GetConfig(), opts)
-	return whole, cached, err
-}
-
 // watch wakes the reconciler for a VersionRemoval that changes, for a CRD that
 // changes, labelled or not, and for a migration that gets further.
 func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
-	skip := true // two managers may live in one process
-	c, err := ctrlcontroller.New(controllerName, mgr, ctrlcontroller.Options{
-		CacheSyncTimeout: 10 * time.Minute, // a list of a thousand large CRDs, from a busy API server
-		Reconciler:       r, MaxConcurrentReconciles: 4, SkipNameValidation: &skip, NewQueue: newQueue,
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.Watch(source.Kind(known, &v1alpha1.VersionRemoval{}, answered())); err != nil {
-		return err
-	}
 	crd := metadataOf("") // a CRD without the label must wake its VersionRemovals, too
-	if err := c.Watch(source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
+	changed := source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
 		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)
 		if len(requests) > 0 || mayBeApproved(crd) {
 			requests = append(requests, aboutCRD(crd.Name))
 		}
 		return requests
-	}))); err != nil {
-		return err
-	}
+	}))
+	sources := []source.Source{source.Kind(known, &v1alpha1.VersionRemoval{}, answered()), changed, r.follow(r.opts.Migration.Changes())}
 	if r.looks != nil {
-		if err := c.Watch(r.follow(r.looks.ended)); err != nil {
-			return err
-		}
+		sources = append(sources, r.follow(r.looks.ended))
 	}
-	return c.Watch(r.follow(r.opts.Migration.Changes()))
+	return setup.Controller(mgr, controllerName, ctrlcontroller.Options{Reconciler: r, MaxConcurrentReconciles: 4, NewQueue: newQueue}, sources...)
 }
 
 // answered wakes the reconciler for a VersionRemoval that changes. It wakes it for the CRD, too, when what is asked of

@@ -9,6 +9,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // repairMetrics are those of one kind, all labelled by CRD.
@@ -44,22 +45,10 @@ func newStashMetrics(reg prometheus.Registerer) (*repairMetrics, error) {
 }
 
 func registered(reg prometheus.Registerer, m *repairMetrics) (*repairMetrics, error) {
-	if err := errors.Join(register(reg, &m.moved), register(reg, &m.left), register(reg, &m.known)); err != nil {
+	if err := errors.Join(setup.Register(reg, &m.moved), setup.Register(reg, &m.left), setup.Register(reg, &m.known)); err != nil {
 		return nil, fmt.Errorf("metrics of repairs: %w", err)
 	}
 	return m, nil
-}
-
-// register adds a metric, or takes the one that a second reconciler in the same process has already added.
-func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
-	err := reg.Register(*c)
-	if are := (prometheus.AlreadyRegisteredError{}); errors.As(err, &are) {
-		if existing, ok := are.ExistingCollector.(C); ok {
-			*c = existing
-			return nil
-		}
-	}
-	return err
 }
 
 // looked measures a look. One that was stopped, or failed, leaves what the look before has found: it is the last that is known.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // report reports what a repair has found for one CRD, in Events on it, in the log and in metrics.
@@ -25,19 +26,12 @@ func (r *Reconciler) report(ctx context.Context, s subject, f finding) {
 	}
 }
 
-// maxNote is the longest note that the API server takes in an Event, in bytes.
-const maxNote = 1024
-
 func tell(recorder events.EventRecorder, about runtime.Object, said saying) {
 	kind := corev1.EventTypeWarning
 	if said.normal {
 		kind = corev1.EventTypeNormal
 	}
-	note := said.text
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
-	}
-	recorder.Eventf(about, nil, kind, said.reason, action(said), "%s", note)
+	recorder.Eventf(about, nil, kind, said.reason, action(said), "%s", setup.Note(said.text))
 }
 
 // action differs with what is said: of Events that are alike in all but the note, recorders keep the first and count the others

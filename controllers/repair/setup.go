@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -23,13 +19,11 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // controllerName appears in Events, and begins the names in logs and metrics.
 const controllerName = "moult-repair"
-
-// cacheSyncTimeout is long enough for a list of a thousand large CRDs from a busy API server.
-const cacheSyncTimeout = 10 * time.Minute
 
 // SetupWithManager adds a reconciler for each kind to a manager. Beside what the migration needs, the manager's identity needs list
 // and patch on the resources that have owner references, and what survivors.Move declares for those with stashed copies. What it
@@ -42,7 +36,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	if opts.Recorder == nil {
 		opts.Recorder = mgr.GetEventRecorder(controllerName)
 	}
-	crds, err := newCache(mgr, opts.LabelKey)
+	crds, err := setup.OptedIn(mgr, opts.LabelKey, strip)
 	if err != nil {
 		return fmt.Errorf("cache of CRDs: %w", err)
 	}
@@ -90,21 +84,11 @@ func add(mgr manager.Manager, name string, crds cache.Cache, r *Reconciler) erro
 	if err := mgr.Add(manager.RunnableFunc(r.stopWithManager)); err != nil {
 		return err
 	}
-	skip := true    // two managers may live in one process
-	ranked := false // as in controllers/migration
-	c, err := controller.New(name, mgr, controller.Options{
-		CacheSyncTimeout: cacheSyncTimeout, Reconciler: r, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, UsePriorityQueue: &ranked,
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.Watch(source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{},
-		handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, *apiextensionsv1.CustomResourceDefinition) []ctrl.Request {
-			return []ctrl.Request{everything}
-		}))); err != nil {
-		return err
-	}
-	return c.Watch(source.Func(r.woken))
+	return setup.Controller(mgr, name, controller.Options{Reconciler: r, MaxConcurrentReconciles: 1},
+		source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{},
+			handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, *apiextensionsv1.CustomResourceDefinition) []ctrl.Request {
+				return []ctrl.Request{everything}
+			})), source.Func(r.woken))
 }
 
 // everything is the one item of work.
@@ -127,23 +111,8 @@ func (r *Reconciler) woken(ctx context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
-// newCache watches the CRDs that are opted in, without what is never looked at. The annotation alone would not select them.
-func newCache(mgr manager.Manager, labelKey string) (cache.Cache, error) {
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	return cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{
-			&apiextensionsv1.CustomResourceDefinition{}: {
-				Label: labels.SelectorFromSet(labels.Set{labelKey: v1alpha1.MigrateLabelValue}), Transform: strip,
-			},
-		},
-	})
-}
-
-// strip drops the schemas, which are nearly all of a CRD, and what else is never looked at.
+// strip drops the schemas, which are nearly all of a CRD, and what else is never looked at. The annotations of a repair select
+// no CRD by themselves: it has to be opted in.
 func strip(in any) (any, error) {
 	crd, ok := in.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {

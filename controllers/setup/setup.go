@@ -1,0 +1,112 @@
+// Package setup is what the controllers share when they are added to a manager: caches and clients of their own, so that an
+// operator's manager need not know of CRDs, metrics that two of them can have in one process, and Events of a length that
+// the API server takes.
+package setup
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
+
+// maxNote is the longest note that the API server takes in an Event, in bytes
+// (k8s.io/kubernetes pkg/apis/core/validation, NoteLengthLimit).
+const maxNote = 1024
+
+// Note is a text as an Event may have it.
+func Note(text string) string { return Shorten(text, maxNote-len("…")) }
+
+// Shorten leaves the first bytes of a text, and marks it if more are left out.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// Register adds a metric, or takes the one that a second reconciler in the same process has already added.
+func Register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
+	err := reg.Register(*c)
+	if are := (prometheus.AlreadyRegisteredError{}); errors.As(err, &are) {
+		if existing, ok := are.ExistingCollector.(C); ok {
+			*c = existing
+			return nil
+		}
+	}
+	return err
+}
+
+// Scheme knows CRDs, and what is added.
+func Scheme(add ...func(*runtime.Scheme) error) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	err := apiextensionsv1.AddToScheme(scheme)
+	for _, to := range add {
+		err = errors.Join(err, to(scheme))
+	}
+	return scheme, err
+}
+
+// Cache is a cache of its own beside the manager's.
+func Cache(mgr manager.Manager, opts cache.Options, add ...func(*runtime.Scheme) error) (known cache.Cache, err error) {
+	if opts.Scheme, err = Scheme(add...); err != nil {
+		return nil, err
+	}
+	opts.HTTPClient, opts.Mapper = mgr.GetHTTPClient(), mgr.GetRESTMapper()
+	return cache.New(mgr.GetConfig(), opts)
+}
+
+// OptedIn is a cache of the CRDs that carry the label and of nothing else, each as strip leaves it.
+func OptedIn(mgr manager.Manager, labelKey string, strip toolscache.TransformFunc) (cache.Cache, error) {
+	return Cache(mgr, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&apiextensionsv1.CustomResourceDefinition{}: {
+			Label: labels.SelectorFromSet(labels.Set{labelKey: v1alpha1.MigrateLabelValue}), Transform: strip,
+		},
+	}})
+}
+
+// Client reads from a cache, and from the API server if known is nil. It writes to the API server.
+func Client(mgr manager.Manager, known client.Reader, add ...func(*runtime.Scheme) error) (client.Client, error) {
+	scheme, err := Scheme(add...)
+	if err != nil {
+		return nil, err
+	}
+	opts := client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()}
+	if known != nil {
+		opts.Cache = &client.CacheOptions{Reader: known}
+	}
+	return client.New(mgr.GetConfig(), opts)
+}
+
+// Controller has the manager run a reconciler, which the sources wake.
+func Controller(mgr manager.Manager, name string, opts controller.Options, sources ...source.Source) error {
+	skip := true // two managers may live in one process
+	opts.SkipNameValidation = &skip
+	opts.CacheSyncTimeout = 10 * time.Minute // a list of a thousand large CRDs, from a busy API server
+	if opts.NewQueue == nil {
+		ranked := false // the ranked queue can leave goroutines behind when it is shut down (controller-runtime v0.24.1, priorityqueue.go)
+		opts.UsePriorityQueue = &ranked
+	}
+	c, err := controller.New(name, mgr, opts)
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
