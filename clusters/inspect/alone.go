@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -186,17 +185,27 @@ func (r *copies) passed(ctx context.Context, opts metav1.ListOptions, why error)
 		if last, err = r.find(ctx, opts, from); err != nil {
 			return reading{}, err
 		}
-		page.objects = []Copied{{Unread: &Unread{Object: last, At: r.Versions, Why: plain(why)}}}
+		page.objects = []Copied{{Unread: &Unread{Object: last, At: r.Versions, Why: plain(why) + passedOver(from.Start)}}}
 	}
 	from.Start = last + "\x00"
 	page.next = from.token()
 	return page, nil
 }
 
+// passedOver is what is not known of the objects before one that was found.
+func passedOver(start string) string {
+	if start == "" {
+		return "; objects before it may be missing, too: Kubernetes before 1.37 names none that it cannot read"
+	}
+	return fmt.Sprintf("; objects between %s and it may be missing, too: Kubernetes before 1.37 names none that it cannot read", strings.TrimRight(start, "\x00"))
+}
+
 // nameCharacters are those of keys in etcd, in their order.
 const nameCharacters = "-./0123456789abcdefghijklmnopqrstuvwxyz"
 
-// find is the key of the object that keeps the page from being read, a character at a time. It takes some hundred requests.
+// find is the key of an object that keeps the page from being read, a character at a time: the last of those that stand
+// together. A list from behind it is answered, which says nothing of a key that is further behind. So the characters are
+// tried in their order. It takes some hundred requests.
 func (r *copies) find(ctx context.Context, opts metav1.ListOptions, from position) (key string, err error) {
 	behind := func(start string) bool { // reports whether the object is there, or behind it
 		if start <= from.Start || err != nil {
@@ -214,7 +223,13 @@ func (r *copies) find(ctx context.Context, opts metav1.ListOptions, from positio
 		return true
 	}
 	for behind(key + "\x00") {
-		at := sort.Search(len(nameCharacters)-1, func(i int) bool { return !behind(key + nameCharacters[i:i+1] + "\x7f") })
+		at := 0
+		if key == "" || strings.HasSuffix(key, "/") {
+			at = strings.Index(nameCharacters, "0") // where a name begins, the others stand for a folder
+		}
+		for at < len(nameCharacters)-1 && behind(key+nameCharacters[at:at+1]+"\x7f") {
+			at++
+		}
 		key += nameCharacters[at : at+1]
 	}
 	return key, err

@@ -18,9 +18,11 @@ var families = []family{
 		return folder == "config/crd" || strings.HasSuffix(folder, "/config/crd")
 	},
 	func(files fs.FS, folder string) bool {
-		return slices.Contains([]string{"crd", "crds", "300-crds"}, path.Base(folder)) && !inChart(files, folder)
+		return slices.Contains([]string{"crd", "crds", "300-crds"}, path.Base(folder)) && chartAround(files, folder) == ""
 	},
-	func(files fs.FS, folder string) bool { return path.Base(folder) == "crds" && inChart(files, folder) },
+	func(files fs.FS, folder string) bool {
+		return path.Base(folder) == "crds" && chartAround(files, folder) != ""
+	},
 	func(_ fs.FS, folder string) bool {
 		return slices.Contains([]string{"manifests", "deploy", "config", "bundle/manifests"}, folder)
 	},
@@ -29,19 +31,9 @@ var families = []family{
 // further are folders that hold nothing but copies as a rule, or CRDs among much else.
 var further = []family{
 	func(files fs.FS, folder string) bool {
-		return path.Base(folder) == "templates" && inChart(files, folder)
+		return path.Base(folder) == "templates" && chartAround(files, folder) != ""
 	},
 	func(_ fs.FS, folder string) bool { return folder == "dist" || folder == "bundle" },
-}
-
-// inChart reports whether a folder is one of a Helm chart.
-func inChart(files fs.FS, folder string) bool {
-	for dir := path.Dir(folder); dir != "."; dir = path.Dir(dir) {
-		if _, err := fs.Stat(files, path.Join(dir, "Chart.yaml")); err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // candidates are the folders of each family, those inside of another one left out.

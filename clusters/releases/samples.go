@@ -3,7 +3,6 @@ package releases
 import (
 	"bytes"
 	"context"
-	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -62,16 +61,11 @@ func shown(name string) bool {
 
 // contentOf is a file's, empty if it is too large or cannot be read. Links are no files, so none leads elsewhere.
 func contentOf(files fs.FS, name string) []byte {
-	if info, err := fs.Stat(files, name); err != nil || !info.Mode().IsRegular() {
+	if info, err := fs.Stat(files, name); err != nil || !info.Mode().IsRegular() || info.Size() > mostOfSample {
 		return nil // a pipe would be waited for
 	}
-	file, err := files.Open(name)
+	content, err := fs.ReadFile(files, name)
 	if err != nil {
-		return nil
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	content, err := io.ReadAll(io.LimitReader(file, mostOfSample+1))
-	if err != nil || len(content) > mostOfSample {
 		return nil
 	}
 	return content

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	gogit "github.com/go-git/go-git/v5"
@@ -22,25 +21,16 @@ import (
 type Remotes struct {
 	policy *network.Policy
 
-	mu    sync.Mutex
-	known map[revision]*fetched
-	// silent are hosts that did not answer in time: no other fetch waits for one of them.
-	silent map[string]error
+	known  network.Once[revision, *Tree]
+	silent network.Silent
 }
 
 // revision is one of a repository.
 type revision struct{ address, name string }
 
-// fetched is a revision that somebody is fetching, or has fetched.
-type fetched struct {
-	once sync.Once
-	tree *Tree
-	err  error
-}
-
 // NewRemotes asks those hosts that may be asked.
 func NewRemotes(policy *network.Policy) *Remotes {
-	return &Remotes{policy: policy, known: map[revision]*fetched{}, silent: map[string]error{}}
+	return &Remotes{policy: policy}
 }
 
 // longestFetch is how long a repository may take to arrive.
@@ -51,22 +41,15 @@ var commitHash = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // Fetch finds a revision of a repository: a commit by its whole hash, or a tag. The error says why it cannot be had.
 func (r *Remotes) Fetch(ctx context.Context, address, name string) (*Tree, error) {
-	r.mu.Lock()
-	one := r.known[revision{address, name}]
-	if one == nil {
-		one = &fetched{}
-		r.known[revision{address, name}] = one
-	}
-	r.mu.Unlock()
-	one.once.Do(func() {
+	return r.known.Get(revision{address, name}, func() (*Tree, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, longestFetch, fmt.Errorf("it takes longer than %s to arrive", longestFetch))
 		defer cancel()
-		one.tree, one.err = r.fetch(ctx, address, name)
-		if one.err != nil {
-			one.err = fmt.Errorf("%s of %s cannot be had: %w", name, network.WithoutUser(address), one.err)
+		tree, err := r.fetch(ctx, address, name)
+		if err != nil {
+			err = fmt.Errorf("%s of %s cannot be had: %w", name, network.WithoutUser(address), err)
 		}
+		return tree, err
 	})
-	return one.tree, one.err
 }
 
 func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, err error) {
@@ -74,12 +57,12 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	if host == "" || strings.HasPrefix(address, "-") {
 		return nil, errors.New("it has no address that can be asked")
 	}
-	if err := errors.Join(r.policy.AllowGit(address), r.isSilent(host, nil)); err != nil {
+	if err := errors.Join(r.policy.AllowGit(address), r.silent.Why(host)); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if ctx.Err() != nil {
-			_ = r.isSilent(host, context.Cause(ctx))
+			r.silent.Remember(host, context.Cause(ctx))
 		}
 	}()
 	dir, err := os.MkdirTemp("", "moult-remote-")
@@ -108,16 +91,6 @@ func (r *Remotes) fetch(ctx context.Context, address, name string) (tree *Tree, 
 	return written(ctx, repository, network.WithoutUser(address)+" "+name)
 }
 
-// isSilent reports why a host is not asked any more, nil if it is. It remembers an error.
-func (r *Remotes) isSilent(host string, err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.silent[host] = err
-	}
-	return r.silent[host]
-}
-
 // written is the branch that was fetched, on disk.
 func written(ctx context.Context, repository *gogit.Repository, name string) (*Tree, error) {
 	hash, err := repository.ResolveRevision(plumbing.Revision("refs/heads/wanted"))
@@ -142,12 +115,10 @@ func written(ctx context.Context, repository *gogit.Repository, name string) (*T
 
 // Close removes what was fetched.
 func (r *Remotes) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var failed []error
-	for _, one := range r.known {
-		if one.tree != nil {
-			failed = append(failed, one.tree.Close())
+	for _, tree := range r.known.All() {
+		if tree != nil {
+			failed = append(failed, tree.Close())
 		}
 	}
 	return errors.Join(failed...)

@@ -139,8 +139,13 @@ func (w *write) handBack(ctx context.Context, made *unstructured.Unstructured) e
 	} else {
 		entries[at] = with(entries[at], left)
 	}
+	return w.giveTo(ctx, made, entries)
+}
+
+// giveTo sets who owns which fields, if the object is still as it was made.
+func (w *write) giveTo(ctx context.Context, made *unstructured.Unstructured, managers []metav1.ManagedFieldsEntry) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": made.GetUID(), "resourceVersion": made.GetResourceVersion(), "managedFields": entries,
+		"uid": made.GetUID(), "resourceVersion": made.GetResourceVersion(), "managedFields": managers,
 	}})
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -259,19 +258,12 @@ func (w *write) finish(ctx context.Context, made *unstructured.Unstructured) (er
 	if len(w.managers) == 0 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": made.GetUID(), "resourceVersion": made.GetResourceVersion(), "managedFields": w.managers,
-	}})
-	if err != nil {
-		return err
-	}
-	_, err = w.client.Patch(ctx, made.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: Manager})
-	return err
+	return w.giveTo(ctx, made, w.managers)
 }
 
 // statusDiffers reports whether the status has to be written by itself.
 func (w *write) statusDiffers(made *unstructured.Unstructured) bool {
-	if !w.target.hasStatus(w.chosen.version) {
+	if !crds.HasStatus(w.target.is, w.chosen.version) {
 		return false
 	}
 	change := crdschema.ChangeOf(map[string]any{"status": w.wanted.Object["status"]}, map[string]any{"status": made.Object["status"]})

@@ -210,8 +210,3 @@ func nameOf(o archive.Object) string {
 	}
 	return o.Namespace + "/" + o.Name
 }
-
-// served reports whether a CRD serves a version.
-func served(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
-}

@@ -107,7 +107,7 @@ func schemasOf(crd *apiextensionsv1.CustomResourceDefinition) (map[string]*crdsc
 func (r *restorer) choose(t *target, read []string) (err error) {
 	asked := r.Version
 	for _, version := range read {
-		if served(t.is, version) && (asked == "" || asked == version) {
+		if apihelpers.HasServedCRDVersion(t.is, version) && (asked == "" || asked == version) {
 			t.versions = append(t.versions, version)
 		}
 	}
@@ -118,7 +118,7 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 	if len(t.versions) > 0 || len(read) == 0 {
 		return nil
 	}
-	serves := slices.DeleteFunc(crds.Versions(t.is), func(v string) bool { return !served(t.is, v) })
+	serves := slices.DeleteFunc(crds.Versions(t.is), func(v string) bool { return !apihelpers.HasServedCRDVersion(t.is, v) })
 	to := slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return asked != "" && asked != v })
 	slices.SortStableFunc(to, func(a, b string) int { return cmp.Compare(t.fit(b), t.fit(a)) })
 	hooked := crds.HasWebhook(t.was) || crds.HasWebhook(t.is)
@@ -166,12 +166,6 @@ func (t *target) between() *apiextensionsv1.CustomResourceDefinition {
 // resource is that of the objects at a version.
 func (t *target) resource(version string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: t.is.Spec.Group, Version: version, Resource: t.is.Spec.Names.Plural}
-}
-
-// hasStatus reports whether the status is written by itself.
-func (t *target) hasStatus(version string) bool {
-	v := crds.Version(t.is, version)
-	return v != nil && v.Subresources != nil && v.Subresources.Status != nil
 }
 
 // establishTime is how long the API server may take to serve a new CRD.

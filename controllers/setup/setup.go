@@ -1,6 +1,6 @@
-// Package setup is what the controllers share when they are added to a manager: caches and clients of their own, so that an
-// operator's manager need not know of CRDs, metrics that two of them can have in one process, and Events of a length that
-// the API server takes.
+// Package setup is what the controllers share when they are added to a manager. Caches and clients are their own, so that an
+// operator's manager need not know of CRDs. Two of them can have the same metrics in one process, and Events are as short as
+// the API server wants them.
 package setup
 
 import (

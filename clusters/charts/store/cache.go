@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"helm.sh/helm/v4/pkg/helmpath"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -54,9 +57,7 @@ func cachedDigest(r charts.Reference) string {
 		if err != nil {
 			continue
 		}
-		var read struct {
-			Entries map[string][]entry `json:"entries"`
-		}
+		var read index
 		if unpacking.Unmarshal(content, &read) != nil {
 			continue
 		}
@@ -71,16 +72,5 @@ func cachedDigest(r charts.Reference) string {
 
 // cacheFolder is a folder of Helm's cache: where an environment variable says, or below its folder.
 func cacheFolder(variable, name string) string {
-	if folder := os.Getenv(variable); folder != "" {
-		return folder
-	}
-	home := os.Getenv("HELM_CACHE_HOME")
-	if home == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		home = filepath.Join(cache, "helm")
-	}
-	return filepath.Join(home, name)
+	return cmp.Or(os.Getenv(variable), helmpath.CachePath(name))
 }

@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"helm.sh/helm/v4/pkg/helmpath"
 
 	"github.com/Masterminds/semver/v3"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -21,18 +22,7 @@ import (
 // configured is a file of Helm's configuration: where an environment variable says, or below its folder.
 // https://helm.sh/docs/helm/helm/
 func configured(variable string, path ...string) string {
-	if name := os.Getenv(variable); name != "" {
-		return name
-	}
-	home := os.Getenv("HELM_CONFIG_HOME")
-	if home == "" {
-		config, err := os.UserConfigDir()
-		if err != nil {
-			return ""
-		}
-		home = filepath.Join(config, "helm")
-	}
-	return filepath.Join(append([]string{home}, path...)...)
+	return cmp.Or(os.Getenv(variable), helmpath.ConfigPath(path...))
 }
 
 // knownRepository is one that `helm repo add` has kept.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/unpacking"
@@ -25,9 +24,7 @@ const (
 // index is what a Helm repository has.
 // https://helm.sh/docs/topics/chart_repository/#the-index-file
 type index struct {
-	once    sync.Once
-	err     error
-	entries map[string][]entry
+	Entries map[string][]entry `json:"entries"`
 }
 
 type entry struct {
@@ -88,24 +85,14 @@ func (s *Store) download(ctx context.Context, repository *url.URL, e entry) (*ch
 
 // indexOf reads the index of a repository, once.
 func (s *Store) indexOf(ctx context.Context, repository *url.URL) (map[string][]entry, error) {
-	s.mu.Lock()
-	one := s.index[repository.String()]
-	if one == nil {
-		one = &index{}
-		s.index[repository.String()] = one
-	}
-	s.mu.Unlock()
-	one.once.Do(func() {
+	read, err := s.index.Get(repository.String(), func() (read index, err error) {
 		content, err := s.get(ctx, repository, repository.JoinPath("index.yaml"), largestIndex)
-		var read struct {
-			Entries map[string][]entry `json:"entries"`
-		}
 		if err == nil {
 			err = unpacking.Unmarshal(content, &read)
 		}
-		one.entries, one.err = read.Entries, err
+		return read, err
 	})
-	return one.entries, one.err
+	return read.Entries, err
 }
 
 // get asks for a file of a repository, with its credentials.

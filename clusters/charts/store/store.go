@@ -33,24 +33,17 @@ type Store struct {
 	options Options
 	client  *http.Client
 
-	mu     sync.Mutex
-	known  map[charts.Reference]*found
-	chosen map[string]string
-	index  map[string]*index
-	// silent are hosts that could not be reached, each with why: no other chart waits for one of them.
-	silent map[string]error
-}
+	known  network.Once[charts.Reference, *charts.Chart]
+	index  network.Once[string, index]
+	silent network.Silent
 
-// found is a chart that somebody is looking for, or has found.
-type found struct {
-	once  sync.Once
-	chart *charts.Chart
-	err   error
+	mu     sync.Mutex
+	chosen map[string]string
 }
 
 // New makes a store.
 func New(o Options) *Store {
-	return &Store{options: o, client: o.Network.Client(), known: map[charts.Reference]*found{}, chosen: map[string]string{}, index: map[string]*index{}, silent: map[string]error{}}
+	return &Store{options: o, client: o.Network.Client(), chosen: map[string]string{}}
 }
 
 // timeout is how long one chart may take to arrive.
@@ -58,19 +51,11 @@ const timeout = 30 * time.Second
 
 // Chart finds a chart. The error says where it was looked for, and what to do if it is not allowed to be fetched.
 func (s *Store) Chart(ctx context.Context, r charts.Reference) (*charts.Chart, error) {
-	s.mu.Lock()
-	one := s.known[r]
-	if one == nil {
-		one = &found{}
-		s.known[r] = one
-	}
-	s.mu.Unlock()
-	one.once.Do(func() {
+	return s.known.Get(r, func() (*charts.Chart, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it takes longer than %s to arrive", timeout))
 		defer cancel()
-		one.chart, one.err = s.find(ctx, r)
+		return s.find(ctx, r)
 	})
-	return one.chart, one.err
 }
 
 func (s *Store) find(ctx context.Context, r charts.Reference) (*charts.Chart, error) {
@@ -100,7 +85,7 @@ func (s *Store) fetch(ctx context.Context, r charts.Reference) (*charts.Chart, e
 	if err != nil || !slices.Contains([]string{"oci", "https", "http"}, at.Scheme) {
 		return nil, errors.New("it has no address that can be asked")
 	}
-	if err := s.isSilent(at.Host, nil); err != nil {
+	if err := s.silent.Why(at.Host); err != nil {
 		return nil, err
 	}
 	var chart *charts.Chart
@@ -111,19 +96,9 @@ func (s *Store) fetch(ctx context.Context, r charts.Reference) (*charts.Chart, e
 	}
 	var unreached net.Error
 	if errors.As(err, &unreached) || ctx.Err() != nil {
-		_ = s.isSilent(at.Host, err)
+		s.silent.Remember(at.Host, err)
 	}
 	return chart, err
-}
-
-// isSilent reports why a host cannot be reached, nil if it can be or was not asked. It remembers an error.
-func (s *Store) isSilent(host string, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.silent[host] = err
-	}
-	return s.silent[host]
 }
 
 // note remembers which version was chosen.

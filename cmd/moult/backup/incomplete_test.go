@@ -3,6 +3,7 @@ package backup
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -65,12 +66,16 @@ func TestABackupPassesOverWhatCannotBeRead(t *testing.T) {
 	written := archive.Manifest{}
 	w.Expect(json.Unmarshal([]byte(got.Out), &written)).To(Succeed())
 	of := written.CRDs[0]
-	w.Expect(of.Objects).To(BeEquivalentTo(120))
+	want := []string{"default/object-00000", "default/object-00070", "default/object-00071", "default/object-00119"}
+	if cp.Minor < 37 { // which does not name them: of those that stand together, the last is found
+		want = slices.Delete(want, 1, 2)
+	}
+	w.Expect(of.Objects).To(BeEquivalentTo(116 + len(want)))
 	var names []string
 	for _, m := range of.Missing {
 		names = append(names, m.Object)
 		w.Expect(m.At).To(ConsistOf("v1alpha1", "v1"))
 		w.Expect(m.Why).To(ContainSubstring("invalid character 'g'"))
 	}
-	w.Expect(names).To(ConsistOf("default/object-00000", "default/object-00070", "default/object-00071", "default/object-00119"))
+	w.Expect(names).To(ConsistOf(want))
 }

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // Report is what a repair has done.
@@ -66,23 +68,11 @@ type Item struct {
 }
 
 // Object is an object's resource and name.
-type Object struct {
-	Resource  string `json:"resource"` // as in deployments.apps
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-}
+type Object = survivors.ObjectRef
 
 // ObjectOf names an object of a resource.
 func ObjectOf(r schema.GroupVersionResource, item metav1.Object) Object {
 	return Object{Resource: r.GroupResource().String(), Namespace: item.GetNamespace(), Name: item.GetName()}
-}
-
-// String is the object for people.
-func (o Object) String() string {
-	if o.Namespace == "" {
-		return o.Resource + " " + o.Name
-	}
-	return o.Resource + " " + o.Namespace + "/" + o.Name
 }
 
 // Group are the items that were left for one reason; Items are some of them.

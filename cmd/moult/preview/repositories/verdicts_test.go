@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// mostUnknown is the share of commits about which a person is told that nothing can be known.
+// mostUnknown is the share of commits of which a person learns nothing.
 const mostUnknown = 0.10
 
 // result is what came of one commit.
