@@ -3,9 +3,8 @@
 // says what it means for those who have objects.
 //
 // Decode reads a CRD, Compare compares two, Sets compares all that two renderings hold. The names are in rule.go; that
-// list is the specification. Whether a change of a field is compatible is asked of the validations of
-// sigs.k8s.io/crdify (crdify.go says how they are configured). What they do not look at, above all versions that are
-// added, flipped or removed, is judged here.
+// list is the specification. A test holds it to all that sigs.k8s.io/crdify finds, and to at
+// least its severity. Beyond that it judges above all versions that are added, flipped or removed.
 //
 // It is pure. What a change means in a cluster, where objects are stored at some versions and not at others, is for
 // policies/preview to say.

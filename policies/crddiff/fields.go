@@ -101,7 +101,7 @@ func (d *difference) added(path string, b node) {
 
 func (d *difference) removed(path string, a node) {
 	removal := Change{
-		Rule: FieldRemoved, Severity: fieldRemoval, Field: path, From: typeOf(a.schema),
+		Rule: FieldRemoved, Severity: finding.Error, Field: path, From: typeOf(a.schema),
 		Why: "the API server drops it from every object when it is read, and for good when it is written; manifests that set it are refused or lose it",
 	}
 	if parent, ok := d.after[a.parent]; ok {

@@ -19,7 +19,7 @@ func identity(c *comparison) {
 	c.renamed(GroupChanged, finding.Error, base.Group, head.Group, immutable)
 	c.renamed(KindChanged, finding.Error, base.Names.Kind, head.Names.Kind, immutable)
 	c.renamed(PluralChanged, finding.Error, base.Names.Plural, head.Names.Plural, immutable)
-	c.renamed(ScopeChanged, judge().crd("scope", c.base, c.head), string(base.Scope), string(head.Scope), immutable)
+	c.renamed(ScopeChanged, finding.Error, string(base.Scope), string(head.Scope), immutable)
 	c.renamed(ListKindChanged, finding.Warning, cmp.Or(base.Names.ListKind, base.Names.Kind+"List"), cmp.Or(head.Names.ListKind, head.Names.Kind+"List"),
 		"clients that were generated for lists of the old kind cannot read them")
 	c.renamed(SingularChanged, finding.Warning, cmp.Or(base.Names.Singular, strings.ToLower(base.Names.Kind)), cmp.Or(head.Names.Singular, strings.ToLower(head.Names.Kind)),

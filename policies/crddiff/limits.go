@@ -46,7 +46,7 @@ func limit[T cmp.Ordered](f field, name string, from, to *T, tighter func(a, b T
 	switch {
 	case from == nil && to == nil, from != nil && to != nil && cmp.Compare(*from, *to) == 0:
 	case from == nil, to != nil && tighter(*from, *to):
-		f.add(LimitTightened, judge().field(name, *f.a, *f.b), said(name, from), said(name, to), stricter)
+		f.add(LimitTightened, finding.Error, said(name, from), said(name, to), stricter)
 	default:
 		f.add(LimitLoosened, finding.Info, said(name, from), said(name, to), "clients have to accept it")
 	}

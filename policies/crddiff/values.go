@@ -23,7 +23,7 @@ func (f field) types() bool {
 	if from == to {
 		return false
 	}
-	severity, why := judge().field("type", *f.a, *f.b), "values of the old type are refused, and clients that expect it cannot read new ones"
+	severity, why := finding.Error, "values of the old type are refused, and clients that expect it cannot read new ones"
 	switch {
 	case to == anything:
 		severity, why = finding.Warning, "objects keep what they have, but nothing checks it any more"
@@ -82,10 +82,9 @@ func typeOf(s *schema) string {
 // required: which fields of an object have to be there. It is reported at the field, not at the object around it.
 func (f field) required() {
 	now, was := f.b.Required, f.a.Required
-	grave := judge().field("required", *f.a, *f.b)
 	for _, name := range missing(now, was) {
 		path := join(f.path, name)
-		change := Change{Rule: FieldRequired, Severity: grave, Field: path, Why: "manifests that leave it out are refused, and so is every write of an object that lacks it"}
+		change := Change{Rule: FieldRequired, Severity: finding.Error, Field: path, Why: "manifests that leave it out are refused, and so is every write of an object that lacks it"}
 		if _, old := f.before[path]; !old {
 			change.Why = "it is new, so no object has it: every write is refused until it is set"
 		}
@@ -124,16 +123,15 @@ func (f field) defaults() {
 	if from == to {
 		return
 	}
-	severity := judge().field("default", *f.a, *f.b)
 	switch {
 	case from == "":
-		f.add(DefaultAdded, severity, "", to, "objects that leave the field out have it from now on, those that exist too")
+		f.add(DefaultAdded, finding.Warning, "", to, "objects that leave the field out have it from now on, those that exist too")
 	case to == "" && f.after[f.path].required:
 		f.add(DefaultRemoved, finding.Error, from, "", "it is required, so manifests that leave it out are refused from now on")
 	case to == "":
-		f.add(DefaultRemoved, severity, from, "", "objects written from now on do not have the field if they leave it out; what they mean then is up to the controller")
+		f.add(DefaultRemoved, finding.Warning, from, "", "objects written from now on do not have the field if they leave it out; what they mean then is up to the controller")
 	default:
-		f.add(DefaultChanged, severity, from, to, "objects that leave the field out mean something else from now on; those that were stored with the old default keep it")
+		f.add(DefaultChanged, finding.Warning, from, to, "objects that leave the field out mean something else from now on; those that were stored with the old default keep it")
 	}
 }
 
@@ -143,17 +141,16 @@ func (f field) enums() {
 	if len(gone)+len(come) == 0 {
 		return
 	}
-	severity := judge().field("enum", *f.a, *f.b)
 	switch {
 	case len(from) == 0:
-		f.add(EnumAdded, severity, "", list(to), "any other value is refused; "+stricter)
+		f.add(EnumAdded, finding.Error, "", list(to), "any other value is refused; "+stricter)
 		return
 	case len(to) == 0:
 		f.add(EnumRemoved, finding.Info, list(from), "", "clients have to accept any value")
 		return
 	}
 	if len(gone) > 0 {
-		f.add(EnumValuesRemoved, severity, list(gone), "", "manifests that use such a value are refused; "+stricter)
+		f.add(EnumValuesRemoved, finding.Error, list(gone), "", "manifests that use such a value are refused; "+stricter)
 	}
 	if len(come) > 0 {
 		f.add(EnumValuesAdded, finding.Info, "", list(come), "clients have to accept a value that they do not know")

@@ -64,7 +64,7 @@ func (m meaning) ask(in Input) snapshot.Ask {
 // inCluster is the worst of three answers: what the gate would say, what the schema's changes do to objects, and what is
 // found about the roll-out.
 func (m meaning) inCluster() InCluster {
-	in := m.said(m.outcome())
+	in := m.outcome()
 	if in.Verdict == Unknown && m.acknowledged != nil {
 		in.Verdict, in.Reason, in.Sentence = Safe, ReasonAcknowledged, fmt.Sprintf("%s; acknowledged: %s", in.Sentence, m.acknowledged.says())
 	}

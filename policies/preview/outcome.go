@@ -35,67 +35,25 @@ const (
 	ReasonUnseen = "CRDUnseen"
 )
 
-// outcome is what becomes of a CRD and its versions in one cluster, apart from schemas and findings. The set is closed.
-type outcome int
-
-const (
-	// nothingLeaves: the CRD stays, with all versions that the cluster has.
-	nothingLeaves outcome = iota
-	// newCRD: it is new in Git, and the cluster has no object of it.
-	newCRD
-	// newKind: it is new in Git, one of a group whose CRDs are there already, and no cluster is spoken of.
-	newKind
-	// adopted: it is new in Git, and the cluster has objects of it. A snapshot holds no schemas, so what they may lose cannot
-	// be told.
-	adopted
-	// maybeAdopted: it is new in Git, and whether the cluster has it is not known.
-	maybeAdopted
-	// clusterUnknown: versions leave, or the CRD is new in Git, and nothing is known about the cluster.
-	clusterUnknown
-	// goneFromSight: it vanishes from what can be seen, and not all can be seen: it may come from elsewhere from now on.
-	goneFromSight
-	// goneSomewhere: it vanishes from Git, and nothing is known about the cluster or about what applies it.
-	goneSomewhere
-	// goneUnowned: it vanishes, and it is not known what applies the rest, and so whether it is deleted with its
-	// objects.
-	goneUnowned
-	// left: it vanishes from Git and stays in the cluster. That it is pruned is a finding.
-	left
-	// unanswered: versions leave, and the snapshot does not show whether they can.
-	unanswered
-	// ownershipUnasked: all that is left is managedFields, and no VersionRemoval in the cluster has them moved.
-	ownershipUnasked
-	// ownershipAsked: all that is left is managedFields, and a VersionRemoval in the cluster has them moved.
-	ownershipAsked
-	// underWay: the migration is not over, and clears by itself.
-	underWay
-	// stalled: somebody has to commit something first.
-	stalled
-	// removableButFor: the versions can go, and there are warnings.
-	removableButFor
-	// removable: the versions can go.
-	removable
-)
-
-// outcome finds out which it is.
-func (m meaning) outcome() outcome {
+// outcome is what becomes of a CRD and its versions in one cluster, apart from schemas and findings.
+func (m meaning) outcome() InCluster {
 	switch isNew := m.change.Base == nil; {
 	case m.change.Head == nil:
 		return m.outcomeOfGone()
 	case isNew && m.begins():
-		return newKind
+		return m.says(Safe, ReasonNew, "the CRD is new, with one version, and this repository has others of its group: it begins here")
 	case m.to.Snapshot == nil && (isNew || len(m.leaving) > 0):
-		return clusterUnknown
+		return m.says(Unknown, ReasonClusterUnknown, "what the cluster stores is not known: give the preview a snapshot of it, or its context")
 	case len(m.leaving) > 0:
 		return m.outcomeOfRemoval()
 	case !isNew:
-		return nothingLeaves
+		return m.says(Safe, ReasonNotRemoved, "no version leaves")
 	case m.stored == nil && !m.lacksCRD():
-		return maybeAdopted
-	case m.mayHaveObjects():
-		return adopted
+		return m.says(Unknown, ReasonClusterUnknown, "the CRD is new in Git, and the snapshot does not show whether the cluster has it already; take a snapshot that includes it")
+	case m.mayHaveObjects(): // a snapshot holds no schemas
+		return m.says(Warned, ReasonAdopted, "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known")
 	}
-	return newCRD
+	return m.says(Safe, ReasonNew, "the CRD is new in Git")
 }
 
 // begins reports whether a CRD that is new in Git begins here, as an operator's next kind does. It has one version,
@@ -108,16 +66,17 @@ func (m meaning) begins() bool {
 		})
 }
 
-func (m meaning) outcomeOfGone() outcome {
-	switch units := m.to.Head.Cluster; {
-	case slices.ContainsFunc(units.Units, (*delivery.Unit).Incomplete):
-		return goneFromSight
+func (m meaning) outcomeOfGone() InCluster {
+	units := m.to.Head.Cluster
+	switch i := slices.IndexFunc(units.Units, (*delivery.Unit).Incomplete); {
+	case i >= 0: // it may come from elsewhere from now on
+		return m.says(Unknown, ReasonUnseen, fmt.Sprintf("the CRD is no longer among the manifests, but %s also applies manifests that are not in this repository or cannot be built", units.Units[i].Name))
 	case m.to.Snapshot == nil && !m.wasApplied():
-		return goneSomewhere
+		return m.says(Unknown, ReasonClusterUnknown, noLongerInGit)
 	case !units.Applied() && m.mayHaveObjects():
-		return goneUnowned
+		return m.says(Unknown, ReasonUnseen, "the CRD is no longer in the manifests, and it is not known which tool applies them; Helm, or a tool that prunes, deletes the CRD with all its objects")
 	}
-	return left
+	return m.says(Warned, ReasonGone, noLongerInGit) // that it is pruned is a finding
 }
 
 // wasApplied reports whether the repository says what applied the CRD until now, and so what becomes of it: rollout has a
@@ -128,68 +87,26 @@ func (m meaning) wasApplied() bool {
 	})
 }
 
-func (m meaning) outcomeOfRemoval() outcome {
+func (m meaning) outcomeOfRemoval() InCluster {
 	switch a := m.answer; {
-	case !a.Known:
-		return unanswered
-	case a.RepairOnly && a.Gate == nil:
-		return ownershipUnasked
-	case a.RepairOnly:
-		return ownershipAsked
-	case a.State == verdict.Progressing:
-		return underWay
-	case a.State == verdict.Stalled:
-		return stalled
-	case len(a.Warnings)+len(a.Extra) > 0:
-		return removableButFor
-	}
-	return removable
-}
-
-// said is an outcome in words, with what the cluster showed.
-func (m meaning) said(o outcome) InCluster {
-	switch o {
-	case nothingLeaves:
-		return m.says(Safe, ReasonNotRemoved, "no version leaves")
-	case newCRD:
-		return m.says(Safe, ReasonNew, "the CRD is new in Git")
-	case newKind:
-		return m.says(Safe, ReasonNew, "the CRD is new, with one version, and this repository has others of its group: it begins here")
-	case adopted:
-		return m.says(Warned, ReasonAdopted, "the CRD is new in Git, but the cluster has it already, with versions that all stay; what differs in their schemas is not known")
-	case maybeAdopted:
-		return m.says(Unknown, ReasonClusterUnknown, "the CRD is new in Git, and the snapshot does not show whether the cluster has it already; take a snapshot that includes it")
-	case clusterUnknown:
-		return m.says(Unknown, ReasonClusterUnknown, "what the cluster stores is not known: give the preview a snapshot of it, or its context")
-	case goneFromSight:
-		i := slices.IndexFunc(m.to.Head.Cluster.Units, (*delivery.Unit).Incomplete)
-		return m.says(Unknown, ReasonUnseen, fmt.Sprintf("the CRD is no longer among the manifests, but %s also applies manifests that are not in this repository or cannot be built", m.to.Head.Cluster.Units[i].Name))
-	case goneSomewhere:
-		return m.says(Unknown, ReasonClusterUnknown, noLongerInGit)
-	case goneUnowned:
-		return m.says(Unknown, ReasonUnseen, "the CRD is no longer in the manifests, and it is not known which tool applies them; Helm, or a tool that prunes, deletes the CRD with all its objects")
-	case left:
-		return m.says(Warned, ReasonGone, noLongerInGit)
-	case unanswered:
+	case !a.Known: // the snapshot does not show whether the versions can leave
 		in := m.answered(Unknown)
-		in.State, in.Sentence, in.Reason = "", m.answer.Why, cmp.Or(in.Reason, ReasonClusterUnknown)
+		in.State, in.Sentence, in.Reason = "", a.Why, cmp.Or(in.Reason, ReasonClusterUnknown)
 		return in
-	case ownershipUnasked:
+	case a.RepairOnly && a.Gate == nil: // no VersionRemoval in the cluster has the managedFields moved
 		return m.repair(m.answered(m.ifGated()))
-	case ownershipAsked:
+	case a.RepairOnly:
 		return m.waiting(m.answered(m.ifGated()))
-	case underWay:
+	case a.State == verdict.Progressing: // it clears by itself
 		return m.waiting(m.answered(Blocked))
-	case stalled:
+	case a.State == verdict.Stalled: // somebody has to commit something first
 		return m.answered(Blocked)
-	case removableButFor:
+	case len(a.Warnings)+len(a.Extra) > 0:
 		in := m.answered(Warned)
 		in.Reason, in.Sentence = butFor(in.Warnings, in.Sentence)
 		return in
-	case removable:
-		return m.answered(Safe)
 	}
-	panic(fmt.Sprintf("preview: no words for outcome %d", o))
+	return m.answered(Safe)
 }
 
 const noLongerInGit = "the CRD is no longer in Git; in a cluster that has it, it stays, and nothing there updates it"
