@@ -80,13 +80,8 @@ objects own or mount.
 
   # what is in it
   tar tzf backup.tar.gz`),
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return errors.New("name at least one CRD, as <plural>.<group>; see --help")
-			}
-			return nil
-		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		Args:              f.SomeCRDs,
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			return b.run(c.Context(), words.Distinct(names))
 		},

@@ -43,7 +43,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
   # the errors alone, for a program
   moult doctor -o json | jq '.checks[].findings[] | select(.severity == "error")'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return d.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVar(&d.controller, "controller", "", "user that moult-controller runs as, for status-writes (default "+inspect.ControllerUser+", if that ServiceAccount is there)")

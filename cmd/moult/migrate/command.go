@@ -79,18 +79,13 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
   # from a Job, with a result for machines on standard output
   moult migrate widgets.example.com -o json`),
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
-			}
-			return nil
-		},
-		ValidArgsFunction: f.CompleteCRDs(func() string {
+		Args: f.SomeCRDs,
+		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if m.dryRun {
-				return ""
+				return f.CompleteCRDs(c, args, begun)
 			}
-			return f.Selector()
-		}),
+			return f.CompleteOptedIn(c, args, begun)
+		},
 		RunE: func(c *cobra.Command, names []string) error { return m.run(c.Context(), words.Distinct(names)) },
 	}
 	m.bind(c)

@@ -47,10 +47,8 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
   # for the spec of a Flux Kustomization
   moult opt-in --print flux`),
-		Args: o.arguments,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Args:              o.arguments,
+		ValidArgsFunction: cli.CompleteFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.print != "" {
 				return o.printSnippet()

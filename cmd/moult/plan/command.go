@@ -53,7 +53,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			shared := c.InheritedFlags()
 			c.Flags().Visit(func(flag *pflag.Flag) {

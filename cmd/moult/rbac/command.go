@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
@@ -152,7 +152,7 @@ func (r *command) check(paths []string) (err error) {
 	if r.folder != "" && !r.stashes && !r.references {
 		return errors.New("--places is for --migrate-stashes and --references; add one of them")
 	}
-	if r.places, err = input.Places(r.folder); err != nil {
+	if r.places, err = start.Places(r.folder); err != nil {
 		return err
 	}
 	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {

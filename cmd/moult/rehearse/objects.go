@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +23,7 @@ const atOnce = 8
 
 // rehearse looks at all objects that are named; without a name, at those of the cluster.
 func (r *command) rehearse(ctx context.Context, s *engines.Subject, tally *conversion.Tally, c *cobra.Command) error {
+	r.lines = progress.NewObjects(r.ErrOut)
 	stop, err := r.webhook.Start(ctx, s)
 	if err != nil {
 		return err
@@ -165,23 +165,10 @@ func (r *command) factory(contextName string) *cli.Factory {
 
 // tell reports how far the objects of a cluster are read.
 func (r *command) tell(called string) func(inspect.Progress) {
-	lines := progress.NewObjects(&locked{out: r.ErrOut, by: &r.telling})
 	return func(p inspect.Progress) {
 		if called != "" {
 			p.CRD = called + ": " + p.CRD
 		}
-		lines.Tell(p)
+		r.lines.Tell(p)
 	}
-}
-
-// locked is written to by one goroutine at a time.
-type locked struct {
-	out interface{ Write([]byte) (int, error) }
-	by  *sync.Mutex
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.by.Lock()
-	defer l.by.Unlock()
-	return l.out.Write(p)
 }

@@ -116,7 +116,7 @@ func (r *command) run(ctx context.Context, names []string, t task) error {
 	} else {
 		d.print(r.Out)
 	}
-	return errors.Join(err, d.ending())
+	return errors.Join(err, cli.EndedBy(d.Verdict == repairs.Remaining, d.Verdict == repairs.NotKnown))
 }
 
 // starting is printed once all that is needed is there.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -79,7 +79,7 @@ What something has named meanwhile is made again from the file.
 
   # what could not be moved, and why
   moult survivors migrate --dry-run -o json | jq '.left[] | {reason, count}'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			return m.run(c.Context(), words.Distinct(names))
 		},
@@ -96,7 +96,7 @@ func (m *copiesCommand) run(ctx context.Context, names []string) (err error) {
 	if err := m.validate(names); err != nil {
 		return err
 	}
-	if m.known, err = input.Places(m.places); err != nil {
+	if m.known, err = start.Places(m.places); err != nil {
 		return err
 	}
 	switch {

@@ -74,7 +74,7 @@ If it is interrupted, nothing is lost: the same command continues with what rema
 
   # who would write the version again?
   moult repair owners widgets.example.com --dry-run -o json | jq '.writers'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			return r.run(c.Context(), words.Distinct(names))
 		},

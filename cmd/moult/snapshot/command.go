@@ -14,7 +14,6 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -74,7 +73,7 @@ the same.
   # a cluster with millions of objects, or one whose names have to stay private
   moult snapshot --context production --no-objects
   moult snapshot --context production --no-names`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVarP(&s.file, "file", "f", "", "file to write; default: standard output")
@@ -148,7 +147,7 @@ func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	places, err := input.Places(s.places)
+	places, err := start.Places(s.places)
 	if err != nil {
 		return nil, err
 	}

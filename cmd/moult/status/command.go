@@ -62,7 +62,7 @@ the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
 
   # is everything migrated? in a pipeline
   moult status widgets.example.com >/dev/null && echo yes`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVarP(&s.output, "output", "o", "", "json, yaml or wide")

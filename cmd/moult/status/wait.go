@@ -65,13 +65,8 @@ At the end of the time the last state of each CRD is printed.
 
   # once the commit that removes v1alpha1 and brings its VersionRemoval is merged: until the gate is open
   moult wait widgets.example.com --for removable --version v1alpha1`),
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
-			}
-			return nil
-		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		Args:              f.SomeCRDs,
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return w.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVar(&w.what, "for", migrated, "migrated or removable")

@@ -134,21 +134,16 @@ func (r *command) run(ctx context.Context, args []string, c *cobra.Command) erro
 	if err := r.report.Print(r.Out, report); err != nil {
 		return err
 	}
-	return engines.Ending(report.Verdict)
+	return cli.EndedBy(report.Verdict == conversion.NotKept, report.Verdict == conversion.NotKnown)
 }
 
 // check takes all objects there and back. What belongs to none of the CRDs is not known.
 func (r *command) check(ctx context.Context, s *engines.Subject, objects []roundtrip.Object, config roundtrip.Config) (counts []*roundtrip.Counts, unknown []string, err error) {
-	stop, err := r.webhook.Start(ctx, s)
+	askers, stop, err := r.webhook.Open(ctx, s, r.Factory)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer stop()
-	askers, closeAll, err := r.webhook.Askers(s, r.Factory)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer closeAll()
 	for i, ask := range askers {
 		e, err := ask(s.CRDs[i])
 		if err != nil {

@@ -87,10 +87,8 @@ Rules:
 
   # for CI
   moult check versions -o junit > versions.xml`),
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cli.CompleteFolders,
 		RunE: func(c *cobra.Command, args []string) error {
 			v.Repository = strings.Join(args, "")
 			return v.run(c.Context())

@@ -67,6 +67,14 @@ func SomePaths(c *cobra.Command, paths []string) error {
 	return nil
 }
 
+// SomeCRDs asks for at least one.
+func (f *Factory) SomeCRDs(_ *cobra.Command, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
+	}
+	return nil
+}
+
 // either lists alternatives.
 func either(names []string) string {
 	last := len(names) - 1

@@ -49,6 +49,17 @@ func (e Ended) Error() string {
 
 func (e Ended) Unwrap() error { return e.Err }
 
+// EndedBy is the exit code of a verdict; bad news is graver than what is unknown.
+func EndedBy(bad, unknown bool) error {
+	switch {
+	case bad:
+		return Ended{Code: ExitNotDone}
+	case unknown:
+		return Ended{Code: ExitUnknown}
+	}
+	return nil
+}
+
 // exit prints an error and returns the exit code it stands for.
 func (f *Factory) exit(ctx context.Context, err error) int {
 	if err == nil {
