@@ -139,7 +139,7 @@ func (b *command) check() error {
 	case b.file == "-" && b.output != "":
 		return errors.New("-f - and -o both write to standard output; leave one out")
 	}
-	return output.CheckFormat(b.output)
+	return nil
 }
 
 // Take is a backup for another command, which goes on only if nothing is missing in it.

@@ -33,9 +33,6 @@ was cut off are refused. No cluster is asked.
 			return nil
 		},
 		RunE: func(_ *cobra.Command, names []string) error {
-			if err := output.CheckFormat(format); err != nil {
-				return err
-			}
 			written, done, err := OpenFile(names[0])
 			if err != nil {
 				return err

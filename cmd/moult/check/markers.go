@@ -57,12 +57,7 @@ needs no marker, as "moult check opt-in" needs no label on such a CRD.
 		Example:           f.Example(`  moult check markers ./api/...`),
 		Args:              cli.SomePaths,
 		ValidArgsFunction: cli.CompleteFolders,
-		RunE: func(_ *cobra.Command, paths []string) error {
-			if err := output.CheckFormat(m.format); err != nil {
-				return err
-			}
-			return m.run(words.Distinct(paths))
-		},
+		RunE:              func(_ *cobra.Command, paths []string) error { return m.run(words.Distinct(paths)) },
 	}
 	output.AddFlag(c, &m.format)
 	return c

@@ -96,12 +96,6 @@ with --helm, and nothing of the values is kept or printed.
 }
 
 func (d *command) run(ctx context.Context, names []string) error {
-	if err := output.CheckFormat(d.output); err != nil {
-		return err
-	}
-	if err := d.failOn.Check(); err != nil {
-		return err
-	}
 	cluster, err := d.Cluster()
 	if err != nil {
 		return err

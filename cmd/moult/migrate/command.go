@@ -146,9 +146,6 @@ func (m *command) validate() error {
 	if m.dryRun && m.backup != "" {
 		return errors.New("--dry-run migrates nothing, so it takes no --backup; leave one out")
 	}
-	if !output.IsDocument(m.output) && m.output != "" {
-		return fmt.Errorf("-o %s is none of json, yaml", m.output)
-	}
 	return nil
 }
 

@@ -71,7 +71,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().BoolVar(&p.rehearse, "rehearse", true, "with --back-to: read all objects and list what they would lose")
 	c.Flags().StringVar(&p.folder, "crds", "config/crd", "folder of the CRD in Git, for the commands")
 	c.Flags().StringVarP(&p.output, "output", "o", "text", "text, markdown, json or yaml")
-	output.Complete(c, "text", "markdown", "json", "yaml")
+	cli.OneOf(c, "output", "text", "markdown", "json", "yaml")
 	_ = c.MarkFlagDirname("crds")
 	for _, version := range []string{"to", "back-to"} {
 		_ = c.RegisterFlagCompletionFunc(version, cobra.NoFileCompletions)
@@ -121,9 +121,6 @@ func (p *command) inherit(flag *pflag.Flag) {
 }
 
 func (p *command) run(c *cobra.Command, name string) error {
-	if p.output != "text" && p.output != "markdown" && !output.IsDocument(p.output) {
-		return fmt.Errorf("-o %s is none of text, markdown, json, yaml", p.output)
-	}
 	o, err := p.observe(c, name)
 	if err != nil {
 		return err

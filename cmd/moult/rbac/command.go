@@ -19,7 +19,6 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -97,7 +96,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
 	c.Flags().StringVar(&r.folder, "places", "", "folder with places of your own, for --migrate-stashes and --references")
 	c.Flags().StringVarP(&r.output, "output", "o", asManifests, "manifests, or values for the Helm chart")
-	output.Complete(c, asManifests, asValues)
+	cli.OneOf(c, "output", asManifests, asValues)
 	_ = c.MarkFlagDirname("places")
 	c.MarkFlagsMutuallyExclusive("repair-owners", "migrate-stashes", "references")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)

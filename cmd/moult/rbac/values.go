@@ -17,8 +17,6 @@ const (
 // checkOutput refuses what the chart has other values for, or none.
 func (r *command) checkOutput() error {
 	switch {
-	case r.output != asManifests && r.output != asValues:
-		return fmt.Errorf("-o %s is none of %s, %s", r.output, asManifests, asValues)
 	case r.output == asManifests:
 		return nil
 	case r.owners || r.stashes || r.references:

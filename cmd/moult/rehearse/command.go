@@ -101,9 +101,6 @@ Without one of these, such objects are not known.
 }
 
 func (r *command) run(ctx context.Context, names []string, c *cobra.Command) error {
-	if err := r.report.Check(); err != nil {
-		return err
-	}
 	if err := r.webhook.Check(); err != nil {
 		return err
 	}

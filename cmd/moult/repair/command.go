@@ -77,14 +77,11 @@ func (r *command) validate(names []string) error {
 	if err := start.Check(r.pace); err != nil {
 		return err
 	}
-	return CheckSearch(r.output, r.limit, r.versions, names)
+	return CheckSearch(r.limit, r.versions, names)
 }
 
 // CheckSearch refuses flags that do not fit each other, of commands that look for something about CRDs.
-func CheckSearch(format string, limit int, versions, names []string) error {
-	if err := output.CheckFormat(format); err != nil {
-		return err
-	}
+func CheckSearch(limit int, versions, names []string) error {
 	if limit < 0 {
 		return fmt.Errorf("--limit %d is below 0; 0 is for all", limit)
 	}

@@ -102,9 +102,6 @@ func (r *command) flags(c *cobra.Command) {
 }
 
 func (r *command) run(ctx context.Context) error {
-	if err := output.CheckFormat(r.output); err != nil {
-		return err
-	}
 	if r.file == "" {
 		return errors.New("name the backup with -f, for example -f backup.tar.gz")
 	}

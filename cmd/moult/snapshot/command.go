@@ -87,7 +87,8 @@ the same.
 	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of your own, one in each file that ends in .yaml, as moult-controller has them")
 	s.failOn.AddFlag(c, failOnError, failOnError, cli.FailOnUnknown)
 	_ = c.MarkFlagDirname("places")
-	output.Complete(c, "yaml", "json")
+	cli.OneOf(c, "output", "json", "yaml")
+	cli.Hint(c, "output", "for a file of that name write -f %s")
 	return c
 }
 
@@ -119,14 +120,8 @@ func (s *command) run(ctx context.Context, names []string) error {
 
 // validate refuses a snapshot of a cluster that is not named, since the kubeconfig may point at another one.
 func (s *command) validate() error {
-	if !output.IsDocument(s.output) && s.output != "" {
-		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)
-	}
 	if (s.secrets || s.places != "") && !s.references {
 		return errors.New("--secrets and --places are about what --references looks through; give it, too, or neither")
-	}
-	if err := s.failOn.Check(); err != nil {
-		return err
 	}
 	if s.ContextName != "" {
 		return nil

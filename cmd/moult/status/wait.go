@@ -73,20 +73,16 @@ At the end of the time the last state of each CRD is printed.
 	c.Flags().StringSliceVar(&w.versions, "version", nil, "with --for removable: the versions, with commas between them")
 	c.Flags().DurationVar(&w.timeout, "timeout", 30*time.Minute, "how long to wait at most")
 	output.AddFlag(c, &w.output)
-	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{migrated, removable}, cobra.ShellCompDirectiveNoFileComp))
+	cli.OneOf(c, "for", migrated, removable)
 	return c
 }
 
 func (w *waiting) validate() error {
 	switch {
-	case w.what != migrated && w.what != removable:
-		return fmt.Errorf("--for %s is none of %s, %s", w.what, migrated, removable)
 	case len(w.versions) > 0 && w.what != removable:
 		return errors.New("--version is about --for removable")
 	case w.timeout <= 0:
 		return fmt.Errorf("--timeout is %s; it must be longer than 0, for example 30m", w.timeout)
-	case !output.IsDocument(w.output) && w.output != "":
-		return fmt.Errorf("-o %s is none of json, yaml", w.output)
 	}
 	return nil
 }

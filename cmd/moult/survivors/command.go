@@ -87,7 +87,7 @@ kept and reported. Backups, Git and other clusters are never looked at.
 }
 
 func (s *command) run(ctx context.Context, names []string) error {
-	if err := repair.CheckSearch(s.output, s.limit, s.versions, names); err != nil {
+	if err := repair.CheckSearch(s.limit, s.versions, names); err != nil {
 		return err
 	}
 	places, err := start.Places(s.places)

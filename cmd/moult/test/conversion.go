@@ -98,9 +98,6 @@ What a conversion webhook does is known only if it can be asked:
 }
 
 func (r *command) run(ctx context.Context, args []string, c *cobra.Command) error {
-	if err := r.report.Check(); err != nil {
-		return err
-	}
 	if err := r.webhook.Check(); err != nil {
 		return err
 	}

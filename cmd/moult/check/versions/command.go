@@ -118,9 +118,6 @@ func (v *command) flags(c *cobra.Command) {
 }
 
 func (v *command) run(ctx context.Context) error {
-	if err := v.report.Check(); err != nil {
-		return err
-	}
 	if v.Repository != "" && len(v.Named) > 0 {
 		return errors.New("name a REPOSITORY or releases with --release, not both")
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -17,27 +16,18 @@ const (
 type FailOn struct {
 	// Value is what was given.
 	Value   string
-	known   []string
 	usually string
 }
 
 // AddFlag adds the flag to a command that has these results, the gravest first.
 func (o *FailOn) AddFlag(c *cobra.Command, usually string, results ...string) {
-	o.known, o.usually = results, usually
+	o.usually = usually
 	c.Flags().StringVar(&o.Value, "fail-on", usually, "the mildest result that does not end with 0: "+either(results))
-	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(results, cobra.ShellCompDirectiveNoFileComp))
+	OneOf(c, "fail-on", results...)
 }
 
 // IsDefault is whether the flag has the value that it has without being given.
 func (o *FailOn) IsDefault() bool { return o.Value == o.usually }
-
-// Check refuses any other value.
-func (o *FailOn) Check() error {
-	if slices.Contains(o.known, o.Value) {
-		return nil
-	}
-	return fmt.Errorf("--fail-on %s is not known; it can be %s", o.Value, either(o.known))
-}
 
 // Ending is the exit code of a result.
 func (o *FailOn) Ending(code int) error {

@@ -3,12 +3,12 @@ package output
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -37,23 +37,11 @@ func Print(out io.Writer, format string, v any) error {
 	return err
 }
 
-// CheckFormat refuses a value of -o that is neither a document's nor empty, for text.
-func CheckFormat(format string) error {
-	if !IsDocument(format) && format != "" {
-		return fmt.Errorf("-o %s is none of json, yaml; leave it out for text", format)
-	}
-	return nil
-}
-
 // AddFlag adds -o.
 func AddFlag(c *cobra.Command, format *string) {
 	c.Flags().StringVarP(format, "output", "o", "", "json or yaml")
-	Complete(c, "json", "yaml")
-}
-
-// Complete offers the values of -o.
-func Complete(c *cobra.Command, formats ...cobra.Completion) {
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cli.OneOf(c, "output", "json", "yaml")
+	cli.Hint(c, "output", "leave it out for text")
 }
 
 const indent = "         "

@@ -1,10 +1,11 @@
 package output
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 )
 
 // The values of -o beside those of documents, for commands that print a Report.
@@ -25,21 +26,13 @@ type Report[R any] struct {
 // AddFlag adds -o.
 func (r *Report[R]) AddFlag(c *cobra.Command) {
 	c.Flags().StringVarP(&r.format, "output", "o", text, "text, json, yaml, markdown or junit")
-	Complete(c, text, "json", "yaml", markdown, junit)
+	cli.OneOf(c, "output", text, "json", "yaml", markdown, junit)
 }
 
 // For is another report that is printed as -o says.
 func For[S, R any](r Report[R], other Report[S]) Report[S] {
 	other.format = r.format
 	return other
-}
-
-// Check refuses any other value of -o.
-func (r *Report[R]) Check() error {
-	if r.format == text || r.format == markdown || r.format == junit || IsDocument(r.format) {
-		return nil
-	}
-	return fmt.Errorf("-o %s is none of text, json, yaml, markdown, junit", r.format)
 }
 
 // Print writes what was asked for.
