@@ -30,7 +30,7 @@ type command struct {
 
 // NewCommand makes the subcommand.
 func NewCommand(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f, report: output.Report[conversion.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
+	r := &command{Factory: f, report: output.ReportOf(findings)}
 	c := &cobra.Command{
 		Use:   "rehearse --crds NEW [--objects WHERE...] [--context CONTEXT...] [CRD...]",
 		Short: "Rehearse what new CRDs do to existing objects",

@@ -29,7 +29,7 @@ type command struct {
 }
 
 func newConversion(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f, report: output.Report[roundtrip.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
+	r := &command{Factory: f, report: output.ReportOf(findings)}
 	c := &cobra.Command{
 		Use:   "conversion [FOLDER] --crds CRDS",
 		Short: "Test that the conversion of CRDs loses nothing, there and back",
