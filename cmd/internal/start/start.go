@@ -1,5 +1,5 @@
-// Package start is what moult and moult-controller share when they start: their version, the places they know, and the errors
-// about a flag or a cluster that keeps them from starting.
+// Package start is what moult and moult-controller share when they start: their version, and the places they know. It has
+// the errors about a flag or a cluster that keeps them from starting.
 package start
 
 import (
