@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/policies/survivors"
 )
@@ -38,18 +38,9 @@ func (r *references) validate() error {
 			return fmt.Errorf("--references-except names %q; write it like secrets or widgets.example.com", resource)
 		}
 	}
-	r.all = survivors.Embedded()
-	if r.places == "" {
-		return nil
-	}
-	own, err := survivors.Load(os.DirFS(r.places))
-	if err == nil {
-		r.all, err = survivors.Join(r.all, own)
-	}
-	if err != nil {
-		return fmt.Errorf("--places %s: %w", r.places, err)
-	}
-	return nil
+	all, err := start.Places(r.places)
+	r.all = all
+	return err
 }
 
 // in is what looks through a cluster; nil if nothing is to.

@@ -1,15 +1,17 @@
-// Package start is what moult and moult-controller share when they start: their version, and the errors about a flag or a
-// cluster that keeps them from starting.
+// Package start is what moult and moult-controller share when they start: their version, and the places they know. It has
+// the errors about a flag or a cluster that keeps them from starting.
 package start
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // version, commit and date are set by the linker in a release (test/tools/release). Elsewhere Go's own build information has
@@ -82,6 +84,22 @@ func Check(o migration.Options) error {
 		return fmt.Errorf("--%w", err)
 	}
 	return nil
+}
+
+// Places are those that Moult knows, and those of a person's own folder, which --places names; empty for none.
+func Places(folder string) ([]survivors.Place, error) {
+	places := survivors.Embedded()
+	if folder == "" {
+		return places, nil
+	}
+	own, err := survivors.Load(os.DirFS(folder))
+	if err == nil {
+		places, err = survivors.Join(places, own)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--places %s: %w", folder, err)
+	}
+	return places, nil
 }
 
 // NoAnswer is the error of a cluster that cannot be reached; check is where a person should look.

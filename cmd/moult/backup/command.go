@@ -80,13 +80,8 @@ objects own or mount.
 
   # what is in it
   tar tzf backup.tar.gz`),
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return errors.New("name at least one CRD, as <plural>.<group>; see --help")
-			}
-			return nil
-		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		Args:              f.SomeCRDs,
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			return b.run(c.Context(), words.Distinct(names))
 		},
@@ -144,7 +139,7 @@ func (b *command) check() error {
 	case b.file == "-" && b.output != "":
 		return errors.New("-f - and -o both write to standard output; leave one out")
 	}
-	return output.CheckFormat(b.output)
+	return nil
 }
 
 // Take is a backup for another command, which goes on only if nothing is missing in it.

@@ -44,9 +44,6 @@ of this version of Moult.
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if a.format != "" && a.format != "json" {
-				return fmt.Errorf("-o %s is not known; leave it out for text, or say json", a.format)
-			}
 			data, err := a.config(c.Context(), c.InOrStdin())
 			if err != nil {
 				return err
@@ -57,7 +54,8 @@ of this version of Moult.
 	c.Flags().StringVarP(&a.namespace, "namespace", "n", "argocd", "namespace of Argo CD")
 	c.Flags().StringVarP(&a.file, "file", "f", "", "read manifests from a file, or from - for standard input, instead of a cluster")
 	c.Flags().StringVarP(&a.format, "output", "o", "", "json for programs")
-	output.Complete(c, "json")
+	cli.OneOf(c, "output", "json")
+	cli.Hint(c, "output", "leave it out for text")
 	return c
 }
 

@@ -54,17 +54,10 @@ needs no marker, as "moult check opt-in" needs no label on such a CRD.
 			Done:    "every such type carries one of the two",
 			NotDone: "at least one does not",
 		}),
-		Example: f.Example(`  moult check markers ./api/...`),
-		Args:    cli.SomePaths,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
-		RunE: func(_ *cobra.Command, paths []string) error {
-			if err := output.CheckFormat(m.format); err != nil {
-				return err
-			}
-			return m.run(words.Distinct(paths))
-		},
+		Example:           f.Example(`  moult check markers ./api/...`),
+		Args:              cli.SomePaths,
+		ValidArgsFunction: cli.CompleteFolders,
+		RunE:              func(_ *cobra.Command, paths []string) error { return m.run(words.Distinct(paths)) },
 	}
 	output.AddFlag(c, &m.format)
 	return c

@@ -67,9 +67,6 @@ A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelEx
   moult check opt-in . -o json`),
 		Args: cli.SomePaths,
 		RunE: func(c *cobra.Command, paths []string) error {
-			if err := output.CheckFormat(o.format); err != nil {
-				return err
-			}
 			return o.run(c.Context(), words.Distinct(paths), c.InOrStdin())
 		},
 	}

@@ -229,7 +229,7 @@ func TestTheDoctorSaysWhatToDoNext(t *testing.T) {
 		"no CRD is opted in":     {[]string{"doctor"}, "1 error", cli.ExitNotDone},
 		"the CRD does not exist": {[]string{"doctor", "widgets"}, "no such CRD: widgets", cli.ExitError},
 		"the output is unknown":  {[]string{"doctor", "-o", "xml"}, "-o xml is none of json, yaml", cli.ExitError},
-		"the result is unknown":  {[]string{"doctor", "--fail-on", "blocked"}, "--fail-on blocked is not known; it can be error, unknown or warning", cli.ExitError},
+		"the result is unknown":  {[]string{"doctor", "--fail-on", "blocked"}, "--fail-on blocked is none of error, unknown, warning", cli.ExitError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := suite.Empty(t)

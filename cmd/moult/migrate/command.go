@@ -79,18 +79,13 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
   # from a Job, with a result for machines on standard output
   moult migrate widgets.example.com -o json`),
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
-			}
-			return nil
-		},
-		ValidArgsFunction: f.CompleteCRDs(func() string {
+		Args: f.SomeCRDs,
+		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if m.dryRun {
-				return ""
+				return f.CompleteCRDs(c, args, begun)
 			}
-			return f.Selector()
-		}),
+			return f.CompleteOptedIn(c, args, begun)
+		},
 		RunE: func(c *cobra.Command, names []string) error { return m.run(c.Context(), words.Distinct(names)) },
 	}
 	m.bind(c)
@@ -150,9 +145,6 @@ func (m *command) validate() error {
 	}
 	if m.dryRun && m.backup != "" {
 		return errors.New("--dry-run migrates nothing, so it takes no --backup; leave one out")
-	}
-	if !output.IsDocument(m.output) && m.output != "" {
-		return fmt.Errorf("-o %s is none of json, yaml", m.output)
 	}
 	return nil
 }

@@ -121,9 +121,5 @@ func (m *command) printTrials(all []trial) error {
 }
 
 func (r refusal) String() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + r.Name
-	}
-	return fmt.Sprintf("%s: %s: %s", name, r.Reason, r.Message)
+	return fmt.Sprintf("%s: %s: %s", strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"), r.Reason, r.Message)
 }

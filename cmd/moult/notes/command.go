@@ -53,7 +53,7 @@ standard input.
 	c.Flags().StringVar(&n.base, "base", "", "where the CRDs of the release before are: a folder, a kustomization, a file, git:REV:PATH, or -")
 	c.Flags().StringVar(&n.head, "head", "", "where the CRDs of the new release are")
 	c.Flags().StringVarP(&n.output, "output", "o", "markdown", "markdown or json")
-	output.Complete(c, "markdown", "json")
+	cli.OneOf(c, "output", "markdown", "json")
 	return c
 }
 
@@ -65,8 +65,6 @@ func (n *command) validate() error {
 		return errors.New("name the new release with --head: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	case n.base == "-" && n.head == "-":
 		return errors.New("only one of --base and --head can be standard input")
-	case n.output != "markdown" && n.output != "json":
-		return fmt.Errorf("-o %s is none of markdown, json", n.output)
 	}
 	return nil
 }

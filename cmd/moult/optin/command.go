@@ -4,7 +4,6 @@ package optin
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,10 +46,8 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
   # for the spec of a Flux Kustomization
   moult opt-in --print flux`),
-		Args: o.arguments,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Args:              o.arguments,
+		ValidArgsFunction: cli.CompleteFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.print != "" {
 				return o.printSnippet()
@@ -64,7 +61,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().StringVar(&o.ref, "ref", "", "tag or commit of Moult's repository to refer to, instead of a folder")
 	c.Flags().StringVar(&o.selection.names, "crds", "", "label only CRDs whose whole name matches this regular expression")
 	c.Flags().StringVar(&o.selection.annotations, "annotated", "", "label only CRDs whose annotations match this selector, as in team=a")
-	_ = c.RegisterFlagCompletionFunc("print", cobra.FixedCompletions(snippets, cobra.ShellCompDirectiveNoFileComp))
+	cli.OneOf(c, "print", snippets...)
 	_ = c.MarkFlagDirname("folder")
 	return c
 }
@@ -98,8 +95,6 @@ somebody else's, for the spec of an Argo CD Application or a Flux Kustomization.
 func (o *command) arguments(c *cobra.Command, args []string) error {
 	o.selection.labelKey = o.LabelKey
 	switch {
-	case o.print != "" && !slices.Contains(snippets, o.print):
-		return fmt.Errorf("--print %s is none of %s", o.print, strings.Join(snippets, ", "))
 	case o.print != "" && (len(args) > 0 || o.dryRun || o.folder != "" || o.ref != ""):
 		return errors.New("--print cannot be combined with PATH, --dry-run, --folder or --ref, because it writes nothing")
 	case o.print == "" && len(args) != 1:

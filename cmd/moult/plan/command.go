@@ -3,6 +3,8 @@ package plan
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,8 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/runbook"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -53,7 +61,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			shared := c.InheritedFlags()
 			c.Flags().Visit(func(flag *pflag.Flag) {
@@ -71,7 +79,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().BoolVar(&p.rehearse, "rehearse", true, "with --back-to: read all objects and list what they would lose")
 	c.Flags().StringVar(&p.folder, "crds", "config/crd", "folder of the CRD in Git, for the commands")
 	c.Flags().StringVarP(&p.output, "output", "o", "text", "text, markdown, json or yaml")
-	output.Complete(c, "text", "markdown", "json", "yaml")
+	cli.OneOf(c, "output", "text", "markdown", "json", "yaml")
 	_ = c.MarkFlagDirname("crds")
 	for _, version := range []string{"to", "back-to"} {
 		_ = c.RegisterFlagCompletionFunc(version, cobra.NoFileCompletions)
@@ -121,9 +129,6 @@ func (p *command) inherit(flag *pflag.Flag) {
 }
 
 func (p *command) run(c *cobra.Command, name string) error {
-	if p.output != "text" && p.output != "markdown" && !output.IsDocument(p.output) {
-		return fmt.Errorf("-o %s is none of text, markdown, json, yaml", p.output)
-	}
 	o, err := p.observe(c, name)
 	if err != nil {
 		return err
@@ -167,4 +172,46 @@ func (p *command) observe(c *cobra.Command, name string) (o runbook.Observation,
 		back.Rehearsed, err = p.rehearsed(c.Context(), cluster, o)
 	}
 	return o, err
+}
+
+// back is the way back that the flags ask for; nil if they ask for none.
+func (p *command) back(c *cobra.Command, name string) (*runbook.Return, error) {
+	switch {
+	case p.backTo == "" && p.release != "":
+		return nil, errors.New("--release is where to go back to; name the version with --back-to")
+	case p.backTo == "":
+		return nil, nil
+	case p.to != "":
+		return nil, errors.New("--to is the way forth and --back-to the way back; leave one out")
+	}
+	back := &runbook.Return{Place: p.release, Context: p.CurrentContext()}
+	if p.release == "" {
+		return back, nil
+	}
+	all, err := input.CRDs(c.Context(), p.release, c.InOrStdin())
+	if err == nil {
+		all, err = input.Chosen(all, []string{name}, p.release)
+	}
+	if err != nil {
+		return nil, err
+	}
+	back.Release = all[0]
+	return back, nil
+}
+
+// rehearsed is what becomes of the objects when they are stored at the older version. It is nil if that is not asked any more, or
+// if a webhook converts: `moult rehearse` asks it.
+func (p *command) rehearsed(ctx context.Context, cluster *inspect.Cluster, o runbook.Observation) (*conversion.Report, error) {
+	returned, err := runbook.Returned(o)
+	if err != nil || crds.HasWebhook(returned) || crds.StorageVersion(o.CRD) == o.To {
+		return nil, err
+	}
+	e, err := conversion.New(returned)
+	if err != nil {
+		return nil, err
+	}
+	tally := conversion.NewTally()
+	engines.Live{Cluster: cluster, LabelKey: p.LabelKey, Tell: progress.NewObjects(p.ErrOut).Tell}.Rehearse(ctx, o.CRD, e, tally)
+	report := tally.Report(nil)
+	return &report, ctx.Err()
 }

@@ -1,10 +1,16 @@
 package preview
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
 	"slices"
 
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/preview"
 )
 
 // changed are the files that differ between the sides, none if one of them is no tree.
@@ -61,4 +67,91 @@ func (s *sides) onBoth(names []string, find func(*repository.Tree, []string) ([]
 	}
 	slices.Sort(folders)
 	return slices.Compact(folders), nil
+}
+
+// rendered is what an entry point's cluster gets besides: the manifests of --also and --also-base. Without --also-base,
+// they are new.
+func (p *command) rendered(ctx context.Context, entry string) (more preview.Pair, err error) {
+	for _, one := range []struct {
+		flag  string
+		texts []string
+		to    *delivery.Cluster
+	}{{"--also-base", p.alsoBase, &more.Base}, {"--also", p.also, &more.Head}} {
+		for _, text := range one.texts {
+			from, of, err := p.sourceOf(one.flag, text)
+			if err != nil {
+				return more, err
+			}
+			if of != entry {
+				continue
+			}
+			open := os.ReadFile
+			if one.to == &more.Base { // what is in both sides is no change
+				open = func(file string) ([]byte, error) { return p.trusted(ctx, file) }
+			}
+			content, err := open(from.place)
+			if err != nil {
+				return more, fmt.Errorf("%s: %w", one.flag, err)
+			}
+			read, err := desired.Stream(from.place, bytes.NewReader(content))
+			if err != nil {
+				return more, fmt.Errorf("%s: %w", one.flag, err)
+			}
+			beside(one.to, *read)
+		}
+	}
+	return more, nil
+}
+
+// beside adds to a cluster what it gets besides.
+func beside(c *delivery.Cluster, more delivery.Cluster) {
+	c.Units, c.Unseen = append(c.Units, more.Units...), append(c.Unseen, more.Unseen...)
+	c.Findings = append(c.Findings, more.Findings...)
+}
+
+// apart compares the CRDs that several units of a cluster bring, as each of them brings it.
+func (s *sides) apart(p preview.Pair) ([]preview.Delivered, error) {
+	here, elsewhere := preview.Apart(p)
+	all, err := s.compare(here...)
+	if err != nil {
+		return nil, err
+	}
+	others, err := s.compare(elsewhere...)
+	for i := range others {
+		others[i].Held = true
+	}
+	return append(all, others...), err
+}
+
+// fetched are the units that were not built of the files of this repository alone.
+func fetched(c delivery.Cluster) delivery.Cluster {
+	c.Units = slices.DeleteFunc(slices.Clone(c.Units), func(u *delivery.Unit) bool { return len(u.Charts)+len(u.Elsewhere) == 0 })
+	return c
+}
+
+// heldBy compares the CRDs that objects of a cluster hold for somebody else.
+func (s *sides) heldBy(p preview.Pair) ([]preview.Delivered, error) {
+	held, err := s.compare(preview.Held(p)...)
+	for i := range held {
+		held[i].Held = true
+	}
+	return held, err
+}
+
+// compare reads the CRDs of both sides.
+func (s *sides) compare(pairs ...preview.Pair) (all []preview.Delivered, err error) {
+	for _, p := range pairs {
+		p.Base.Name, p.Head.Name = p.Name, p.Name
+		p.Install()
+		base, err := preview.SideOf(p.Base, &s.decoder)
+		if err != nil {
+			return nil, fmt.Errorf("--base: %w", err)
+		}
+		head, err := preview.SideOf(p.Head, &s.decoder)
+		if err != nil {
+			return nil, fmt.Errorf("--head: %w", err)
+		}
+		all = append(all, preview.Compare(p.Name, base, head))
+	}
+	return all, nil
 }

@@ -95,7 +95,7 @@ func TestWhatAPreviewCannotUseIsRefused(t *testing.T) {
 		"standard input twice":                {[]string{"--base", "-", "--head", "-"}, "only one of --base and --head can be standard input"},
 		"a context that is none":              {append(one, "--context", "nowhere"), `--context nowhere: no cluster to talk to`},
 		"entry points of standard input":      {[]string{"--base", "-", "--head", head, "--entry", "clusters"}, "--entry needs the files"},
-		"something else to fail on than that": {append(sides, "--fail-on", "error"), "--fail-on error is not known"},
+		"something else to fail on than that": {append(sides, "--fail-on", "error"), "--fail-on error is none of blocked, unknown, warning"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,46 +16,54 @@ import (
 	report "github.com/moult-dev/moult/policies/preview/output"
 )
 
-// format is how a report is written. The set is closed.
-type format string
-
-const (
-	annotations format = "annotations" // for GitHub
-	codeQuality format = "codequality" // for GitLab
-	html        format = "html"
-	jsonFormat  format = "json"
-	markdown    format = "markdown"
-	text        format = "text"
-)
-
-var formats = []format{annotations, codeQuality, html, jsonFormat, markdown, text}
-
-// formatNames are what --output takes.
-func formatNames() []string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = string(f)
-	}
-	return names
+// formats are what --output takes, and how each is written.
+var formats = map[string]func(p *command, r preview.Report, to destination) ([]byte, error){
+	"annotations": func(_ *command, r preview.Report, _ destination) ([]byte, error) {
+		return []byte(report.Annotations(r)), nil
+	}, // for GitHub
+	"codequality": func(_ *command, r preview.Report, _ destination) ([]byte, error) { return report.CodeQuality(r) }, // for GitLab
+	"html": func(p *command, r preview.Report, _ destination) ([]byte, error) {
+		var content bytes.Buffer
+		err := report.HTML(&content, r, report.PageOptions{Links: report.Links(p.links)})
+		return content.Bytes(), err
+	},
+	"json": func(_ *command, r preview.Report, _ destination) ([]byte, error) { return report.JSON(r) },
+	"markdown": func(p *command, r preview.Report, _ destination) ([]byte, error) {
+		return []byte(report.Markdown(r, report.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: report.Links(p.links)})), nil
+	},
+	text: func(p *command, r preview.Report, to destination) ([]byte, error) {
+		var content bytes.Buffer
+		color, width := false, 0
+		if to.file == "" {
+			color, width = terminal(p.Out)
+		}
+		err := report.Text(&content, r, color, width)
+		return content.Bytes(), err
+	},
 }
+
+// text is the format without --output.
+const text = "text"
+
+func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // destination is a format, and where it goes: a file, or standard output if there is none.
 type destination struct {
-	format format
+	format string
 	file   string
 }
 
 // parseOutputs reads FORMAT and FORMAT=FILE. One format may go to standard output.
 func parseOutputs(given []string) ([]destination, error) {
 	if len(given) == 0 {
-		given = []string{string(text)}
+		given = []string{text}
 	}
 	var outputs []destination
 	printed := ""
 	for _, value := range given {
 		name, file, toFile := strings.Cut(value, "=")
 		switch {
-		case !slices.Contains(formats, format(name)):
+		case formats[name] == nil:
 			return nil, fmt.Errorf("--output %s: there is no format %q; there are %s", value, name, strings.Join(formatNames(), ", "))
 		case toFile && file == "":
 			return nil, fmt.Errorf("--output %s names no file; write it like %s=FILE", value, name)
@@ -66,7 +75,7 @@ func parseOutputs(given []string) ([]destination, error) {
 		if toFile && slices.ContainsFunc(outputs, func(o destination) bool { return o.file == file }) {
 			return nil, fmt.Errorf("--output %s: another output goes to %s already", value, file)
 		}
-		outputs = append(outputs, destination{format(name), file})
+		outputs = append(outputs, destination{name, file})
 	}
 	return outputs, nil
 }
@@ -76,7 +85,7 @@ func (p *command) write(r preview.Report, outputs []destination) error {
 	contents := make([][]byte, len(outputs))
 	for i, o := range outputs {
 		var err error
-		if contents[i], err = p.render(r, o); err != nil {
+		if contents[i], err = formats[o.format](p, r, o); err != nil {
 			return fmt.Errorf("--output %s: %w", o.format, err)
 		}
 	}
@@ -92,31 +101,6 @@ func (p *command) write(r preview.Report, outputs []destination) error {
 		}
 	}
 	return nil
-}
-
-func (p *command) render(r preview.Report, to destination) ([]byte, error) {
-	var content bytes.Buffer
-	switch to.format {
-	case annotations:
-		return []byte(report.Annotations(r)), nil
-	case codeQuality:
-		return report.CodeQuality(r)
-	case html:
-		err := report.HTML(&content, r, report.PageOptions{Links: report.Links(p.links)})
-		return content.Bytes(), err
-	case jsonFormat:
-		return report.JSON(r)
-	case markdown:
-		return []byte(report.Markdown(r, report.MarkdownOptions{Name: p.marker, Full: p.artifact, Links: report.Links(p.links)})), nil
-	case text:
-		color, width := false, 0
-		if to.file == "" {
-			color, width = terminal(p.Out)
-		}
-		err := report.Text(&content, r, color, width)
-		return content.Bytes(), err
-	}
-	return nil, fmt.Errorf("there is no format %q", to.format) // parseOutputs refuses it
 }
 
 // terminal reports whether a stream is a terminal that wants colour, and how wide it is; 0 if that is not known.

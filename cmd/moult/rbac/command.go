@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
-	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -97,7 +96,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().BoolVar(&r.references, "references", false, "print what the controller's flag --references needs")
 	c.Flags().StringVar(&r.folder, "places", "", "folder with places of your own, for --migrate-stashes and --references")
 	c.Flags().StringVarP(&r.output, "output", "o", asManifests, "manifests, or values for the Helm chart")
-	output.Complete(c, asManifests, asValues)
+	cli.OneOf(c, "output", asManifests, asValues)
 	_ = c.MarkFlagDirname("places")
 	c.MarkFlagsMutuallyExclusive("repair-owners", "migrate-stashes", "references")
 	_ = c.RegisterFlagCompletionFunc("name", cobra.NoFileCompletions)
@@ -152,7 +151,7 @@ func (r *command) check(paths []string) (err error) {
 	if r.folder != "" && !r.stashes && !r.references {
 		return errors.New("--places is for --migrate-stashes and --references; add one of them")
 	}
-	if r.places, err = input.Places(r.folder); err != nil {
+	if r.places, err = start.Places(r.folder); err != nil {
 		return err
 	}
 	if problems := validation.IsValidLabelValue(r.aggregateTo); r.aggregateTo == "" || len(problems) > 0 {
@@ -211,5 +210,48 @@ func (r *command) write(comment string, role *rbacv1.ClusterRole) error {
 		return err
 	}
 	_, err = fmt.Fprintf(r.Out, "# %s\n%s", comment, raw)
+	return err
+}
+
+// The values of -o.
+const (
+	asManifests = "manifests"
+	asValues    = "values"
+)
+
+// checkOutput refuses what the chart has other values for, or none.
+func (r *command) checkOutput() error {
+	switch {
+	case r.output == asManifests:
+		return nil
+	case r.owners || r.stashes || r.references:
+		return errors.New("-o values is for the objects of CRDs that are opted in; for the others, set repairOwners, migrateStashes or references of the chart to true")
+	case r.name != "" || r.aggregateTo != aggregateDefault:
+		return errors.New("-o values has no names; leave out --name and --aggregate-to, and set namePrefix of the chart")
+	}
+	return nil
+}
+
+// granted is an item of migrate.resources in the values of clusters/chart.
+type granted struct {
+	Group     string   `json:"group"`
+	Resources []string `json:"resources"`
+}
+
+// printValues prints the rights of a role. The chart knows the verbs: a status is patched, and anything else is walked.
+func (r *command) printValues(role *rbacv1.ClusterRole) error {
+	var all []granted
+	for _, rule := range role.Rules {
+		if last := len(all) - 1; last >= 0 && all[last].Group == rule.APIGroups[0] {
+			all[last].Resources = append(all[last].Resources, rule.Resources...)
+			continue
+		}
+		all = append(all, granted{Group: rule.APIGroups[0], Resources: rule.Resources})
+	}
+	raw, err := yaml.Marshal(map[string]any{"migrate": map[string]any{"resources": all}})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.Out, "# What moult-controller may rewrite. Printed by `moult rbac -o values`: do so again when a CRD comes or goes.\n%s", raw)
 	return err
 }

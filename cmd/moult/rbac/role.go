@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,14 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // built are the CRDs that the paths build, each once: the last one that has a name counts.
@@ -121,4 +124,136 @@ func rule(group string, resources []string, verbs ...string) rbacv1.PolicyRule {
 func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	resources, err := apihelpers.GetSubresourcesForVersion(crd, crds.StorageVersion(crd))
 	return err == nil && resources != nil && resources.Status != nil
+}
+
+// dependents are Kubernetes' own resources in namespaces, by group, as Kubernetes 1.36 serves them: what objects of
+// CRDs own. Without Events, which have no owners.
+var dependents = map[string][]string{
+	"": {"configmaps", "endpoints", "limitranges", "persistentvolumeclaims", "pods", "podtemplates", "replicationcontrollers", "resourcequotas",
+		"secrets", "serviceaccounts", "services"},
+	"apps":                      {"controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"},
+	"autoscaling":               {"horizontalpodautoscalers"},
+	"batch":                     {"cronjobs", "jobs"},
+	"coordination.k8s.io":       {"leases"},
+	"discovery.k8s.io":          {"endpointslices"},
+	"networking.k8s.io":         {"ingresses", "networkpolicies"},
+	"policy":                    {"poddisruptionbudgets"},
+	"rbac.authorization.k8s.io": {"rolebindings", "roles"},
+	"resource.k8s.io":           {"resourceclaims", "resourceclaimtemplates"},
+	"storage.k8s.io":            {"csistoragecapacities"},
+}
+
+// others are the rest of Kubernetes' own, which has to be looked at to know that no reference is left. To move one that is there,
+// somebody has to grant patch by name: with it on cluster roles or admission webhooks there is little that a client may not do.
+var others = map[string][]string{
+	"": {"events", "namespaces", "nodes", "persistentvolumes"},
+	"admissionregistration.k8s.io": {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"},
+	"apiextensions.k8s.io":         {"customresourcedefinitions"},
+	"apiregistration.k8s.io":       {"apiservices"},
+	"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles", "podcertificaterequests"},
+	"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
+	"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
+	"node.k8s.io":                  {"runtimeclasses"},
+	"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
+	"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourceslices"},
+	"scheduling.k8s.io":            {"priorityclasses"},
+	"storagemigration.k8s.io":      {"storageversionmigrations"},
+	"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
+}
+
+// repairRole grants what moving owner references takes: to list everything, and to write what may be owned, which the objects of
+// the CRDs may be, too.
+func (r *command) repairRole(crds []*apiextensionsv1.CustomResourceDefinition) *rbacv1.ClusterRole {
+	written := map[string][]string{}
+	maps.Copy(written, dependents)
+	for _, crd := range crds {
+		written[crd.Spec.Group] = append(slices.Clone(written[crd.Spec.Group]), crd.Spec.Names.Plural)
+	}
+	role := r.empty()
+	for _, group := range slices.Sorted(maps.Keys(written)) {
+		role.Rules = append(role.Rules, rule(group, written[group], "list", "patch"))
+	}
+	for _, group := range slices.Sorted(maps.Keys(others)) {
+		role.Rules = append(role.Rules, rule(group, others[group], "list"))
+	}
+	return role
+}
+
+// stashesRole grants what moving stashed copies takes, as places and their moves declare it. It may read what holds
+// copies, owns them, names them or takes them, and write what names them. It may make successors of what holds them and
+// delete that.
+func (r *command) stashesRole() *rbacv1.ClusterRole {
+	verbs := map[schema.GroupResource][]string{}
+	allow := func(resource string, more ...string) {
+		gr := schema.ParseGroupResource(resource)
+		verbs[gr] = append(verbs[gr], more...)
+	}
+	for i := range r.places {
+		move := survivors.MoveOf(&r.places[i])
+		if move == nil {
+			continue
+		}
+		for _, resource := range r.places[i].Resources {
+			allow(string(resource), "get", "list", "create", "patch", "delete")
+		}
+		for _, named := range move.References {
+			allow(named.Resource, "get", "list")
+			if named.Fixed != "" {
+				continue
+			}
+			allow(named.Resource, "patch")
+			if slices.ContainsFunc(named.Paths, func(path string) bool { return strings.HasPrefix(path, "status.") }) {
+				plural, group, _ := strings.Cut(named.Resource, ".")
+				allow(plural+"/status."+group, "patch")
+			}
+		}
+		for _, work := range move.Busy {
+			allow(work.Resource, "get", "list")
+		}
+		if move.Controller != nil {
+			allow(move.Controller.Resource, "get", "list")
+		}
+	}
+	role := r.empty()
+	for _, gr := range slices.SortedFunc(maps.Keys(verbs), func(a, b schema.GroupResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	}) {
+		role.Rules = append(role.Rules, rule(gr.Group, []string{gr.Resource}, slices.Compact(slices.Sorted(slices.Values(verbs[gr])))...))
+	}
+	return role
+}
+
+// printReferences prints what the controller's flag --references needs.
+func (r *command) printReferences(ctx context.Context, paths []string, stdin io.Reader) error {
+	resources, about := r.known(), "what else may name the versions that are to go: the resources of Kubernetes, and those at which versions are known to lie"
+	if len(paths) > 0 {
+		crds, err := r.built(ctx, paths, stdin)
+		if err != nil {
+			return err
+		}
+		resources, about = map[string][]string{}, "the objects of these CRDs, which may name versions of others that are to go"
+		for _, crd := range crds {
+			resources[crd.Spec.Group] = append(resources[crd.Spec.Group], crd.Spec.Names.Plural)
+		}
+	}
+	role := r.empty()
+	for _, group := range slices.Sorted(maps.Keys(resources)) {
+		role.Rules = append(role.Rules, rule(group, slices.Compact(slices.Sorted(slices.Values(resources[group]))), "get", "list"))
+	}
+	return r.write(fmt.Sprintf("What moult-controller reads with --references: %s. Printed by `moult rbac --references`.", about), role)
+}
+
+// known are the resources of Kubernetes and those that the registry of places names, by group.
+func (r *command) known() map[string][]string {
+	resources := map[string][]string{}
+	for _, all := range []map[string][]string{dependents, others} {
+		for group, names := range all {
+			resources[group] = append(resources[group], names...)
+		}
+	}
+	for _, named := range append(survivors.ResourcesOf(r.places), schema.ParseGroupResource("versionremovals.moult.dev")) {
+		resources[named.Group] = append(resources[named.Group], named.Resource)
+	}
+	return resources
 }

@@ -4,7 +4,6 @@ package rehearse
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -25,12 +25,12 @@ type command struct {
 	accept   string
 	report   output.Report[conversion.Report]
 	webhook  engines.Webhook
-	telling  sync.Mutex // progress, of several clusters
+	lines    *progress.Objects
 }
 
 // NewCommand makes the subcommand.
 func NewCommand(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f, report: output.Report[conversion.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
+	r := &command{Factory: f, report: output.ReportOf(findings)}
 	c := &cobra.Command{
 		Use:   "rehearse --crds NEW [--objects WHERE...] [--context CONTEXT...] [CRD...]",
 		Short: "Rehearse what new CRDs do to existing objects",
@@ -101,9 +101,6 @@ Without one of these, such objects are not known.
 }
 
 func (r *command) run(ctx context.Context, names []string, c *cobra.Command) error {
-	if err := r.report.Check(); err != nil {
-		return err
-	}
 	if err := r.webhook.Check(); err != nil {
 		return err
 	}
@@ -133,5 +130,5 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 	if err := r.report.Print(r.Out, report); err != nil {
 		return err
 	}
-	return engines.Ending(report.Verdict)
+	return cli.EndedBy(report.Verdict == conversion.NotKept, report.Verdict == conversion.NotKnown)
 }

@@ -37,7 +37,7 @@ func reportOfAll() conversion.Report {
 }
 
 func TestText(t *testing.T) {
-	NewWithT(t).Expect(asText(reportOfAll())).To(Equal(`widgets.example.com in prod: 10 objects, to be stored at v1, read at v1beta1; 3 come back the same
+	NewWithT(t).Expect(findings(reportOfAll()).Text()).To(Equal(`widgets.example.com in prod: 10 objects, to be stored at v1, read at v1beta1; 3 come back the same
   lost: spec.a
     7 objects: ns/a|b, ns/</testcase> and 5 more
   lost in status, which its controller writes anew: status.b
@@ -65,7 +65,7 @@ something would be lost, changed or refused: move it before the storage version 
 
 func TestMarkdownMeansNothingBesideItself(t *testing.T) {
 	g := NewWithT(t)
-	content := asMarkdown(reportOfAll())
+	content := findings(reportOfAll()).Markdown()
 	g.Expect(content).To(And(
 		ContainSubstring("| **lost** | `spec.a` | 7 | "), ContainSubstring("| lost in status, which its controller writes anew | `status.b` |"),
 		ContainSubstring("| let pass until it changes | "), ContainSubstring("Accepted and not found: `spec.z`"),
@@ -75,7 +75,7 @@ func TestMarkdownMeansNothingBesideItself(t *testing.T) {
 
 func TestJUnitCountsFailuresAndErrors(t *testing.T) {
 	g := NewWithT(t)
-	content, err := xml.Marshal(asJUnit(reportOfAll()))
+	content, err := xml.Marshal(findings(reportOfAll()).JUnit())
 	g.Expect(err).NotTo(HaveOccurred())
 	read := output.Suites{}
 	g.Expect(xml.Unmarshal(content, &read)).To(Succeed())

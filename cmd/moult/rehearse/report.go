@@ -2,28 +2,36 @@ package rehearse
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/policies/conversion"
+	preview "github.com/moult-dev/moult/policies/preview/output"
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// entry is what is said of some objects.
-type entry struct {
-	conversion.Group
-
-	// Say is what becomes of them, and Fails reports whether that holds something up.
-	Say   string
-	Fails bool
+// findings are what is printed of a report.
+func findings(report conversion.Report) output.Findings {
+	all := output.Findings{Heading: "Rehearsal of the new CRDs", Sentence: sentence(report), Beside: "accepted losses", Unused: report.Unused}
+	for _, of := range report.CRDs {
+		all.Sections = append(all.Sections, output.Section{
+			CRD: of.CRD, Title: title(of) + ": " + subtitle(of), Markdown: fmt.Sprintf("**%s**: %s", preview.CodeSpan(title(of), 100), subtitle(of)),
+			Suite: title(of), All: subtitle(of), Entries: entries(of),
+		})
+	}
+	return all
 }
 
 const notKnown = "not known"
 
 // entries are all that is said of the objects of a CRD, the worst first.
-func entries(of conversion.CRDReport) (all []entry) {
+func entries(of conversion.CRDReport) (all []output.Entry) {
 	add := func(groups []conversion.Group, say string, fails func(conversion.Group) bool) {
 		for _, g := range groups {
-			e := entry{Group: g, Say: say, Fails: fails(g)}
+			e := output.Entry{Say: say, OurWords: g.Accepted == "", Path: g.What, What: g.What, Fails: fails(g), Unknown: say == notKnown, Objects: g.Objects, Examples: g.Examples}
+			if g.Says != "" {
+				e.What += ": " + g.Says
+			}
+			e.What = words.Line(e.What)
 			switch {
 			case g.Accepted != "":
 				e.Say += ", and accepted: " + g.Accepted
@@ -44,45 +52,6 @@ func entries(of conversion.CRDReport) (all []entry) {
 	add(of.Undefaulted, "without its default for clients of the old version", never)
 	add(of.Unknown, notKnown, never)
 	return all
-}
-
-// what is the path or the sentence, and what the webhook says, in one line.
-func (e entry) what() string {
-	what := e.What
-	if e.Says != "" {
-		what += ": " + e.Says
-	}
-	return words.Line(what)
-}
-
-// objects are how many there are, and some of them.
-func (e entry) objects() string {
-	if len(e.Examples) == 0 {
-		return ""
-	}
-	more := ""
-	if rest := e.Objects - int64(len(e.Examples)); rest > 0 {
-		more = fmt.Sprintf(" and %d more", rest)
-	}
-	return words.Count(e.Objects, "object") + ": " + strings.Join(e.Examples, ", ") + more
-}
-
-func asText(report conversion.Report) string {
-	var content strings.Builder
-	for _, of := range report.CRDs {
-		fmt.Fprintf(&content, "%s: %s\n", title(of), subtitle(of))
-		for _, e := range entries(of) {
-			fmt.Fprintf(&content, "  %s: %s\n", e.Say, e.what())
-			if objects := e.objects(); objects != "" {
-				fmt.Fprintf(&content, "    %s\n", objects)
-			}
-		}
-	}
-	for _, a := range report.Unused {
-		fmt.Fprintf(&content, "accepted and not found: %s of %s (%s)\n", a.Path, a.CRD, a.Reason)
-	}
-	fmt.Fprintf(&content, "%s\n", sentence(report))
-	return content.String()
 }
 
 func title(of conversion.CRDReport) string {

@@ -46,10 +46,22 @@ type task struct {
 	// find finds the CRDs that are asked for: for programs, and in a line for each.
 	find func(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error)
 	// move does the work for them.
-	move func(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (repairs.Report, error)
+	move func(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, work repairs.Work) (repairs.Report, error)
 }
 
-func (r *command) bind(c *cobra.Command, many string) {
+// bind has a command do what is asked for, with the flags that both kinds have.
+func (r *command) bind(c *cobra.Command, many string, asked func() (task, error)) {
+	c.ValidArgsFunction = r.CompleteCRDs
+	c.RunE = func(c *cobra.Command, names []string) error {
+		if err := r.validate(names); err != nil {
+			return err
+		}
+		t, err := asked()
+		if err != nil {
+			return err
+		}
+		return r.run(c.Context(), words.Distinct(names), t)
+	}
 	c.Flags().StringSliceVar(&r.versions, "version", nil, "versions that are to be removed, or were removed; may be given several times")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "write nothing; the API server checks every write")
 	c.Flags().IntVar(&r.limit, "limit", 100, "most "+many+" that are named of each sort; all are counted; 0 for all")
@@ -65,14 +77,11 @@ func (r *command) validate(names []string) error {
 	if err := start.Check(r.pace); err != nil {
 		return err
 	}
-	return CheckSearch(r.output, r.limit, r.versions, names)
+	return CheckSearch(r.limit, r.versions, names)
 }
 
 // CheckSearch refuses flags that do not fit each other, of commands that look for something about CRDs.
-func CheckSearch(format string, limit int, versions, names []string) error {
-	if err := output.CheckFormat(format); err != nil {
-		return err
-	}
+func CheckSearch(limit int, versions, names []string) error {
 	if limit < 0 {
 		return fmt.Errorf("--limit %d is below 0; 0 is for all", limit)
 	}
@@ -103,7 +112,11 @@ func (r *command) run(ctx context.Context, names []string, t task) error {
 	if note != "" {
 		d.Notes = append(d.Notes, note)
 	}
-	d.Report, err = t.move(ctx, cfg, cluster)
+	work, err := r.work(cluster)
+	if err != nil {
+		return cli.ReadError(err)
+	}
+	d.Report, err = t.move(ctx, cfg, cluster, work)
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted after %s; nothing is lost: what was moved stays so, and the same command goes on from there", t.Count(d.Moved))
 	}
@@ -116,7 +129,7 @@ func (r *command) run(ctx context.Context, names []string, t task) error {
 	} else {
 		d.print(r.Out)
 	}
-	return errors.Join(err, d.ending())
+	return errors.Join(err, cli.EndedBy(d.Verdict == repairs.Remaining, d.Verdict == repairs.NotKnown))
 }
 
 // starting is printed once all that is needed is there.
@@ -127,8 +140,12 @@ func (r *command) starting(cfg *rest.Config, kind *repairs.Kind) {
 }
 
 // work is what every kind is given.
-func (r *command) work(cluster *inspect.Cluster) (work repairs.Work, pages inspect.Pages, err error) {
+func (r *command) work(cluster *inspect.Cluster) (repairs.Work, error) {
 	resources, unseen, err := cluster.Resources()
-	pages = inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(r.ErrOut).Tell}
-	return repairs.Work{Resources: resources, Unseen: unseen, DryRun: r.dryRun, Most: r.limit, Lane: r.pace.NewPace().Lane()}, pages, err
+	return repairs.Work{Resources: resources, Unseen: unseen, DryRun: r.dryRun, Most: r.limit, Lane: r.pace.NewPace().Lane()}, err
+}
+
+// pages are the objects of a cluster, while it is reported how far they are read.
+func (r *command) pages(cluster *inspect.Cluster) inspect.Pages {
+	return inspect.Pages{Cluster: cluster, Tell: progress.NewObjects(r.ErrOut).Tell}
 }

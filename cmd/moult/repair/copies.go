@@ -11,8 +11,8 @@ import (
 
 	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -79,12 +79,8 @@ What something has named meanwhile is made again from the file.
 
   # what could not be moved, and why
   moult survivors migrate --dry-run -o json | jq '.left[] | {reason, count}'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE: func(c *cobra.Command, names []string) error {
-			return m.run(c.Context(), words.Distinct(names))
-		},
 	}
-	m.bind(c, "copies")
+	m.bind(c, "copies", m.task)
 	c.Flags().StringVar(&m.save, "save", "", "file that each object is written to before it is deleted; an existing file is continued")
 	c.Flags().BoolVar(&m.takeOver, "take-over", false, "move, too, what the project's own controller moves by itself")
 	c.Flags().StringVar(&m.places, "places", "", "folder with places of your own, one in each file that ends in .yaml")
@@ -92,20 +88,18 @@ What something has named meanwhile is made again from the file.
 	return c
 }
 
-func (m *copiesCommand) run(ctx context.Context, names []string) (err error) {
-	if err := m.validate(names); err != nil {
-		return err
-	}
-	if m.known, err = input.Places(m.places); err != nil {
-		return err
+// task is to move copies, if the flags go together.
+func (m *copiesCommand) task() (t task, err error) {
+	if m.known, err = start.Places(m.places); err != nil {
+		return t, err
 	}
 	switch {
 	case m.save == "" && !m.dryRun:
-		return errors.New("--save is missing: the file that each object is written to before it is deleted; --dry-run needs none")
+		return t, errors.New("--save is missing: the file that each object is written to before it is deleted; --dry-run needs none")
 	case m.save != "" && m.dryRun:
-		return errors.New("--dry-run removes nothing, so there is nothing to --save")
+		return t, errors.New("--dry-run removes nothing, so there is nothing to --save")
 	}
-	return m.command.run(ctx, names, task{Kind: &embeddedcopies.Kind, saved: m.save, find: m.find, move: m.move})
+	return task{Kind: &embeddedcopies.Kind, saved: m.save, find: m.find, move: m.move}, nil
 }
 
 func (m *copiesCommand) find(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error) {
@@ -113,16 +107,12 @@ func (m *copiesCommand) find(ctx context.Context, cluster *inspect.Cluster, name
 	return m.targets, words.Of(m.targets, Subject), note, err
 }
 
-func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (none repairs.Report, err error) {
+func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, work repairs.Work) (none repairs.Report, err error) {
 	forwards, err := converters.NewForwards(cfg)
 	if err != nil {
 		return none, err
 	}
 	defer forwards.Close()
-	work, pages, err := m.work(cluster)
-	if err != nil {
-		return none, cli.ReadError(err)
-	}
 	types, err := cluster.Types(ctx, m.targets)
 	if err != nil {
 		return none, cli.ReadError(err)
@@ -134,7 +124,7 @@ func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 		return none, err
 	}
 	job := &embeddedcopies.Migration{
-		Work: work, Targets: m.targets, Places: m.known, Client: client, Mapper: cluster.Mapper(), Types: types, Lister: pages, TakeOver: m.takeOver,
+		Work: work, Targets: m.targets, Places: m.known, Client: client, Mapper: cluster.Mapper(), Types: types, Lister: m.pages(cluster), TakeOver: m.takeOver,
 		Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: forwards}},
 	}
 	if !m.dryRun {

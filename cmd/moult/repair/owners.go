@@ -14,7 +14,6 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
-	"github.com/moult-dev/moult/policies/words"
 )
 
 // ownersCommand is what a person wants to be done about owner references.
@@ -74,21 +73,10 @@ If it is interrupted, nothing is lost: the same command continues with what rema
 
   # who would write the version again?
   moult repair owners widgets.example.com --dry-run -o json | jq '.writers'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
-		RunE: func(c *cobra.Command, names []string) error {
-			return r.run(c.Context(), words.Distinct(names))
-		},
 	}
-	r.bind(c, "references")
+	r.bind(c, "references", func() (task, error) { return task{Kind: &owners.Kind, find: r.find, move: r.move}, nil })
 	c.Flags().BoolVar(&r.orphans, "orphans", false, "move references whose owner does not exist, too; the garbage collector then deletes what has no other owner")
 	return c
-}
-
-func (r *ownersCommand) run(ctx context.Context, names []string) error {
-	if err := r.validate(names); err != nil {
-		return err
-	}
-	return r.command.run(ctx, names, task{Kind: &owners.Kind, find: r.find, move: r.move})
 }
 
 func (r *ownersCommand) find(ctx context.Context, cluster *inspect.Cluster, names, versions []string) (targets any, lines []string, note string, err error) {
@@ -116,11 +104,7 @@ func ownerSubject(t *owners.Target, from survivors.From) string {
 	}
 }
 
-func (r *ownersCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster) (repairs.Report, error) {
-	work, pages, err := r.work(cluster)
-	if err != nil {
-		return repairs.Report{}, cli.ReadError(err)
-	}
+func (r *ownersCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, work repairs.Work) (repairs.Report, error) {
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return repairs.Report{}, err
@@ -130,5 +114,5 @@ func (r *ownersCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 		return repairs.Report{}, err
 	}
 	r.starting(cfg, &owners.Kind)
-	return (&owners.Repair{Work: work, Targets: r.targets, Client: client, Orphans: r.orphans, Lister: pages}).Run(ctx)
+	return (&owners.Repair{Work: work, Targets: r.targets, Client: client, Orphans: r.orphans, Lister: r.pages(cluster)}).Run(ctx)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
 	"github.com/moult-dev/moult/policies/survivors"
@@ -26,17 +25,6 @@ type document struct {
 
 	kind  *repairs.Kind
 	lines []string // of the targets
-}
-
-func (d *document) ending() error {
-	switch d.Verdict {
-	case repairs.Remaining:
-		return cli.Ended{Code: cli.ExitNotDone}
-	case repairs.NotKnown:
-		return cli.Ended{Code: cli.ExitUnknown}
-	case repairs.Done:
-	}
-	return nil
 }
 
 const indent = "         "

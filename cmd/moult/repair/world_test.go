@@ -130,7 +130,9 @@ func (w *world) through(ctx context.Context, hands sends) (repairs.Report, error
 	r := &ownersCommand{command: command{Factory: &cli.Factory{ErrOut: &strings.Builder{}}, pace: migration.Options{MaxInFlight: 8}}}
 	_, _, _, err = r.find(w.T.Context(), cluster, []string{w.CRD.Name}, nil)
 	w.Expect(err).NotTo(HaveOccurred())
-	return r.move(ctx, cfg, cluster)
+	work, err := r.work(cluster)
+	w.Expect(err).NotTo(HaveOccurred())
+	return r.move(ctx, cfg, cluster, work)
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

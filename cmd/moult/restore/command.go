@@ -82,7 +82,7 @@ managedFields, update on their status, and get on their owners.
 			r.options.CRDs = words.Distinct(names)
 			return r.run(c.Context())
 		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 	}
 	r.flags(c)
 	return c
@@ -102,9 +102,6 @@ func (r *command) flags(c *cobra.Command) {
 }
 
 func (r *command) run(ctx context.Context) error {
-	if err := output.CheckFormat(r.output); err != nil {
-		return err
-	}
 	if r.file == "" {
 		return errors.New("name the backup with -f, for example -f backup.tar.gz")
 	}
@@ -164,16 +161,11 @@ func (r *command) converts(ctx context.Context) (stop func()) {
 		if err != nil {
 			return nil, err
 		}
-		ended, err := r.webhook.Start(ctx, s)
+		askers, ended, err := r.webhook.Open(ctx, s, r.Factory)
 		if err != nil {
 			return nil, err
 		}
 		stops = append(stops, ended)
-		askers, closed, err := r.webhook.Askers(s, r.Factory)
-		if err != nil {
-			return nil, err
-		}
-		stops = append(stops, closed)
 		return askers[0](nil)
 	}
 	return stop

@@ -88,9 +88,6 @@ written. If a link leads out of them, what is at an old version there is listed.
 }
 
 func (r *command) run(ctx context.Context, paths []string, stdin io.Reader) error {
-	if err := output.CheckFormat(r.output); err != nil {
-		return err
-	}
 	chosen, err := r.chosenCRDs(ctx, stdin)
 	if err != nil {
 		return err

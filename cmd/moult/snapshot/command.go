@@ -14,7 +14,6 @@ import (
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/snapshot"
@@ -74,7 +73,7 @@ the same.
   # a cluster with millions of objects, or one whose names have to stay private
   moult snapshot --context production --no-objects
   moult snapshot --context production --no-names`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVarP(&s.file, "file", "f", "", "file to write; default: standard output")
@@ -88,7 +87,8 @@ the same.
 	c.Flags().StringVar(&s.places, "places", "", "with --references, folder with places of your own, one in each file that ends in .yaml, as moult-controller has them")
 	s.failOn.AddFlag(c, failOnError, failOnError, cli.FailOnUnknown)
 	_ = c.MarkFlagDirname("places")
-	output.Complete(c, "yaml", "json")
+	cli.OneOf(c, "output", "json", "yaml")
+	cli.Hint(c, "output", "for a file of that name write -f %s")
 	return c
 }
 
@@ -120,14 +120,8 @@ func (s *command) run(ctx context.Context, names []string) error {
 
 // validate refuses a snapshot of a cluster that is not named, since the kubeconfig may point at another one.
 func (s *command) validate() error {
-	if !output.IsDocument(s.output) && s.output != "" {
-		return fmt.Errorf("-o %s is none of json, yaml; for a file of that name write -f %s", s.output, s.output)
-	}
 	if (s.secrets || s.places != "") && !s.references {
 		return errors.New("--secrets and --places are about what --references looks through; give it, too, or neither")
-	}
-	if err := s.failOn.Check(); err != nil {
-		return err
 	}
 	if s.ContextName != "" {
 		return nil
@@ -148,7 +142,7 @@ func (s *command) take(ctx context.Context, names []string) (*snapshot.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	places, err := input.Places(s.places)
+	places, err := start.Places(s.places)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestASnapshotOfEachContextHoldsWhatItsUserMaySee(t *testing.T) {
 		"the cluster is not named":        {nil, "name the cluster with --context; the kubeconfig has admin, less, reader"},
 		"the context does not exist":      {[]string{"--context", "moon"}, `context "moon" does not exist`},
 		"the format is unknown":           {[]string{"--context", "admin", "-o", "xml"}, "xml"},
-		"nothing fails on warnings":       {[]string{"--context", "admin", "--fail-on", "warning"}, "--fail-on warning is not known; it can be error or unknown"},
+		"nothing fails on warnings":       {[]string{"--context", "admin", "--fail-on", "warning"}, "--fail-on warning is none of error, unknown"},
 		"places, and nothing to look for": {[]string{"--context", "admin", "--places", "."}, "--secrets and --places are about what --references looks through"},
 		"places that are none":            {[]string{"--context", "admin", "--references", "--places", "/nowhere"}, "--places /nowhere: "},
 		"CRDs may not be listed":          {[]string{"--context", "less"}, "no snapshot: the list of CRDs may not be read; it needs list on customresourcedefinitions"},

@@ -62,12 +62,12 @@ the exit code is 1. With --watch it is 0 as soon as all are migrated.`,
 
   # is everything migrated? in a pipeline
   moult status widgets.example.com >/dev/null && echo yes`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return s.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVarP(&s.output, "output", "o", "", "json, yaml or wide")
 	c.Flags().BoolVarP(&s.watch, "watch", "w", false, "redraw until all are migrated or Ctrl-C")
-	output.Complete(c, "json", "yaml", "wide")
+	cli.OneOf(c, "output", "json", "yaml", "wide")
 	return c
 }
 
@@ -93,9 +93,6 @@ func (s *command) run(ctx context.Context, names []string) error {
 }
 
 func (s *command) validate() error {
-	if !output.IsDocument(s.output) && s.output != "" && s.output != "wide" {
-		return fmt.Errorf("-o %s is none of json, yaml, wide", s.output)
-	}
 	if s.watch && s.output != "" {
 		return errors.New("--watch draws progress bars; leave out -o, or leave out --watch and ask again")
 	}

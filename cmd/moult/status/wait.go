@@ -65,33 +65,24 @@ At the end of the time the last state of each CRD is printed.
 
   # once the commit that removes v1alpha1 and brings its VersionRemoval is merged: until the gate is open
   moult wait widgets.example.com --for removable --version v1alpha1`),
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
-			}
-			return nil
-		},
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		Args:              f.SomeCRDs,
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE:              func(c *cobra.Command, names []string) error { return w.run(c.Context(), words.Distinct(names)) },
 	}
 	c.Flags().StringVar(&w.what, "for", migrated, "migrated or removable")
 	c.Flags().StringSliceVar(&w.versions, "version", nil, "with --for removable: the versions, with commas between them")
 	c.Flags().DurationVar(&w.timeout, "timeout", 30*time.Minute, "how long to wait at most")
 	output.AddFlag(c, &w.output)
-	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{migrated, removable}, cobra.ShellCompDirectiveNoFileComp))
+	cli.OneOf(c, "for", migrated, removable)
 	return c
 }
 
 func (w *waiting) validate() error {
 	switch {
-	case w.what != migrated && w.what != removable:
-		return fmt.Errorf("--for %s is none of %s, %s", w.what, migrated, removable)
 	case len(w.versions) > 0 && w.what != removable:
 		return errors.New("--version is about --for removable")
 	case w.timeout <= 0:
 		return fmt.Errorf("--timeout is %s; it must be longer than 0, for example 30m", w.timeout)
-	case !output.IsDocument(w.output) && w.output != "":
-		return fmt.Errorf("-o %s is none of json, yaml", w.output)
 	}
 	return nil
 }

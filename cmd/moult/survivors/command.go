@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/clusters/inspect"
+	"github.com/moult-dev/moult/cmd/internal/start"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
-	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/cmd/moult/repair"
@@ -69,7 +69,7 @@ kept and reported. Backups, Git and other clusters are never looked at.
 
   # the objects that would lose data, for a program
   moult survivors -o json | jq '.found[] | select(.effect == "losesData") | .references[].object'`),
-		ValidArgsFunction: f.CompleteCRDs(func() string { return "" }),
+		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
 			return s.run(c.Context(), words.Distinct(names))
 		},
@@ -87,10 +87,10 @@ kept and reported. Backups, Git and other clusters are never looked at.
 }
 
 func (s *command) run(ctx context.Context, names []string) error {
-	if err := repair.CheckSearch(s.output, s.limit, s.versions, names); err != nil {
+	if err := repair.CheckSearch(s.limit, s.versions, names); err != nil {
 		return err
 	}
-	places, err := input.Places(s.places)
+	places, err := start.Places(s.places)
 	if err != nil {
 		return err
 	}
@@ -122,17 +122,5 @@ func (s *command) run(ctx context.Context, names []string) error {
 	if err := s.print(report); err != nil {
 		return err
 	}
-	return ending(report)
-}
-
-// ending is the exit code of a report.
-func ending(report survivors.Report) error {
-	switch report.Verdict {
-	case survivors.StillNamed:
-		return cli.Ended{Code: cli.ExitNotDone}
-	case survivors.NotKnown:
-		return cli.Ended{Code: cli.ExitUnknown}
-	case survivors.NoneFound:
-	}
-	return nil
+	return cli.EndedBy(report.Verdict == survivors.StillNamed, report.Verdict == survivors.NotKnown)
 }

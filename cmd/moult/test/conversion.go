@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
@@ -14,6 +19,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/generate"
 	"github.com/moult-dev/moult/policies/roundtrip"
 )
 
@@ -29,7 +35,7 @@ type command struct {
 }
 
 func newConversion(f *cli.Factory) *cobra.Command {
-	r := &command{Factory: f, report: output.Report[roundtrip.Report]{Text: asText, Markdown: asMarkdown, JUnit: asJUnit}}
+	r := &command{Factory: f, report: output.ReportOf(findings)}
 	c := &cobra.Command{
 		Use:   "conversion [FOLDER] --crds CRDS",
 		Short: "Test that the conversion of CRDs loses nothing, there and back",
@@ -98,9 +104,6 @@ What a conversion webhook does is known only if it can be asked:
 }
 
 func (r *command) run(ctx context.Context, args []string, c *cobra.Command) error {
-	if err := r.report.Check(); err != nil {
-		return err
-	}
 	if err := r.webhook.Check(); err != nil {
 		return err
 	}
@@ -134,21 +137,16 @@ func (r *command) run(ctx context.Context, args []string, c *cobra.Command) erro
 	if err := r.report.Print(r.Out, report); err != nil {
 		return err
 	}
-	return engines.Ending(report.Verdict)
+	return cli.EndedBy(report.Verdict == conversion.NotKept, report.Verdict == conversion.NotKnown)
 }
 
 // check takes all objects there and back. What belongs to none of the CRDs is not known.
 func (r *command) check(ctx context.Context, s *engines.Subject, objects []roundtrip.Object, config roundtrip.Config) (counts []*roundtrip.Counts, unknown []string, err error) {
-	stop, err := r.webhook.Start(ctx, s)
+	askers, stop, err := r.webhook.Open(ctx, s, r.Factory)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer stop()
-	askers, closeAll, err := r.webhook.Askers(s, r.Factory)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer closeAll()
 	for i, ask := range askers {
 		e, err := ask(s.CRDs[i])
 		if err != nil {
@@ -195,4 +193,96 @@ func known(config roundtrip.Config, s *engines.Subject) error {
 		}
 	}
 	return nil
+}
+
+// fixtures are those of the folder that is named. With made objects, there need not be any.
+func (r *command) fixtures(args []string) ([]roundtrip.Object, roundtrip.Config, error) {
+	switch {
+	case r.fuzz < 0:
+		return nil, roundtrip.Config{}, fmt.Errorf("--fuzz %d is no number of objects", r.fuzz)
+	case len(args) == 0 && r.fuzz > 0:
+		return nil, roundtrip.Config{}, nil
+	case len(args) == 0:
+		return nil, roundtrip.Config{}, fmt.Errorf("name the folder with the fixtures, for example test/fixtures, or have objects made with --fuzz 1000")
+	}
+	folder := args[0]
+	info, err := os.Stat(folder)
+	if err != nil {
+		return nil, roundtrip.Config{}, input.NoSuchPath(folder, err)
+	}
+	if !info.IsDir() {
+		return nil, roundtrip.Config{}, fmt.Errorf("%s is a file; name the folder with the fixtures", folder)
+	}
+	var files []roundtrip.File
+	below := os.DirFS(folder)
+	err = fs.WalkDir(below, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := fs.ReadFile(below, name)
+		files = append(files, roundtrip.File{Name: name, Content: content})
+		return err
+	})
+	if err != nil {
+		return nil, roundtrip.Config{}, err
+	}
+	objects, config, err := roundtrip.Fixtures(files)
+	if err != nil {
+		return nil, config, fmt.Errorf("%s: %w", folder, err)
+	}
+	if len(objects) == 0 && r.fuzz == 0 {
+		return nil, config, fmt.Errorf("%s holds no fixture; a fixture is an object in RELEASE/GROUP.VERSION.KIND.yaml", folder)
+	}
+	return objects, config, nil
+}
+
+// atOnce is how many objects of a version are made before they are taken there and back.
+const atOnce = 100
+
+// generated makes objects of each version and takes them there and back, and makes those smaller that show something.
+func (r *command) generated(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, checker *roundtrip.Checker, counts *roundtrip.Counts, config roundtrip.Config) {
+	generators, shrinkers := r.generators(crd, e, config)
+	var last []roundtrip.Object
+	made := map[string]int{}
+	for done := 0; done < r.fuzz && ctx.Err() == nil; done += atOnce {
+		n := min(atOnce, r.fuzz-done)
+		last = nil
+		for _, version := range e.Served() {
+			g := generators[version]
+			if g == nil {
+				continue
+			}
+			some := g.Make(ctx, n)
+			counts.ThrownAway(some.ThrownAway)
+			for i, content := range some.Objects {
+				last = append(last, roundtrip.Object{Name: fmt.Sprintf("generated %s %d", version, made[version]+i+1), Content: content, Generated: true})
+			}
+			if made[version] += len(some.Objects); len(some.Objects) < n && ctx.Err() == nil {
+				counts.NotLookedAt(version, fmt.Sprintf("of %d objects, only %d could be made that the API server takes; the last was thrown away as %s", r.fuzz, made[version], some.Why))
+				generators[version] = nil
+			}
+		}
+		checker.Check(ctx, last, counts)
+	}
+	for version, g := range generators {
+		if g != nil {
+			counts.Missed(version, g.Missed())
+		}
+	}
+	checker.Shrink(ctx, counts, shrinkers, last)
+}
+
+// generators are those of each version. Each has a chance of its own, so that the objects of one CRD do not depend on another.
+func (r *command) generators(crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, config roundtrip.Config) (map[string]*generate.Generator, map[string]roundtrip.Shrinker) {
+	generators, shrinkers := map[string]*generate.Generator{}, map[string]roundtrip.Shrinker{}
+	for _, version := range e.Served() {
+		name := fnv.New64a()
+		_, _ = name.Write([]byte(crd.Name + "/" + version)) // it does not fail
+		g := generate.New(e, generate.Options{
+			Version: version, APIVersion: crd.Spec.Group + "/" + version, Kind: crd.Spec.Names.Kind,
+			Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Values: config.ValuesOf(crd.Name),
+		}, rand.New(rand.NewPCG(r.seed, name.Sum64()))) //nolint:gosec // objects of a test, not secrets
+		generators[version], shrinkers[version] = g, g
+	}
+	return generators, shrinkers
 }

@@ -118,9 +118,9 @@ func TestACommandThatEndsInTheMiddleIsReportedWithWhatItPrints(t *testing.T) {
 
 func TestMarkdownShowsTheSmallestInABlockThatItDoesNotLeave(t *testing.T) {
 	g := NewWithT(t)
-	content := asMarkdown(roundtrip.Report{CRDs: []roundtrip.CRDReport{{CRD: "a", Findings: []roundtrip.Group{
+	content := findings(roundtrip.Report{CRDs: []roundtrip.CRDReport{{CRD: "a", Findings: []roundtrip.Group{
 		{Kind: roundtrip.Lost, What: "spec.a", From: "v1", Via: "v2", Objects: 1, Smallest: map[string]any{"spec": map[string]any{"a": "```\n<script>"}}},
-	}, Missed: map[string][]string{}}}})
+	}, Missed: map[string][]string{}}}}).Markdown()
 	g.Expect(content).To(ContainSubstring("```yaml\nspec:\n"))
 	g.Expect(strings.Count(content, "```")).To(Equal(2))
 }

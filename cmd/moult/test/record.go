@@ -99,16 +99,11 @@ func (r *recorder) run(ctx context.Context, folder string, c *cobra.Command) err
 	if err != nil {
 		return err
 	}
-	stop, err := r.webhook.Start(ctx, subject)
+	askers, stop, err := r.webhook.Open(ctx, subject, r.Factory)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	askers, closeAll, err := r.webhook.Askers(subject, r.Factory)
-	if err != nil {
-		return err
-	}
-	defer closeAll()
 	var failed []error
 	written := 0
 	for i, ask := range askers {

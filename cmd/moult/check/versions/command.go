@@ -87,10 +87,8 @@ Rules:
 
   # for CI
   moult check versions -o junit > versions.xml`),
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cli.CompleteFolders,
 		RunE: func(c *cobra.Command, args []string) error {
 			v.Repository = strings.Join(args, "")
 			return v.run(c.Context())
@@ -120,9 +118,6 @@ func (v *command) flags(c *cobra.Command) {
 }
 
 func (v *command) run(ctx context.Context) error {
-	if err := v.report.Check(); err != nil {
-		return err
-	}
 	if v.Repository != "" && len(v.Named) > 0 {
 		return errors.New("name a REPOSITORY or releases with --release, not both")
 	}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -65,6 +67,51 @@ func SomePaths(c *cobra.Command, paths []string) error {
 		return fmt.Errorf("name at least one PATH; see %s --help", c.CommandPath())
 	}
 	return nil
+}
+
+// SomeCRDs asks for at least one.
+func (f *Factory) SomeCRDs(_ *cobra.Command, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("name at least one CRD; `%s status` lists those that are opted in, and --help says more", f.Name)
+	}
+	return nil
+}
+
+// The annotations of a flag: the values that it can have, and what its error adds to them, in which %s is the wrong value.
+const (
+	valuesOf = "moult.dev/one-of"
+	hintOf   = "moult.dev/hint"
+)
+
+// OneOf closes the set of a flag's values. Any other is refused before the command runs.
+func OneOf(c *cobra.Command, flag string, values ...string) {
+	_ = c.Flags().SetAnnotation(flag, valuesOf, values)
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Hint adds what to do about a value that OneOf refuses.
+func Hint(c *cobra.Command, flag, hint string) {
+	_ = c.Flags().SetAnnotation(flag, hintOf, []string{hint})
+}
+
+// checkValues refuses what OneOf does not name. What a flag is without being given is no value that a person has to name.
+func checkValues(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		value, values := flag.Value.String(), flag.Annotations[valuesOf]
+		if err != nil || len(values) == 0 || value == flag.DefValue || slices.Contains(values, value) {
+			return
+		}
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand
+		}
+		said := fmt.Sprintf("%s %s is none of %s", name, value, strings.Join(values, ", "))
+		for _, hint := range flag.Annotations[hintOf] {
+			said += "; " + strings.ReplaceAll(hint, "%s", value)
+		}
+		err = errors.New(said)
+	})
+	return err
 }
 
 // either lists alternatives.

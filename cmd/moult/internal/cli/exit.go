@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // The exit codes. Each means the same in every command; `moult help exit-codes` prints them. An error without a code of its own is
@@ -48,6 +50,17 @@ func (e Ended) Error() string {
 }
 
 func (e Ended) Unwrap() error { return e.Err }
+
+// EndedBy is the exit code of a verdict; bad news is graver than what is unknown.
+func EndedBy(bad, unknown bool) error {
+	switch {
+	case bad:
+		return Ended{Code: ExitNotDone}
+	case unknown:
+		return Ended{Code: ExitUnknown}
+	}
+	return nil
+}
 
 // exit prints an error and returns the exit code it stands for.
 func (f *Factory) exit(ctx context.Context, err error) int {
@@ -123,4 +136,90 @@ func (f *Factory) TellAll(errs []error) error {
 		}
 	}
 	return worst
+}
+
+// topic is what `moult help` calls the exit codes.
+const topic = "exit-codes"
+
+// NewExitCodes makes the help topic about exit codes, which does nothing.
+func NewExitCodes(f *Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   topic,
+		Short: "What the exit codes mean",
+		Long: `An exit code means the same in every command. The help of a command says what
+0, 1, 3 and 4 mean there.
+
+  0    yes          done, or nothing found that counts; there may be warnings
+  1    no           not done, found, lost, refused, blocked, damaged, left over,
+                    or the time is over
+  2    error        no answer: wrong arguments or flags, a file or a cluster that
+                    cannot be read, no rights to the CRDs themselves, a prompt
+                    that was declined, a crash
+  3    unknown      nothing bad was seen, and not everything could be looked at
+  4    warnings     only with --fail-on warning
+  130  interrupted
+
+A script that only asks whether something is fine needs no more than zero or not:
+  ` + f.Name + ` doctor && echo fine
+
+` + f.Name + ` preview, ` + f.Name + ` doctor and ` + f.Name + ` snapshot have --fail-on: the mildest
+result that does not end with 0.`,
+	}
+}
+
+// Codes is the part of a help text that says what exit codes mean there; a code that the command does not end with is left out.
+type Codes struct{ Done, NotDone, Unknown, Warnings string }
+
+// ExitCodes is that part as text.
+func (f *Factory) ExitCodes(c Codes) string {
+	var text strings.Builder
+	text.WriteString("Exit codes:\n")
+	for _, of := range []struct {
+		code    int
+		meaning string
+	}{{ExitDone, c.Done}, {ExitNotDone, c.NotDone}, {ExitUnknown, c.Unknown}, {ExitWarnings, c.Warnings}} {
+		if of.meaning != "" {
+			fmt.Fprintf(&text, "  %d  %s\n", of.code, strings.ReplaceAll(of.meaning, "\n", "\n     "))
+		}
+	}
+	fmt.Fprintf(&text, "For the others, see %s help %s.", f.Name, topic)
+	return text.String()
+}
+
+// The results that --fail-on can name beside the bad one, for which each command has its own word.
+const (
+	FailOnUnknown = "unknown"
+	FailOnWarning = "warning"
+)
+
+// FailOn is --fail-on: the mildest result that does not end with 0.
+type FailOn struct {
+	// Value is what was given.
+	Value   string
+	usually string
+}
+
+// AddFlag adds the flag to a command that has these results, the gravest first.
+func (o *FailOn) AddFlag(c *cobra.Command, usually string, results ...string) {
+	o.usually = usually
+	c.Flags().StringVar(&o.Value, "fail-on", usually, "the mildest result that does not end with 0: "+either(results))
+	OneOf(c, "fail-on", results...)
+}
+
+// IsDefault is whether the flag has the value that it has without being given.
+func (o *FailOn) IsDefault() bool { return o.Value == o.usually }
+
+// Ending is the exit code of a result.
+func (o *FailOn) Ending(code int) error {
+	mildest := ExitNotDone
+	switch o.Value {
+	case FailOnWarning:
+		mildest = ExitWarnings
+	case FailOnUnknown:
+		mildest = ExitUnknown
+	}
+	if slices.Index(gravity, code) < slices.Index(gravity, mildest) {
+		return nil
+	}
+	return Ended{Code: code}
 }

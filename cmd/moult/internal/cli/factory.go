@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ func (f *Factory) Root() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args:                  knownSubcommand,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
-		PersistentPreRunE:     func(*cobra.Command, []string) error { return f.checkLabelKey() },
+		PersistentPreRunE:     func(c *cobra.Command, _ []string) error { return cmp.Or(checkValues(c), f.checkLabelKey()) },
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; default: $KUBECONFIG, ~/.kube/config, or the cluster this runs in")

@@ -125,6 +125,20 @@ func (w *Webhook) Askers(s *Subject, f *cli.Factory) (all []Asker, stop func(), 
 	return all, stop, nil
 }
 
+// Open is Start and Askers; stop ends both.
+func (w *Webhook) Open(ctx context.Context, s *Subject, f *cli.Factory) (all []Asker, stop func(), err error) {
+	end, err := w.Start(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, closeAll, err := w.Askers(s, f)
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return all, func() { closeAll(); end() }, nil
+}
+
 // pointed are the webhooks for one CRD. Its certificate authority is often injected in the cluster: then the live CRD has it.
 func (w *Webhook) pointed(hooks converters.Webhooks, crd, live *apiextensionsv1.CustomResourceDefinition) converters.Webhooks {
 	switch {

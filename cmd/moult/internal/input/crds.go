@@ -7,16 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/archive"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crddiff"
+	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // CRDs reads the CRDs that a place holds, which has to be at least one. A place is a folder, which is built as Flux
@@ -134,4 +143,93 @@ func Chosen(crds []*apiextensionsv1.CustomResourceDefinition, names []string, pl
 		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", strings.Join(missing, ", "), Called(place))
 	}
 	return found, nil
+}
+
+// gzipMagic is how a backup begins; no manifest does.
+const gzipMagic = "\x1f\x8b"
+
+// Backup is the backup that a place is; nil if it is something else. It stays open until done.
+func Backup(place string) (b *archive.Backup, done func(), err error) {
+	file, err := os.Open(place)
+	if err != nil {
+		return nil, nil, nil //nolint:nilerr // a revision of Git, standard input, or an error that comes when it is read as a folder
+	}
+	done = func() { _ = file.Close() } // it was only read
+	magic := make([]byte, len(gzipMagic))
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		done()
+		return nil, nil, err
+	}
+	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) || string(magic) != gzipMagic {
+		done()
+		return nil, nil, err
+	}
+	if b, err = archive.Open(file, info.Size()); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return b, done, nil
+}
+
+// definitions are the CRDs of a backup, by name, as a manifest has them.
+func definitions(b *archive.Backup) (all []*apiextensionsv1.CustomResourceDefinition) {
+	for _, name := range slices.Sorted(maps.Keys(b.Definitions)) {
+		crd := b.Definitions[name]
+		annotations := maps.Clone(crd.Annotations)
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		delete(annotations, v1alpha1.BackupAnnotation)
+		all = append(all, &apiextensionsv1.CustomResourceDefinition{
+			TypeMeta:   crd.TypeMeta,
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: crd.Labels, Annotations: annotations},
+			Spec:       crd.Spec,
+		})
+	}
+	return all
+}
+
+// Objects are all manifests that a place holds, lists by their items: as CRDs, but of any kind.
+func Objects(ctx context.Context, place string, stdin io.Reader) (objects []unstructured.Unstructured, err error) {
+	err = rendered(ctx, place, stdin, func(rendering *render.Rendering, relative func(string) string) error {
+		for _, object := range rendering.Objects {
+			raw, err := object.MarshalJSON()
+			if err != nil {
+				return err
+			}
+			decoded, err := runtime.Decode(unstructured.UnstructuredJSONScheme, raw) // numbers are as the API server has them
+			if err != nil {
+				at := object.Place()
+				at.File = relative(at.File)
+				return fmt.Errorf("%s: %w", at, err)
+			}
+			switch decoded := decoded.(type) {
+			case *unstructured.UnstructuredList:
+				objects = append(objects, decoded.Items...)
+			case *unstructured.Unstructured:
+				objects = append(objects, *decoded)
+			}
+		}
+		return nil
+	})
+	return objects, err
+}
+
+// Accepted are the losses that somebody means, in the file of --accept; empty is none.
+func Accepted(file string) (accepted []conversion.Accepted, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = unpacking.UnmarshalStrict(content, &accepted)
+	}
+	for i, a := range accepted {
+		if err == nil && (a.CRD == "" || a.Path == "" || a.Reason == "") {
+			err = fmt.Errorf("entry %d lacks the crd, the path or the reason", i+1)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--accept %s: %w; write a list like\n- crd: widgets.example.com\n  path: spec.color\n  reason: no client reads it", file, err)
+	}
+	return accepted, nil
 }

@@ -3,12 +3,13 @@ package output
 
 import (
 	"encoding/json"
-	"fmt"
+	"encoding/xml"
 	"io"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -37,26 +38,108 @@ func Print(out io.Writer, format string, v any) error {
 	return err
 }
 
-// CheckFormat refuses a value of -o that is neither a document's nor empty, for text.
-func CheckFormat(format string) error {
-	if !IsDocument(format) && format != "" {
-		return fmt.Errorf("-o %s is none of json, yaml; leave it out for text", format)
-	}
-	return nil
-}
-
 // AddFlag adds -o.
 func AddFlag(c *cobra.Command, format *string) {
 	c.Flags().StringVarP(format, "output", "o", "", "json or yaml")
-	Complete(c, "json", "yaml")
-}
-
-// Complete offers the values of -o.
-func Complete(c *cobra.Command, formats ...cobra.Completion) {
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cli.OneOf(c, "output", "json", "yaml")
+	cli.Hint(c, "output", "leave it out for text")
 }
 
 const indent = "         "
 
 // Paragraph breaks a sentence into indented lines.
 func Paragraph(sentence string) string { return words.Wrap(indent, indent, sentence, 100) }
+
+// The values of -o beside those of documents, for commands that print a Report.
+const (
+	text     = "text"
+	markdown = "markdown"
+	junit    = "junit"
+)
+
+// Report prints what a command has found: for people, as a comment on a pull request, for CI systems, and as a document.
+type Report[R any] struct {
+	Text, Markdown func(R) string
+	JUnit          func(R) Suites
+
+	format string
+}
+
+// AddFlag adds -o.
+func (r *Report[R]) AddFlag(c *cobra.Command) {
+	c.Flags().StringVarP(&r.format, "output", "o", text, "text, json, yaml, markdown or junit")
+	cli.OneOf(c, "output", text, "json", "yaml", markdown, junit)
+}
+
+// For is another report that is printed as -o says.
+func For[S, R any](r Report[R], other Report[S]) Report[S] {
+	other.format = r.format
+	return other
+}
+
+// Print writes what was asked for.
+func (r *Report[R]) Print(out io.Writer, report R) (err error) {
+	var content string
+	switch r.format {
+	case markdown:
+		content = r.Markdown(report)
+	case junit:
+		content, err = r.JUnit(report).text()
+	case text:
+		content = r.Text(report)
+	default:
+		return Print(out, r.format, report)
+	}
+	if err == nil {
+		_, err = io.WriteString(out, content)
+	}
+	return err
+}
+
+// Suites is JUnit's XML as CI systems read it. What holds something up is a failure, what is not known is an error, and what is only
+// told is printed by a case that passes.
+type Suites struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Suites  []Suite  `xml:"testsuite"`
+}
+
+// Suite is some of the cases, with their numbers.
+type Suite struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Cases    []Case `xml:"testcase"`
+}
+
+// Case passes without a failure and an error.
+type Case struct {
+	Class   string   `xml:"classname,attr"`
+	Name    string   `xml:"name,attr"`
+	Failure *Problem `xml:"failure,omitempty"`
+	Error   *Problem `xml:"error,omitempty"`
+	Out     string   `xml:"system-out,omitempty"`
+}
+
+// Problem is what is wrong with a case.
+type Problem struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// Add adds a case, and counts it.
+func (s *Suite) Add(c Case) {
+	s.Tests++
+	if c.Failure != nil {
+		s.Failures++
+	}
+	if c.Error != nil {
+		s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func (s Suites) text() (string, error) {
+	content, err := xml.MarshalIndent(s, "", "  ")
+	return xml.Header + string(content) + "\n", err
+}

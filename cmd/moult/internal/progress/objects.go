@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/moult-dev/moult/clusters/inspect"
 )
@@ -10,6 +11,7 @@ import (
 // Objects reports how far long lists of objects are read.
 type Objects struct {
 	out  io.Writer
+	lock sync.Mutex       // several clusters may be read at a time
 	told map[string]int64 // tenths
 }
 
@@ -21,6 +23,8 @@ func (o *Objects) Tell(p inspect.Progress) {
 	if p.Total <= 0 {
 		return
 	}
+	o.lock.Lock()
+	defer o.lock.Unlock()
 	tenth := 10 * p.Done / p.Total
 	before, known := o.told[p.CRD]
 	if !known && tenth == 10 || known && tenth <= before {
