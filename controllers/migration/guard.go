@@ -105,6 +105,8 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 	if err != nil || f == nil {
 		return nil, err
 	}
+	// What is allowed now and was not when the walk began would not be missed if it were taken back.
+	f.mayDrop = slices.DeleteFunc(f.mayDrop, func(field string) bool { return !slices.Contains(mayDrop(crd), field) })
 	guard := &rewrite.Guard{Lost: f.lostBy}
 	for _, s := range f.sights {
 		if guard.LookedAt, err = f.look(ctx, r, s, guard.LookedAt); err != nil {

@@ -125,6 +125,29 @@ func TestFieldsThatTheStorageVersionDoesNotHaveHoldTheMigration(t *testing.T) {
 	w.Expect(w.raw("bridge-07")).To(And(Not(ContainSubstring(`"clientId"`)), ContainSubstring(`"replicas":3`)))
 }
 
+// What was let go by mistake is kept from the moment at which the permission is taken back.
+func TestAPermissionThatIsTakenBackStopsThePass(t *testing.T) {
+	t.Parallel()
+	all := map[int]string{}
+	for i := range 50 {
+		all[i] = `{"spec": {"enableMetrics": true}}`
+	}
+	w := bridges(t, 50, all)
+	w.allowFieldLoss("spec.enableMetrics")
+	valve, _ := w.midPass(10, w.narrow())
+	w.allowFieldLoss("spec.replicas")
+	w.eventuallyGivenUp(valve)
+	valve.open()
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonFieldsWouldBeLost), func() string { return w.Condition().Message })
+	kept := 0
+	for i := range 50 {
+		if strings.Contains(w.raw(fmt.Sprintf("bridge-%02d", i)), `"enableMetrics":true`) {
+			kept++
+		}
+	}
+	w.Expect(kept).To(Equal(40))
+}
+
 func TestUnusedFieldsHoldNothing(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 20, map[int]string{

@@ -147,7 +147,7 @@ func (w *walks) state(crd string) *plan.Walking {
 	if s := w.clock.Since(run.started).Seconds(); s > 0 {
 		counts.Rate = float64(counts.Done()) / s
 	}
-	return &plan.Walking{Subject: run.observed.Subject, Mode: run.mode, Counts: counts}
+	return &plan.Walking{Subject: run.observed.Subject, Mode: run.mode, Counts: counts, MayLose: run.observed.MayLose, MayDrop: run.observed.MayDrop}
 }
 
 // startWalk walks over all objects in the background.

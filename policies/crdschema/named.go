@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -41,7 +42,7 @@ func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntr
 		if err != nil {
 			return nil, err
 		}
-		patterns = append(patterns, named...)
+		patterns = slices.Concat(patterns, named, f.nulls(object, owned, version))
 	}
 	if len(entries) == 0 || f.unowned(object, all) {
 		return f.Lacking(version), nil
@@ -85,10 +86,7 @@ func has(set *fieldpath.Set, name string) bool {
 // named are the lacking fields among some owned ones. An object that has just those is pruned as any other would be.
 // Below an atomic list or map, which is owned as a whole, there may be every lacking field.
 func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string, err error) {
-	object, _ := sketch(owned).(map[string]any)
-	for _, name := range meta {
-		delete(object, name)
-	}
+	object := sketched(owned, unknownValue)
 	if patterns, err = f.Lost(object, version); err != nil {
 		return nil, err
 	}
@@ -108,6 +106,27 @@ func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string,
 	return patterns, nil
 }
 
+// nulls are the owned fields at which a default of the storage version takes the place of a null. The object is as it is read at
+// the storage version: a value there that is not the default was no null.
+func (f *Finder) nulls(object map[string]any, owned *fieldpath.Set, version string) (patterns []string) {
+	v, known := f.versions[version], sketched(owned, nil)
+	if v == f.to || v.coerce(known, true) != nil {
+		return nil
+	}
+	stored, err := f.to.Coerced(known, false)
+	if err != nil {
+		return nil
+	}
+	f.to.Fill(stored)
+	for _, path := range v.Missing(known, ChangeOf(known, stored)) {
+		item := slices.ContainsFunc(path, func(step any) bool { _, is := step.(int); return is }) // which one is not known
+		if is := At(object, path); item || is == nil || equality.Semantic.DeepEqual(is, At(stored, path)) {
+			patterns = append(patterns, v.pattern(path))
+		}
+	}
+	return patterns
+}
+
 // isAtomic reports whether managedFields name nothing below a value. What has no schema may be.
 func isAtomic(s *structural.Structural) bool {
 	switch {
@@ -123,8 +142,16 @@ func isAtomic(s *structural.Structural) bool {
 // unknownValue stands for a value that is not known. No schema has it as a default.
 const unknownValue = "\x00"
 
-// sketch is an object with the fields of a set.
-func sketch(set *fieldpath.Set) any {
+// sketched is an object with the fields of a set, without its metadata. They all have one value.
+func sketched(set *fieldpath.Set, value any) map[string]any {
+	object, _ := sketch(set, value).(map[string]any)
+	for _, name := range meta {
+		delete(object, name)
+	}
+	return object
+}
+
+func sketch(set *fieldpath.Set, value any) any {
 	fields, list := map[string]any{}, []any{}
 	add := func(e fieldpath.PathElement, value any) {
 		if e.FieldName != nil {
@@ -135,12 +162,14 @@ func sketch(set *fieldpath.Set) any {
 	}
 	set.Members.Iterate(func(e fieldpath.PathElement) {
 		if _, inner := set.Children.Get(e); !inner {
-			add(e, unknownValue)
+			if add(e, value); e.FieldName == nil {
+				list[len(list)-1] = unknownValue // an item that is null names none
+			}
 		}
 	})
 	set.Children.Iterate(func(e fieldpath.PathElement) {
 		inner, _ := set.Children.Get(e)
-		add(e, sketch(inner))
+		add(e, sketch(inner, value))
 	})
 	if len(list) > 0 {
 		return list

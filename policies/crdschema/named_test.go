@@ -36,6 +36,11 @@ func TestWhichFieldsManagedFieldsName(t *testing.T) {
 		"a list with keys that is empty":       {spec(`l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, a: {type: string}}}}`), spec(listNow), "v1alpha1", `{"f:spec": {"f:l": {}}}`, nil},
 		"where the old version keeps all":      {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), spec("o: {type: object, properties: {a: {type: string}}}"), "v1alpha1", `{"f:spec": {"f:o": {"f:b": {}}}}`, []string{"spec.o.b"}},
 		"what both have of what one keeps":     {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}"), spec("o: {type: object, properties: {a: {type: string}}}"), "v1alpha1", `{"f:spec": {"f:o": {"f:a": {}}}}`, nil},
+		"a null that gets a default":           {spec("a: {type: string, nullable: true}"), spec("a: {type: string, default: x}"), "v1alpha1", `{"f:spec": {"f:a": {}}}`, []string{"spec.a"}},
+		"a null that gets another default":     {spec("a: {type: string, nullable: true, default: x}"), spec("a: {type: string, default: y}"), "v1alpha1", `{"f:spec": {"f:a": {}}}`, []string{"spec.a"}},
+		"a null of an object":                  {spec("a: {type: object, nullable: true, properties: {b: {type: string}}}"), spec("a: {type: object, default: {}, properties: {b: {type: string, default: x}}}"), "v1alpha1", `{"f:spec": {"f:a": {}}}`, []string{"spec.a"}},
+		"a null of a key":                      {spec("m: {type: object, additionalProperties: {type: string, nullable: true}}"), spec("m: {type: object, additionalProperties: {type: string, default: x}}"), "v1alpha1", `{"f:spec": {"f:m": {"f:k": {}}}}`, []string{"spec.m.*"}},
+		"a null that stays":                    {spec("a: {type: string, nullable: true}"), spec("a: {type: string, nullable: true}"), "v1alpha1", `{"f:spec": {"f:a": {}}}`, nil},
 		"metadata":                             {spec("a: {type: string}"), spec("b: {type: string}"), "v1alpha1", `{"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +52,17 @@ func TestWhichFieldsManagedFieldsName(t *testing.T) {
 				{Manager: "b", APIVersion: "example.com/" + c.at, FieldsV1: metav1.NewFieldsV1(c.fields)},
 			}, "v1alpha1")).To(Equal(c.want))
 		})
+	}
+}
+
+// At the storage version the object shows whether it can have been null.
+func TestAValueThatIsNotTheDefaultWasNoNull(t *testing.T) {
+	g := NewWithT(t)
+	f, err := crdschema.Of(crd(t, spec("a: {type: string, nullable: true}"), spec("a: {type: string, default: x}")))
+	g.Expect(err).NotTo(HaveOccurred())
+	entries := []metav1.ManagedFieldsEntry{{Manager: "a", APIVersion: "example.com/v1alpha1", FieldsV1: metav1.NewFieldsV1(`{"f:spec": {"f:a": {}}}`)}}
+	for value, want := range map[string][]string{"x": {"spec.a"}, "y": nil} {
+		g.Expect(f.Named(map[string]any{"spec": map[string]any{"a": value}}, entries, "v1alpha1")).To(Equal(want), value)
 	}
 }
 

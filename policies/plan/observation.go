@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -57,6 +58,16 @@ type Walking struct {
 	Subject Subject
 	Mode    Mode
 	Counts  Counts
+	// MayLose and MayDrop are what the CRD allowed when the walk began.
+	MayLose, MayDrop []string
+}
+
+// isAllowed reports whether the CRD still allows all that it did when the walk began. To take a permission back stops the walk.
+func (w Walking) isAllowed(o Observation) bool {
+	within := func(then, now []string) bool {
+		return !slices.ContainsFunc(then, func(one string) bool { return !slices.Contains(now, one) })
+	}
+	return within(w.MayLose, o.MayLose) && within(w.MayDrop, o.MayDrop)
 }
 
 // Counts are the objects of one walk, by outcome.

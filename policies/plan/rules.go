@@ -110,7 +110,7 @@ func provedNotTrimmed(o Observation) (Decision, bool) {
 // CRD says of its storage stays true meanwhile.
 func walkUnderWay(o Observation) (Decision, bool) {
 	switch {
-	case o.Walking == nil || o.Walking.Subject != o.Subject:
+	case o.Walking == nil || o.Walking.Subject != o.Subject || !o.Walking.isAllowed(o):
 		return Decision{}, false
 	case o.Walking.Mode == Surveying:
 		return migrated(Follow, o), true
