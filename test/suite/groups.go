@@ -133,7 +133,7 @@ var cgo = map[bool]string{true: "1", false: "0"}
 // run runs the group's tests and reports each package when it has ended. The symbol table and the debugging information
 // are left out of the test binaries: to link them takes a third of the time, and no test reads them. `make lint` vets.
 func (g group) run(ctx context.Context, flags, env []string, to *results) error {
-	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-timeout=15m"}
+	args := []string{"test", "-vet=off", "-ldflags=-s -w", "-timeout=30m"} // what has a lower priority waits for the others
 	if g.needsServer {
 		args = append(args, "-parallel=4") // they wait for a server for half of their time
 	}
@@ -159,7 +159,7 @@ func (g group) run(ctx context.Context, flags, env []string, to *results) error 
 		return err
 	}
 	if !g.needsServer {
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, 10) // they fill the time in which the others wait
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, 5) // they fill the time in which the others wait
 	}
 	return errors.Join(to.read(out), cmd.Wait())
 }
