@@ -18,7 +18,9 @@ func TestAProofAfterAShorterSettleTimeIsNotBelieved(t *testing.T) {
 	w.Create(10)
 	w.Flip("v1")
 	// On a busy machine the APIService of a new CRD is written late, and a walk over which it changes counts for nothing.
-	w.Eventually(func() error { return migration.Run(w.ctx, cp.Config, w.GR.String(), w.quick(), func(migration.Update) {}) }, soon).Should(Succeed())
+	w.Eventually(func() error {
+		return migration.Run(w.ctx, cp.Config, w.GR.String(), w.quick(), func(migration.Update) {})
+	}, soon).Should(Succeed())
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated))
 
 	longer, shorter := w.quick(), w.quick()
