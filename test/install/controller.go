@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/moult-dev/moult/test/programs"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -47,6 +48,7 @@ var built = sync.OnceValues(func() (string, error) {
 // Program is the file of moult or moult-controller.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	programs.Anew()
 	dir, err := built()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return filepath.Join(dir, name)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
-	"github.com/moult-dev/moult/test/programs"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -22,7 +21,6 @@ var cp *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	running.Quiet()
-	programs.Anew()
 	controlplane.Run(m, &cp, controlplane.Own("Moult is installed, policies and all"))
 }
 

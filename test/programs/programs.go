@@ -13,8 +13,9 @@ import (
 // EnvDir is the environment variable that names the folder of programs that were built already.
 const EnvDir = "MOULT_PROGRAMS"
 
-// Anew makes every `make test` run the package's tests, because they depend on what Go's cache of test results does not
-// see: sources that another process builds or reads. Those that call Path run anew as well.
+// Anew, called by a test, makes every `make test` run the package's tests, because they depend on what Go's cache of test
+// results does not see: sources that another process builds or reads. What TestMain reads before the tests does not count.
+// Path, called by a test, does the same.
 func Anew() { _ = os.Getenv(EnvDir) }
 
 const module = "github.com/moult-dev/moult"
