@@ -83,6 +83,9 @@ func (i *Installation) apply(object *delivery.Object) {
 	i.g.Eventually(func() error {
 		return i.client.Apply(i.t.Context(), client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.ForceOwnership, client.FieldOwner("install-test"))
 	}, running.Soon).Should(Succeed(), "%s %s", object.GetKind(), object.GetName())
+	if object.GroupVersionKind().Group == rbacv1.GroupName { // the next installation is granted nothing of it
+		i.t.Cleanup(func() { _ = i.client.Delete(context.Background(), object.DeepCopy()) })
+	}
 }
 
 // Grant applies the role that `moult rbac` prints for CRDs.
@@ -104,9 +107,6 @@ func (i *Installation) Grant(name string, crds ...*apiextensionsv1.CustomResourc
 	i.g.Expect(err).NotTo(HaveOccurred())
 	i.g.Expect(rendering.Objects).To(HaveLen(1))
 	i.apply(rendering.Objects[0])
-	i.t.Cleanup(func() { // the next installation is granted nothing yet
-		_ = kubernetes.NewForConfigOrDie(i.cp.Config).RbacV1().ClusterRoles().Delete(context.Background(), name, metav1.DeleteOptions{})
-	})
 	i.Aggregate()
 }
 

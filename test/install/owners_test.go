@@ -1,7 +1,6 @@
 package install
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,9 +96,6 @@ func TestOwnerReferencesAreMovedWithTheShippedRoles(t *testing.T) {
 	rendering, err := render.Stream(ownersRole, role)
 	g.Expect(err).NotTo(HaveOccurred())
 	moult.apply(rendering.Objects[0])
-	t.Cleanup(func() { // the next installation is granted nothing of it
-		_ = kubernetes.NewForConfigOrDie(cp.Config).RbacV1().ClusterRoles().Delete(context.Background(), "moult-controller-owners", metav1.DeleteOptions{})
-	})
 	moult.Aggregate()
 	moult.inForce(t, "/apis/"+group+"/v1/widgets", "moult-objects")
 	controller := moult.Start()
