@@ -109,18 +109,22 @@ func (f *Finder) named(owned *fieldpath.Set, version string) (patterns []string,
 // nulls are the owned fields at which a default of the storage version takes the place of a null. The object is as it is read at
 // the storage version: a value there that is not the default was no null.
 func (f *Finder) nulls(object map[string]any, owned *fieldpath.Set, version string) (patterns []string) {
-	v, known := f.versions[version], sketched(owned, nil)
-	if v == f.to || v.coerce(known, true) != nil {
+	v := f.versions[version]
+	if v == f.to {
 		return nil
 	}
-	stored, err := f.to.Coerced(known, false)
+	known, err := v.Read(sketched(owned, nil))
 	if err != nil {
-		return nil
+		return f.Lacking(version)
 	}
-	f.to.Fill(stored)
+	stored, err := f.to.Read(known)
+	if err != nil {
+		return f.Lacking(version)
+	}
 	for _, path := range v.Missing(known, ChangeOf(known, stored)) {
 		item := slices.ContainsFunc(path, func(step any) bool { _, is := step.(int); return is }) // which one is not known
-		if is := At(object, path); item || is == nil || equality.Semantic.DeepEqual(is, At(stored, path)) {
+		is := At(object, path)
+		if !v.IsDefault(known, path) && (item || is == nil || equality.Semantic.DeepEqual(is, At(stored, path))) {
 			patterns = append(patterns, v.pattern(path))
 		}
 	}
