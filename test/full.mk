@@ -10,14 +10,13 @@ test-full: ## run every long proof; hours (PARTS="faults e2e" runs some; CONTRIB
 full-race: control-plane
 	@$(SUITE) -full -- -count=1 $(TEST_FLAGS)
 
-# Go's cache does not see which API server a package attaches to, hence -count=1.
 test-kubernetes: ## test Moult on every Kubernetes it supports, or on K8S=1.34; each is built once, for minutes
 	@minors=$$($(CONTROL_PLANE) -minors) || exit 1; \
 	for minor in $(or $(K8S),$$minors); do \
 		export MOULT_KUBERNETES=$$minor; \
 		$(CONTROL_PLANE) || exit 1; \
 		echo "testing on Kubernetes $$minor"; \
-		$(SUITE) -race=false -servers -- -count=1 $(TEST_FLAGS) || { echo "failed on Kubernetes $$minor" >&2; exit 1; }; \
+		$(SUITE) -race=false -servers -- $(TEST_FLAGS) || { echo "failed on Kubernetes $$minor" >&2; exit 1; }; \
 	done
 full-kubernetes: test-kubernetes
 

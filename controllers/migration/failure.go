@@ -15,7 +15,7 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// maxFailureText bounds what one failed object adds to a message, in bytes:
+// maxFailureText bounds what one failed object adds to a message, in characters:
 // twenty of them fit into an Event.
 const maxFailureText = 240
 

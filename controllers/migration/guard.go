@@ -105,7 +105,7 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 	if err != nil || f == nil {
 		return nil, err
 	}
-	// What is allowed now and was not when the walk began would not be missed if it were taken back.
+	// A permission that came after the walk had begun does not count for it: that it is taken back would not stop the walk.
 	f.mayDrop = slices.DeleteFunc(f.mayDrop, func(field string) bool { return !slices.Contains(mayDrop(crd), field) })
 	guard := &rewrite.Guard{Lost: f.lostBy}
 	for _, s := range f.sights {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
-	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // What a walk has found, in the words of the plan: it names field managers and objects
@@ -33,7 +33,7 @@ func countsOf(r rewrite.Result) plan.Counts {
 func failedObjectsOf(failed []rewrite.FailedObject) []plan.FailedObject {
 	named := make([]plan.FailedObject, len(failed))
 	for i, f := range failed {
-		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: setup.Shorten(f.String(), maxFailureText)}
+		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: words.Clip(f.String(), maxFailureText)}
 	}
 	return named
 }

@@ -27,14 +27,11 @@ import (
 const maxNote = 1024
 
 // Note is a text as an Event may have it.
-func Note(text string) string { return Shorten(text, maxNote-len("…")) }
-
-// Shorten leaves the first bytes of a text, and marks it if more are left out.
-func Shorten(text string, limit int) string {
-	if len(text) <= limit {
+func Note(text string) string {
+	if len(text) <= maxNote {
 		return text
 	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
+	return strings.ToValidUTF8(text[:maxNote-len("…")], "") + "…"
 }
 
 // Register adds a metric, or takes the one that a second reconciler in the same process has already added.

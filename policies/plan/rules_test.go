@@ -121,6 +121,21 @@ func TestEachRule(t *testing.T) {
 				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10, Rewritten: 3, Current: 1, Gone: 2}}
 			}),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "6 of 10 objects"},
+		"a walk whose permission to drop fields was taken back is not followed": {
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: v1, Mode: Rewriting, MayDrop: []string{"spec.a", "spec.b"}}
+				o.MayDrop = []string{"spec.b"}
+			}),
+			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
+		"nor one whose permission to lose ownership was": {
+			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Rewriting, MayLose: []string{"v1alpha1"}} }),
+			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
+		"a walk is followed on when more is allowed": {
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10}, MayDrop: []string{"spec.b"}}
+				o.MayDrop = []string{"spec.a", "spec.b"}
+			}),
+			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "0 of 10 objects"},
 		"a check under way is followed": {
 			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Checking, Counts: Counts{Total: 10}} }),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonVerifying, sentence: "0 of 10 objects"},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -51,9 +50,7 @@ const pollEvery = 100 * time.Millisecond
 // AttachOrStart is the shared control plane that EnvShared names, or else one of its own. The caller must Stop it, which
 // leaves a shared one running.
 func AttachOrStart(opts ...Option) (*ControlPlane, error) {
-	// Go keeps the result of a package's tests for as long as nothing changes that they read, and os.Getenv counts as reading.
-	// Which server answers is no reason to run them again; which Kubernetes it is, is one.
-	if dir, _ := syscall.Getenv(EnvShared); dir != "" && !newOptions(opts).own {
+	if dir := os.Getenv(EnvShared); dir != "" && !newOptions(opts).own {
 		return attach(dir)
 	}
 	return Start(opts...)

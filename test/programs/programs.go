@@ -3,6 +3,7 @@
 package programs
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,7 +35,7 @@ var dir = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("go list: %w", err)
 	}
-	dir := filepath.Join(string(root[:len(root)-1]), "bin", "tests", filepath.Base(os.Args[0])) // bin is not committed
+	dir := filepath.Join(string(bytes.TrimSpace(root)), "bin", "tests", filepath.Base(os.Args[0])) // bin is not committed
 	return dir, Build(dir)
 })
 

@@ -10,9 +10,8 @@ import (
 	"os"
 	"strings"
 
-	"helm.sh/helm/v4/pkg/helmpath"
-
 	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v4/pkg/helmpath"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
