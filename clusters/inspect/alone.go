@@ -182,8 +182,8 @@ func (r *copies) passed(ctx context.Context, opts metav1.ListOptions, why error)
 		}
 	}
 	if last == "" {
-		if last, err = r.find(ctx, opts, from); err != nil {
-			return reading{}, err
+		if last, err = r.find(ctx, opts, from); err != nil || last == "" { // no list is answered, so it is not about one object
+			return reading{}, cmp.Or(err, why)
 		}
 		page.objects = []Copied{{Unread: &Unread{Object: last, At: r.Versions, Why: plain(why) + passedOver(from.Start)}}}
 	}
@@ -203,9 +203,10 @@ func passedOver(start string) string {
 // nameCharacters are those of keys in etcd, in their order.
 const nameCharacters = "-./0123456789abcdefghijklmnopqrstuvwxyz"
 
-// find is the key of an object that keeps the page from being read, a character at a time: the last of those that stand
-// together. A list from behind it is answered, which says nothing of a key that is further behind. So the characters are
-// tried in their order. It takes some hundred requests.
+// find is the key of an object that keeps the page from being read: the last of those that stand together. A list from
+// behind it is answered, which says nothing of a key that is further behind. So starts of lists are tried in the order of
+// keys, those beside the last key that was read first. Where the name begins to differ is known then, and the rest of it is
+// found a character at a time. It takes hundreds of requests, with long names some thousand.
 func (r *copies) find(ctx context.Context, opts metav1.ListOptions, from position) (key string, err error) {
 	behind := func(start string) bool { // reports whether the object is there, or behind it
 		if start <= from.Start || err != nil {
@@ -222,15 +223,28 @@ func (r *copies) find(ctx context.Context, opts metav1.ListOptions, from positio
 		}
 		return true
 	}
-	for behind(key + "\x00") {
-		at := 0
-		if key == "" || strings.HasSuffix(key, "/") {
-			at = strings.Index(nameCharacters, "0") // where a name begins, the others stand for a folder
+	// below is a prefix and the first character, after some, behind whose keys a list is answered.
+	below := func(prefix string, after int) (key string, found bool) {
+		if prefix == "" || strings.HasSuffix(prefix, "/") {
+			after = max(after, strings.Index(nameCharacters, "0")-1) // where a name begins, the others stand for a folder
 		}
-		for at < len(nameCharacters)-1 && behind(key+nameCharacters[at:at+1]+"\x7f") {
-			at++
+		for _, c := range nameCharacters[after+1:] {
+			if key = prefix + string(c); !behind(key + "\x7f") {
+				return key, true
+			}
 		}
-		key += nameCharacters[at : at+1]
+		return "", false
+	}
+	last, found := strings.TrimRight(from.Start, "\x00"), false
+	for at := len(last); at >= 0 && !found; at-- {
+		after := -1
+		if at < len(last) {
+			after = strings.IndexByte(nameCharacters, last[at])
+		}
+		key, found = below(last[:at], after)
+	}
+	for found && behind(key+"\x00") {
+		key, found = below(key, -1)
 	}
 	return key, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/archive"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/policies/words"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 	"github.com/moult-dev/moult/test/webhooks"
@@ -56,7 +57,7 @@ func TestABackupPassesOverWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w := suite.WorldOf(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1"))
 	w.Create(120)
-	unreadable := []string{"object-00000", "object-00070", "object-00071", "object-00119"}
+	unreadable := []string{"object-00000", "object-00015", "object-00020", "object-00070", "object-00071", "object-00119"}
 	for _, name := range unreadable {
 		w.Expect(cp.Etcd().Put(t.Context(), w.GR, "default", name, []byte("garbage"))).To(Succeed())
 	}
@@ -66,11 +67,11 @@ func TestABackupPassesOverWhatCannotBeRead(t *testing.T) {
 	written := archive.Manifest{}
 	w.Expect(json.Unmarshal([]byte(got.Out), &written)).To(Succeed())
 	of := written.CRDs[0]
-	want := []string{"default/object-00000", "default/object-00070", "default/object-00071", "default/object-00119"}
+	want := words.Of(unreadable, func(name string) string { return "default/" + name })
 	if cp.Minor < 37 { // which does not name them: of those that stand together, the last is found
-		want = slices.Delete(want, 1, 2)
+		want = slices.DeleteFunc(want, func(name string) bool { return name == "default/object-00070" })
 	}
-	w.Expect(of.Objects).To(BeEquivalentTo(116 + len(want)))
+	w.Expect(of.Objects).To(BeEquivalentTo(114 + len(want)))
 	var names []string
 	for _, m := range of.Missing {
 		names = append(names, m.Object)
