@@ -128,7 +128,9 @@ func TestEachRule(t *testing.T) {
 			}),
 			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
 		"nor one whose permission to lose ownership was": {
-			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Rewriting, MayLose: []string{"v1alpha1"}} }),
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: v1, Mode: Rewriting, MayLose: []string{"v1alpha1"}}
+			}),
 			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
 		"a walk is followed on when more is allowed": {
 			o: with(func(o *Observation) {
