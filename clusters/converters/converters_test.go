@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -122,6 +123,25 @@ func TestAWebhookThatIsLateIsAskedNoMore(t *testing.T) {
 	calls := hook.Calls()
 	g.Expect(ask()).To(MatchError(ContainSubstring("is asked no more")))
 	g.Expect(hook.Calls()).To(Equal(calls))
+}
+
+// A webhook is somebody else's program, and does not end the one that asks it.
+func TestAnAnswerHasABound(t *testing.T) {
+	g := NewWithT(t)
+	hook, err := webhooks.NewConversion()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = hook.Close() })
+	megabytes := 9
+	hook.Change(func(object *unstructured.Unstructured, _, _ string) {
+		object.Object["spec"] = map[string]any{"a": strings.Repeat("a", megabytes<<20)}
+	})
+	c, err := converters.Webhooks{}.For(widgets(hook.URL(), hook.CABundle()))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
+	g.Expect(err).To(And(HaveField("Fault", conversion.FaultAnswer), MatchError(ContainSubstring("it answers more than"))))
+	megabytes = 7
+	_, err = c.Convert(t.Context(), []map[string]any{widget("a")}, "example.com/v1")
+	g.Expect(err).NotTo(HaveOccurred())
 }
 
 func TestACRDThatNamesNoWebhookIsRefused(t *testing.T) {

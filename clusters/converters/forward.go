@@ -9,11 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/util/webhook"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	discovery "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	"k8s.io/client-go/rest"
@@ -44,6 +46,19 @@ type forward struct {
 	address string
 	stop    chan struct{}
 	ended   chan struct{}
+}
+
+// ServicesOf finds the Services of a cluster from where this runs: inside of a cluster they have names, which nil resolves, and
+// elsewhere they are reached through port-forwards. It opens none yet; stop closes them.
+func ServicesOf(cfg *rest.Config) (services webhook.ServiceResolver, stop func(), err error) {
+	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+		return nil, func() {}, nil
+	}
+	forwards, err := NewForwards(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return forwards, forwards.Close, nil
 }
 
 // NewForwards opens nothing yet.

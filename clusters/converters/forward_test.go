@@ -122,3 +122,17 @@ func TestAServiceIsReachedByAPortForward(t *testing.T) {
 	forwards.Close()
 	g.Expect(ask()).To(Succeed(), "by another")
 }
+
+func TestServicesHaveNamesInsideOfACluster(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	services, stop, err := converters.ServicesOf(cp.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	stop()
+	g.Expect(services).To(BeAssignableToTypeOf(&converters.Forwards{}))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	services, stop, err = converters.ServicesOf(cp.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	stop()
+	g.Expect(services).To(BeNil())
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -48,13 +49,29 @@ func (w *watcher) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// An answer has a bound, so that no webhook takes the memory of who asks: some times as large as what was sent, and room for what a
+// version adds.
+const (
+	timesSent = 4
+	roomBytes = 8 << 20
+)
+
+// tooLong is an answer beyond its bound.
+type tooLong string
+
+func (t tooLong) Error() string { return string(t) }
+
 // answer reads all of it.
 func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) {
 	response, err := w.next.RoundTrip(request)
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := io.ReadAll(response.Body)
+	most := timesSent*max(0, request.ContentLength) + roomBytes
+	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	if int64(len(body)) > most {
+		err = tooLong(fmt.Sprintf("it answers more than %d bytes to %d", most, request.ContentLength))
+	}
 	err = errors.Join(err, response.Body.Close())
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, body, err
@@ -62,6 +79,9 @@ func (w *watcher) answer(request *http.Request) (*http.Response, []byte, error) 
 
 // notAnswered distinguishes a webhook that is late from one that is not there.
 func notAnswered(err error, late bool) conversion.Failure {
+	if long := tooLong(""); errors.As(err, &long) {
+		return conversion.Failure{Fault: conversion.FaultAnswer, Says: long.Error()}
+	}
 	dial := &net.OpError{}
 	if late && (!errors.As(err, &dial) || dial.Op != "dial") {
 		return conversion.Failure{Fault: conversion.FaultLate, Says: "there is no answer in time"}

@@ -31,7 +31,6 @@ type flags struct {
 	fence           fence
 	eventsAddr      string
 	migration       migration.Options
-	rehearse        bool // what conversion webhooks would lose
 	removal         removal.Options
 	references      references
 	version         bool
@@ -98,7 +97,7 @@ func bindMigration(fs *pflag.FlagSet, f *flags) {
 	fs.IntVar(&o.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "Most writes under way at any moment, over all CRDs. Below that their number adapts to what the API server can take.")
 	fs.Float64Var(&o.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "Most writes that wait inside the API server, on average. Fewer keep it quick for others, more make the most of it.")
 	fs.Float64Var(&o.MaxRate, "max-rate", 0, "Most writes per second, over all CRDs. 0 is no bound.")
-	fs.BoolVar(&f.rehearse, "rehearse", false, "Ask the conversion webhooks, before the first write, what they would lose, and rewrite nothing (FieldsWouldBeLost) if they would lose something. The controller has to reach them.")
+	fs.BoolVar(&f.migration.Rehearse, "rehearse", false, "Ask the conversion webhooks, before the first write, what they would lose, and rewrite nothing (FieldsWouldBeLost) if they would lose something. The controller has to reach them.")
 }
 
 func bindRemoval(fs *pflag.FlagSet, f *flags) {

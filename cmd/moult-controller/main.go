@@ -18,7 +18,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/pprof"
 	"github.com/fluxcd/pkg/runtime/probes"
 	"github.com/spf13/pflag"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -115,11 +114,7 @@ func setup(mgr manager.Manager, f *flags) error {
 	store := migration.NewStateStore()
 	f.migration.StateStore, f.migration.Pace = store, f.migration.NewPace()
 	f.migration.Timeline, f.removal.Timeline = history, history
-	if f.rehearse {
-		f.migration.NewRehearser = func(crd *apiextensionsv1.CustomResourceDefinition) (migration.Rehearser, error) {
-			return converters.Webhooks{}.Rehearsal(crd)
-		}
-	}
+	f.migration.NewConverter = converters.Webhooks{}.For
 	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
 		return fmt.Errorf("setting up the migration controller: %w", err)
 	}

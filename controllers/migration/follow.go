@@ -13,6 +13,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
+	"github.com/moult-dev/moult/policies/conversion"
 )
 
 // follower finds what owned fields are at a CRD's storage version. It is nil where
@@ -23,13 +24,37 @@ func (r *Reconciler) follower(ctx context.Context, name, storageVersion string, 
 	if err := r.live.Get(ctx, types.NamespacedName{Name: name}, crd); err != nil {
 		return nil, fmt.Errorf("reading the conversion of %s: %w", name, err)
 	}
-	var webhook fieldownership.Converter
+	var webhook func() conversion.Converter
 	if crds.HasWebhook(crd) {
-		webhook = fieldownership.NewWebhook(crd)
+		webhook = func() conversion.Converter { return r.newCaller(crd) }
 	} else if !regrouped(crd, storageVersion, from) {
 		return nil, nil
 	}
 	return fieldownership.New(fieldownership.NewTypes(crd), webhook, followed{r.objects, crd}), nil
+}
+
+// caller calls a CRD's conversion webhook and says which one. An error in what the CRD says of it is one of every call.
+type caller struct {
+	conversion.Converter
+
+	crd string
+	err error
+}
+
+func (r *Reconciler) newCaller(crd *apiextensionsv1.CustomResourceDefinition) caller {
+	webhook, err := r.opts.NewConverter(crd)
+	return caller{webhook, crd.Name, err}
+}
+
+// Convert is a conversion.Converter's.
+func (c caller) Convert(ctx context.Context, objects []map[string]any, apiVersion string) (converted []map[string]any, err error) {
+	if err = c.err; err == nil {
+		converted, err = c.Converter.Convert(ctx, objects, apiVersion)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the conversion webhook of %s, asked by Moult: %w", c.crd, err)
+	}
+	return converted, nil
 }
 
 // followed are the objects of a CRD, as a fieldownership.Follower reads them.

@@ -166,7 +166,7 @@ func unreachableWorld(t *testing.T) (*webhooks.Conversion, *world, migration.Opt
 	status, _ := opts.StateStore.Status(w.crd.Name)
 	w.Expect(status.Evidence.Survey.Versions).To(BeEmpty())
 	w.Expect(status.Losses).To(ConsistOf(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
-		"Waits": BeTrue(), "Field": Equal("spec.size"), "Object": Equal("default/shared"), "Why": ContainSubstring("asked by Moult: answered 403"),
+		"Waits": BeTrue(), "Field": Equal("spec.size"), "Object": Equal("default/shared"), "Why": ContainSubstring("asked by Moult: the webhook answers something else: it answers 403"),
 	})))
 	w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonMigrated), "what is stored is another question")
 	w.Expect(w.owners()).To(ContainElement(`shared: kustomize-controller Apply at `+w.GR.Group+`/v1alpha1 owns {"f:spec":{"f:color":{},"f:parts":{},"f:size":{}}}`), "it stays as it was")

@@ -22,10 +22,10 @@ import (
 
 // A walk stores every object at the storage version. Where no webhook converts them, the API server drops what the storage
 // version's schema does not have, without a word. So before a walk writes anything, the objects are read at the other versions,
-// at which such fields show. What a webhook drops is known only if it is asked (Options.NewRehearser).
+// at which such fields show. What a webhook drops is known only if it is asked (Options.Rehearse).
 
-// Rehearser reports what objects of a CRD lose when its webhook converts them.
-type Rehearser interface {
+// rehearser reports what objects of a CRD lose when its webhook converts them.
+type rehearser interface {
 	// Lost are the fields that clients of its version would not find again, or find changed, for each of the objects,
 	// which are all read at one version. An item of a list is written as [*]. The error says why the webhook could not
 	// be asked.
@@ -50,7 +50,7 @@ type fields struct {
 
 // sight is a look at all objects.
 type sight struct {
-	Rehearser
+	rehearser
 	batch int // of objects that are looked at together
 	// at is the version that they are read at, and of the version that they may be stored at. If that is not served, the objects
 	// are read at the storage version.
@@ -67,7 +67,7 @@ type unseen struct {
 // pruned is what the API server drops without a webhook.
 type pruned struct{ *crdschema.Finder }
 
-// Lost is a Rehearser's.
+// Lost is a rehearser's.
 func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
 	for _, object := range objects {
 		_, version, _ := strings.Cut((&unstructured.Unstructured{Object: object}).GetAPIVersion(), "/")
@@ -79,21 +79,6 @@ func (p pruned) Lost(_ context.Context, objects []map[string]any) (all [][]strin
 	}
 	return all, nil
 }
-
-// asked is a Rehearser whose webhook may not answer.
-type asked struct{ Rehearser }
-
-// Lost is a Rehearser's.
-func (a asked) Lost(ctx context.Context, objects []map[string]any) ([][]string, error) {
-	all, err := a.Rehearser.Lost(ctx, objects)
-	if err != nil && ctx.Err() == nil {
-		err = &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: fmt.Errorf("asked by Moult what it would lose: %w", err)}
-	}
-	return all, err
-}
-
-// rehearsed is how many objects a webhook is asked about at a time.
-const rehearsed = 50
 
 // guard looks at all objects, and has the walk look at those that are written while it is under way. The error is a
 // *walkFailure if objects would lose what they may not.
@@ -166,10 +151,10 @@ func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition) *f
 
 // convertedFields are those that a webhook loses of what is read at other versions. It is nil if it is not to be asked.
 func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefinition) (*fields, error) {
-	if r.opts.NewRehearser == nil {
+	if !r.opts.Rehearse {
 		return nil, nil
 	}
-	webhook, err := r.opts.NewRehearser(crd)
+	webhook, err := r.newRehearsal(crd)
 	if err != nil {
 		return nil, &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: err}
 	}
@@ -179,7 +164,7 @@ func (r *Reconciler) convertedFields(crd *apiextensionsv1.CustomResourceDefiniti
 		switch {
 		case version.Name == f.storage:
 		case version.Served: // also if storedVersions does not have it: somebody else may have trimmed that
-			f.sights = append(f.sights, sight{asked{webhook}, rehearsed, version.Name, version.Name})
+			f.sights = append(f.sights, sight{webhook, rehearsed, version.Name, version.Name})
 		case crds.IsHidden(crd, version.Name):
 			f.sights = append(f.sights, sight{written{crd, version.Name}, 1, f.storage, version.Name})
 		default:

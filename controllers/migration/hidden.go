@@ -25,7 +25,7 @@ type named struct {
 	version string
 }
 
-// Lost is a Rehearser's.
+// Lost is a rehearser's.
 func (n named) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
 	for _, object := range objects {
 		fields, err := n.Named(object, entriesOf(object), n.version)
@@ -44,7 +44,7 @@ type written struct {
 	version string
 }
 
-// Lost is a Rehearser's.
+// Lost is a rehearser's.
 func (w written) Lost(_ context.Context, objects []map[string]any) ([][]string, error) {
 	all := make([][]string, len(objects))
 	for i, object := range objects {
@@ -95,7 +95,7 @@ func (f *fields) hiddenProblems() (problems, examples []string) {
 }
 
 func isWebhook(s sight) bool {
-	_, webhook := s.Rehearser.(written)
+	_, webhook := s.rehearser.(written)
 	return webhook
 }
 

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/controllers/steady"
 	"github.com/moult-dev/moult/controllers/timeline"
+	"github.com/moult-dev/moult/policies/conversion"
 )
 
 // Options adjust the reconciler. The zero value is a good one.
@@ -58,9 +60,13 @@ type Options struct {
 	// metadata is large, pages are smaller. Default: 500.
 	PageSize int64
 
-	// NewRehearser makes, for each walk, who asks the conversion webhook of a CRD what it would lose; nothing is rewritten then
-	// that would lose something. Default: webhooks are not asked, and answer for what they do.
-	NewRehearser func(*apiextensionsv1.CustomResourceDefinition) (Rehearser, error)
+	// NewConverter makes a caller of a CRD's conversion webhook, which finds what owned fields are called at another version.
+	// Default: none is called, and an entry with fields that cannot be found otherwise waits.
+	NewConverter func(*apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error)
+
+	// Rehearse has conversion webhooks asked first what they would lose; nothing is rewritten then that would lose something.
+	// Otherwise webhooks answer for what they do.
+	Rehearse bool
 
 	// StateStore connects the removal reconciler. Default: one of its own, which is never asked.
 	StateStore *StateStore
@@ -102,6 +108,11 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry
+	}
+	if o.NewConverter == nil {
+		o.NewConverter = func(crd *apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error) {
+			return nil, fmt.Errorf("the conversion webhook of %s cannot be called from here", crd.Name)
+		}
 	}
 	if o.StateStore == nil {
 		o.StateStore = NewStateStore()

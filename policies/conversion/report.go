@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/tally"
 )
 
 // Verdict is the answer in a word. The set is closed.
@@ -78,8 +79,7 @@ type Accepted struct {
 const (
 	// examples is how many objects are named of each group.
 	examples = 5
-	// most is how many groups of a sort are listed apart: names that people choose can be in a path, and in what a
-	// webhook says.
+	// most is how many groups are listed apart: names that people choose can be in a path, and in what a webhook says.
 	most = 500
 	// others is what there is beyond them.
 	others = "more than can be told apart"
@@ -93,14 +93,32 @@ type Tally struct {
 
 // Counts are those of the objects of one CRD. They are for one goroutine at a time.
 type Counts struct {
-	of CRDReport
-	at map[place]int
+	of     CRDReport
+	groups tally.Tally[place, string]
+	failed map[string]Failure // the first, by what is said
 }
 
-// place is that of a group: a list, and what is said.
+// place is that of a group: which of the lists, and what is said.
 type place struct {
-	groups *[]Group
-	what   string
+	list int
+	what string
+}
+
+// The lists of a CRDReport, in order.
+const (
+	lost = iota
+	changed
+	respelled
+	failed
+	refused
+	ratcheted
+	added
+	undefaulted
+	unknown
+)
+
+func (of *CRDReport) lists() []*[]Group {
+	return []*[]Group{&of.Lost, &of.Changed, &of.Respelled, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown}
 }
 
 // NewTally begins with no objects.
@@ -115,8 +133,11 @@ func (t *Tally) Begin(e *Engine, readAt, cluster string) *Counts {
 			return c
 		}
 	}
-	c := &Counts{of: CRDReport{CRD: e.CRD, Storage: e.Storage, ReadAt: readAt, Cluster: cluster}}
-	c.Restart()
+	c := &Counts{
+		of:     CRDReport{CRD: e.CRD, Storage: e.Storage, ReadAt: readAt, Cluster: cluster},
+		groups: tally.Tally[place, string]{MaxExamples: examples, MaxSorts: most, Other: func(p place) place { return place{p.list, others} }},
+		failed: map[string]Failure{},
+	}
 	t.crds = append(t.crds, c)
 	return c
 }
@@ -128,57 +149,55 @@ func (c *Counts) Add(outcomes ...Outcome) {
 		if o.IsSame() {
 			c.of.Same++
 		}
-		c.count(&c.of.Lost, o.Object, o.Lost...)
-		c.count(&c.of.Changed, o.Object, o.Changed...)
-		c.count(&c.of.Respelled, o.Object, o.Respelled...)
-		c.count(&c.of.Refused, o.Object, o.Refused...)
-		c.count(&c.of.Ratcheted, o.Object, o.Ratcheted...)
-		c.count(&c.of.Added, o.Object, o.Added...)
-		c.count(&c.of.Undefaulted, o.Object, o.Undefaulted...)
+		for list, said := range [][]string{lost: o.Lost, changed: o.Changed, respelled: o.Respelled, refused: o.Refused, ratcheted: o.Ratcheted, added: o.Added, undefaulted: o.Undefaulted} {
+			c.count(list, o.Object, said...)
+		}
 		for _, f := range o.Failed {
-			if g := c.count(&c.of.Failed, o.Object, "to "+f.To+": "+f.Fault.String()); g != nil && g.Says == "" {
-				g.Fault, g.Says = f.Fault, f.Says
+			said := "to " + f.To + ": " + f.Fault.String()
+			if c.count(failed, o.Object, said); c.failed[said].Says == "" {
+				c.failed[said] = f
 			}
 		}
 		if o.Unknown != "" {
-			c.count(&c.of.Unknown, o.Object, o.Unknown)
+			c.count(unknown, o.Object, o.Unknown)
 		}
 	}
 }
 
 // Restart forgets the objects of the CRD: its list begins anew.
 func (c *Counts) Restart() {
-	c.of = CRDReport{CRD: c.of.CRD, Storage: c.of.Storage, ReadAt: c.of.ReadAt, Cluster: c.of.Cluster}
-	c.at = map[place]int{}
+	c.of.Objects, c.of.Same = 0, 0
+	c.groups.Restart()
+	clear(c.failed)
 }
 
 // NotRead counts that not all objects of the CRD could be read.
-func (c *Counts) NotRead(why string) { c.count(&c.of.Unknown, "", why) }
+func (c *Counts) NotRead(why string) { c.groups.Add(place{unknown, why}) }
 
-// count adds an object to the groups of what is said of it, to each once, and returns the last one.
-func (c *Counts) count(groups *[]Group, object string, what ...string) (g *Group) {
+// count adds an object to the groups of what is said of it, to each once.
+func (c *Counts) count(list int, object string, said ...string) {
 	var counted []string
-	for _, w := range what {
-		w = crdschema.AnyItem(w)
-		if _, known := c.at[place{groups, w}]; !known && len(*groups) >= most {
-			w = others
-		}
-		if slices.Contains(counted, w) {
-			continue
-		}
-		counted = append(counted, w)
-		at, known := c.at[place{groups, w}]
-		if !known {
-			at = len(*groups)
-			c.at[place{groups, w}] = at
-			*groups = append(*groups, Group{What: w, Examples: []string{}, Status: w == "status" || strings.HasPrefix(w, "status.")})
-		}
-		g = &(*groups)[at]
-		if g.Objects++; len(g.Examples) < examples && object != "" {
-			g.Examples = append(g.Examples, object)
+	for _, what := range said {
+		if what = crdschema.AnyItem(what); !slices.Contains(counted, what) {
+			counted = append(counted, what)
+			c.groups.Add(place{list, what}, object)
 		}
 	}
-	return g
+}
+
+// report lists the groups.
+func (c *Counts) report() CRDReport {
+	of := c.of
+	lists := of.lists()
+	for _, s := range c.groups.Sorts() {
+		what := s.Key.what
+		g := Group{What: what, Objects: s.Count, Examples: append([]string{}, s.Examples...), Status: what == "status" || strings.HasPrefix(what, "status.")}
+		if s.Key.list == failed {
+			g.Fault, g.Says = c.failed[what].Fault, c.failed[what].Says
+		}
+		*lists[s.Key.list] = append(*lists[s.Key.list], g)
+	}
+	return of
 }
 
 // Report sums up. Losses that are accepted do not count.
@@ -186,7 +205,7 @@ func (t *Tally) Report(accepted []Accepted) Report {
 	r := Report{Verdict: Kept, CRDs: []CRDReport{}}
 	used := map[Accepted]bool{}
 	for _, c := range t.crds {
-		r.CRDs = append(r.CRDs, c.of.accepting(accepted, used))
+		r.CRDs = append(r.CRDs, c.report().accepting(accepted, used))
 	}
 	slices.SortFunc(r.CRDs, func(a, b CRDReport) int {
 		return cmp.Or(cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.ReadAt, b.ReadAt))
@@ -205,10 +224,9 @@ func (t *Tally) Report(accepted []Accepted) Report {
 	return r
 }
 
-// accepting is a sorted copy that says which losses are accepted.
+// accepting is sorted, and says which losses are accepted.
 func (of CRDReport) accepting(accepted []Accepted, used map[Accepted]bool) CRDReport {
-	for _, groups := range []*[]Group{&of.Lost, &of.Changed, &of.Respelled, &of.Failed, &of.Refused, &of.Ratcheted, &of.Added, &of.Undefaulted, &of.Unknown} {
-		*groups = slices.Clone(*groups)
+	for _, groups := range of.lists() {
 		slices.SortStableFunc(*groups, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.What, b.What)) })
 	}
 	for _, groups := range [][]Group{of.Lost, of.Changed} {

@@ -1,10 +1,12 @@
 package crdschema
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/moult-dev/moult/policies/tally"
 )
 
 // Used is a field that objects have, with another value than it would have by default.
@@ -19,14 +21,16 @@ type Used struct {
 // Usage counts the fields that objects have as they are read at a version.
 type Usage struct {
 	version *Version
-	used    map[string]*Used
+	used    tally.Tally[string, string]
 }
 
 // examples is how many objects are named of each field.
 const examples = 3
 
 // NewUsage begins with no objects.
-func NewUsage(v *Version) *Usage { return &Usage{version: v, used: map[string]*Used{}} }
+func NewUsage(v *Version) *Usage {
+	return &Usage{version: v, used: tally.Tally[string, string]{MaxExamples: examples}}
+}
 
 // Add counts the fields of an object, which is called so.
 func (u *Usage) Add(object map[string]any, name string) {
@@ -40,24 +44,22 @@ func (u *Usage) Add(object map[string]any, name string) {
 			fields.field(schema, key, value, nil, "", false)
 		}
 	}
+	var named []string
+	if name != "" {
+		named = append(named, name)
+	}
 	for field := range fields.found {
-		used := u.used[field]
-		if used == nil {
-			used = &Used{Field: field}
-			u.used[field] = used
-		}
-		if used.Objects++; len(used.Examples) < examples && name != "" {
-			used.Examples = append(used.Examples, name)
-		}
+		u.used.Add(field, named...)
 	}
 }
 
 // Fields are all that have been counted, by name.
 func (u *Usage) Fields() []Used {
 	used := []Used{}
-	for _, field := range slices.Sorted(maps.Keys(u.used)) {
-		used = append(used, *u.used[field])
+	for _, s := range u.used.Sorts() {
+		used = append(used, Used{Field: s.Key, Objects: s.Count, Examples: s.Examples})
 	}
+	slices.SortFunc(used, func(a, b Used) int { return strings.Compare(a.Field, b.Field) })
 	return used
 }
 

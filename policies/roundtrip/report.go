@@ -8,6 +8,7 @@ import (
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/generate"
+	"github.com/moult-dev/moult/policies/tally"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -71,13 +72,17 @@ const (
 	examples = 5
 	// most is how many findings of a CRD are listed apart.
 	most = 500
+	// others is what there is beyond them.
+	others = "more than can be told apart"
 )
 
 // Counts are what is found about one CRD. They are for one goroutine at a time.
 type Counts struct {
 	of        CRDReport
-	at        map[key]int
+	findings  tally.Tally[key, string]
+	first     map[key]Problem
 	generated map[key]Object // one that shows it
+	smallest  map[key]map[string]any
 	confirmed map[string]bool
 	from      map[string]bool
 }
@@ -89,7 +94,11 @@ type key struct {
 
 // NewCounts begins with no objects.
 func NewCounts(e *conversion.Engine, confirmations []string) *Counts {
-	c := &Counts{of: CRDReport{CRD: e.CRD, Storage: e.Storage, Served: e.Served()}, at: map[key]int{}, generated: map[key]Object{}, confirmed: map[string]bool{}, from: map[string]bool{}}
+	c := &Counts{
+		of:       CRDReport{CRD: e.CRD, Storage: e.Storage, Served: e.Served()},
+		findings: tally.Tally[key, string]{MaxExamples: examples, MaxSorts: most, Other: func(k key) key { return key{kind: k.kind, what: others} }},
+		first:    map[key]Problem{}, generated: map[key]Object{}, smallest: map[key]map[string]any{}, confirmed: map[string]bool{}, from: map[string]bool{},
+	}
 	for _, path := range confirmations {
 		c.confirmed[path] = false
 	}
@@ -123,25 +132,12 @@ func (c *Counts) add(o Object, via string, problems []Problem) {
 			continue
 		}
 		counted[k] = true
-		list := &c.of.Findings
-		if p.Kind == "" {
-			list = &c.of.Unknown
+		as, isFirst := c.findings.Add(k, o.Name)
+		if isFirst {
+			c.first[as] = p
 		}
-		at, known := c.at[k]
-		if !known {
-			if len(*list) >= most {
-				continue
-			}
-			at = len(*list)
-			c.at[k] = at
-			*list = append(*list, Group{Kind: k.kind, From: k.from, Via: k.via, What: k.what, Fault: p.Fault, Says: p.Says, Was: p.Was, Is: p.Is, Examples: []string{}})
-		}
-		f := &(*list)[at]
-		if f.Objects++; len(f.Examples) < examples {
-			f.Examples = append(f.Examples, o.Name)
-		}
-		if best, shown := c.generated[k]; o.Generated && (!shown || generate.Size(o.Content) < generate.Size(best.Content)) {
-			c.generated[k] = o
+		if best, shown := c.generated[as]; o.Generated && (!shown || generate.Size(o.Content) < generate.Size(best.Content)) {
+			c.generated[as] = o
 		}
 	}
 }
@@ -167,7 +163,15 @@ func (c *Counts) Missed(version string, paths []string) {
 // Report is what was found about a CRD. Losses that are accepted do not count; confirmations cannot be.
 func (c *Counts) Report(accepted []conversion.Accepted, used map[conversion.Accepted]bool) CRDReport {
 	of := c.of
-	of.Findings, of.Unknown = slices.Clone(of.Findings), slices.Clone(of.Unknown)
+	of.Unknown = slices.Clone(of.Unknown)
+	for _, s := range c.findings.Sorts() {
+		k, p := s.Key, c.first[s.Key]
+		list := &of.Findings
+		if k.kind == "" {
+			list = &of.Unknown
+		}
+		*list = append(*list, Group{Kind: k.kind, From: k.from, Via: k.via, What: k.what, Fault: p.Fault, Says: p.Says, Was: p.Was, Is: p.Is, Objects: s.Count, Examples: s.Examples, Smallest: c.smallest[k]})
+	}
 	for path, seen := range c.confirmed {
 		if !seen {
 			of.Unknown = append(of.Unknown, Group{What: fmt.Sprintf("no object has %s, which confirms something destructive; add a fixture that does", path), Examples: []string{}})

@@ -2,6 +2,7 @@ package roundtrip
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -267,4 +268,20 @@ func TestAPathIsFoundInAnObject(t *testing.T) {
 	}
 	g.Expect(overlap(crdschema.Path{"a", 0}, crdschema.Path{"a"})).To(BeTrue())
 	g.Expect([]bool{covers("spec.a", "spec.a.b"), covers("spec.a", "spec.ab"), covers("spec.a", "spec.a[0]")}).To(Equal([]bool{true, false, true}))
+}
+
+// What is only worth knowing does not hide, by its number, what is lost.
+func TestALossAfterManyFindingsIsReported(t *testing.T) {
+	g := NewWithT(t)
+	e := engine(g, does(same), "v1alpha1", "v1")
+	counts := NewCounts(e, nil)
+	o := object(g, "o", "spec: {size: 1}")
+	for i := range 2 * most {
+		counts.add(o, "v1", []Problem{{Kind: Added, What: fmt.Sprintf("spec.f%d", i)}})
+	}
+	counts.add(o, "v1", []Problem{{Kind: Lost, What: "spec.size"}, {Kind: Lost, What: "spec.unit"}})
+	r := ReportOf([]*Counts{counts}, nil, nil)
+	g.Expect(r.Verdict).To(Equal(conversion.NotKept))
+	g.Expect(len(r.CRDs[0].Findings)).To(BeNumerically("<=", most+2))
+	g.Expect(r.CRDs[0].Findings).To(ContainElement(And(HaveField("Kind", Lost), HaveField("What", "more than can be told apart"), HaveField("Objects", BeEquivalentTo(2)))))
 }

@@ -23,22 +23,23 @@ type Shrinker interface {
 // are objects whose statuses are written.
 func (c *Checker) Shrink(ctx context.Context, counts *Counts, shrinkers map[string]Shrinker, others []Object) {
 	shrunk := 0
-	for i := range counts.of.Findings {
-		f := &counts.of.Findings[i]
-		k := key{f.Kind, f.From, f.Via, f.What}
+	for _, sort := range counts.findings.Sorts() {
+		k := sort.Key
 		object, there := counts.generated[k]
-		s := shrinkers[f.From]
-		if !there || s == nil || !f.Kind.Fails() {
+		s := shrinkers[k.from]
+		if !there || s == nil || !k.kind.Fails() {
 			continue
 		}
-		f.Smallest = object.Content
-		if shrunk++; shrunk > mostShrunk || f.Fault == conversion.FaultLate {
+		counts.smallest[k] = object.Content
+		if shrunk++; shrunk > mostShrunk || counts.first[k].Fault == conversion.FaultLate {
 			continue
 		}
 		var p Problem
-		f.Smallest, p = c.smallest(ctx, s, k, object, slices.DeleteFunc(slices.Clone(others), func(o Object) bool { return versionOf(o) != f.Via }))
+		counts.smallest[k], p = c.smallest(ctx, s, k, object, slices.DeleteFunc(slices.Clone(others), func(o Object) bool { return versionOf(o) != k.via }))
 		if p.Kind != "" {
-			f.Was, f.Is, f.Says = p.Was, p.Is, p.Says
+			shown := counts.first[k]
+			shown.Was, shown.Is, shown.Says = p.Was, p.Is, p.Says
+			counts.first[k] = shown
 		}
 	}
 }

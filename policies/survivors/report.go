@@ -125,11 +125,12 @@ func (l Coverage) unread() bool { return l.Failed && l.Effect != Cosmetic }
 // groups are the references of a state, the worst first.
 func (s *Survey) groups(state State) []Group {
 	groups := []Group{}
-	for key, n := range s.all.counts {
+	for _, sort := range s.all.Sorts() {
+		key := sort.Key
 		if key.state != state {
 			continue
 		}
-		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: n, References: s.all.kept[key], beside: key.beside}
+		g := Group{Effect: key.effect, Place: key.place, Title: "other fields", CRD: key.crd, Version: key.version, Count: sort.Count, References: sort.Examples, beside: key.beside}
 		for i := range s.walker.places {
 			if p := &s.walker.places[i]; p.Name == key.place {
 				g.Title, g.Consequence, g.Clears, g.Remediation, g.Evidence = p.Title, p.Consequence, p.Clears, p.Remediation, p.Evidence

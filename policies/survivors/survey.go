@@ -1,6 +1,6 @@
 package survivors
 
-import "slices"
+import "github.com/moult-dev/moult/policies/tally"
 
 // Survey collects what is found in all objects of a cluster.
 type Survey struct {
@@ -32,14 +32,13 @@ type NotLooked struct {
 
 // NewSurvey begins with nothing looked at.
 func NewSurvey(w *Walker, most int) *Survey {
-	return &Survey{walker: w, most: most, all: newBatch()}
+	s := &Survey{walker: w, most: most}
+	s.all = s.NewBatch()
+	return s
 }
 
 // Batch is what was found in the objects of one resource. A list that starts anew begins a new one.
-type Batch struct {
-	counts map[about]int64
-	kept   map[about][]Reference
-}
+type Batch = *tally.Tally[about, Reference]
 
 // about is what references have in common.
 type about struct {
@@ -49,32 +48,26 @@ type about struct {
 	beside              string
 }
 
-func newBatch() Batch { return Batch{counts: map[about]int64{}, kept: map[about][]Reference{}} }
-
 // NewBatch begins a resource.
-func (s *Survey) NewBatch() Batch { return newBatch() }
+func (s *Survey) NewBatch() Batch { return &tally.Tally[about, Reference]{MaxExamples: s.most} }
 
 // Add keeps references, or counts them.
 func (s *Survey) Add(b Batch, references []Reference) {
 	for _, f := range references {
-		key := about{f.Place, f.CRD, f.Version, f.State, f.Effect, f.beside}
-		b.counts[key]++
-		if s.most == 0 || len(b.kept[key]) < s.most {
-			b.kept[key] = append(b.kept[key], f)
-		}
+		b.Add(about{f.Place, f.CRD, f.Version, f.State, f.Effect, f.beside}, f)
 	}
 }
 
 // Covered ends a resource of which all objects were read.
 func (s *Survey) Covered(r Resource, objects int64, b Batch) {
 	s.looked = append(s.looked, lookedAt{r, objects})
-	s.merge(b)
+	s.all.Merge(b)
 }
 
 // NotLooked ends a resource that could not be read, or not to the end. What was found until then counts.
 func (s *Survey) NotLooked(r Resource, why string, b Batch) {
 	s.unlooked = append(s.unlooked, NotLooked{Resource: r.String(), Why: why, at: r})
-	s.merge(b)
+	s.all.Merge(b)
 }
 
 // LeftOut notes a resource that was not asked for.
@@ -85,15 +78,4 @@ func (s *Survey) LeftOut(r Resource, why string) {
 // Unseen notes that which resources there are is not known in part.
 func (s *Survey) Unseen(group, why string) {
 	s.unlooked = append(s.unlooked, NotLooked{Resource: anything + "." + group, Why: why, at: Resource{}})
-}
-
-func (s *Survey) merge(b Batch) {
-	for key, n := range b.counts {
-		s.all.counts[key] += n
-		kept := slices.Concat(s.all.kept[key], b.kept[key])
-		if s.most > 0 && len(kept) > s.most {
-			kept = kept[:s.most]
-		}
-		s.all.kept[key] = kept
-	}
 }

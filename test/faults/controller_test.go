@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/test/faults"
@@ -29,7 +30,10 @@ import (
 func (w *world) start(change ...func(*migration.Options)) {
 	w.t.Helper()
 	store := migration.NewStateStore()
-	opts := migration.Options{Groups: []string{w.group}, Settle: settle(w.settle), Registerer: prometheus.NewRegistry(), StateStore: store, PageSize: 15, MaxInFlight: 4}
+	opts := migration.Options{
+		Groups: []string{w.group}, Settle: settle(w.settle), Registerer: prometheus.NewRegistry(), StateStore: store, PageSize: 15, MaxInFlight: 4,
+		NewConverter: converters.Webhooks{}.For,
+	}
 	for _, c := range change {
 		c(&opts)
 	}

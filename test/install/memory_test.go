@@ -20,11 +20,18 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
+	"github.com/moult-dev/moult/test/webhooks"
 )
 
 // heavy are annotations as large as the API server takes: 256 KiB is the most, over all of them.
 func heavy() map[string]string {
 	return map[string]string{"example.com/load": strings.Repeat("x", 250<<10)}
+}
+
+// smallMaps are a list that is one field, whatever it holds, and a field that another version calls otherwise.
+func smallMaps(field string) string {
+	return `{type: object, properties: {spec: {type: object, properties: {` + field + `: {type: integer},
+		items: {type: array, x-kubernetes-list-type: atomic, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}`
 }
 
 // enough is long: what is measured is memory, and each status is a write to an object of 250 KiB.
@@ -35,15 +42,26 @@ const enough = 8 * time.Minute
 func TestTheShippedMemoryIsEnough(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects, removals int
-		opened            int // gates; the controller has listed all of them before the first
+		opened            int  // gates; the controller has listed all of them before the first
+		converted         bool // by a webhook that renames a field
 	}{
-		"for 600 objects with annotations of 250 KiB":         {objects: 600, removals: 1, opened: 1},
-		"for 700 VersionRemovals with annotations of 250 KiB": {objects: 5, removals: 700, opened: 100},
+		"for 600 objects with annotations of 250 KiB":                     {objects: 600, removals: 1, opened: 1},
+		"for 700 VersionRemovals with annotations of 250 KiB":             {objects: 5, removals: 700, opened: 100},
+		"for 6 objects with 400,000 small maps, which a webhook converts": {objects: 6, removals: 1, opened: 1, converted: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, group := NewWithT(t), builders.UniqueGroup(t)
-			crd := builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").WithStatus().Label(v1alpha1.MigrateLabel, "true").Build()
-			widgets := running.InstallFlipped(t, cp, crd, c.objects, builders.Each(func(o *unstructured.Unstructured) { o.SetAnnotations(heavy()) }))
+			crd := builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").WithStatus().Label(v1alpha1.MigrateLabel, "true")
+			load := func(o *unstructured.Unstructured) { o.SetAnnotations(heavy()) }
+			if c.converted {
+				hook := webhooks.Converting(t)
+				hook.Rename("v1", "size", "replicas")
+				crd.Schema("v1alpha1", smallMaps("size")).Schema("v1", smallMaps("replicas")).ConversionWebhook(hook.URL(), hook.CABundle())
+				load = func(o *unstructured.Unstructured) {
+					o.Object["spec"] = map[string]any{"size": int64(1), "items": slices.Repeat([]any{map[string]any{}}, 400_000)}
+				}
+			}
+			widgets := running.InstallFlipped(t, cp, crd.Build(), c.objects, builders.Each(load))
 			moult := Install(t, cp, "clusters/base")
 			moult.Grant("memory-test-objects", lives(widgets)...)
 			moult.inForce(t, "/apis/"+group+"/v1/widgets", "moult-objects")

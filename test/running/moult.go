@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
@@ -41,7 +42,9 @@ func Quiet() {
 // Quick are options that suit tests: only the CRDs of these groups, the settle time of an API server that is known not
 // to lag, pages of 50 objects, and metrics of their own.
 func Quick(groups ...string) migration.Options {
-	return migration.Options{Groups: groups, Settle: time.Second, PageSize: 50, Registerer: prometheus.NewRegistry()}
+	return migration.Options{
+		Groups: groups, Settle: time.Second, PageSize: 50, Registerer: prometheus.NewRegistry(), NewConverter: converters.Webhooks{}.For,
+	}
 }
 
 // Migration runs the migration reconciler until the test ends or stop is called. Stop waits for it and may be called

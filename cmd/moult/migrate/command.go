@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -29,12 +28,11 @@ import (
 
 type command struct {
 	*cli.Factory
-	output   string
-	dryRun   bool
-	backup   string
-	rehearse bool
-	timeout  time.Duration
-	options  migration.Options
+	output  string
+	dryRun  bool
+	backup  string
+	timeout time.Duration
+	options migration.Options
 }
 
 // document is what -o json and -o yaml print.
@@ -130,7 +128,7 @@ func (m *command) bind(c *cobra.Command) {
 	c.Flags().IntVar(&m.options.MaxInFlight, "max-in-flight", migration.DefaultMaxInFlight, "most writes under way at any moment, over all CRDs; below that their number adapts to what the API server can take")
 	c.Flags().Float64Var(&m.options.MaxQueued, "max-queued", throttle.DefaultMaxQueued, "most writes that wait inside the API server, on average; fewer keep it quick for others, more make the most of it")
 	c.Flags().Float64Var(&m.options.MaxRate, "max-rate", 0, "most writes per second, over all CRDs; 0 is no bound")
-	c.Flags().BoolVar(&m.rehearse, "rehearse", false, "ask the conversion webhooks first what they would lose, by the URL that the CRDs say, or the Service, through a port-forward; rewrite nothing if they would lose something")
+	c.Flags().BoolVar(&m.options.Rehearse, "rehearse", false, "ask the conversion webhooks first what they would lose, by the URL that the CRDs say, or the Service; rewrite nothing if they would lose something")
 	c.Flags().DurationVar(&m.timeout, "timeout", 0, "how long to migrate at most; the same command goes on from there; 0 is no bound")
 	output.AddFlag(c, &m.output)
 }
@@ -157,13 +155,12 @@ func (m *command) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	if m.rehearse {
-		stop, err := m.asksWebhooks(cfg)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	services, stop, err := converters.ServicesOf(cfg)
+	if err != nil {
+		return err
 	}
+	defer stop()
+	m.options.NewConverter = converters.Webhooks{Services: services}.For
 	if m.dryRun {
 		return m.tryAll(ctx, cfg, names)
 	}
@@ -244,19 +241,6 @@ func (m *command) backUp(ctx context.Context, names []string) error {
 	}
 	fmt.Fprintf(m.ErrOut, "%s is written and verified: %s\n", m.backup, digest)
 	return nil
-}
-
-// asksWebhooks has them asked what they would lose, until stop.
-func (m *command) asksWebhooks(cfg *rest.Config) (stop func(), err error) {
-	forwards, err := converters.NewForwards(cfg)
-	if err != nil {
-		return nil, err
-	}
-	hooks := converters.Webhooks{Services: forwards}
-	m.options.NewRehearser = func(crd *apiextensionsv1.CustomResourceDefinition) (migration.Rehearser, error) {
-		return hooks.Rehearsal(crd)
-	}
-	return forwards.Close, nil
 }
 
 // atATime is how many CRDs are migrated side by side.

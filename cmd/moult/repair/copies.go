@@ -108,11 +108,11 @@ func (m *copiesCommand) find(ctx context.Context, cluster *inspect.Cluster, name
 }
 
 func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *inspect.Cluster, work repairs.Work) (none repairs.Report, err error) {
-	forwards, err := converters.NewForwards(cfg)
+	services, stop, err := converters.ServicesOf(cfg)
 	if err != nil {
 		return none, err
 	}
-	defer forwards.Close()
+	defer stop()
 	types, err := cluster.Types(ctx, m.targets)
 	if err != nil {
 		return none, cli.ReadError(err)
@@ -125,7 +125,7 @@ func (m *copiesCommand) move(ctx context.Context, cfg *rest.Config, cluster *ins
 	}
 	job := &embeddedcopies.Migration{
 		Work: work, Targets: m.targets, Places: m.known, Client: client, Mapper: cluster.Mapper(), Types: types, Lister: m.pages(cluster), TakeOver: m.takeOver,
-		Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: forwards}},
+		Converter: &converters.Copies{GetCRD: cluster.GetCRD, Webhooks: converters.Webhooks{Services: services}},
 	}
 	if !m.dryRun {
 		file, err := embeddedcopies.OpenFile(m.save)

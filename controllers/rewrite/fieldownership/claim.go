@@ -5,6 +5,8 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/moult-dev/moult/policies/conversion"
 )
 
 // claim is what one entry of managedFields owns of an object, outside of its
@@ -24,6 +26,7 @@ type claim struct {
 
 // pair is an object at the two versions.
 type pair struct {
+	webhook       conversion.Converter // nil if the CRD has none
 	from, to      string
 	before, after *view // nil if they could not be had
 	served        bool  // before was read, not made by the webhook

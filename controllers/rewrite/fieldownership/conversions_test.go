@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
@@ -56,25 +57,25 @@ func widgets(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 // content is an object without apiVersion, kind and name.
 type content = map[string]any
 
-// conversion is a webhook in the test's own process: what it does to an object on
+// webhook is a webhook in the test's own process: what it does to an object on
 // its way to v1, and on its way back.
-type conversion struct {
+type webhook struct {
 	there, back func(content)
 	calls       int
 	err         error
 }
 
-func (c *conversion) Convert(_ context.Context, objects []*unstructured.Unstructured, apiVersion string) (converted []*unstructured.Unstructured, err error) {
-	c.calls++
+func (w *webhook) Convert(_ context.Context, objects []content, apiVersion string) (converted []content, err error) {
+	w.calls++
 	for _, object := range objects {
-		o := object.DeepCopy()
-		o.SetAPIVersion(apiVersion)
-		if change := map[string]func(content){current: c.there, old: c.back}[apiVersion]; change != nil {
-			change(o.Object)
+		o := runtime.DeepCopyJSON(object)
+		o["apiVersion"] = apiVersion
+		if change := map[string]func(content){current: w.there, old: w.back}[apiVersion]; change != nil {
+			change(o)
 		}
 		converted = append(converted, o)
 	}
-	return converted, c.err
+	return converted, w.err
 }
 
 // rename moves what is at one path, separated by dots, to another.
@@ -89,8 +90,8 @@ func rename(from, to string) func(content) {
 }
 
 // renaming is a webhook that does nothing else.
-func renaming(before, after string) *conversion {
-	return &conversion{there: rename(before, after), back: rename(after, before)}
+func renaming(before, after string) *webhook {
+	return &webhook{there: rename(before, after), back: rename(after, before)}
 }
 
 func all(changes ...func(content)) func(content) {

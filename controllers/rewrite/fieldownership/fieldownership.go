@@ -9,12 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-)
 
-// Converter converts objects to an apiVersion, all at once and in order.
-type Converter interface {
-	Convert(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
-}
+	"github.com/moult-dev/moult/policies/conversion"
+)
 
 // Objects are those of one CRD.
 type Objects interface {
@@ -27,9 +24,8 @@ type Objects interface {
 // Follower follows owned fields of the objects of one CRD.
 type Follower struct {
 	types   *Types
-	webhook Converter
 	objects Objects
-	slots   chan struct{}
+	slots   chan conversion.Converter // each is used for one object at a time
 }
 
 const (
@@ -43,10 +39,18 @@ const (
 	readTries = 10
 )
 
-// New is a Follower of the objects that the schemas are of. The webhook is nil where
-// the CRD has none.
-func New(types *Types, webhook Converter, objects Objects) *Follower {
-	return &Follower{types: types, webhook: webhook, objects: objects, slots: make(chan struct{}, atATime)}
+// New is a Follower of the objects that the schemas are of. newWebhook makes callers of the CRD's webhook, since one makes one
+// call at a time. It is nil where the CRD has no webhook.
+func New(types *Types, newWebhook func() conversion.Converter, objects Objects) *Follower {
+	f := &Follower{types: types, objects: objects, slots: make(chan conversion.Converter, atATime)}
+	for range atATime {
+		var webhook conversion.Converter
+		if newWebhook != nil {
+			webhook = newWebhook()
+		}
+		f.slots <- webhook
+	}
+	return f
 }
 
 // Followed is what a manager owns at the version it was followed to.
@@ -79,18 +83,19 @@ func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, t
 	if len(rest) == 0 {
 		return followed, nil // metadata is the same at all versions
 	}
+	var webhook conversion.Converter
 	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
+	case webhook = <-f.slots:
+		defer func() { f.slots <- webhook }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	pair, done, err := f.pair(ctx, key, from, to)
+	pair, done, err := f.pair(ctx, webhook, key, from, to)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if f.webhook == nil {
+	if webhook == nil {
 		for _, c := range rest {
 			pair.regroup(c)
 		}
@@ -138,7 +143,7 @@ func isMeta(path fieldpath.Path) bool {
 }
 
 // pair reads an object at both versions, and keeps the room for them until done is called. The error is that of reading it.
-func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to string) (p *pair, done func(), err error) {
+func (f *Follower) pair(ctx context.Context, webhook conversion.Converter, key types.NamespacedName, from, to string) (p *pair, done func(), err error) {
 	raw, err := f.objects.Whole(ctx, key, to)
 	if err != nil {
 		return nil, nil, err
@@ -151,7 +156,7 @@ func (f *Follower) pair(ctx context.Context, key types.NamespacedName, from, to 
 		done()
 		return nil, nil, err
 	}
-	p = &pair{from: from, to: to, served: before != nil, atOnce: min(max(chunkBytes/(len(raw)+1), 1), chunkObjects)}
+	p = &pair{webhook: webhook, from: from, to: to, served: before != nil, atOnce: min(max(chunkBytes/(len(raw)+1), 1), chunkObjects)}
 	p.err = f.understand(ctx, p, before, after)
 	return p, done, nil
 }
@@ -186,7 +191,7 @@ func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstr
 		return err
 	}
 	if before == nil {
-		if before, err = f.converted(ctx, after, p.from); err != nil {
+		if before, err = f.converted(ctx, p.webhook, after, p.from); err != nil {
 			return err
 		}
 	}
@@ -194,15 +199,15 @@ func (f *Follower) understand(ctx context.Context, p *pair, before, after *unstr
 	return err
 }
 
-func (f *Follower) converted(ctx context.Context, object *unstructured.Unstructured, apiVersion string) (*unstructured.Unstructured, error) {
-	if f.webhook == nil {
+func (f *Follower) converted(ctx context.Context, webhook conversion.Converter, object *unstructured.Unstructured, apiVersion string) (*unstructured.Unstructured, error) {
+	if webhook == nil {
 		return f.types.pruned(object, apiVersion)
 	}
-	converted, err := f.webhook.Convert(ctx, []*unstructured.Unstructured{object}, apiVersion)
+	converted, err := webhook.Convert(ctx, []map[string]any{object.Object}, apiVersion)
 	if err != nil {
 		return nil, err
 	}
-	return converted[0], nil
+	return &unstructured.Unstructured{Object: converted[0]}, nil
 }
 
 // object is nil if nothing was read, because the version is not served.
@@ -216,87 +221,6 @@ func object(raw []byte, key types.NamespacedName, apiVersion string) (*unstructu
 	}
 	object.SetManagedFields(nil) // nothing that a conversion depends on
 	return object, nil
-}
-
-// convert asks the webhook what becomes of the object without each claim, and
-// whether the way back says the same.
-func (f *Follower) convert(ctx context.Context, p *pair, claims []*claim) error {
-	if p.err != nil {
-		return p.err
-	}
-	there, err := f.differ(ctx, p.before, p.to, claims, func(c *claim) *fieldpath.Set { return c.removable })
-	if err != nil {
-		return err
-	}
-	for _, c := range claims {
-		c.candidate = there.changed(c)
-	}
-	if err := f.confirm(ctx, p, there.base, claims); err != nil {
-		return err
-	}
-	for _, c := range claims {
-		if c.gained.Empty() {
-			continue
-		}
-		c.shared = true
-		c.candidate = c.leaves.Intersection(there.base.leaves) // as it is called here: what depends on it is not it
-		if err := f.confirm(ctx, p, there.base, []*claim{c}); err != nil {
-			return err
-		}
-	}
-	for _, c := range claims {
-		p.conclude(c, there.base)
-	}
-	return nil
-}
-
-// confirm finds out what owning the candidates means at the version that they
-// come from: which fields of a claim are not among it, and which are not the
-// claim's.
-func (f *Follower) confirm(ctx context.Context, p *pair, base *view, claims []*claim) error {
-	back, err := f.differ(ctx, base, p.from, claims, func(c *claim) *fieldpath.Set { return base.removable(above(c.candidate), c.candidate) })
-	if err != nil {
-		return err
-	}
-	for _, c := range claims {
-		governed := back.changed(c)
-		c.missing, c.gained = c.leaves.Difference(governed), governed.Difference(c.leaves).Difference(c.keys)
-	}
-	return nil
-}
-
-// difference is an object converted, whole and without each of some claims.
-type difference struct {
-	base *view
-	less map[*claim]*fieldpath.Set
-}
-
-func (d *difference) changed(c *claim) *fieldpath.Set { return d.less[c] }
-
-func (f *Follower) differ(ctx context.Context, whole *view, to string, claims []*claim, without func(*claim) *fieldpath.Set) (*difference, error) {
-	objects := []*unstructured.Unstructured{whole.object}
-	for _, c := range claims {
-		objects = append(objects, whole.without(without(c)))
-	}
-	converted, err := f.webhook.Convert(ctx, objects, to)
-	if err != nil {
-		return nil, err
-	}
-	base, err := f.types.view(converted[0])
-	if err != nil {
-		return nil, err
-	}
-	d := &difference{base: base, less: map[*claim]*fieldpath.Set{}}
-	for i, c := range claims {
-		less, err := f.types.view(converted[i+1])
-		if err != nil {
-			return nil, err
-		}
-		if d.less[c], err = base.lacking(less); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
 }
 
 // None is what remains when nothing can be found out: metadata.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/moult-dev/moult/policies/conversion"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 func TestFollow(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec     string // at v1alpha1
-		webhook  *conversion
+		webhook  *webhook
 		unserved bool
 		owned    string
 		want     string
@@ -31,7 +33,7 @@ func TestFollow(t *testing.T) {
 		unasked  bool // the webhook is not called
 	}{
 		"a field that is the same at both versions stays": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{}, owned: `{"f:spec":{"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, unasked: true},
+			spec: `{size: 1, color: red}`, webhook: &webhook{}, owned: `{"f:spec":{"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, unasked: true},
 		"metadata is not looked for": {
 			spec: `{size: 1}`, webhook: renaming("spec.size", "spec.limit"), unasked: true,
 			owned: `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`, want: `{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}`},
@@ -51,7 +53,7 @@ func TestFollow(t *testing.T) {
 		"a field that is elsewhere": {
 			spec: `{size: 1}`, webhook: renaming("spec.color", "status.state"), owned: `{"f:spec":{"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, unasked: true},
 		"two names that change places": {
-			spec: `{capacity: a, unit: b}`, webhook: &conversion{
+			spec: `{capacity: a, unit: b}`, webhook: &webhook{
 				there: all(rename("spec.capacity", "x"), rename("spec.unit", "spec.capacity"), rename("x", "spec.unit")),
 				back:  all(rename("spec.capacity", "x"), rename("spec.unit", "spec.capacity"), rename("x", "spec.unit"))},
 			owned: `{"f:spec":{"f:capacity":{}}}`, want: `{"f:spec":{"f:unit":{}}}`},
@@ -70,10 +72,10 @@ func TestFollow(t *testing.T) {
 			owned: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{},"f:size":{}}}}}`,
 			want:  `{"f:spec":{"f:pieces":{"k:{\"name\":\"head\"}":{".":{},"f:name":{},"f:size":{}}}}}`},
 		"a field of an item": {
-			spec: `{parts: [{name: head, size: 1}]}`, webhook: &conversion{there: renamePart("size", "capacity"), back: renamePart("capacity", "size")},
+			spec: `{parts: [{name: head, size: 1}]}`, webhook: &webhook{there: renamePart("size", "capacity"), back: renamePart("capacity", "size")},
 			owned: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{"f:size":{}}}}}`, want: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{"f:capacity":{}}}}}`},
 		"an item of which somebody else owns a field": {
-			spec: `{parts: [{name: head, size: 1}]}`, webhook: &conversion{there: renamePart("size", "capacity"), back: renamePart("capacity", "size")},
+			spec: `{parts: [{name: head, size: 1}]}`, webhook: &webhook{there: renamePart("size", "capacity"), back: renamePart("capacity", "size")},
 			owned: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`, want: `{"f:spec":{"f:parts":{"k:{\"name\":\"head\"}":{".":{},"f:name":{}}}}}`, unasked: true},
 		"an item of which somebody else owns a field, beside a field that is called otherwise": {
 			spec: `{parts: [{name: head, size: 1}], color: red}`, webhook: renaming("spec.color", "spec.capacity"),
@@ -91,30 +93,30 @@ func TestFollow(t *testing.T) {
 			owned: `{"f:spec":{"f:size":{},"f:template":{"f:apiVersion":{},"f:kind":{},"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:x":{}}}}}`,
 			want:  `{"f:spec":{"f:limit":{},"f:template":{"f:apiVersion":{},"f:kind":{},"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:x":{}}}}}`},
 		"two fields that become one, and the manager owns both": {
-			spec: `{size: 5, unit: Gi}`, webhook: &conversion{there: measure, back: unmeasure},
+			spec: `{size: 5, unit: Gi}`, webhook: &webhook{there: measure, back: unmeasure},
 			owned: `{"f:spec":{"f:size":{},"f:unit":{}}}`, want: `{"f:spec":{"f:capacity":{}}}`},
 		"two fields that become one, and another owns the other": {
-			spec: `{size: 5, unit: Gi, color: red}`, webhook: &conversion{there: measure, back: unmeasure},
+			spec: `{size: 5, unit: Gi, color: red}`, webhook: &webhook{there: measure, back: unmeasure},
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{}}}`, lost: ".spec.size", why: errShared.Error()},
 		"one field that becomes two": {
-			spec: `{capacity: 5Gi}`, webhook: &conversion{there: unmeasure, back: measure}, owned: `{"f:spec":{"f:capacity":{}}}`, want: `{"f:spec":{"f:size":{},"f:unit":{}}}`},
+			spec: `{capacity: 5Gi}`, webhook: &webhook{there: unmeasure, back: measure}, owned: `{"f:spec":{"f:capacity":{}}}`, want: `{"f:spec":{"f:size":{},"f:unit":{}}}`},
 		"values that every conversion adds are not the manager's": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{there: all(rename("spec.size", "spec.limit"), zeros), back: all(rename("spec.limit", "spec.size"), dropZeros)},
+			spec: `{size: 1, color: red}`, webhook: &webhook{there: all(rename("spec.size", "spec.limit"), zeros), back: all(rename("spec.limit", "spec.size"), dropZeros)},
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:limit":{}}}`},
 		"a field that v1 keeps in an annotation": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{there: stash, back: unstash},
+			spec: `{size: 1, color: red}`, webhook: &webhook{there: stash, back: unstash},
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`, lost: ".spec.color", why: errNoCounterpart.Error()},
 		"a field that v1 keeps in an annotation, where nobody can see it any more": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{there: stash, back: unstash}, unserved: true,
+			spec: `{size: 1, color: red}`, webhook: &webhook{there: stash, back: unstash}, unserved: true,
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:size":{}}}`},
 		"a webhook that fails": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size"), err: errors.New("no route to host")},
+			spec: `{size: 1, color: red}`, webhook: &webhook{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size"), err: errors.New("no route to host")},
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{}}}`, lost: ".spec.size", why: "no route to host"},
 		"a webhook that fails, where nothing is called otherwise": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{err: errors.New("no route to host")}, unasked: true,
+			spec: `{size: 1, color: red}`, webhook: &webhook{err: errors.New("no route to host")}, unasked: true,
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:size":{}}}`},
 		"a webhook that fails, where the old version is not served": {
-			spec: `{size: 1, color: red}`, webhook: &conversion{err: errors.New("no route to host")}, unserved: true,
+			spec: `{size: 1, color: red}`, webhook: &webhook{err: errors.New("no route to host")}, unserved: true,
 			owned: `{"f:spec":{"f:color":{},"f:size":{}}}`, want: `{"f:spec":{"f:color":{},"f:size":{}}}`, lost: ".spec.color .spec.size", why: "no route to host"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,15 +129,15 @@ func TestFollow(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(object.UnmarshalJSON(raw)).To(Succeed(), "numbers as a client reads them")
 
-			server := &conversion{there: c.webhook.there, back: c.webhook.back}
-			f := New(NewTypes(widgets(t)), c.webhook, &objects{read: func(ctx context.Context, apiVersion string) ([]byte, error) {
+			server := &webhook{there: c.webhook.there, back: c.webhook.back}
+			f := New(NewTypes(widgets(t)), func() conversion.Converter { return c.webhook }, &objects{read: func(ctx context.Context, apiVersion string) ([]byte, error) {
 				if apiVersion == old {
 					if c.unserved {
 						return nil, nil
 					}
 					return raw, nil
 				}
-				converted, err := server.Convert(ctx, []*unstructured.Unstructured{object}, apiVersion)
+				converted, err := server.Convert(ctx, []content{object.Object}, apiVersion)
 				g.Expect(err).NotTo(HaveOccurred())
 				return json.Marshal(converted[0])
 			}})
@@ -183,12 +185,12 @@ func TestAnObjectIsDecodedOnlyWhereThereIsRoom(t *testing.T) {
 		}
 		return raw, nil
 	}}
-	renaming := &conversion{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size")}
-	webhook := converter(func(ctx context.Context, of []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
+	renaming := &webhook{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size")}
+	asked := converter(func(ctx context.Context, of []content, apiVersion string) ([]content, error) {
 		g.Expect(read.held).To(Equal(1), "while the webhook is asked")
 		return renaming.Convert(ctx, of, apiVersion)
 	})
-	_, err := New(NewTypes(widgets(t)), webhook, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
+	_, err := New(NewTypes(widgets(t)), func() conversion.Converter { return asked }, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
 		[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"))})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.taken).To(Equal(1), "who has room asks for no more")
@@ -196,8 +198,33 @@ func TestAnObjectIsDecodedOnlyWhereThereIsRoom(t *testing.T) {
 	g.Expect(renaming.calls).To(BeNumerically(">", 0))
 }
 
-type converter func(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
+// The API server's code, which makes the requests, holds several times what is in one.
+func TestALargeObjectIsConvertedInRequestsOfItsOwn(t *testing.T) {
+	for size, most := range map[int]int{1: 2, 2 << 20: 1} {
+		g := NewWithT(t)
+		raw := `{"apiVersion": "` + old + `", "kind": "Widget", "metadata": {"name": "w", "resourceVersion": "1"}, "spec": {"size": 1, "color": "` + strings.Repeat("r", size) + `"}}`
+		read := &objects{read: func(_ context.Context, apiVersion string) ([]byte, error) {
+			if apiVersion == current {
+				return []byte(strings.NewReplacer(old, current, "size", "limit").Replace(raw)), nil
+			}
+			return []byte(raw), nil
+		}}
+		renaming := &webhook{there: rename("spec.size", "spec.limit"), back: rename("spec.limit", "spec.size")}
+		together := 0
+		asked := converter(func(ctx context.Context, of []content, apiVersion string) ([]content, error) {
+			together = max(together, len(of))
+			return renaming.Convert(ctx, of, apiVersion)
+		})
+		followed, err := New(NewTypes(widgets(t)), func() conversion.Converter { return asked }, read).Follow(t.Context(), types.NamespacedName{Name: "w"}, old, current,
+			[]*fieldpath.Set{fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "size"))})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(followed[0].Fields.String()).To(Equal(".spec.limit"))
+		g.Expect(together).To(Equal(most), "%d bytes", size)
+	}
+}
 
-func (c converter) Convert(ctx context.Context, objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
+type converter func(ctx context.Context, objects []content, apiVersion string) ([]content, error)
+
+func (c converter) Convert(ctx context.Context, objects []content, apiVersion string) ([]content, error) {
 	return c(ctx, objects, apiVersion)
 }

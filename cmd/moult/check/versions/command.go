@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,9 @@ type command struct {
 	report output.Report[deprecation.Report]
 	newest bool
 
-	// promote is the version whose promotion is looked at, and crd the only CRD of it.
+	// promote is the version whose promotion is looked at, crd the only CRD of it, and seenTo what a person has seen to.
 	promote, crd string
+	seenTo       []string
 }
 
 // NewCommand makes the subcommand.
@@ -64,7 +66,8 @@ must not accept its own errors.
 With --promote VERSION it prints the checklist of a promotion to that version in place of the
 findings. The checklist has what Kubernetes' rules for changes of an API ask for before users
 are sent there. Each is shown by the repository, not shown, or not to be known, and has the
-command that shows it.
+command that shows it. What no repository can show, such as a rehearsal, is not to be known until
+--seen-to says that you have seen to it.
 
 Rules:
 ` + indented(words.Wrap("", "", strings.Join(deprecation.Rules(), ", "), 86)) + `
@@ -84,6 +87,7 @@ Rules:
 
   # may users be sent to v1beta1?
   moult check versions --promote v1beta1
+  moult check versions --promote v1beta1 --seen-to 'objects were rehearsed' --seen-to 'there is a backup before the flip'
 
   # for CI
   moult check versions -o junit > versions.xml`),
@@ -114,6 +118,8 @@ func (v *command) flags(c *cobra.Command) {
 	flags.StringVar(&v.base, "base", "", "the revision that a pull request starts from, such as origin/main: the policy is read there and not in the work tree")
 	flags.StringVar(&v.promote, "promote", "", "a version, such as v1beta1: print the checklist of the promotion of the API to it")
 	flags.StringVar(&v.crd, "crd", "", "with --promote, the name of the only CRD to look at; default: all that have the version")
+	flags.StringArrayVar(&v.seenTo, "seen-to", nil, "with --promote, a criterion that no repository can show and that you have seen to, such as 'objects were rehearsed'; may be given several times")
+	_ = c.RegisterFlagCompletionFunc("seen-to", cobra.FixedCompletions(deprecation.Criteria(), cobra.ShellCompDirectiveNoFileComp))
 	v.report.AddFlag(c)
 }
 
@@ -124,8 +130,8 @@ func (v *command) run(ctx context.Context) error {
 	if v.base != "" && (v.policy != "" || len(v.Named) > 0) {
 		return errors.New("--base is about the policy in a repository; leave it out with --policy and --release")
 	}
-	if v.crd != "" && v.promote == "" {
-		return errors.New("--crd is for --promote only")
+	if err := v.validate(); err != nil {
+		return err
 	}
 	v.Options.LabelKey, v.Progress = v.Factory.LabelKey, releases.Lines(v.ErrOut)
 	v.CRDs = func(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -160,6 +166,22 @@ func (v *command) run(ctx context.Context) error {
 		return cli.NotDone{Sentence: words.Count(report.Errors(), "error") + " in the history of the CRDs; what and where is above, and --help says how to accept some"}
 	}
 	return unread(source)
+}
+
+// validate is about flags that go with others.
+func (v *command) validate() error {
+	if v.crd != "" && v.promote == "" {
+		return errors.New("--crd is for --promote only")
+	}
+	if len(v.seenTo) > 0 && v.promote == "" {
+		return errors.New("--seen-to is for --promote only")
+	}
+	for _, name := range v.seenTo {
+		if !slices.Contains(deprecation.Criteria(), name) {
+			return fmt.Errorf("--seen-to %q is no criterion; those are: %s", name, strings.Join(deprecation.Criteria(), "; "))
+		}
+	}
+	return nil
 }
 
 // unread is the end of a run in which something that may hold CRDs was not looked at.

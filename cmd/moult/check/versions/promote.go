@@ -20,7 +20,7 @@ func (v *command) promotion(source *releases.Source) error {
 	}
 	newest := source.Releases[len(source.Releases)-1]
 	all := deprecation.Promote(deprecation.PromotionInput{
-		Releases: source.History(), Earlier: source.Earlier, Version: v.promote, CRD: v.crd, Files: releases.Files(newest), LabelKey: v.Factory.LabelKey,
+		Releases: source.History(), Earlier: source.Earlier, Version: v.promote, CRD: v.crd, SeenTo: v.seenTo, Files: releases.Files(newest), LabelKey: v.Factory.LabelKey,
 	})
 	all.Notes = append(all.Notes, source.Notes...)
 	if len(all.CRDs) == 0 {
@@ -35,7 +35,7 @@ func (v *command) promotion(source *releases.Source) error {
 		return cli.NotDone{Sentence: fmt.Sprintf("%d of the criteria %s not shown; which, and how to show it, is above", missing, words.Agree(missing, "is", "are"))}
 	}
 	if unknown := count(all, deprecation.NotKnown); unknown > 0 {
-		return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("%d of the criteria %s not to be known from a repository; how to see to each is above", unknown, words.Agree(unknown, "is", "are"))}
+		return cli.Ended{Code: cli.ExitUnknown, Err: fmt.Errorf("%d of the criteria %s not to be known from a repository; how to see to each is above, and --seen-to says that you have", unknown, words.Agree(unknown, "is", "are"))}
 	}
 	return unread(source)
 }

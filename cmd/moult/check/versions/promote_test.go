@@ -28,7 +28,7 @@ func TestTheChecklistOfAPromotion(t *testing.T) {
 	p := promoted(t)
 	got := p.run("--promote", "v1beta1")
 	p.Expect(got.Code).To(Equal(cli.ExitUnknown), got.Out+got.ErrOut)
-	p.Expect(got.ErrOut).To(HaveSuffix("moult: 2 of the criteria are not to be known from a repository; how to see to each is above\n"))
+	p.Expect(got.ErrOut).To(HaveSuffix("moult: 2 of the criteria are not to be known from a repository; how to see to each is above, and --seen-to says that you have\n"))
 	p.Expect(got.Out).To(Equal(`widgets.example.com  v1alpha1 → v1beta1
   shown: the version is served beside the one before
     v1.1.0 serves v1alpha1 and v1beta1
@@ -69,6 +69,10 @@ func TestTheChecklistOfAPromotion(t *testing.T) {
 
 1 CRD of v1.1.0: 10 shown, 0 not shown, 2 not to be known
 `))
+
+	got = p.run("--promote", "v1beta1", "--seen-to", "objects were rehearsed", "--seen-to", "there is a backup before the flip")
+	p.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
+	p.Expect(got.Out).To(And(ContainSubstring("  shown: objects were rehearsed\n    you say that you have seen to it (--seen-to)\n"), HaveSuffix("12 shown, 0 not shown, 0 not to be known\n")))
 }
 
 func TestAPromotionThatIsNotReady(t *testing.T) {
@@ -96,6 +100,8 @@ func TestAPromotionThatIsNotReady(t *testing.T) {
 		"no CRD of v1.1.0 has v7 beside an older version": {"--promote", "v7"},
 		"gadgets of v1.1.0 has v1beta1":                   {"--promote", "v1beta1", "--crd", "gadgets"},
 		"--crd is for --promote only":                     {"--crd", "widgets.example.com"},
+		"--seen-to is for --promote only":                 {"--seen-to", "objects were rehearsed"},
+		`--seen-to "all" is no criterion; those are: the version is served beside the one before; `: {"--promote", "v1beta1", "--seen-to", "all"},
 	} {
 		got := p.run(args...)
 		p.Expect(got.Code).To(Equal(cli.ExitError))

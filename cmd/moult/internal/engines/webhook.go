@@ -103,11 +103,9 @@ func (w *Webhook) Askers(s *Subject, f *cli.Factory) (all []Asker, stop func(), 
 		if err != nil {
 			return nil, nil, err
 		}
-		forwards, err := converters.NewForwards(cfg)
-		if err != nil {
+		if hooks.Services, stop, err = converters.ServicesOf(cfg); err != nil {
 			return nil, nil, err
 		}
-		hooks.Services, stop = forwards, forwards.Close
 	}
 	for i, crd := range s.CRDs {
 		all = append(all, func(live *apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error) {

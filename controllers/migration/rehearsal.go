@@ -1,0 +1,61 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/crdschema"
+)
+
+// rehearsed is how many objects a webhook is asked about at a time.
+const rehearsed = 50
+
+// rehearsal asks the webhook of one CRD what it loses. It is a rehearser.
+type rehearsal struct{ engine *conversion.Engine }
+
+// newRehearsal asks nothing yet.
+func (r *Reconciler) newRehearsal(crd *apiextensionsv1.CustomResourceDefinition) (*rehearsal, error) {
+	engine, err := conversion.New(crd)
+	if err != nil {
+		return nil, err
+	}
+	webhook, err := r.opts.NewConverter(crd)
+	if err != nil {
+		return nil, err
+	}
+	return &rehearsal{engine.With(webhook)}, nil
+}
+
+// Lost is a rehearser's. An object that cannot be converted there and back is an error: a webhook that is not ready may do it the
+// next time, and lose something.
+func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][]string, err error) {
+	for _, o := range r.engine.RehearseAll(ctx, objects) {
+		if o.Unknown != "" {
+			return nil, notAsked(ctx, errors.New(o.Unknown))
+		}
+		if len(o.Failed) > 0 {
+			return nil, notAsked(ctx, fmt.Errorf("%s cannot be converted to %s: %w", o.Object, o.Failed[0].To, o.Failed[0]))
+		}
+		var lost []string
+		for _, path := range slices.Concat(o.Lost, o.Changed) {
+			lost = append(lost, crdschema.AnyItem(path))
+		}
+		slices.Sort(lost)
+		all = append(all, slices.Compact(lost))
+	}
+	return all, nil
+}
+
+// notAsked is that a webhook could not be asked, if there was time for it.
+func notAsked(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return &rewrite.Stopped{Cause: rewrite.ConversionUnavailable, Err: fmt.Errorf("asked by Moult what it would lose: %w", err)}
+}

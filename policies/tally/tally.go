@@ -1,0 +1,63 @@
+// Package tally counts things by what they have in common, and keeps some of each as examples. What it holds is bounded, whatever
+// it is fed with: names that people choose can be in what things have in common.
+package tally
+
+// Tally counts things of sort K, and keeps some E of each. The zero value is one without a bound.
+type Tally[K comparable, E any] struct {
+	// MaxExamples is how many are kept of each sort; 0 is all.
+	MaxExamples int
+	// MaxSorts is how many sorts there are; 0 is any number. Beyond them a thing counts as of the sort that Other makes of its own.
+	MaxSorts int
+	Other    func(K) K
+
+	sorts []Sort[K, E]
+	at    map[K]int
+}
+
+// Sort is what things have in common, and how many there are.
+type Sort[K comparable, E any] struct {
+	Key      K
+	Count    int64
+	Examples []E
+}
+
+// Add counts one thing. It returns the sort that it counts as, and whether it is the first of it.
+func (t *Tally[K, E]) Add(key K, example ...E) (as K, isFirst bool) {
+	_, known := t.at[key]
+	if !known && t.MaxSorts > 0 && len(t.sorts) >= t.MaxSorts {
+		key = t.Other(key)
+		_, known = t.at[key]
+	}
+	t.add(key, 1, example)
+	return key, !known
+}
+
+// Merge adds what another tally of the same bounds has counted.
+func (t *Tally[K, E]) Merge(more *Tally[K, E]) {
+	for _, s := range more.sorts {
+		t.add(s.Key, s.Count, s.Examples)
+	}
+}
+
+func (t *Tally[K, E]) add(key K, n int64, examples []E) {
+	at, known := t.at[key]
+	if !known {
+		if t.at == nil {
+			t.at = map[K]int{}
+		}
+		at = len(t.sorts)
+		t.at[key], t.sorts = at, append(t.sorts, Sort[K, E]{Key: key})
+	}
+	s := &t.sorts[at]
+	s.Count += n
+	if room := t.MaxExamples - len(s.Examples); t.MaxExamples > 0 && len(examples) > room {
+		examples = examples[:room]
+	}
+	s.Examples = append(s.Examples, examples...)
+}
+
+// Sorts are all, in the order in which the first of each was counted.
+func (t *Tally[K, E]) Sorts() []Sort[K, E] { return t.sorts }
+
+// Restart forgets all that was counted.
+func (t *Tally[K, E]) Restart() { t.sorts, t.at = nil, nil }
