@@ -48,10 +48,12 @@ type forward struct {
 	ended   chan struct{}
 }
 
-// ServicesOf finds the Services of a cluster from where this runs: inside of a cluster they have names, which nil resolves, and
-// elsewhere they are reached through port-forwards. It opens none yet; stop closes them.
+// ServicesOf finds the Services of a cluster from where this runs: inside of that cluster they have names, which nil resolves, and
+// elsewhere they are reached through port-forwards. A pod of another cluster is elsewhere: the same name may be another webhook
+// there. It opens none yet; stop closes them.
 func ServicesOf(cfg *rest.Config) (services webhook.ServiceResolver, stop func(), err error) {
-	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+	// This is how rest.InClusterConfig makes the address.
+	if host := os.Getenv("KUBERNETES_SERVICE_HOST"); host != "" && cfg.Host == "https://"+net.JoinHostPort(host, os.Getenv("KUBERNETES_SERVICE_PORT")) {
 		return nil, func() {}, nil
 	}
 	forwards, err := NewForwards(cfg)

@@ -15,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/streaming/pkg/httpstream"
@@ -123,16 +124,18 @@ func TestAServiceIsReachedByAPortForward(t *testing.T) {
 	g.Expect(ask()).To(Succeed(), "by another")
 }
 
-func TestServicesHaveNamesInsideOfACluster(t *testing.T) {
-	g := NewWithT(t)
+func TestServicesHaveNamesInsideOfTheirClusterOnly(t *testing.T) {
+	of := func(host string) any {
+		services, stop, err := converters.ServicesOf(&rest.Config{Host: host})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		stop()
+		return services
+	}
+	g, forwards := NewWithT(t), BeAssignableToTypeOf(&converters.Forwards{})
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	services, stop, err := converters.ServicesOf(cp.Config)
-	g.Expect(err).NotTo(HaveOccurred())
-	stop()
-	g.Expect(services).To(BeAssignableToTypeOf(&converters.Forwards{}))
+	g.Expect(of("https://10.0.0.1:443")).To(forwards, "on a laptop")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-	services, stop, err = converters.ServicesOf(cp.Config)
-	g.Expect(err).NotTo(HaveOccurred())
-	stop()
-	g.Expect(services).To(BeNil())
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	g.Expect(of("https://10.0.0.1:443")).To(BeNil())
+	g.Expect(of("https://other.example.com:6443")).To(forwards, "in a pod of another cluster")
 }

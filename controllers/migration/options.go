@@ -111,7 +111,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.NewConverter == nil {
 		o.NewConverter = func(crd *apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error) {
-			return nil, fmt.Errorf("the conversion webhook of %s cannot be called from here", crd.Name)
+			return nil, fmt.Errorf("the conversion webhook of %s cannot be called: migration.Options has no NewConverter", crd.Name)
 		}
 	}
 	if o.StateStore == nil {

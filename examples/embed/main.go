@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/moult-dev/moult/clusters/converters"
 	"github.com/moult-dev/moult/controllers/migration"
 )
 
@@ -47,6 +48,6 @@ func newManager(cfg *rest.Config, opts manager.Options, migrate migration.Option
 	if err != nil {
 		return nil, err
 	}
-	migrate.LabelKey, migrate.Groups = labelKey, []string{group}
+	migrate.LabelKey, migrate.Groups, migrate.NewConverter = labelKey, []string{group}, converters.Webhooks{}.For
 	return mgr, migration.SetupWithManager(mgr, migrate)
 }

@@ -79,7 +79,7 @@ type Accepted struct {
 const (
 	// examples is how many objects are named of each group.
 	examples = 5
-	// most is how many groups are listed apart: names that people choose can be in a path, and in what a webhook says.
+	// most is how many groups a list has, and one for the rest: names that people choose can be in a path, and in what a webhook says.
 	most = 500
 	// others is what there is beyond them.
 	others = "more than can be told apart"
@@ -176,11 +176,11 @@ func (c *Counts) NotRead(why string) { c.groups.Add(place{unknown, why}) }
 
 // count adds an object to the groups of what is said of it, to each once.
 func (c *Counts) count(list int, object string, said ...string) {
-	var counted []string
+	var counted []place
 	for _, what := range said {
-		if what = crdschema.AnyItem(what); !slices.Contains(counted, what) {
-			counted = append(counted, what)
-			c.groups.Add(place{list, what}, object)
+		if at := c.groups.As(place{list, crdschema.AnyItem(what)}); !slices.Contains(counted, at) {
+			counted = append(counted, at)
+			c.groups.Add(at, object)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (f Group) Fails() bool { return f.Kind.Fails() && f.Accepted == "" }
 const (
 	// examples is how many objects are named of each finding.
 	examples = 5
-	// most is how many findings of a CRD are listed apart.
+	// most is how many findings of a kind are listed apart for a CRD.
 	most = 500
 	// others is what there is beyond them.
 	others = "more than can be told apart"
@@ -127,17 +127,16 @@ func keyOf(o Object, via string, p Problem) key {
 func (c *Counts) add(o Object, via string, problems []Problem) {
 	counted := map[key]bool{}
 	for _, p := range problems {
-		k := keyOf(o, via, p)
+		k := c.findings.As(keyOf(o, via, p))
 		if counted[k] {
 			continue
 		}
 		counted[k] = true
-		as, isFirst := c.findings.Add(k, o.Name)
-		if isFirst {
-			c.first[as] = p
+		if c.findings.Add(k, o.Name) {
+			c.first[k] = p
 		}
-		if best, shown := c.generated[as]; o.Generated && (!shown || generate.Size(o.Content) < generate.Size(best.Content)) {
-			c.generated[as] = o
+		if best, shown := c.generated[k]; o.Generated && (!shown || generate.Size(o.Content) < generate.Size(best.Content)) {
+			c.generated[k] = o
 		}
 	}
 }

@@ -6,12 +6,13 @@ package tally
 type Tally[K comparable, E any] struct {
 	// MaxExamples is how many are kept of each sort; 0 is all.
 	MaxExamples int
-	// MaxSorts is how many sorts there are; 0 is any number. Beyond them a thing counts as of the sort that Other makes of its own.
+	// MaxSorts is how many sorts there are that have the same Other; 0 is any number. Beyond them things count as Other.
 	MaxSorts int
 	Other    func(K) K
 
 	sorts []Sort[K, E]
 	at    map[K]int
+	alike map[K]int // how many sorts have an Other
 }
 
 // Sort is what things have in common, and how many there are.
@@ -21,15 +22,23 @@ type Sort[K comparable, E any] struct {
 	Examples []E
 }
 
-// Add counts one thing. It returns the sort that it counts as, and whether it is the first of it.
-func (t *Tally[K, E]) Add(key K, example ...E) (as K, isFirst bool) {
-	_, known := t.at[key]
-	if !known && t.MaxSorts > 0 && len(t.sorts) >= t.MaxSorts {
-		key = t.Other(key)
-		_, known = t.at[key]
+// As is the sort that a thing counts as.
+func (t *Tally[K, E]) As(key K) K {
+	if _, known := t.at[key]; known || t.MaxSorts == 0 {
+		return key
 	}
+	if other := t.Other(key); t.alike[other] >= t.MaxSorts {
+		return other
+	}
+	return key
+}
+
+// Add counts one thing, and reports whether it is the first of its sort.
+func (t *Tally[K, E]) Add(key K, example ...E) (isFirst bool) {
+	key = t.As(key)
+	_, known := t.at[key]
 	t.add(key, 1, example)
-	return key, !known
+	return !known
 }
 
 // Merge adds what another tally of the same bounds has counted.
@@ -43,7 +52,10 @@ func (t *Tally[K, E]) add(key K, n int64, examples []E) {
 	at, known := t.at[key]
 	if !known {
 		if t.at == nil {
-			t.at = map[K]int{}
+			t.at, t.alike = map[K]int{}, map[K]int{}
+		}
+		if t.MaxSorts > 0 {
+			t.alike[t.Other(key)]++
 		}
 		at = len(t.sorts)
 		t.at[key], t.sorts = at, append(t.sorts, Sort[K, E]{Key: key})
@@ -60,4 +72,4 @@ func (t *Tally[K, E]) add(key K, n int64, examples []E) {
 func (t *Tally[K, E]) Sorts() []Sort[K, E] { return t.sorts }
 
 // Restart forgets all that was counted.
-func (t *Tally[K, E]) Restart() { t.sorts, t.at = nil, nil }
+func (t *Tally[K, E]) Restart() { t.sorts, t.at, t.alike = nil, nil, nil }

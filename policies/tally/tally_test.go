@@ -14,15 +14,28 @@ func TestWhatIsCountedIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	all := tally.Tally[string, int]{MaxExamples: 2, MaxSorts: 2, Other: func(string) string { return "other" }}
 	for i, key := range []string{"a", "b", "a", "c", "a", "d", "b"} {
-		as, isFirst := all.Add(key, i)
-		g.Expect(isFirst).To(Equal(i < 2 || i == 3), "%d %s", i, key)
-		g.Expect(as).To(Equal(map[string]string{"a": "a", "b": "b", "c": "other", "d": "other"}[key]))
+		g.Expect(all.Add(key, i)).To(Equal(i < 2 || i == 3), "%d %s", i, key)
+		g.Expect(all.As(key)).To(Equal(map[string]string{"a": "a", "b": "b", "c": "other", "d": "other"}[key]))
 	}
-	_, isFirst := all.Add("a")
-	g.Expect(isFirst).To(BeFalse(), "it is counted, and no example")
+	g.Expect(all.Add("a")).To(BeFalse(), "it is counted, and no example")
 	g.Expect(all.Sorts()).To(Equal([]sort{{"a", 4, []int{0, 2}}, {"b", 2, []int{1, 6}}, {"other", 2, []int{3, 5}}}))
 	all.Restart()
 	g.Expect(all.Sorts()).To(BeEmpty())
+}
+
+// What there is much of leaves room for what is graver.
+func TestEachOtherHasABoundOfItsOwn(t *testing.T) {
+	g := NewWithT(t)
+	all := tally.Tally[[2]string, int]{MaxSorts: 2, Other: func(k [2]string) [2]string { return [2]string{k[0], "other"} }}
+	for _, what := range []string{"a", "b", "c", "d"} {
+		all.Add([2]string{"info", what})
+	}
+	all.Add([2]string{"error", "a"})
+	var keys [][2]string
+	for _, s := range all.Sorts() {
+		keys = append(keys, s.Key)
+	}
+	g.Expect(keys).To(Equal([][2]string{{"info", "a"}, {"info", "b"}, {"info", "other"}, {"error", "a"}}))
 }
 
 func TestTwoTalliesMakeOne(t *testing.T) {
