@@ -47,7 +47,7 @@ func TestTheGateStaysShutWhereOwnershipWouldBeLost(t *testing.T) {
 		HaveField("Message", And(ContainSubstring("1 fields of 1 objects"), Not(ContainSubstring("default/one")))),
 		HaveField("Action", ContainSubstring(v1alpha1.AllowOwnershipLossAnnotation)))), "the object is another namespace's")
 	g.Eventually(func() string { return g.eventsOnTheCRD(v1alpha1.ReasonOwnershipWouldBeLost) }, soon).
-		Should(And(ContainSubstring("spec.size of default/one"), ContainSubstring("answered 403")))
+		Should(And(ContainSubstring("spec.size of default/one"), ContainSubstring("it answers 403")))
 
 	allow := map[string]string{v1alpha1.AllowOwnershipLossAnnotation: "v1alpha1"}
 	g.Expect(g.client.Patch(g.ctx, g.Removal(), mergePatch(`{"metadata":{"annotations":{"`+v1alpha1.AllowOwnershipLossAnnotation+`":"v1alpha1"}}}`))).To(Succeed())

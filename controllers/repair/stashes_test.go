@@ -130,7 +130,7 @@ func TestWhatVirtControllerMovesIsWaitedForAndReported(t *testing.T) {
 		ContainSubstring("virt-controller of KubeVirt v1.5.2 moves it by itself"))))
 	w.eventuallyLooked(looks)
 	w.Expect(w.revisions()).To(ConsistOf("rose-old"))
-	w.Expect(w.Verdict()).To(Equal("False StillStashed Reconciling"))
+	w.Eventually(w.Verdict, soon).Should(Equal("False StillStashed Reconciling"))
 
 	w.Expect(w.client.Resource(kubevirts).Namespace(w.namespace).Delete(t.Context(), running.GetName(), metav1.DeleteOptions{})).To(Succeed())
 	w.Eventually(w.Verdict, soon).Should(Equal("True SafeToRemove"))
