@@ -65,7 +65,6 @@ func (s *server) Up() error {
 	}
 
 	running, done := &http.Server{Handler: s.handler, ErrorLog: silent}, make(chan struct{})
-	running.SetKeepAlivesEnabled(false) // so that the first request after Down is refused and finds no half-closed connection
 	s.running, s.done = running, done
 	tlsListener := tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{s.authority.serving}, NextProtos: []string{"http/1.1"}})
 	go func() {
@@ -75,7 +74,8 @@ func (s *server) Up() error {
 	return nil
 }
 
-// Down closes the port and breaks off what is being answered: from now on connections are refused.
+// Down closes the port and breaks off what is being answered: from now on connections are refused. A request that is sent at the
+// same moment may still find a connection that was open before, and ends with it.
 func (s *server) Down() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
