@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/archive"
@@ -58,8 +60,15 @@ func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
 		return nil, refusal{fmt.Errorf("the backup could read it only at %s, which the cluster does not serve", strings.Join(slices.Sorted(maps.Keys(o.Copies)), ", "))}
 	case t.convertTo == "":
 		return best, nil
+	}
+	given := t.given[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}]
+	switch {
+	case given != nil:
+		return replaced(best, given), nil
 	case t.engine != nil:
 		return t.asked(ctx, best)
+	case t.unasked != "":
+		return nil, refusal{errors.New("it is not among the objects of --converted. " + t.unasked)}
 	}
 	return t.converted(best)
 }

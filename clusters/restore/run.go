@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -40,6 +41,8 @@ type Options struct {
 	DryRun bool
 	// Engine asks the conversion webhook of a CRD; nil if none is to be asked.
 	Engine func(*apiextensionsv1.CustomResourceDefinition) (*conversion.Engine, error)
+	// Converted are objects at versions that the cluster serves, for those that the backup has only at others.
+	Converted []unstructured.Unstructured
 	// Tell hears how many objects are done, and of how many.
 	Tell func(done, total int64)
 }

@@ -12,7 +12,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -30,6 +32,9 @@ type target struct {
 	// convertTo is a version that the objects were not read at, and engine asks the webhook for it; nil if none converts.
 	convertTo string
 	engine    *conversion.Engine
+	// given are objects that somebody has converted, and unasked says what the others need; it is empty if they need nothing.
+	given   map[types.NamespacedName]*unstructured.Unstructured
+	unasked string
 	// then and now are the schemas of both, by version.
 	then, now map[string]*crdschema.Version
 }
@@ -118,7 +123,10 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 	if len(t.versions) > 0 || len(read) == 0 {
 		return nil
 	}
-	serves := slices.DeleteFunc(crds.Versions(t.is), func(v string) bool { return !apihelpers.HasServedCRDVersion(t.is, v) })
+	if t.given, err = r.givenFor(t.is); err != nil {
+		return err
+	}
+	serves := served(t.is)
 	to := slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return asked != "" && asked != v })
 	slices.SortStableFunc(to, func(a, b string) int { return cmp.Compare(t.fit(b), t.fit(a)) })
 	hooked := crds.HasWebhook(t.was) || crds.HasWebhook(t.is)
@@ -128,8 +136,13 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 	case !hooked:
 		t.versions, t.convertTo = read, to[0]
 	case r.Engine == nil:
-		t.needed = fmt.Sprintf("the cluster serves %s, and the backup has the objects at %s. A webhook converts them: name one that knows both with --webhook or --webhook-command. "+
+		needed := fmt.Sprintf("The cluster serves %s, and the backup has the objects at %s. A webhook converts them: name one that knows both with --webhook or --webhook-command, or give the converted objects with --converted. "+
 			"Or serve one of these as long as this takes, or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
+		if len(t.given) == 0 {
+			t.needed = needed
+			return nil
+		}
+		t.versions, t.convertTo, t.unasked = read, to[0], needed
 	default:
 		t.versions, t.convertTo = read, to[0]
 		t.engine, err = r.Engine(t.between())

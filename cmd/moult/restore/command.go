@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/backup"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
 	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -24,10 +26,12 @@ import (
 
 type command struct {
 	*cli.Factory
-	file    string
-	output  string
-	options restore.Options
-	webhook engines.Webhook
+	file   string
+	output string
+	// converted are places of manifests.
+	converted []string
+	options   restore.Options
+	webhook   engines.Webhook
 }
 
 // NewCommand makes the subcommand.
@@ -46,11 +50,12 @@ An object is restored at a version that the backup has and the cluster serves: w
 conversion webhook, at the one that shows most of its fields. If the cluster serves none of
 them, the object is converted. Without a webhook, it keeps the fields that the served version
 has. Else the webhook is asked that --webhook or --webhook-command names, as in ` + f.Name + ` rehearse.
-An object that it cannot convert is listed with the reason. What the cluster does not
-keep of it is listed, for example a field that the storage version's schema lacks. Serve
-and store at a version that has the field, and restore with --overwrite. An object whose
-owner is missing, in the cluster and in the backup, is not restored: the garbage collector
-would delete it. --drop-owners restores it without that owner. Namespaces are not made.
+What it cannot convert is listed with the reason. --converted gives such objects at a version
+that the cluster serves, for example as Git has them: they take the place of a conversion, with
+the metadata of the backup. What the cluster does not keep of an object is listed, for example a
+field that the storage version's schema lacks. Serve and store at a version that has the field,
+and restore with --overwrite. An object whose owner is missing, in the cluster and in the backup,
+is not restored: it would be garbage-collected. --drop-owners drops that owner. Namespaces are not made.
 
 --fields puts back only the fields that it names, into objects that no longer have them: what
 an older version did not have, after the next upgrade. Values that were written since stay, and
@@ -76,11 +81,14 @@ managedFields, update on their status, and get on their owners.
   # fields that were lost on the way back to an older version, and nothing else
   moult restore -f backup.tar.gz --fields spec.extra,spec.parts[*].note
 
+  # the CRD has lost the version of the backup, and Git has the objects at the new one
+  kustomize build apps | moult restore -f backup.tar.gz --converted -
+
   # in another cluster, with the CRDs
   moult restore -f backup.tar.gz --context new --with-crds`),
 		RunE: func(c *cobra.Command, names []string) error {
 			r.options.CRDs = words.Distinct(names)
-			return r.run(c.Context())
+			return r.run(c.Context(), c.InOrStdin())
 		},
 		ValidArgsFunction: f.CompleteCRDs,
 	}
@@ -96,12 +104,13 @@ func (r *command) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&r.options.Fields, "fields", nil, "only put back these fields, where they are missing, with commas between them")
 	c.Flags().BoolVar(&r.options.DropOwners, "drop-owners", false, "restore objects without owners that are not there")
 	c.Flags().BoolVar(&r.options.WithCRDs, "with-crds", false, "make CRDs that the cluster lacks, as they are in the backup")
+	c.Flags().StringSliceVar(&r.converted, "converted", nil, "where objects are at a version that the cluster serves, for those that the backup has only at others: a folder, a file, git:REV:PATH, or -")
 	c.Flags().StringVar(&r.options.Version, "version", "", "version to restore at; default: that which shows most")
 	r.webhook.Bind(c)
 	output.AddFlag(c, &r.output)
 }
 
-func (r *command) run(ctx context.Context) error {
+func (r *command) run(ctx context.Context, stdin io.Reader) error {
 	if r.file == "" {
 		return errors.New("name the backup with -f, for example -f backup.tar.gz")
 	}
@@ -125,6 +134,13 @@ func (r *command) run(ctx context.Context) error {
 	lines := progress.NewObjects(r.ErrOut)
 	r.options.Tell = func(done, total int64) {
 		lines.Tell(inspect.Progress{CRD: r.file, Done: done, Total: total})
+	}
+	for _, place := range r.converted {
+		some, err := input.Objects(ctx, place, stdin)
+		if err != nil {
+			return err
+		}
+		r.options.Converted = append(r.options.Converted, some...)
 	}
 	defer r.converts(ctx)()
 	defer backup.Thrifty()()

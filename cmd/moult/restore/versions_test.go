@@ -17,7 +17,6 @@ import (
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
-	"github.com/moult-dev/moult/test/webhooks"
 )
 
 const (
@@ -186,21 +185,10 @@ func TestABackupIsRestoredAtAVersionThatItsCRDDidNotHave(t *testing.T) {
 
 // The cluster's CRD has lost the version of the backup, and the webhook still converts it.
 func TestTheWebhookConvertsABackupOfAVersionThatHasLeft(t *testing.T) {
-	hook := webhooks.Converting(t)
-	hook.Rename("v1", "size", "replicas")
-	schema := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, replicas: {type: integer}}}}}"
-	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
-		Schema("v1alpha1", schema).Schema("v1", schema).ConversionWebhook(hook.URL(), hook.CABundle()))
-	for i := range 3 {
-		w.make("v1alpha1", name(i), map[string]any{"size": int64(i)})
-	}
-	got := w.Run("backup", w.CRD.Name, "-f", w.file, "--version", "v1alpha1")
-	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.ErrOut)
-	w.remove()
-	w.installs(builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v1").Schema("v1", schema).ConversionWebhook(hook.URL(), hook.CABundle()))
+	w, hook := newWorldThatLost(t)
 	report, code := w.restore()
 	w.Expect(code).To(Equal(cli.ExitNotDone))
-	w.Expect(report.Needed).To(ContainSubstring("the cluster serves v1, and the backup has the objects at v1alpha1. A webhook converts them: name one that knows both with --webhook or --webhook-command"))
+	w.Expect(report.Needed).To(ContainSubstring("The cluster serves v1, and the backup has the objects at v1alpha1. A webhook converts them: name one that knows both with --webhook or --webhook-command"))
 
 	hook.RejectObjectSaying(name(1), "no parts")
 	report, code = w.restore("--webhook", "crd")
