@@ -124,7 +124,7 @@ func TestTheCommandHoldsBackFromAnAggregatedServer(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 7)
 	server := w.aggregated("v1")
 	server.HandOver()
-	_, trial := migration.Trial(w.ctx, cp.Config, w.GR.String(), w.quick())
+	_, trial := migration.Trial(w.ctx, cp.Config, w.GR.String(), w.quick(), func(migration.Update) {})
 	for what, err := range map[string]error{
 		"migrate": migration.Run(w.ctx, cp.Config, w.GR.String(), w.quick(), func(migration.Update) {}),
 		"dry run": trial,

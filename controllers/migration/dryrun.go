@@ -12,8 +12,8 @@ import (
 )
 
 // Trial reports what Run would meet, and writes nothing: every object is sent its write as a dry run, so that admission
-// and validation are asked about it. The CRD needs no opt-in label: who asks has not decided yet.
-func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rewrite.Result, error) {
+// and validation are asked about it. The CRD needs no opt-in label: who asks has not decided yet. It says now and then how far it is.
+func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options, tell func(Update)) (rewrite.Result, error) {
 	r, err := standalone(cfg, opts)
 	if err != nil {
 		return rewrite.Result{}, err
@@ -34,13 +34,33 @@ func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options) (rew
 		_, err := r.over(crd, found, d)
 		return rewrite.Result{}, err
 	}
-	return r.try(ctx, found, o)
+	return r.try(ctx, found, o, tell)
 }
 
-func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation) (rewrite.Result, error) {
-	result, err := r.walk(ctx, crd, r.newWalk(crd, o, plan.Rewriting))
+func (r *Reconciler) try(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, tell func(Update)) (rewrite.Result, error) {
+	walk := r.newWalk(crd, o, plan.Rewriting)
+	defer r.tellOf(crd.Name, walk, tell)()
+	result, err := r.walk(ctx, crd, walk)
 	if t := failureOf(crd, result, err); t != nil {
 		return result, &Blocked{CRD: crd.Name, Reason: t.Reason, Sentence: t.Message}
 	}
 	return result, err
+}
+
+// tellOf says how far a walk is until the function that it returns is called.
+func (r *Reconciler) tellOf(crd string, walk *rewrite.Walk, tell func(Update)) (end func()) {
+	ended, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		for {
+			select {
+			case <-ended:
+				return
+			case <-r.opts.Clock.After(pollInterval):
+				counts, looking := progressOf(walk)
+				tell(Update{CRD: crd, Progress: counts.Progress(), Looking: looking})
+			}
+		}
+	}()
+	return func() { close(ended); <-told }
 }

@@ -93,8 +93,9 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 	// A permission that came after the walk had begun does not count for it: that it is taken back would not stop the walk.
 	f.mayDrop = slices.DeleteFunc(f.mayDrop, func(field string) bool { return !slices.Contains(mayDrop(crd), field) })
 	guard := &rewrite.Guard{Lost: f.lostBy}
-	for _, s := range f.sights {
-		if guard.LookedAt, err = f.look(ctx, r, s, guard.LookedAt); err != nil {
+	for i, s := range f.sights {
+		at := func(done, total int64) { walk.Looked.At(int64(i)*total+done, int64(len(f.sights))*total) }
+		if guard.LookedAt, err = f.look(ctx, r, s, guard.LookedAt, at); err != nil {
 			return nil, err
 		}
 	}
@@ -180,10 +181,13 @@ func (f *fields) may(version, field string) bool {
 	return crdschema.InStatus(field) && slices.Contains(f.statuses, version) || crdschema.Allows(f.mayDrop, field)
 }
 
-// look reads all objects. It returns the resourceVersion up to which this look and those before have seen all.
-func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string) (lookedAt string, err error) {
+// look reads all objects, and says how far it is. It returns the resourceVersion up to which this look and those before have
+// seen all.
+func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string, at func(done, total int64)) (lookedAt string, err error) {
 	var found []rewrite.FieldLoss
-	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(s.at), r.opts.Clock, func() { found = nil }, func(page []map[string]any) error {
+	var seen int64
+	listed, err := f.client.EachWhole(ctx, f.resource.WithVersion(s.at), r.opts.Clock, func() { found, seen = nil, 0 }, func(page []map[string]any, left int64) error {
+		total := seen + int64(len(page)) + left
 		for batch := range slices.Chunk(page, s.batch) {
 			lost, err := s.Lost(ctx, batch)
 			if err := cmp.Or(err, ctx.Err()); err != nil {
@@ -194,6 +198,8 @@ func (f *fields) look(ctx context.Context, r *Reconciler, s sight, before string
 					found = f.count(found, s.of, field, batch[i])
 				}
 			}
+			seen += int64(len(batch))
+			at(seen, total)
 		}
 		return nil
 	})

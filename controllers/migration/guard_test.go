@@ -196,7 +196,7 @@ func TestADryRunReportsWhichFieldsWouldBeLost(t *testing.T) {
 	w := bridges(t, 50, used)
 	trial := func() (result rewrite.Result, err error) {
 		w.Eventually(func() string { // the API server may still write the APIService of a CRD that is new
-			result, err = migration.Trial(w.ctx, cp.Config, w.crd.Name, w.quick())
+			result, err = migration.Trial(w.ctx, cp.Config, w.crd.Name, w.quick(), func(migration.Update) {})
 			return fmt.Sprint(err)
 		}, soon).ShouldNot(ContainSubstring(v1alpha1.ReasonAggregatedAPIServer))
 		return result, err

@@ -82,7 +82,7 @@ func (r *Reconciler) worthWriting(name string, now time.Time, before, after apie
 	if !counted || !counts || !underWay {
 		return true
 	}
-	if was.Total == is.Total && is.Percent()-was.Percent() < progressStep {
+	if further := is.Percent() - was.Percent(); was.Total == is.Total && further >= 0 && further < progressStep {
 		return false
 	}
 	return r.states.tellsProgress(name, now)

@@ -23,6 +23,8 @@ type Update struct {
 	Reason   string // of the StorageMigrated condition
 	Sentence string
 	Progress v1alpha1.Progress
+	// Looking is that the progress is of the look at all objects before any is rewritten.
+	Looking bool
 	// Until is when the settle time is over, while it runs.
 	Until time.Time
 	// Dropped are the fields that objects have lost because they may.
@@ -114,7 +116,7 @@ func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {
 }
 
 func (r *Reconciler) update(name string, d plan.Decision) Update {
-	u := Update{CRD: name, Reason: d.Reason, Sentence: d.Sentence, Dropped: r.states.found(name).dropped}
+	u := Update{CRD: name, Reason: d.Reason, Sentence: d.Sentence, Looking: d.Looking, Dropped: r.states.found(name).dropped}
 	u.Progress, _ = v1alpha1.ParseProgress(d.Sentence)
 	if d.Reason == v1alpha1.ReasonSettling {
 		u.Until = d.Until

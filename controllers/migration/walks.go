@@ -143,11 +143,20 @@ func (w *walks) state(crd string) *plan.Walking {
 	if !ok {
 		return nil
 	}
-	counts := countsOf(run.walk.Result())
+	counts, looking := progressOf(run.walk)
 	if s := w.clock.Since(run.started).Seconds(); s > 0 {
 		counts.Rate = float64(counts.Done()) / s
 	}
-	return &plan.Walking{Subject: run.observed.Subject, Mode: run.mode, Counts: counts, MayLose: run.observed.MayLose, MayDrop: run.observed.MayDrop}
+	return &plan.Walking{Subject: run.observed.Subject, Mode: run.mode, Counts: counts, Looking: looking, MayLose: run.observed.MayLose, MayDrop: run.observed.MayDrop}
+}
+
+// progressOf are the counts of a walk, or of the look before it as long as it has not begun.
+func progressOf(walk *rewrite.Walk) (counts plan.Counts, looking bool) {
+	counts = countsOf(walk.Result())
+	if done, total := walk.Looked.Counts(); counts.Total == 0 && total > 0 {
+		return plan.Counts{Total: total, Current: done}, true
+	}
+	return counts, false
 }
 
 // startWalk walks over all objects in the background.

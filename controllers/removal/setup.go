@@ -85,7 +85,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, opts Options) er
 func eachOf(mgr manager.Manager, clk clock.Clock) (eachObject, error) {
 	objects, err := rewrite.NewClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	return func(ctx context.Context, of schema.GroupVersionResource, again func(), take func([]map[string]any) error) error {
-		_, err := objects.EachWhole(ctx, of, clk, again, take)
+		_, err := objects.EachWhole(ctx, of, clk, again, func(page []map[string]any, _ int64) error { return take(page) })
 		return err
 	}, err
 }

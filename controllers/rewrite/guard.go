@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -17,6 +18,15 @@ type Guard struct {
 	// Lost are the fields that one object would lose. The error is the API server's.
 	Lost func(context.Context, types.NamespacedName) ([]string, error)
 }
+
+// Looked is how far the look before a walk is. The zero value is a look that has not begun.
+type Looked struct{ done, total atomic.Int64 }
+
+// At says that done of total objects have been looked at, as far as is known.
+func (l *Looked) At(done, total int64) { l.total.Store(total); l.done.Store(done) }
+
+// Counts are the objects that have been looked at, and all.
+func (l *Looked) Counts() (done, total int64) { return l.done.Load(), l.total.Load() }
 
 // FieldLoss is a field that objects lose when they are stored at the storage version.
 type FieldLoss struct {

@@ -64,6 +64,8 @@ type Walk struct {
 	Follower func(context.Context) (Follower, error)
 	// Guard, unless nil, is asked before an object is written.
 	Guard *Guard
+	// Looked is how far the look is that comes before the walk, where there is one.
+	Looked Looked
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
 	// known to be current: objects beyond it need no request.
 	ProvedAfter string

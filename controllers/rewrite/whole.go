@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/moult-dev/moult/policies/unpacking"
 )
@@ -81,9 +82,9 @@ func (c *Client) TakeWhole(ctx context.Context, gvr schema.GroupVersionResource,
 
 // EachWhole hands over all objects of a resource with all that they hold, a page at a time. It returns the
 // resourceVersion of the first page: whatever was written before it has been seen. If the list has to start anew, again
-// is called, and they all come once more. A page comes when there is room for it, and nothing of it may be kept. The
-// error is the context's, that of take or a *Stopped.
-func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any) error) (listedRV string, err error) {
+// is called, and they all come once more. A page comes when there is room for it, with how many objects are left as far as is
+// known, and nothing of it may be kept. The error is the context's, that of take or a *Stopped.
+func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource, clk clock.Clock, again func(), take func(page []map[string]any, left int64) error) (listedRV string, err error) {
 	pages := newReader(newPageSize(DefaultPageSize, wholeBytes), func() *backoff { return &backoff{clock: clk, jitter: rand.N[time.Duration]} }) //nolint:forbidigo // spreads requests
 	pages.again = func() { listedRV = ""; again() }
 	for more := true; more; more = pages.token != "" {
@@ -97,7 +98,7 @@ func (c *Client) EachWhole(ctx context.Context, gvr schema.GroupVersionResource,
 }
 
 // wholePage hands over the objects of the next page.
-func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource, pages *reader, take func(page []map[string]any) error) (rv string, err error) {
+func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource, pages *reader, take func(page []map[string]any, left int64) error) (rv string, err error) {
 	var raw []byte
 	var done func()
 	err = pages.next(ctx, func(opts metav1.ListOptions) (err error) {
@@ -118,5 +119,5 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 		objects[i] = page.Items[i].Object
 	}
 	pages.token = page.GetContinue()
-	return page.GetResourceVersion(), take(objects)
+	return page.GetResourceVersion(), take(objects, ptr.Deref(page.GetRemainingItemCount(), 0))
 }

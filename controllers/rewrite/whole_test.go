@@ -127,7 +127,7 @@ func TestAPageOfWholeObjectsHasRoomForMore(t *testing.T) {
 	g := NewWithT(t)
 	d := &dense{objects: 12, items: 20_000} // 60 KB each, of which a page of 1 MiB has more
 	var names []any
-	_, err := d.client(t).EachWhole(t.Context(), widgets, clock.RealClock{}, func() {}, func(page []map[string]any) error {
+	_, err := d.client(t).EachWhole(t.Context(), widgets, clock.RealClock{}, func() {}, func(page []map[string]any, _ int64) error {
 		cost, _ := unpacking.CostOfJSON(d.object(1))
 		g.Expect(int64(len(page)) * cost).To(BeNumerically("<=", mostDecoded))
 		for _, object := range page {
@@ -144,7 +144,7 @@ func TestALookHoldsUpNoOther(t *testing.T) {
 	g := NewWithT(t)
 	client := (&dense{objects: 1}).client(t)
 	look := func(ctx context.Context, take func([]map[string]any) error) error {
-		_, err := client.EachWhole(ctx, widgets, clock.RealClock{}, func() {}, take)
+		_, err := client.EachWhole(ctx, widgets, clock.RealClock{}, func() {}, func(page []map[string]any, _ int64) error { return take(page) })
 		return err
 	}
 	g.Expect(look(t.Context(), func([]map[string]any) error {

@@ -39,6 +39,8 @@ type Decision struct {
 	// nothing is to be said (Forget, Withdraw, Leave).
 	Reason   string
 	Sentence string
+	// Looking is that the sentence counts objects that are looked at before any is rewritten or checked.
+	Looking bool
 	// Until is when to decide again without being woken; zero for never.
 	Until time.Time
 }

@@ -58,6 +58,8 @@ type Walking struct {
 	Subject Subject
 	Mode    Mode
 	Counts  Counts
+	// Looking is that the counts are of a look at all objects, for fields that they would lose, before any is rewritten or checked.
+	Looking bool
 	// MayLose and MayDrop are what the CRD allowed when the walk began.
 	MayLose, MayDrop []string
 }

@@ -181,6 +181,9 @@ func working(step Step, mode Mode, o Observation) Decision {
 		d.Reason, d.Sentence = v1alpha1.ReasonVerifying, "checking that every object is stored at "+o.StorageVersion
 	}
 	if step == Follow {
+		if d.Looking = o.Walking.Looking; d.Looking {
+			d.Sentence = "looking at every object first, for fields that it would lose at " + o.StorageVersion
+		}
 		d = d.counting(o.Walking.Counts)
 	}
 	return d

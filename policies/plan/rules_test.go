@@ -116,6 +116,12 @@ func TestEachRule(t *testing.T) {
 				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10, Rewritten: 3, Current: 1, Failed: 1}}
 			}),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "5 of 10 objects, 1 failed"},
+		"a look at all objects comes first": {
+			o: with(func(o *Observation) {
+				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Looking: true, Counts: Counts{Total: 10, Current: 4}}
+			}),
+			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating,
+			sentence: "looking at every object first, for fields that it would lose at v1: 4 of 10 objects, 0 failed"},
 		"an object that was deleted since it was listed is done, too": {
 			o: with(func(o *Observation) {
 				o.Walking = &Walking{Subject: v1, Mode: Rewriting, Counts: Counts{Total: 10, Rewritten: 3, Current: 1, Gone: 2}}

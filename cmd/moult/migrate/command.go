@@ -258,6 +258,9 @@ func (m *command) each(names []string, do func(i int, o migration.Options)) {
 	_ = group.Wait()
 }
 
+// lookingFirst is what is under way before anything is written.
+const lookingFirst = "looking at every object first; nothing is rewritten yet"
+
 func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o migration.Options, display progress.Display) (migrated, error) {
 	result := migrated{Name: name, last: "nothing is reported yet"}
 	display.Show(name, progress.State{Phase: "starting"})
@@ -269,8 +272,12 @@ func (m *command) migrate(ctx context.Context, cfg *rest.Config, name string, o 
 		result.last = u.Reason + ": " + u.Sentence
 		s := progress.State{Phase: u.Reason, Until: u.Until, Settle: o.Settle, Done: u.Reason == v1alpha1.ReasonMigrated}
 		if u.Progress.Total > 0 {
-			result.Progress = progress.Of(u.Progress)
-			s.Counts = result.Progress
+			s.Counts = progress.Of(u.Progress)
+		}
+		if u.Looking {
+			s.Note = lookingFirst
+		} else if s.Counts != nil {
+			result.Progress = s.Counts
 		}
 		display.Show(name, s)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
+	"github.com/moult-dev/moult/cmd/moult/internal/progress"
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/words"
@@ -68,9 +69,11 @@ type refusal struct {
 func (m *command) tryAll(ctx context.Context, cfg *rest.Config, names []string) error {
 	all, errs := make([]trial, len(names)), make([]error, len(names))
 	fmt.Fprintf(m.ErrOut, "asking the API server about every object of %s; nothing is written\n", strings.Join(names, ", "))
+	display := progress.New(m.ErrOut, names)
 	m.each(names, func(i int, o migration.Options) {
-		all[i], errs[i] = try(ctx, cfg, names[i], o)
+		all[i], errs[i] = try(ctx, cfg, names[i], o, display)
 	})
+	display.Close()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; a dry run leaves nothing behind")
 	}
@@ -80,8 +83,17 @@ func (m *command) tryAll(ctx context.Context, cfg *rest.Config, names []string) 
 	return m.TellAll(errs)
 }
 
-func try(ctx context.Context, cfg *rest.Config, name string, o migration.Options) (trial, error) {
-	result, err := migration.Trial(ctx, rest.CopyConfig(cfg), name, o)
+func try(ctx context.Context, cfg *rest.Config, name string, o migration.Options, display progress.Display) (trial, error) {
+	result, err := migration.Trial(ctx, rest.CopyConfig(cfg), name, o, func(u migration.Update) {
+		if u.Progress.Total == 0 {
+			return
+		}
+		s := progress.State{Phase: "trying", Counts: progress.Of(u.Progress)}
+		if u.Looking {
+			s.Note = lookingFirst
+		}
+		display.Show(name, s)
+	})
 	t := trial{Name: name, Objects: result.Total, Refused: result.By[rewrite.Failed], Dropped: droppedOf(result.Fields)}
 	for _, f := range result.FailedObjects {
 		t.Refusals = append(t.Refusals, refusal{f.Namespace, f.Name, f.Reason, f.Message})
