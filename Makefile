@@ -90,7 +90,7 @@ fuzz: ## feed arbitrary content to all that reads what others have written, FUZZ
 	done
 
 lint: golangci-lint actionlint ## check the code and the workflows; .golangci.yml says for what
-	@$(ACTIONLINT) .github/workflows/*.yml
+	@$(ACTIONLINT) .github/workflows/*.yml examples/ci/github/workflow.yml examples/ci/github/snapshot.yml
 	@found=0; for module in $(LINTED); do (cd $$module && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml ./...) || found=1; done; exit $$found
 
 generate: controller-gen ## write the generated files anew
