@@ -69,7 +69,7 @@ func removalWithoutGate(s *situation, crd changedCRD) *finding.Finding {
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: crd.object.Place("spec", "versions"),
 		Why:         fmt.Sprintf("%s leaves, and nothing waits until no object is stored at it: where one is, the API server refuses the CRD and the sync fails", list(crd.Removed)),
-		Remediation: "add a VersionRemoval for it, in an earlier sync wave or in a Kustomization that this one depends on",
+		Remediation: "add a VersionRemoval for it: with Argo CD in an earlier sync wave of the same Application, with Flux in a Kustomization that the one of the CRD depends on",
 	}
 }
 
