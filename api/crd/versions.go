@@ -32,6 +32,9 @@ func ServedBeside(crd *apiextensionsv1.CustomResourceDefinition, version string)
 	return namesOf(crd, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served && v.Name != version })
 }
 
+// Served are the versions that are served.
+func Served(crd *apiextensionsv1.CustomResourceDefinition) []string { return ServedBeside(crd, "") }
+
 // Unserved are the versions that are listed and not served.
 func Unserved(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return namesOf(crd, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Served })

@@ -78,7 +78,7 @@ func (c *Cluster) version() (known doctor.Known[string]) {
 
 // aggregated are the served versions of a CRD for which another API server answers.
 func (c *Cluster) aggregated(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (known doctor.Known[[]doctor.Aggregated]) {
-	routes, err := c.objects.Routes(ctx, crd.Spec.Group, crds.ServedBeside(crd, "")...)
+	routes, err := c.objects.Routes(ctx, crd.Spec.Group, crds.Served(crd)...)
 	if err != nil {
 		known.Not = unread(err, "the APIServices of "+crd.Name, "get on apiservices in apiregistration.k8s.io")
 		return known

@@ -2,7 +2,6 @@ package restore
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -26,7 +25,7 @@ func (r *restorer) givenFor(crd *apiextensionsv1.CustomResourceDefinition) (map[
 		problem := ""
 		switch namespaced := crd.Spec.Scope == apiextensionsv1.NamespaceScoped; {
 		case !apihelpers.HasServedCRDVersion(crd, gvk.Version):
-			problem = fmt.Sprintf("is at %s, and the cluster serves %s", gvk.Version, strings.Join(served(crd), ", "))
+			problem = fmt.Sprintf("is at %s, and the cluster serves %s", gvk.Version, strings.Join(crds.Served(crd), ", "))
 		case key.Name == "":
 			problem = "has no name"
 		case namespaced && key.Namespace == "":
@@ -40,10 +39,6 @@ func (r *restorer) givenFor(crd *apiextensionsv1.CustomResourceDefinition) (map[
 		given[key] = object
 	}
 	return given, nil
-}
-
-func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
-	return slices.DeleteFunc(crds.Versions(crd), func(v string) bool { return !apihelpers.HasServedCRDVersion(crd, v) })
 }
 
 // replaced is an object as somebody has converted it. Who owns it, its labels and annotations are those of the backup.

@@ -126,7 +126,7 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 	if t.given, err = r.givenFor(t.is); err != nil {
 		return err
 	}
-	serves := served(t.is)
+	serves := crds.Served(t.is)
 	to := slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return asked != "" && asked != v })
 	slices.SortStableFunc(to, func(a, b string) int { return cmp.Compare(t.fit(b), t.fit(a)) })
 	hooked := crds.HasWebhook(t.was) || crds.HasWebhook(t.is)
@@ -195,12 +195,8 @@ func (r *restorer) create(ctx context.Context, was *apiextensionsv1.CustomResour
 		if is, err = r.crds.Get(ctx, was.Name, metav1.GetOptions{}); err != nil || !apihelpers.IsCRDConditionTrue(is, apiextensionsv1.Established) {
 			return false, err
 		}
-		for i := range is.Spec.Versions {
-			if !is.Spec.Versions[i].Served {
-				continue
-			}
-			resource := (&target{is: is}).resource(is.Spec.Versions[i].Name)
-			if _, err := r.objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+		for _, version := range crds.Served(is) {
+			if _, err := r.objects.Resource((&target{is: is}).resource(version)).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
 				return false, nil
 			}
 		}

@@ -70,7 +70,7 @@ func serve(o Observation) Step {
 	return Step{
 		Phase: 1, Name: Serve, State: todo(o.served(o.To)),
 		Title:  fmt.Sprintf("Serve %s beside %s", o.To, o.leaving()),
-		Seen:   "served: " + strings.Join(crds.ServedBeside(o.CRD, ""), ", "),
+		Seen:   "served: " + strings.Join(crds.Served(o.CRD), ", "),
 		Risk:   "a CRD whose schemas are not valid is refused; a webhook that cannot convert makes every list fail",
 		Back:   fmt.Sprintf("take %s out again; nothing is stored at it", o.To),
 		Commit: fmt.Sprintf("the CRD with %s in spec.versions, served: true, storage: false", o.To),
