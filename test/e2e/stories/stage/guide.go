@@ -222,7 +222,15 @@ func (s *Stage) Before(t *testing.T, file, old string, n int, change func(crd *u
 	plural, group, _ := strings.Cut(crd.GetName(), ".")
 	v := &Vendor{stage: s, resource: schema.GroupResource{Group: group, Resource: plural}, old: old}
 	t.Cleanup(func() {
-		g.Expect(client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(t.Context()), cluster.Object(crdAPI, crdKind, "", crd.GetName())))).To(Succeed())
+		ctx := context.WithoutCancel(t.Context())
+		g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, cluster.Object(crdAPI, crdKind, "", crd.GetName())))).To(Succeed())
+		removals := &unstructured.UnstructuredList{} // the pages of other stories list all that there are
+		removals.SetAPIVersion(removalAPI)
+		removals.SetKind(removalKind + "List")
+		g.Expect(s.Client.List(ctx, removals)).To(Succeed())
+		for i := range removals.Items {
+			g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, &removals.Items[i]))).To(Succeed())
+		}
 	})
 	manifest := filepath.Join(t.TempDir(), "crd.yaml")
 	content, err := crd.MarshalJSON()
