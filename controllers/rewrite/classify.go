@@ -131,6 +131,12 @@ func IsDenied(err error) bool {
 	return errors.As(err, new(apierrors.APIStatus)) && denied(err.Error())
 }
 
+// IsWebhookDown reports whether err is that of an admission webhook that could not be asked
+// (k8s.io/apiserver pkg/admission/plugin/webhook/validating/dispatcher.go).
+func IsWebhookDown(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+}
+
 // IsGone reports whether err says that the object with this name, of this API group, is not there.
 func IsGone(err error, group, name string) bool { return notFoundIs(err, group, name) }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -148,4 +150,22 @@ func TestAnEntryThatStaysDoesNotHideWhetherAnObjectWasStale(t *testing.T) {
 	_, result, err := walkOver(s, guided(&guide{}, Check))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.By).To(Equal(map[Outcome]int64{Altered: 1}))
+}
+
+func TestManagedFieldsShareOneRoom(t *testing.T) {
+	g := NewWithT(t)
+	walk := &Walk{Fields: semaphore.NewWeighted(FieldsRoom)}
+	large := &visitor{Walk: walk, item: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		{FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:a":`, 100_000) + "{}" + strings.Repeat("}", 100_000))},
+	}}}}
+	done, err := large.roomForFields(t.Context())
+	g.Expect(err).NotTo(HaveOccurred(), "one alone may take more")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = (&visitor{Walk: walk, item: large.item}).roomForFields(ended)
+	g.Expect(err).To(MatchError(context.Canceled))
+	done()
+	done, err = large.roomForFields(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	done()
 }

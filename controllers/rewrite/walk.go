@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
@@ -64,6 +65,8 @@ type Walk struct {
 	Follower func(context.Context) (Follower, error)
 	// Guard, unless nil, is asked before an object is written.
 	Guard *Guard
+	// Fields is the room for managedFields that are decoded, in bytes, for all walks of a process; nil is no bound.
+	Fields *semaphore.Weighted
 	// Looked is how far the look is that comes before the walk, where there is one.
 	Looked Looked
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is

@@ -42,7 +42,7 @@ func (p *pair) place(c *claim) {
 		c.leaves = c.owned
 		return
 	}
-	for _, path := range paths(c.owned) {
+	for path := range paths(c.owned) {
 		switch {
 		case p.before.isLeaf(path):
 			c.leaves.Insert(path)
@@ -51,7 +51,7 @@ func (p *pair) place(c *claim) {
 		}
 	}
 	c.removable = p.before.removable(c.nodes, c.leaves)
-	for _, path := range paths(c.leaves) {
+	for path := range paths(c.leaves) {
 		if isKey(path) && !c.removable.Has(path[:len(path)-1]) {
 			c.keys.Insert(path) // without it, the rest of the item would be no item
 		}
@@ -73,12 +73,12 @@ func (p *pair) same(c *claim) bool {
 	if p.err != nil || !p.served {
 		return false
 	}
-	for _, path := range paths(c.leaves.Union(c.keys)) {
+	for path := range paths(c.leaves.Union(c.keys)) {
 		if !p.equal(path) {
 			return false
 		}
 	}
-	for _, path := range paths(c.nodes) {
+	for path := range paths(c.nodes) {
 		if !p.after.has(path) || p.after.isLeaf(path) {
 			return false
 		}
@@ -107,7 +107,7 @@ func (p *pair) conclude(c *claim, base *view) {
 	if c.removable.Size() > c.leaves.Size() {
 		fields = fields.Union(p.holders(c.candidate, base))
 	}
-	for _, node := range paths(c.nodes) {
+	for node := range paths(c.nodes) {
 		switch {
 		case base.has(node) && !base.isLeaf(node):
 			fields.Insert(node)
@@ -115,7 +115,7 @@ func (p *pair) conclude(c *claim, base *view) {
 			c.missing.Insert(node) // an item that has other owners too, and another name
 		}
 	}
-	for _, key := range paths(c.keys) {
+	for key := range paths(c.keys) {
 		if base.isLeaf(key) {
 			fields.Insert(key)
 		} else {
@@ -141,13 +141,13 @@ func (p *pair) keepEqual(c *claim, why error) {
 		return
 	}
 	fields := fieldpath.NewSet()
-	for _, path := range paths(leaves) {
+	for path := range paths(leaves) {
 		if p.equal(path) {
 			fields.Insert(path)
 		}
 	}
 	c.result.Lost = leaves.Difference(fields)
-	for _, path := range paths(c.nodes) {
+	for path := range paths(c.nodes) {
 		if p.after.has(path) && !p.after.isLeaf(path) {
 			fields.Insert(path)
 		}
@@ -158,7 +158,7 @@ func (p *pair) keepEqual(c *claim, why error) {
 // guess keeps what has the same path, when nothing more is known than that. All of
 // it is said to be lost all the same: it may be other fields.
 func (p *pair) guess(c *claim) {
-	for _, path := range paths(c.owned) {
+	for path := range paths(c.owned) {
 		if p.after != nil && p.after.has(path) {
 			c.result.Fields.Insert(path)
 		}
@@ -169,7 +169,7 @@ func (p *pair) guess(c *claim) {
 // nothing but the leaves.
 func (p *pair) holders(leaves *fieldpath.Set, base *view) *fieldpath.Set {
 	items := fieldpath.NewSet()
-	for _, item := range paths(above(leaves)) {
+	for item := range paths(above(leaves)) {
 		if !p.before.has(item) {
 			items.Insert(item)
 		}
@@ -180,7 +180,7 @@ func (p *pair) holders(leaves *fieldpath.Set, base *view) *fieldpath.Set {
 // above are all paths that lead to the leaves.
 func above(leaves *fieldpath.Set) *fieldpath.Set {
 	all := fieldpath.NewSet()
-	for _, leaf := range paths(leaves) {
+	for leaf := range paths(leaves) {
 		for i := 1; i < len(leaf); i++ {
 			all.Insert(leaf[:i])
 		}

@@ -121,7 +121,7 @@ func (f *Follower) Follow(ctx context.Context, key types.NamespacedName, from, t
 // annotations, and those have the same names at all versions.
 func split(fields *fieldpath.Set) (meta, body *fieldpath.Set) {
 	meta, body = fieldpath.NewSet(), fieldpath.NewSet()
-	for _, path := range paths(fields) {
+	for path := range paths(fields) {
 		if isMeta(path) {
 			meta.Insert(path)
 		} else {

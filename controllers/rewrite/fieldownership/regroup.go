@@ -16,7 +16,7 @@ func (p *pair) regroup(c *claim) {
 		c.result.Lost, c.result.Why = c.owned, p.err
 		return
 	}
-	for _, path := range paths(c.owned) {
+	for path := range paths(c.owned) {
 		if !p.before.has(path) {
 			continue // it needs no owner
 		}
@@ -73,7 +73,7 @@ func (p *pair) element(from any, element fieldpath.PathElement, place fieldpath.
 	if index < 0 {
 		return element, false
 	}
-	for _, path := range paths(below(p.after.fields, place)) {
+	for path := range paths(below(p.after.fields, place)) {
 		if len(path) == 1 && names(path[0], list[index]) {
 			return path[0], true
 		}

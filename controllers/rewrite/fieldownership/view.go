@@ -2,6 +2,7 @@ package fieldownership
 
 import (
 	"fmt"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -64,10 +65,13 @@ func (v *view) from(path fieldpath.Path) *fieldpath.Set {
 	return from
 }
 
-// paths are the members of a set. Its own iterators cannot be left early.
-func paths(fields *fieldpath.Set) (members []fieldpath.Path) {
-	fields.Iterate(func(path fieldpath.Path) { members = append(members, path.Copy()) })
-	return members
+// paths are the members of a set. A path is good until the next one comes: to keep those of one object would take as much as its
+// depth times the number of its fields. The set's own iterators cannot be left early.
+func paths(fields *fieldpath.Set) iter.Seq[fieldpath.Path] {
+	return func(yield func(fieldpath.Path) bool) {
+		left := false
+		fields.Iterate(func(path fieldpath.Path) { left = left || !yield(path) })
+	}
 }
 
 // below are the fields under a path.
@@ -81,7 +85,7 @@ func below(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
 // removable are the leaves and, of the nodes, the items that hold nothing else.
 func (v *view) removable(nodes, leaves *fieldpath.Set) *fieldpath.Set {
 	remove := leaves.Copy()
-	for _, node := range paths(nodes) {
+	for node := range paths(nodes) {
 		if v.fields.Has(node) && !v.isLeaf(node) && below(v.leaves, node).Difference(below(leaves, node)).Empty() {
 			remove.Insert(node)
 		}
@@ -123,7 +127,7 @@ func (v *view) lacking(less *view) (*fieldpath.Set, error) {
 		return nil, err
 	}
 	lacking := fieldpath.NewSet()
-	for _, path := range paths(comparison.Removed.Union(comparison.Modified)) {
+	for path := range paths(comparison.Removed.Union(comparison.Modified)) {
 		if !isMeta(path) && v.isLeaf(path) {
 			lacking.Insert(path)
 		}
