@@ -3,6 +3,8 @@ package migration
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,13 +94,16 @@ func (r *Reconciler) trim(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err := r.mayClaim(ctx); err != nil {
 		return nil, err
 	}
-	trimmed := metadataOf(crd.Name)
+	trimmed := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}} // whole: what was kept counts
 	err = r.live.Status().Patch(ctx, trimmed, client.RawPatch(types.MergePatchType, body), client.FieldOwner(r.opts.FieldManager))
 	if failure := statusFailure(err); failure != nil {
 		return failure, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if kept := trimmed.Status.StoredVersions; !slices.Equal(kept, []string{o.StorageVersion}) {
+		return failure(v1alpha1.ReasonForbidden, fmt.Sprintf("storedVersions was written as [%s] and kept as %v; look for an admission policy or webhook that changes the status of the CRD, and let Moult pass", o.StorageVersion, kept), ""), nil
 	}
 	crd.ResourceVersion = trimmed.ResourceVersion
 	r.states.wrote(crd.Name, trimmed.ResourceVersion)

@@ -84,8 +84,10 @@ func statusFailure(err error) *plan.Failure {
 	switch {
 	case rewrite.IsForbidden(err):
 		return forbiddenFailure(err, apiextensionsv1.GroupName, "customresourcedefinitions/status", "patch")
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), rewrite.IsDenied(err): // which has any code
 		return failure(v1alpha1.ReasonForbidden, "the status of the CRD may not be written; look for an admission policy or webhook that refuses it, and let Moult pass", ": %v", err)
+	case rewrite.IsWebhookDown(err):
+		return failure(v1alpha1.ReasonUnavailable, "the status of the CRD could not be written, since an admission webhook did not answer; bring it up; trying again with growing pauses", ": %v", err)
 	default:
 		return nil
 	}

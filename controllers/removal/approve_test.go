@@ -2,6 +2,7 @@ package removal_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -135,4 +136,22 @@ func forge(t *testing.T, gate *running.Gate) {
 		})
 		return c.Status().Update(t.Context(), live, client.FieldOwner("kubectl-replace"))
 	}, running.Soon).Should(Succeed())
+}
+
+// A policy may refuse that condition alone. Then the refusal is the answer, and not what was under way before.
+func TestAConditionThatMayNotBeWrittenIsReported(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gate := running.GateFor(running.Install(t, cp, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1").OptedIn().Build()))
+	refusing := via(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") || req.URL.Query().Get("fieldManager") != v1alpha1.RemovalFieldManager {
+			return next.RoundTrip(req)
+		}
+		const denied = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"admission webhook \"guard.example.com\" denied the request: not today"}`
+		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(denied)), Request: req}, nil
+	})
+	running.Moult(t, refusing, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
+	gate.Ask()
+	g.Eventually(gate.Verdict, running.Soon).Should(Equal("False Forbidden Reconciling"))
+	g.Expect(gate.Message()).To(And(ContainSubstring("the condition VersionsRemovable may not be written to the CRD"), ContainSubstring("not today")))
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/verdict"
 )
 
@@ -31,6 +32,9 @@ type Reconciler struct {
 	requester *requester        // nil if none is to be asked
 	looks     *looks            // nil if what else names the versions is not looked for
 }
+
+// refusedRetry is when a write that was refused is tried again.
+const refusedRetry = time.Minute
 
 // Reconcile is the main path.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -59,7 +63,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if err := r.approve(ctx, e.crd, e.removal, e.verdict); err != nil {
-		return ctrl.Result{}, err
+		if !rewrite.IsDenied(err) && !apierrors.IsForbidden(err) {
+			return ctrl.Result{}, err
+		}
+		e.verdict = verdict.MayNotApprove(e.verdict, err, e.situation.Now.Add(refusedRetry))
+		e.removal = e.before.DeepCopy()
+		fill(e.removal, e.situation, e.verdict)
 	}
 	opened, err := r.report(ctx, e)
 	r.measure(ctx, e.removal, started)
