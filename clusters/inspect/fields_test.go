@@ -53,11 +53,11 @@ func TestFieldsAreCountedAtEachVersionThatHasMore(t *testing.T) {
 func TestFieldsAtAHiddenVersionAreCountedAsFarAsManagedFieldsShow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		field string // that an object was written with, at v1alpha1
+		at    string // version at which an object was written
 		known bool
 	}{
-		"an object was written with the field": {"old", false},
-		"no object was":                        {"size", true},
+		"an object was written there": {"v1alpha1", false},
+		"no object was":               {"v1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,8 +66,8 @@ func TestFieldsAtAHiddenVersionAreCountedAsFarAsManagedFieldsShow(t *testing.T) 
 				Schema("v1alpha1", "{type: object, properties: {spec: {type: object, properties: {size: {type: string}, old: {type: string}}}}}").
 				Schema("v1", "{type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}")
 			witness := running.Install(t, cp, crd.Build())
-			_, err := witness.Objects("v1alpha1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": "rose"}, "spec": map[string]any{c.field: "x"},
+			_, err := witness.Objects(c.at).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": w.GR.Group + "/" + c.at, "kind": "Widget", "metadata": map[string]any{"name": "rose"}, "spec": map[string]any{"size": "x"},
 			}}, metav1.CreateOptions{})
 			w.Expect(err).NotTo(HaveOccurred())
 			witness.Flip("v1")
