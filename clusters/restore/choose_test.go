@@ -68,6 +68,6 @@ func TestAWebhooksCRDIsNotConvertedHere(t *testing.T) {
 	is := builders.CRD("example.com", "widgets").Versions("v1").Build()
 	target := targetOf(g, was, is)
 	g.Expect((&restorer{}).choose(target, []string{"v1alpha1"})).To(Succeed())
-	g.Expect(target.needed).To(ContainSubstring("A webhook converts them: name one that knows both with --webhook or --webhook-command. Or serve one of these"))
+	g.Expect(target.needed).To(ContainSubstring("A webhook converts them: name one that knows both with --webhook or --webhook-command, or give the converted objects with --converted. Or serve one of these"))
 	g.Expect(target.convertTo).To(BeEmpty())
 }
