@@ -19,7 +19,7 @@ import (
 
 // putBack puts fields back that an object no longer has. All else of it stays as it is, and so does an object that was deleted.
 func (w *write) putBack(ctx context.Context) error {
-	w.told = Told{Object: w.name}
+	w.told, w.notKept = Told{Object: w.name}, nil
 	live, err := w.client.Get(ctx, w.wanted.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		w.told.Outcome = Absent
@@ -29,10 +29,15 @@ func (w *write) putBack(ctx context.Context) error {
 		return err
 	}
 	missing, astray := w.missing(live)
+	left := w.chosen.left
 	switch {
 	case len(astray) > 0:
-		w.told.Outcome, w.told.Paths = Differs, astray
+		w.told.Outcome, w.told.Paths = Differs, slices.Concat(astray, left)
 		w.told.Why = "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"
+		return nil
+	case len(missing) == 0 && len(left) > 0:
+		w.told.Outcome, w.told.Paths = Differs, left
+		w.told.Why = w.chosen.version + " does not have these fields, so the cluster would not keep them"
 		return nil
 	case len(missing) == 0:
 		w.told.Outcome = Unchanged
@@ -51,7 +56,7 @@ func (w *write) putBack(ctx context.Context) error {
 		return err
 	}
 	w.told.Outcome = PutBack
-	w.notKept = nil
+	w.notKept = slices.Clone(left)
 	for _, path := range missing {
 		if crdschema.At(made.Object, path) == nil {
 			w.notKept = append(w.notKept, path.String())
@@ -74,9 +79,7 @@ func (w *write) missing(live *unstructured.Unstructured) (missing []crdschema.Pa
 		switch {
 		case path[0] == "metadata" || path[0] == "status":
 		case !crdschema.Allows(w.Fields, name):
-			if slices.ContainsFunc(w.Fields, func(field string) bool {
-				return strings.HasPrefix(field, name+".") || strings.HasPrefix(field, name+"[")
-			}) {
+			if slices.ContainsFunc(w.Fields, func(field string) bool { return within(field, name) }) {
 				astray = append(astray, path.String())
 			}
 		case w.sameItems(live, path):
@@ -86,6 +89,11 @@ func (w *write) missing(live *unstructured.Unstructured) (missing []crdschema.Pa
 		}
 	}
 	return missing, astray
+}
+
+// within reports whether a pattern of a field lies in what another one names.
+func within(field, around string) bool {
+	return strings.HasPrefix(field, around+".") || strings.HasPrefix(field, around+"[")
 }
 
 // sameItems reports whether the items of lists on a path are those of the backup: nothing in them has another value.

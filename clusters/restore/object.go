@@ -148,6 +148,7 @@ func (w *write) do(ctx context.Context) error {
 	}
 	paths, inStatus := w.different(live)
 	unfinished := len(live.GetManagedFields()) > 0 && ours(live.GetManagedFields()) && inStatus && !w.DryRun && (len(paths) > 0 || !ours(w.managers))
+	left := w.chosen.left
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		w.told.Outcome, w.told.Why = Refused, "the one in the cluster is being deleted; restore it when that is done"
@@ -157,19 +158,29 @@ func (w *write) do(ctx context.Context) error {
 	case len(paths) == 0 && w.Overwrite && w.notOurs() && anyOurs(live.GetManagedFields()): // an overwrite was interrupted
 		w.told.Outcome = Overwritten
 		if w.DryRun {
+			w.compare(live)
 			return nil
 		}
 		return w.finish(ctx, live)
-	case len(paths) == 0:
+	case len(paths) == 0 && len(left) == 0:
 		w.told.Outcome = Unchanged
+	case len(paths) == 0:
+		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.withoutAll(), left
 	case w.Overwrite:
 		return w.overwrite(ctx, live)
+	case len(left) > 0:
+		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.withoutAll()+"; --overwrite writes over the rest", slices.Concat(paths, left)
 	case inStatus:
 		w.told.Outcome, w.told.Paths = OtherStatus, paths
 	default:
 		w.told.Outcome, w.told.Why, w.told.Paths = Differs, "it is there with other content; --overwrite writes over it", paths
 	}
 	return nil
+}
+
+// withoutAll says why an object that is there cannot be as in the backup.
+func (w *write) withoutAll() string {
+	return fmt.Sprintf("it is there with other content, and %s does not have all that the backup has", w.chosen.version)
 }
 
 // different are the paths at which an object of the cluster is not as it is to be, and whether all are in status. What a default

@@ -13,6 +13,7 @@ import (
 	"github.com/moult-dev/moult/clusters/restore"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
 
@@ -136,4 +137,24 @@ func TestADamagedBackupIsNotRestored(t *testing.T) {
 		w.Expect(got.ErrOut).To(ContainSubstring("nothing of it is used"))
 	}
 	w.Expect(w.all("v1")).To(BeEmpty())
+}
+
+// What the version restored at does not have is named each time.
+func TestAnObjectThatLacksSomethingIsNotAsInTheBackup(t *testing.T) {
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1").Schema("v1alpha1", withClientID))
+	w.make("v1alpha1", name(0), map[string]any{"name": "rose"})
+	w.make("v1alpha1", name(1), map[string]any{"name": "rose", "clientId": "x"})
+	w.backup()
+	w.remove()
+	w.installs(builders.CRD(w.CRD.Spec.Group, "widgets").Versions("v1").Schema("v1", withoutClientID))
+	named := ConsistOf(And(HaveField("Object", "default/"+name(1)), HaveField("Paths", []string{"spec.clientId"})))
+	for _, want := range []map[restore.Outcome]int64{{restore.Created: 2}, {restore.Unchanged: 1, restore.Differs: 1}, {restore.Unchanged: 1, restore.Differs: 1}} {
+		of, code := w.restore()
+		w.Expect(code).To(Equal(cli.ExitNotDone))
+		w.Expect(of.Counts).To(Equal(want))
+		w.Expect(of.Told).To(named)
+	}
+	of, code := w.restore("--fields", "spec.clientId")
+	w.Expect(code).To(Equal(cli.ExitNotDone))
+	w.Expect(of.Told).To(named)
 }
