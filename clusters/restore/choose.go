@@ -26,40 +26,14 @@ type chosen struct {
 	left []string
 }
 
-// pick takes the copy of an object that has most. Without a webhook, each version of a CRD shows only the fields that
-// its schema names. A copy at an older version may have some that the one at the storage version lacks.
+// pick is an object at the version that it is restored at.
 func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
-	var best *chosen
-	for _, version := range t.versions {
-		if o.Copies[version] == nil {
-			continue // it could not be read there
-		}
-		object, err := decoded(o.Copies[version])
-		if err != nil {
-			return nil, err
-		}
-		c := &chosen{object: object, version: version}
-		if best == nil {
-			best = c
-			if crds.HasWebhook(t.was) {
-				break
-			}
-			continue
-		}
-		more, less := t.lacking(c, best), t.lacking(best, c)
-		if len(more) > 0 && len(less) == 0 {
-			best = c
-			continue
-		}
-		for _, path := range more {
-			best.left = append(best.left, fmt.Sprintf("%s at %s", path, version))
-		}
-	}
+	best, err := t.best(o)
 	switch {
+	case err != nil:
+		return nil, err
 	case best == nil:
 		return nil, refusal{fmt.Errorf("the backup could read it only at %s, which the cluster does not serve", strings.Join(slices.Sorted(maps.Keys(o.Copies)), ", "))}
-	case t.convertTo == "":
-		return best, nil
 	}
 	given := t.given[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}]
 	switch {
@@ -70,7 +44,110 @@ func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
 	case t.unasked != "":
 		return nil, refusal{errors.New("it is not among the objects of --converted. " + t.unasked)}
 	}
-	return t.converted(best)
+	return best, nil
+}
+
+// best is the copy of an object that has most. Without a webhook, each version of a CRD shows only the fields that its schema
+// names, so a copy at another version may have some that the one at the storage version lacks.
+func (t *target) best(o archive.Object) (best *chosen, err error) {
+	var copies []*chosen
+	for _, version := range t.read {
+		if o.Copies[version] == nil {
+			continue // it could not be read there
+		}
+		object, err := decoded(o.Copies[version])
+		if err != nil {
+			return nil, err
+		}
+		c := &chosen{object: object, version: version}
+		if crds.HasWebhook(t.was) {
+			return c, nil
+		}
+		copies = append(copies, c)
+	}
+	for _, version := range t.versions {
+		if best != nil && len(best.left) == 0 {
+			break // no other has more
+		}
+		c, err := t.gathered(version, copies)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil && (best == nil || len(t.lacking(c, best)) > 0 && len(t.lacking(best, c)) == 0) {
+			best = c
+		}
+	}
+	return best, nil
+}
+
+// gathered is an object at a version, with what the copies at others have more, as far as the version has it. It is nil if no copy
+// can be used there.
+func (t *target) gathered(version string, copies []*chosen) (*chosen, error) {
+	at := slices.IndexFunc(copies, func(c *chosen) bool { return c.version == version })
+	if at < 0 && (t.hooked || len(copies) == 0) {
+		return nil, nil
+	}
+	to, err := &chosen{version: version}, error(nil)
+	if at >= 0 {
+		to.object = copies[at].object
+	} else {
+		at = 0
+		if to.object, err = t.carried(copies[0], version); err != nil {
+			return nil, err
+		}
+		to.left = t.names(t.lacking(copies[0], to))
+	}
+	for i, c := range copies {
+		if i == at || len(t.lacking(c, to)) == 0 {
+			continue
+		}
+		if !t.hooked {
+			if err := t.take(to, c); err != nil {
+				return nil, err
+			}
+		}
+		for _, name := range t.names(t.lacking(c, to)) {
+			if !slices.ContainsFunc(to.left, func(left string) bool { return left == name || strings.HasPrefix(left, name+" at ") }) {
+				to.left = append(to.left, name+" at "+c.version)
+			}
+		}
+	}
+	return to, nil
+}
+
+// take sets what another copy has more and the version has, too.
+func (t *target) take(to, from *chosen) error {
+	object, err := t.carried(from, to.version)
+	if err != nil {
+		return err
+	}
+	to.object = to.object.DeepCopy()
+	for _, path := range t.lacking(&chosen{object: object, version: from.version}, to) {
+		if _, isName := path[len(path)-1].(string); isName {
+			set(to.object.Object, path, crdschema.At(object.Object, path))
+		}
+	}
+	return nil
+}
+
+// carried is an object at another version, as the API server converts without a webhook.
+func (t *target) carried(from *chosen, version string) (*unstructured.Unstructured, error) {
+	object := from.object.DeepCopy()
+	object.SetAPIVersion(t.is.Spec.Group + "/" + version)
+	as, err := t.now[version].Coerced(object.Object, true)
+	return &unstructured.Unstructured{Object: as}, err
+}
+
+// names are paths as they are told; with --fields, those that have to do with one of these.
+func (t *target) names(paths []crdschema.Path) (all []string) {
+	for _, path := range paths {
+		if name := crdschema.AnyItem(path.String()); len(t.fields) == 0 || slices.ContainsFunc(t.fields, func(field string) bool {
+			return crdschema.Allows([]string{field}, name) || within(field, name) || within(name, field)
+		}) {
+			all = append(all, path.String())
+		}
+	}
+	return all
 }
 
 // refusal is why one object cannot be restored.
@@ -81,14 +158,17 @@ func decoded(raw []byte) (*unstructured.Unstructured, error) {
 	return object, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, object)
 }
 
-// lacking are the paths that an object has, and another lacks, but for defaults and metadata.
-func (t *target) lacking(has, lacks *chosen) (paths []string) {
-	for _, path := range crdschema.ChangeOf(has.object.Object, lacks.object.Object).Lost {
-		if path[0] != "metadata" && !t.isDefault(has.version, has.object.Object, path) {
-			paths = append(paths, path.String())
-		}
-	}
-	return paths
+// lacking are the paths that an object has, and another lacks, but for defaults, nulls that stand for nothing, and metadata.
+func (t *target) lacking(has, lacks *chosen) []crdschema.Path {
+	return t.telling(has, crdschema.ChangeOf(has.object.Object, lacks.object.Object).Lost)
+}
+
+// telling are those of the paths of an object at which it has something of its own.
+func (t *target) telling(has *chosen, paths []crdschema.Path) []crdschema.Path {
+	v := t.then[has.version]
+	return slices.DeleteFunc(paths, func(path crdschema.Path) bool {
+		return path[0] == "metadata" || v != nil && (v.IsAbsent(has.object.Object, path) || v.IsDefault(has.object.Object, path))
+	})
 }
 
 func (t *target) isDefault(version string, object map[string]any, path crdschema.Path) bool {
@@ -108,24 +188,6 @@ func (t *target) asked(ctx context.Context, from *chosen) (*chosen, error) {
 	if err != nil {
 		return nil, refusal{fmt.Errorf("converted to %s, it cannot be converted back to %s: %w", t.convertTo, from.version, err)}
 	}
-	to.left = words.Distinct(append(to.left, t.lacking(from, &chosen{object: &unstructured.Unstructured{Object: back}})...))
-	return to, nil
-}
-
-// converted is an object at a version that it was not read at, as the API server converts without a webhook.
-func (t *target) converted(from *chosen) (*chosen, error) {
-	object := from.object.DeepCopy()
-	object.SetAPIVersion(t.is.Spec.Group + "/" + t.convertTo)
-	schema := t.then[t.convertTo]
-	if schema == nil {
-		schema = t.now[t.convertTo]
-	}
-	as, err := schema.Coerced(object.Object, true)
-	if err != nil {
-		return nil, err
-	}
-	to := &chosen{object: &unstructured.Unstructured{Object: as}, version: t.convertTo, left: from.left}
-	to.left = append(to.left, t.lacking(from, to)...)
-	to.left = words.Distinct(to.left)
+	to.left = words.Distinct(append(to.left, t.names(t.lacking(from, &chosen{object: &unstructured.Unstructured{Object: back}}))...))
 	return to, nil
 }

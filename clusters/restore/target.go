@@ -27,8 +27,13 @@ type target struct {
 	was, is *apiextensionsv1.CustomResourceDefinition
 	// needed says why nothing can be restored.
 	needed string
-	// versions are those to restore at: the first is chosen, if no other has more.
-	versions []string
+	// versions are those to restore at: the first is chosen, if no other has more. What is restored comes from the copies at those
+	// that are read; the storage version of the time is the first of them.
+	versions, read []string
+	// fields are patterns of the only ones that are wanted; none are all.
+	fields []string
+	// hooked is set if a webhook converts, or did when the backup was made: then no version stands for another.
+	hooked bool
 	// convertTo is a version that the objects were not read at, and engine asks the webhook for it; nil if none converts.
 	convertTo string
 	engine    *conversion.Engine
@@ -111,16 +116,19 @@ func schemasOf(crd *apiextensionsv1.CustomResourceDefinition) (map[string]*crdsc
 // choose finds the versions to restore at.
 func (r *restorer) choose(t *target, read []string) (err error) {
 	asked := r.Version
-	for _, version := range read {
+	t.fields, t.hooked = r.Fields, crds.HasWebhook(t.was) || crds.HasWebhook(t.is)
+	t.read = slices.Clone(read)
+	// What is stored shows at the storage version of the time if a webhook converts, and may show only at another without one.
+	if i := slices.Index(t.read, crds.StorageVersion(t.was)); i > 0 {
+		t.read[0], t.read[i] = t.read[i], t.read[0]
+	}
+	for _, version := range t.read {
 		if apihelpers.HasServedCRDVersion(t.is, version) && (asked == "" || asked == version) {
 			t.versions = append(t.versions, version)
 		}
 	}
-	// What is stored shows at the storage version of the time if a webhook converts, and may show only at another without one.
-	if i := slices.Index(t.versions, crds.StorageVersion(t.was)); i > 0 {
-		t.versions[0], t.versions[i] = t.versions[i], t.versions[0]
-	}
 	if len(t.versions) > 0 || len(read) == 0 {
+		t.settle(asked)
 		return nil
 	}
 	if t.given, err = r.givenFor(t.is); err != nil {
@@ -129,12 +137,12 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 	serves := crds.Served(t.is)
 	to := slices.DeleteFunc(slices.Clone(serves), func(v string) bool { return asked != "" && asked != v })
 	slices.SortStableFunc(to, func(a, b string) int { return cmp.Compare(t.fit(b), t.fit(a)) })
-	hooked := crds.HasWebhook(t.was) || crds.HasWebhook(t.is)
 	switch {
 	case len(to) == 0:
 		t.needed = fmt.Sprintf("%s is not among the versions that the cluster serves (%s) and the backup has (%s); name another with --version", asked, strings.Join(serves, ", "), strings.Join(read, ", "))
-	case !hooked:
-		t.versions, t.convertTo = read, to[0]
+	case !t.hooked:
+		t.versions = to[:1]
+		t.settle(asked)
 	case r.Engine == nil:
 		needed := fmt.Sprintf("The cluster serves %s, and the backup has the objects at %s. A webhook converts them: name one that knows both with --webhook or --webhook-command, or give the converted objects with --converted. "+
 			"Or serve one of these as long as this takes, or restore into a cluster without the CRD, with --with-crds, and migrate there", strings.Join(serves, ", "), strings.Join(read, ", "))
@@ -142,12 +150,28 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 			t.needed = needed
 			return nil
 		}
-		t.versions, t.convertTo, t.unasked = read, to[0], needed
+		t.versions, t.convertTo, t.unasked = t.read, to[0], needed
 	default:
-		t.versions, t.convertTo = read, to[0]
+		t.versions, t.convertTo = t.read, to[0]
 		t.engine, err = r.Engine(t.between())
 	}
 	return err
+}
+
+// settle says which copies are used where the backup has a version that the cluster serves, and where nothing but fields is written.
+func (t *target) settle(asked string) {
+	stored := crds.StorageVersion(t.is)
+	switch {
+	case t.hooked:
+		t.read = t.versions
+	case len(t.fields) > 0:
+		// A write at another version would take what only the stored one has.
+		if asked == "" && apihelpers.HasServedCRDVersion(t.is, stored) {
+			t.versions = []string{stored}
+		}
+	case slices.Contains(t.read, asked):
+		t.read = slices.DeleteFunc(t.read, func(v string) bool { return v != asked && apihelpers.HasServedCRDVersion(t.is, v) })
+	}
 }
 
 // fit is how well objects are converted to a version: best if the backup's CRD has it, too, else if it is the stored one.
