@@ -176,18 +176,35 @@ func (t *target) isDefault(version string, object map[string]any, path crdschema
 	return v != nil && v.IsDefault(object, path)
 }
 
-// asked is an object that the webhook has converted, and back to know what that loses.
+// asked is an object that the webhook has converted, and back to know what that loses or changes.
 func (t *target) asked(ctx context.Context, from *chosen) (*chosen, error) {
 	to := &chosen{version: t.convertTo, left: from.left}
 	as, err := t.engine.Converted(ctx, from.object.Object, t.convertTo)
 	if err != nil {
 		return nil, refusal{fmt.Errorf("it cannot be converted from %s to %s: %w", from.version, t.convertTo, err)}
 	}
-	to.object = &unstructured.Unstructured{Object: as}
-	back, err := t.engine.Converted(ctx, as, from.version)
+	to.object = withMetadata(&unstructured.Unstructured{Object: as}, from.object)
+	back, err := t.engine.Converted(ctx, to.object.Object, from.version)
 	if err != nil {
 		return nil, refusal{fmt.Errorf("converted to %s, it cannot be converted back to %s: %w", t.convertTo, from.version, err)}
 	}
-	to.left = words.Distinct(append(to.left, t.names(t.lacking(from, &chosen{object: &unstructured.Unstructured{Object: back}}))...))
+	change := crdschema.ChangeOf(from.object.Object, back)
+	changed := slices.DeleteFunc(change.Changed, func(path crdschema.Path) bool {
+		v := t.then[from.version]
+		return path[0] == "metadata" || v != nil && v.Respelled(path, crdschema.At(from.object.Object, path), crdschema.At(back, path))
+	})
+	to.left = words.Distinct(append(to.left, t.names(append(t.telling(from, change.Lost), changed...))...))
 	return to, nil
+}
+
+// withMetadata is a converted object with the metadata that it had. Annotations that the conversion has added stay: a webhook
+// keeps there what the version does not have.
+func withMetadata(as, was *unstructured.Unstructured) *unstructured.Unstructured {
+	annotations := as.GetAnnotations()
+	as.Object["metadata"] = was.DeepCopy().Object["metadata"]
+	if len(annotations) > 0 {
+		maps.Copy(annotations, was.GetAnnotations())
+		as.SetAnnotations(annotations)
+	}
+	return as
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/moult-dev/moult/clusters/restore"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -16,7 +17,7 @@ import (
 )
 
 // newWorldThatLost has a backup of three objects at v1alpha1, and a CRD that has lost that version. Its webhook knows both.
-func newWorldThatLost(t *testing.T) (*world, *webhooks.Conversion) {
+func newWorldThatLost(t *testing.T, before ...func(*world)) (*world, *webhooks.Conversion) {
 	t.Helper()
 	hook := webhooks.Converting(t)
 	hook.Rename("v1", "size", "replicas")
@@ -25,6 +26,9 @@ func newWorldThatLost(t *testing.T) (*world, *webhooks.Conversion) {
 		Schema("v1alpha1", schema).Schema("v1", schema).ConversionWebhook(hook.URL(), hook.CABundle()))
 	for i := range 3 {
 		w.make("v1alpha1", name(i), map[string]any{"size": int64(i)})
+	}
+	for _, do := range before {
+		do(w)
 	}
 	got := w.Run("backup", w.CRD.Name, "-f", w.file, "--version", "v1alpha1")
 	w.Expect(got.Code).To(Equal(cli.ExitUnknown), got.ErrOut)
@@ -67,4 +71,33 @@ func TestConvertedObjectsTakeThePlaceOfAConversion(t *testing.T) {
 	report, code = w.restore("--converted", given)
 	w.Expect(code).To(Equal(cli.ExitDone), "%+v", report)
 	w.Expect(report.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 2, restore.Unchanged: 1}))
+}
+
+// What a webhook does to the values and to the metadata is not passed over.
+func TestWhatAWebhookChangesIsNamed(t *testing.T) {
+	w, hook := newWorldThatLost(t, func(w *world) {
+		w.patch("v1alpha1", name(1), "hand", map[string]any{"metadata": map[string]any{
+			"labels": map[string]any{"team": "a"}, "annotations": map[string]any{"note": "mine"},
+		}})
+	})
+	hook.Change(func(object *unstructured.Unstructured, _, to string) {
+		if to != "v1" {
+			return
+		}
+		if replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas"); replicas > 1 {
+			_ = unstructured.SetNestedField(object.Object, int64(1), "spec", "replicas")
+		}
+		object.SetLabels(map[string]string{"by": "webhook"})
+		object.SetAnnotations(map[string]string{"note": "the webhook's", "kept": "for the way back"})
+	})
+	named := ConsistOf(And(HaveField("Object", "default/"+name(2)), HaveField("Paths", []string{"spec.size"})))
+	for _, want := range []map[restore.Outcome]int64{{restore.Created: 3}, {restore.Unchanged: 2, restore.Differs: 1}} {
+		of, code := w.restore("--webhook", "crd")
+		w.Expect(code).To(Equal(cli.ExitNotDone))
+		w.Expect(of.Counts).To(Equal(want), "%+v", of)
+		w.Expect(of.Told).To(named)
+	}
+	object := w.get("v1", name(1))
+	w.Expect(object.GetLabels()).To(Equal(map[string]string{"team": "a"}))
+	w.Expect(object.GetAnnotations()).To(Equal(map[string]string{"note": "mine", "kept": "for the way back"}))
 }
