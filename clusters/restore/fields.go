@@ -35,9 +35,14 @@ func (w *write) putBack(ctx context.Context) error {
 		w.told.Outcome, w.told.Paths = Differs, slices.Concat(astray, left)
 		w.told.Why = "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"
 		return nil
+	case len(missing) == 0 && w.kept(live): // an earlier restore was interrupted
+		w.told.Outcome, w.told.Why, w.told.Paths, w.notKept = PutBack, w.lacks(), left, left
+		if w.DryRun {
+			return nil
+		}
+		return w.handBack(ctx, live)
 	case len(missing) == 0 && len(left) > 0:
-		w.told.Outcome, w.told.Paths = Differs, left
-		w.told.Why = w.chosen.version + " does not have these fields, so the cluster would not keep them"
+		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.lacks(), left
 		return nil
 	case len(missing) == 0:
 		w.told.Outcome = Unchanged
@@ -126,10 +131,36 @@ func set(in any, path crdschema.Path, value any) {
 	}
 }
 
+// lacks says why fields of the backup are left out; it is empty if none are.
+func (w *write) lacks() string {
+	if len(w.chosen.left) == 0 {
+		return ""
+	}
+	return w.chosen.version + " does not have these fields, so the cluster would not keep them"
+}
+
+// kept reports whether a restore still manages fields that others managed in the backup. Then it has not ended with the object.
+func (w *write) kept(live *unstructured.Unstructured) bool {
+	entries := live.GetManagedFields()
+	at := managed(entries)
+	if at < 0 || crds.HasWebhook(w.target.is) || live.GetDeletionTimestamp() != nil {
+		return false
+	}
+	ours := fieldsOf(entries[at])
+	return slices.ContainsFunc(w.managers, func(was metav1.ManagedFieldsEntry) bool {
+		return was.Manager != Manager && was.Subresource == "" && !fieldsOf(was).Intersection(ours).Leaves().Empty()
+	})
+}
+
+// managed is where the entry of a restore is; it is negative if there is none.
+func managed(entries []metav1.ManagedFieldsEntry) int {
+	return slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Manager && e.Subresource == "" })
+}
+
 // handBack gives the fields to those who managed them in the backup, so that tools prune them as before.
 func (w *write) handBack(ctx context.Context, made *unstructured.Unstructured) error {
 	entries := made.GetManagedFields()
-	at := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Manager && e.Subresource == "" })
+	at := managed(entries)
 	if at < 0 || len(w.managers) == 0 || crds.HasWebhook(w.target.is) {
 		return nil
 	}

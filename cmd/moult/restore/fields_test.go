@@ -132,3 +132,23 @@ func TestOnlyNamedFieldsArePutBack(t *testing.T) {
 		w.Expect(got.ErrOut).To(ContainSubstring(says))
 	}
 }
+
+// Killed before it has said who manages a field, a restore is ended by the same command.
+func TestAnInterruptedPutBackIsEnded(t *testing.T) {
+	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1"))
+	w.apply("v1", "rose", map[string]any{"size": int64(1), "color": "red"})
+	w.apply("v1", "tulip", map[string]any{"size": int64(1), "color": "red"})
+	w.backup()
+	w.apply("v1", "rose", map[string]any{"size": int64(1)})
+	w.patch("v1", "rose", restore.Manager, spec("red"))
+	fields := []string{"--fields", "spec.color"}
+	for _, args := range [][]string{append(fields, "--dry-run"), fields} {
+		of, code := w.restore(args...)
+		w.Expect(code).To(BeZero(), "%+v", of)
+		w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.PutBack: 1, restore.Unchanged: 1}))
+	}
+	of, _ := w.restore(fields...)
+	w.Expect(of.Counts).To(Equal(map[restore.Outcome]int64{restore.Unchanged: 2}))
+	w.apply("v1", "rose", map[string]any{"size": int64(1)})
+	w.Expect(w.specs()["rose"]).To(Equal(map[string]any{"size": int64(1)}), "the tool that managed the field prunes it")
+}
