@@ -48,7 +48,7 @@ func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
 }
 
 // best is the copy of an object that has most. Without a webhook, each version of a CRD shows only the fields that its schema
-// names, so a copy at another version may have some that the one at the storage version lacks.
+// names. So a copy at another version may have some that the one at the storage version lacks.
 func (t *target) best(o archive.Object) (best *chosen, err error) {
 	var copies []*chosen
 	for _, version := range t.read {
@@ -138,7 +138,7 @@ func (t *target) carried(from *chosen, version string) (*unstructured.Unstructur
 	return &unstructured.Unstructured{Object: as}, err
 }
 
-// names are paths as they are told; with --fields, those that have to do with one of these.
+// names are paths as text; with --fields, those that have to do with one of these.
 func (t *target) names(paths []crdschema.Path) (all []string) {
 	for _, path := range paths {
 		if name := crdschema.AnyItem(path.String()); len(t.fields) == 0 || slices.ContainsFunc(t.fields, func(field string) bool {
