@@ -87,14 +87,16 @@ func (t *target) gathered(version string, copies []*chosen) (*chosen, error) {
 	if at < 0 && (t.hooked || len(copies) == 0) {
 		return nil, nil
 	}
-	to, err := &chosen{version: version}, error(nil)
+	to := &chosen{version: version}
 	if at >= 0 {
 		to.object = copies[at].object
 	} else {
 		at = 0
-		if to.object, err = t.carried(copies[0], version); err != nil {
+		carried, err := t.carried(copies[0], version)
+		if err != nil {
 			return nil, err
 		}
+		to.object = carried
 		to.left = t.names(t.lacking(copies[0], to))
 	}
 	for i, c := range copies {
