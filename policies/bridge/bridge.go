@@ -1,8 +1,11 @@
 package bridge
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -53,11 +56,11 @@ func Beside(base, head *apiextensionsv1.CustomResourceDefinition, labelKey strin
 
 func between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey, kept string) (*Bridge, error) {
 	storage := crds.StorageVersion(head)
-	switch {
-	case storage == "":
+	if storage == "" {
 		return nil, fmt.Errorf("%s has no storage version in the new state; fix it first", head.Name)
-	case base.Spec.Scope != head.Spec.Scope:
-		return nil, fmt.Errorf("%s would change its scope from %s to %s, which no API server allows; it has to be another CRD", head.Name, base.Spec.Scope, head.Spec.Scope)
+	}
+	if err := Immutable(base, head); err != nil {
+		return nil, err
 	}
 	if lost := unknown(base, head); len(lost) > 0 {
 		return nil, fmt.Errorf("%s has objects stored at %s, whose schema neither state knows; take the CRD of the release that had it as the old state (--base)", head.Name, strings.Join(lost, ", "))
@@ -72,10 +75,25 @@ func between(base, head *apiextensionsv1.CustomResourceDefinition, labelKey, kep
 		return nil, &NotNeeded{head.Name, why}
 	}
 	b.serveStorage()
-	b.keep()
+	b.keep(base)
 	b.optIn(head, labelKey)
 	b.convert(base, head)
 	return b, nil
+}
+
+// Immutable is an error if head would change what the API server never lets change.
+func Immutable(base, head *apiextensionsv1.CustomResourceDefinition) error {
+	was, is := base.Spec, head.Spec
+	for _, fixed := range []struct{ what, was, is string }{
+		{"scope", string(was.Scope), string(is.Scope)},
+		{"kind", was.Names.Kind, is.Names.Kind},
+		{"plural", was.Names.Plural, is.Names.Plural},
+	} {
+		if fixed.was != fixed.is {
+			return fmt.Errorf("%s would change its %s from %s to %s, which no API server allows; it has to be another CRD", head.Name, fixed.what, fixed.was, fixed.is)
+		}
+	}
+	return nil
 }
 
 // unknown are the stored versions that neither CRD lists.
@@ -89,7 +107,7 @@ func unknown(base, head *apiextensionsv1.CustomResourceDefinition) []string {
 func needless(base *apiextensionsv1.CustomResourceDefinition, b *Bridge) string {
 	stored := crds.Version(base, b.Storage)
 	switch {
-	case b.Kept != "" && stored != nil && stored.Served:
+	case b.Kept != "" && stored != nil && stored.Served && (b.Kept == b.Storage || SameSchema(base, b.CRD, b.Storage)):
 		return fmt.Sprintf("the old one serves %s already", b.Storage)
 	case b.Kept != "":
 	case len(b.Back) == 0:
@@ -108,10 +126,24 @@ func (b *Bridge) serveStorage() {
 	}
 }
 
-// keep has objects stay stored as they are.
-func (b *Bridge) keep() {
+// SameSchema reports whether two CRDs have the same schema at a version that both list.
+func SameSchema(one, other *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	read := func(crd *apiextensionsv1.CustomResourceDefinition) (schema any) {
+		text, _ := json.Marshal(crds.Version(crd, version).Schema) // it was JSON or YAML
+		_ = json.Unmarshal(text, &schema)
+		return schema
+	}
+	return reflect.DeepEqual(read(one), read(other))
+}
+
+// keep has objects stay stored as they are, and so by the schema that they were stored by.
+func (b *Bridge) keep(base *apiextensionsv1.CustomResourceDefinition) {
 	if b.Kept == "" {
 		return
+	}
+	if b.Kept != b.Storage && !SameSchema(base, b.CRD, b.Kept) {
+		crds.Version(b.CRD, b.Kept).Schema = crds.Version(base, b.Kept).Schema.DeepCopy()
+		b.Notes = append(b.Notes, fmt.Sprintf("%s has the schema of the old CRD here, since objects are still stored at it", b.Kept))
 	}
 	for i := range b.CRD.Spec.Versions {
 		v := &b.CRD.Spec.Versions[i]
@@ -135,7 +167,7 @@ func (b *Bridge) optIn(head *apiextensionsv1.CustomResourceDefinition, labelKey 
 
 // convert keeps a webhook if one of the two has one.
 func (b *Bridge) convert(base, head *apiextensionsv1.CustomResourceDefinition) {
-	back := strings.Join(b.Back, ", ")
+	back := cmp.Or(strings.Join(b.Back, ", "), b.Kept)
 	switch {
 	case crds.HasWebhook(head):
 		b.Notes = append(b.Notes, fmt.Sprintf("the new release's conversion webhook has to know %s still; if it does not, run the old release's until the migration is done", back))

@@ -150,6 +150,12 @@ func TestThereMayBeNothingToBridge(t *testing.T) {
 	}
 }
 
+func renamed(change func(*apiextensionsv1.CustomResourceDefinitionNames)) *apiextensionsv1.CustomResourceDefinition {
+	crd := widgets().Versions("v1").Build()
+	change(&crd.Spec.Names)
+	return crd
+}
+
 func TestABridgeIsRefusedThatWouldNotHold(t *testing.T) {
 	lost := widgets().Versions("v1beta1").Build()
 	lost.Status.StoredVersions = []string{"v1alpha1", "v1beta1"}
@@ -163,6 +169,10 @@ func TestABridgeIsRefusedThatWouldNotHold(t *testing.T) {
 			"widgets.example.com has objects stored at v1alpha1, whose schema neither state knows; take the CRD of the release that had it as the old state (--base)"},
 		"the scope changes": {widgets().Versions("v1alpha1").Build(), widgets().Versions("v1").ClusterScoped().Build(),
 			"widgets.example.com would change its scope from Namespaced to Cluster, which no API server allows; it has to be another CRD"},
+		"the kind changes": {widgets().Versions("v1alpha1").Build(), renamed(func(names *apiextensionsv1.CustomResourceDefinitionNames) { names.Kind = "Gadget" }),
+			"widgets.example.com would change its kind from Widget to Gadget, which no API server allows; it has to be another CRD"},
+		"the plural changes": {widgets().Versions("v1alpha1").Build(), renamed(func(names *apiextensionsv1.CustomResourceDefinitionNames) { names.Plural = "widgetry" }),
+			"widgets.example.com would change its plural from widgets to widgetry, which no API server allows; it has to be another CRD"},
 		"no version is stored": {widgets().Versions("v1alpha1").Build(), none, "widgets.example.com has no storage version in the new state; fix it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,4 +241,20 @@ func TestABridgeCanLeaveTheStorageAsItIs(t *testing.T) {
 	none.Spec.Versions[0].Storage = false
 	_, err = bridge.Beside(none, widgets().Versions("v1alpha1").Build(), v1alpha1.MigrateLabel)
 	g.Expect(err).To(MatchError("widgets.example.com has no storage version in the old state; fix it first"))
+}
+
+// A version that is served by another schema than the new CRD's is not the one to flip to. What is stored keeps its own schema.
+func TestABridgeBesideBringsTheSchemaOfTheNewCRD(t *testing.T) {
+	g := NewWithT(t)
+	wide := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, extra: {type: string}}}}}"
+	narrow := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}"
+	base := widgets().Versions("v1alpha1", "v1").Schema("v1alpha1", narrow).Schema("v1", wide).Build()
+	head := widgets().Versions("v1", "v1alpha1").Schema("v1alpha1", wide).Schema("v1", narrow).Build()
+	b, err := bridge.Beside(base, head, v1alpha1.MigrateLabel)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(shape(b.CRD)).To(Equal([]string{"v1 served stored", "v1alpha1 served"}))
+	g.Expect(b.CRD.Spec.Versions[0].Schema).To(Equal(base.Spec.Versions[1].Schema), "objects are stored at v1")
+	g.Expect(b.CRD.Spec.Versions[1].Schema).To(Equal(head.Spec.Versions[1].Schema))
+	g.Expect(b.Notes).To(ContainElement("v1 has the schema of the old CRD here, since objects are still stored at it"))
+	g.Expect(b.Header("production", "v1.0.0")).To(And(ContainSubstring("the new CRD, which stores at v1"), ContainSubstring("# 3. Commit the new CRD.\n"), Not(ContainSubstring("VersionRemoval for"))))
 }
