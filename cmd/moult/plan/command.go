@@ -188,15 +188,9 @@ func (p *command) back(c *cobra.Command, name string) (*runbook.Return, error) {
 	if p.release == "" {
 		return back, nil
 	}
-	all, err := input.CRDs(c.Context(), p.release, c.InOrStdin())
-	if err == nil {
-		all, err = input.Chosen(all, []string{name}, p.release)
-	}
-	if err != nil {
-		return nil, err
-	}
-	back.Release = all[0]
-	return back, nil
+	var err error
+	back.Release, err = input.CRD(c.Context(), p.release, name, c.InOrStdin())
+	return back, err
 }
 
 // rehearsed is what becomes of the objects when they are stored at the older version. It is nil if that is not asked any more, or

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +27,7 @@ import (
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // CRDs reads the CRDs that a place holds, which has to be at least one. A place is a folder, which is built as Flux
@@ -40,15 +42,44 @@ func CRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv
 
 // AnyCRDs are the CRDs that a place holds; there may be none.
 func AnyCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	found, err := placed(ctx, place, stdin)
+	return words.Of(found, func(p placedCRD) *apiextensionsv1.CustomResourceDefinition { return p.crd }), err
+}
+
+// CRD is the one of a name that a place holds. It is an error if there are several that differ.
+func CRD(ctx context.Context, place, name string, stdin io.Reader) (*apiextensionsv1.CustomResourceDefinition, error) {
+	all, err := placed(ctx, place, stdin)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(p placedCRD) bool { return p.crd.Name != name })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", name, Called(place))
+	}
+	for _, other := range all[1:] {
+		if !equality.Semantic.DeepEqual(all[0].crd, other.crd) {
+			return nil, fmt.Errorf("%s is in %s more than once, and differs: at %s and at %s; name a place that has one of them", name, Called(place), all[0].at, other.at)
+		}
+	}
+	return all[0].crd, nil
+}
+
+// placedCRD is a CRD, and where it was found.
+type placedCRD struct {
+	crd *apiextensionsv1.CustomResourceDefinition
+	at  string
+}
+
+func placed(ctx context.Context, place string, stdin io.Reader) ([]placedCRD, error) {
 	b, done, err := Backup(place)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", place, err)
 	case b != nil:
 		defer done()
-		return definitions(b), nil
+		return words.Of(definitions(b), func(crd *apiextensionsv1.CustomResourceDefinition) placedCRD { return placedCRD{crd, place} }), nil
 	}
-	var found []*apiextensionsv1.CustomResourceDefinition
+	var found []placedCRD
 	err = rendered(ctx, place, stdin, func(rendering *render.Rendering, relative func(string) string) (err error) {
 		found, err = decoded(rendering, relative)
 		return err
@@ -79,21 +110,21 @@ func rendered(ctx context.Context, place string, stdin io.Reader, take func(*ren
 
 // decoded are the CRDs of a rendering, as policies/crddiff reads them. All that are broken are named, by their place in the
 // repository.
-func decoded(rendering *render.Rendering, relative func(file string) string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	var found []*apiextensionsv1.CustomResourceDefinition
+func decoded(rendering *render.Rendering, relative func(file string) string) ([]placedCRD, error) {
+	var found []placedCRD
 	var broken []error
 	for _, object := range rendering.Objects {
 		if !object.IsCRD() {
 			continue
 		}
+		at := object.Place()
+		at.File = relative(at.File)
 		crd, err := crddiff.Decode(object.Unstructured)
 		if err != nil {
-			at := object.Place()
-			at.File = relative(at.File)
 			broken = append(broken, fmt.Errorf("%s: %w", at, err))
 			continue
 		}
-		found = append(found, crd)
+		found = append(found, placedCRD{crd, fmt.Sprint(at)})
 	}
 	return found, errors.Join(broken...)
 }
