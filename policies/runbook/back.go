@@ -1,7 +1,6 @@
 package runbook
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,36 +23,13 @@ type Return struct {
 	Place   string
 	// Context is that of the kubeconfig, for the commands.
 	Context string
-	// Rehearsed is what becomes of the objects; nil if they were not looked at.
-	Rehearsed *conversion.Report
+	// Rehearsed is what becomes of the objects by the flip; nil if they were not looked at. Released is what the release's schema of
+	// the version makes of them; nil if that is not another one than the flip's. Rehearsals fills in both.
+	Rehearsed, Released *conversion.Report
 }
 
 // returning are the rules of the way back. What would be lost is known before anything is changed.
 var returning = []func(Observation) Step{rehearseBack, backUp, serveAgain, optIn, flipBack, migrate, look, unserve, ask, backUpAgain, wait, remove}
-
-// Returned is the CRD that objects are stored by once the flip back is done. It is an error if there is no way back to To.
-func Returned(o Observation) (*apiextensionsv1.CustomResourceDefinition, error) {
-	o, err := o.complete()
-	if err != nil {
-		return nil, err
-	}
-	if o.Return.Release != nil {
-		made, err := bridge.Between(o.CRD, o.Return.Release, o.LabelKey)
-		switch unneeded := (*bridge.NotNeeded)(nil); {
-		case err == nil:
-			return made.CRD, nil
-		case !errors.As(err, &unneeded):
-			return nil, err
-		case len(crds.Leaving(o.CRD, o.Return.Release)) == 0:
-			return o.Return.Release.DeepCopy(), nil
-		}
-	}
-	crd := o.CRD.DeepCopy()
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == o.To
-	}
-	return crd, nil
-}
 
 // goesBack is an error if there is no way back to To.
 func (o Observation) goesBack() error {
@@ -66,16 +42,29 @@ func (o Observation) goesBack() error {
 		return fmt.Errorf("%s has no version %s in %s, which has %s; name the manifests of a release that had it, or an older backup", name, o.To, o.Return.Place, strings.Join(crds.Versions(release), ", "))
 	case release != nil && crds.StorageVersion(release) != o.To:
 		return fmt.Errorf("%s in %s stores at %s and not at %s; name a release that stored at %[4]s, or go back to %[3]s", name, o.Return.Place, crds.StorageVersion(release), o.To)
-	case version.CompareKubeAwareVersionStrings(o.To, stored) > 0:
-		return fmt.Errorf("%s stores at %s, and %s is newer, so that is no way back; plan it with --to %[3]s", name, stored, o.To)
-	case release == nil && stored == o.To && len(o.newer()) == 0:
-		return fmt.Errorf("%s stores at %s already, and no newer version is there to leave", name, o.To)
+	case release == nil && o.isNewer(o.To, stored):
+		return fmt.Errorf("%s stores at %s, and %s is newer, so that is no way back; plan it with --to %[3]s, or name the release that stored at it with --release", name, stored, o.To)
+	case release == nil && stored == o.To && len(o.Leaving) == 0 && len(o.newer()) == 0:
+		return fmt.Errorf("%s stores at %s already, and no newer version is there to leave; if one is, name it with --version", name, o.To)
+	case release != nil:
+		return bridge.Immutable(o.CRD, release)
 	}
 	return nil
 }
 
+// isNewer reports whether a version is newer than another: status.storedVersions has the later one behind. If it does not name
+// both, their names say it, in the order of Kubernetes. So they do if To is the last: the flip back may have put it there.
+func (o Observation) isNewer(name, than string) bool {
+	stored := o.CRD.Status.StoredVersions
+	one, other := slices.Index(stored, name), slices.Index(stored, than)
+	if appended := o.flipped() && len(stored) > 0 && stored[len(stored)-1] == o.To; one >= 0 && other >= 0 && !appended {
+		return one > other
+	}
+	return version.CompareKubeAwareVersionStrings(name, than) > 0
+}
+
 // newer are the versions that leave on the way back: those of the CRD that the release does not have, and what VersionRemovals name
-// beyond. Without a release they are those that are newer than To.
+// beyond. Without a release they are those that are newer than To, and the one that is stored.
 func (o Observation) newer() (names []string) {
 	all := crds.Versions(o.CRD)
 	for i := range o.Removals {
@@ -85,7 +74,7 @@ func (o Observation) newer() (names []string) {
 		release := o.Return.Release
 		switch {
 		case name == o.To, release != nil && crds.Has(release, name):
-		case version.CompareKubeAwareVersionStrings(name, o.To) > 0, release != nil && crds.Has(o.CRD, name):
+		case o.isNewer(name, o.To), name == crds.StorageVersion(o.CRD), release != nil && crds.Has(o.CRD, name):
 			names = append(names, name)
 		}
 	}
@@ -118,6 +107,13 @@ func (o Observation) assumed() (notes []string) {
 	}
 	if o.Return.Release == nil && !slices.Contains(stored, o.To) {
 		notes = append(notes, fmt.Sprintf("nothing shows that objects were ever stored at %s: status.storedVersions does not name it, and no --release shows a CRD that stored at it", o.To))
+	}
+	if is := crds.StorageVersion(o.CRD); version.CompareKubeAwareVersionStrings(o.To, is) > 0 {
+		from := "status.storedVersions, which names it first"
+		if o.Return.Release != nil {
+			from = o.Return.Place
+		}
+		notes = append(notes, fmt.Sprintf("by its name %s would be newer than %s; that it is the older one is taken from %s", o.To, is, from))
 	}
 	return notes
 }

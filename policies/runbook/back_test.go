@@ -29,6 +29,11 @@ func release(versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	return builders.CRD("example.com", "widgets").Versions(versions...).Build()
 }
 
+func renamed(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	crd.Spec.Names.Kind = "Gadget"
+	return crd
+}
+
 // rehearsed is what objects would lose.
 func rehearsed(of conversion.CRDReport, verdict conversion.Verdict) func(*runbook.Observation) {
 	return func(o *runbook.Observation) {
@@ -134,8 +139,14 @@ func TestThereMayBeNoWayBack(t *testing.T) {
 		"the release did not store at it": {backFrom([]string{"v1"}, release("v1alpha1", "v1beta1")),
 			"widgets.example.com in git:v1:crds stores at v1beta1 and not at v1alpha1; name a release that stored at v1alpha1, or go back to v1beta1"},
 		"the version is newer": {backFrom([]string{"v2", "v1"}, nil, func(o *runbook.Observation) { o.To = "v2" }),
-			"widgets.example.com stores at v1, and v2 is newer, so that is no way back; plan it with --to v2"},
-		"the version is stored": {backFrom([]string{"v1alpha1"}, nil), "widgets.example.com stores at v1alpha1 already, and no newer version is there to leave"},
+			"widgets.example.com stores at v1, and v2 is newer, so that is no way back; plan it with --to v2, or name the release that stored at it with --release"},
+		"the version is stored": {backFrom([]string{"v1alpha1"}, nil), "widgets.example.com stores at v1alpha1 already, and no newer version is there to leave; if one is, name it with --version"},
+		"storedVersions names it behind the one that is stored": {backFrom([]string{"v1", "v2beta1"}, nil, func(o *runbook.Observation) { o.To, o.CRD.Status.StoredVersions = "v1", []string{"v2beta1", "v1"} }),
+			"widgets.example.com stores at v2beta1, and v1 is newer, so that is no way back; plan it with --to v1, or name the release that stored at it with --release"},
+		"the release is of another scope": {backFrom([]string{"v1alpha1", "v1"}, builders.CRD("example.com", "widgets").Versions("v1alpha1").ClusterScoped().Build()),
+			"widgets.example.com would change its scope from Namespaced to Cluster, which no API server allows; it has to be another CRD"},
+		"the release is of another kind": {backFrom([]string{"v1alpha1", "v1"}, renamed(release("v1alpha1"))),
+			"widgets.example.com would change its kind from Widget to Gadget, which no API server allows; it has to be another CRD"},
 		"the version leaves": {backFrom([]string{"v1alpha1", "v1"}, nil, func(o *runbook.Observation) { o.Leaving = []string{"v1alpha1"} }),
 			"v1alpha1 is to be stored and is to be removed; name another with --to or --version"},
 	} {

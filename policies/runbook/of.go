@@ -22,7 +22,7 @@ func Of(o Observation) (Plan, error) {
 	}
 	p, steps := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving}, rules
 	if o.Return != nil {
-		p.Return, p.Rehearsed, steps = true, o.Return.Rehearsed, returning
+		p.Return, p.Rehearsed, p.Released, steps = true, o.Return.Rehearsed, o.Return.Released, returning
 		p.Notes = o.assumed()
 	}
 	if o.NoRemovals != "" {

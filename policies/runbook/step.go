@@ -84,8 +84,10 @@ type Plan struct {
 	// Next is the first step that is not done; empty if all are.
 	Next  Name   `json:"next,omitempty"`
 	Steps []Step `json:"steps"`
-	// Rehearsed is what becomes of the objects on the way back, if they were looked at.
+	// Rehearsed is what becomes of the objects by the flip back, if they were looked at.
 	Rehearsed *conversion.Report `json:"rehearsed,omitempty"`
+	// Released is what becomes of them by the CRD of the release, if that has another schema of the version than the flip brings.
+	Released *conversion.Report `json:"released,omitempty"`
 	// Notes are what could not be read, and what was assumed.
 	Notes []string `json:"notes,omitempty"`
 }

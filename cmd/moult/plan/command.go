@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/clusters/inspect"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/engines"
@@ -169,7 +168,7 @@ func (p *command) observe(c *cobra.Command, name string) (o runbook.Observation,
 	}
 	o.Removals, o.NoRemovals = cluster.RemovalsOf(c.Context(), name)
 	if back != nil && p.rehearse {
-		back.Rehearsed, err = p.rehearsed(c.Context(), cluster, o)
+		err = p.rehearsed(c.Context(), cluster, o)
 	}
 	return o, err
 }
@@ -193,19 +192,26 @@ func (p *command) back(c *cobra.Command, name string) (*runbook.Return, error) {
 	return back, err
 }
 
-// rehearsed is what becomes of the objects when they are stored at the older version. It is nil if that is not asked any more, or
-// if a webhook converts: `moult rehearse` asks it.
-func (p *command) rehearsed(ctx context.Context, cluster *inspect.Cluster, o runbook.Observation) (*conversion.Report, error) {
-	returned, err := runbook.Returned(o)
-	if err != nil || crds.HasWebhook(returned) || crds.StorageVersion(o.CRD) == o.To {
-		return nil, err
-	}
-	e, err := conversion.New(returned)
+// rehearsed finds out what becomes of the objects when they are stored at the older version, by the flip and by the CRD of the
+// release. A webhook is not asked: `moult rehearse` asks it.
+func (p *command) rehearsed(ctx context.Context, cluster *inspect.Cluster, o runbook.Observation) error {
+	all, err := runbook.Rehearsals(o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	tally := conversion.NewTally()
-	engines.Live{Cluster: cluster, LabelKey: p.LabelKey, Tell: progress.NewObjects(p.ErrOut).Tell}.Rehearse(ctx, o.CRD, e, tally)
-	report := tally.Report(nil)
-	return &report, ctx.Err()
+	for _, r := range all {
+		e, err := conversion.New(r.CRD)
+		if err != nil {
+			return err
+		}
+		tally := conversion.NewTally()
+		live := engines.Live{Cluster: cluster, LabelKey: p.LabelKey, Tell: progress.NewObjects(p.ErrOut).Tell}
+		if len(r.ReadAt) == 0 {
+			r.ReadAt = engines.StoredAt(o.CRD, e, p.LabelKey)
+		}
+		live.RehearseAt(ctx, o.CRD, r.ReadAt, e, tally)
+		report := tally.Report(nil)
+		*r.Report = &report
+	}
+	return ctx.Err()
 }

@@ -26,7 +26,12 @@ type Live struct {
 // Rehearse reads all objects of a CRD at each version that they may be stored at and that is not to be the storage version. Only
 // there all that is stored can be seen. If there is none, they are read at the storage version.
 func (l Live) Rehearse(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, e *conversion.Engine, tally *conversion.Tally) {
-	for _, version := range StoredAt(crd, e, l.LabelKey) {
+	l.RehearseAt(ctx, crd, StoredAt(crd, e, l.LabelKey), e, tally)
+}
+
+// RehearseAt reads them at the versions that are named.
+func (l Live) RehearseAt(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, versions []string, e *conversion.Engine, tally *conversion.Tally) {
+	for _, version := range versions {
 		if crds.IsHidden(crd, version) {
 			l.hidden(ctx, crd, version, e, tally)
 			continue
