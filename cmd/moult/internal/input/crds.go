@@ -124,7 +124,7 @@ func decoded(rendering *render.Rendering, relative func(file string) string) ([]
 			broken = append(broken, fmt.Errorf("%s: %w", at, err))
 			continue
 		}
-		found = append(found, placedCRD{crd, fmt.Sprint(at)})
+		found = append(found, placedCRD{crd, at.String()})
 	}
 	return found, errors.Join(broken...)
 }
