@@ -24,6 +24,8 @@ type chosen struct {
 	version string
 	// left are fields that the object has in the backup and not here.
 	left []string
+	// given is set if somebody has converted it. Then it need not have a status.
+	given bool
 }
 
 // pick is an object at the version that it is restored at.

@@ -45,5 +45,5 @@ func (r *restorer) givenFor(crd *apiextensionsv1.CustomResourceDefinition) (map[
 func replaced(from *chosen, given *unstructured.Unstructured) *chosen {
 	object := given.DeepCopy()
 	object.Object["metadata"] = from.object.DeepCopy().Object["metadata"]
-	return &chosen{object: object, version: given.GroupVersionKind().Version}
+	return &chosen{object: object, version: given.GroupVersionKind().Version, given: true}
 }

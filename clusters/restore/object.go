@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
@@ -145,6 +146,9 @@ func (w *write) do(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if status := live.Object["status"]; w.chosen.given && w.wanted.Object["status"] == nil && status != nil {
+		w.wanted.Object["status"] = runtime.DeepCopyJSONValue(status) // its controller writes it
 	}
 	paths, inStatus := w.different(live)
 	unfinished := len(live.GetManagedFields()) > 0 && ours(live.GetManagedFields()) && inStatus && !w.DryRun && (len(paths) > 0 || !ours(w.managers))

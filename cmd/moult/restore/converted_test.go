@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/clusters/restore"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
@@ -21,7 +23,7 @@ func newWorldThatLost(t *testing.T, before ...func(*world)) (*world, *webhooks.C
 	t.Helper()
 	hook := webhooks.Converting(t)
 	hook.Rename("v1", "size", "replicas")
-	schema := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, replicas: {type: integer}}}}}"
+	schema := "{type: object, properties: {spec: {type: object, properties: {size: {type: integer}, replicas: {type: integer}}}, status: {type: object, properties: {phase: {type: string}}}}}"
 	w := newWorld(t, builders.CRD(builders.UniqueGroup(t), "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").
 		Schema("v1alpha1", schema).Schema("v1", schema).ConversionWebhook(hook.URL(), hook.CABundle()))
 	for i := range 3 {
@@ -71,6 +73,14 @@ func TestConvertedObjectsTakeThePlaceOfAConversion(t *testing.T) {
 	report, code = w.restore("--converted", given)
 	w.Expect(code).To(Equal(cli.ExitDone), "%+v", report)
 	w.Expect(report.Counts).To(Equal(map[restore.Outcome]int64{restore.Created: 2, restore.Unchanged: 1}))
+
+	status := []byte(`{"spec":{"replicas":1},"status":{"phase":"Ready"}}`)
+	_, err := w.Objects("v1").Patch(t.Context(), name(2), types.MergePatchType, status, metav1.PatchOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	_, code = w.restore("--converted", given, "--overwrite")
+	w.Expect(code).To(Equal(cli.ExitDone))
+	w.Expect(w.get("v1", name(2)).Object).To(And(HaveKeyWithValue("spec", map[string]any{"replicas": int64(7)}),
+		HaveKeyWithValue("status", map[string]any{"phase": "Ready"})), "files need not have a status")
 }
 
 // What a webhook does to the values and to the metadata is not passed over.
