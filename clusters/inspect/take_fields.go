@@ -60,7 +60,7 @@ func (t *taker) mayHave(ctx context.Context, crd *apiextensionsv1.CustomResource
 	restart := func() { fields, objects = nil, 0 }
 	err := t.EachPage(ctx, crd, crds.StorageVersion(crd), restart, t.opts.Tell, func(page []map[string]any) {
 		for _, object := range page {
-			named, err := finder.Named(object, (&unstructured.Unstructured{Object: object}).GetManagedFields(), version)
+			named, err := finder.MayHave(object, (&unstructured.Unstructured{Object: object}).GetManagedFields(), version)
 			unclear = errors.Join(unclear, err)
 			if len(named) > 0 {
 				objects++

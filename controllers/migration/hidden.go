@@ -28,7 +28,7 @@ type named struct {
 // Lost is a rehearser's.
 func (n named) Lost(_ context.Context, objects []map[string]any) (all [][]string, err error) {
 	for _, object := range objects {
-		fields, err := n.Named(object, entriesOf(object), n.version)
+		fields, err := n.MayHave(object, entriesOf(object), n.version)
 		if err != nil {
 			return nil, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
 		}

@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Named are the fields that an object may lose if it is stored at a version that cannot be read, sorted, as patterns of
+// MayHave are the fields that an object may lose if it is stored at a version that cannot be read, sorted, as patterns of
 // Lacking. They are all of them if it was ever written at that version, and none otherwise. A value at a field that the storage version
 // lacks was last written through that version, or through one that has left the CRD since. A write through any other version
 // would have dropped it. The API server records each such write in managedFields. Which fields an entry names says nothing of
 // those that mutating admission has set: when an object is created, they are recorded before it
 // (k8s.io/apiserver pkg/endpoints/handlers/create.go). Where managedFields do not record all, every lacking field may be there.
-func (f *Finder) Named(object map[string]any, entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
+func (f *Finder) MayHave(object map[string]any, entries []metav1.ManagedFieldsEntry, version string) (patterns []string, err error) {
 	all, bytes := fieldpath.NewSet(), 0
 	for _, entry := range entries {
 		_, at, _ := strings.Cut(entry.APIVersion, "/")

@@ -29,7 +29,7 @@ func TestOfAnObjectThatWasWrittenAtAHiddenVersionEveryFieldMayBeThere(t *testing
 			g := NewWithT(t)
 			f, err := crdschema.Of(crd(t, c.old, c.storage))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(f.Named(nil, []metav1.ManagedFieldsEntry{
+			g.Expect(f.MayHave(nil, []metav1.ManagedFieldsEntry{
 				{Manager: "a", APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata": {"f:labels": {}}}`)},
 				{Manager: "b", APIVersion: "example.com/" + c.at, FieldsV1: metav1.NewFieldsV1(c.fields)},
 			}, "v1alpha1")).To(Equal(c.want))
@@ -41,7 +41,7 @@ func TestWithoutManagedFieldsEveryFieldMayBeThere(t *testing.T) {
 	g := NewWithT(t)
 	f, err := crdschema.Of(crd(t, spec("a: {type: string}, b: {type: string}"), spec("b: {type: string}")))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(f.Named(nil, nil, "v1alpha1")).To(Equal([]string{"spec.a"}))
+	g.Expect(f.MayHave(nil, nil, "v1alpha1")).To(Equal([]string{"spec.a"}))
 }
 
 // A tenant can fill managedFields, and a set of fields is read in the square of their number.
@@ -51,7 +51,7 @@ func TestOfLongManagedFieldsEveryFieldMayBeThere(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	named := func(fields int) ([]string, error) {
 		all := `{"f:spec":{"f:b":{}` + strings.Repeat(`,"f:b":{}`, fields) + `}}`
-		return f.Named(nil, []metav1.ManagedFieldsEntry{{APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(all)}}, "v1alpha1")
+		return f.MayHave(nil, []metav1.ManagedFieldsEntry{{APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(all)}}, "v1alpha1")
 	}
 	g.Expect(named(10)).To(BeEmpty())
 	g.Expect(named(20_000)).To(Equal([]string{"spec.a"}))
@@ -61,7 +61,7 @@ func TestManagedFieldsThatCannotBeReadAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	f, err := crdschema.Of(crd(t, spec("a: {type: string}"), spec("b: {type: string}")))
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = f.Named(nil, []metav1.ManagedFieldsEntry{{Manager: "kubectl", APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(`{"f:`)}}, "v1alpha1")
+	_, err = f.MayHave(nil, []metav1.ManagedFieldsEntry{{Manager: "kubectl", APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(`{"f:`)}}, "v1alpha1")
 	g.Expect(err).To(MatchError(ContainSubstring("the entry of kubectl in managedFields")))
 }
 
@@ -84,7 +84,7 @@ func TestAFieldWithoutAnOwnerShowsThatManagedFieldsDoNotRecordAll(t *testing.T) 
 			g := NewWithT(t)
 			f, err := crdschema.Of(crd(t, spec("a: {type: string}, "+storage), spec(storage)))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(f.Named(c.object, []metav1.ManagedFieldsEntry{
+			g.Expect(f.MayHave(c.object, []metav1.ManagedFieldsEntry{
 				{Manager: "a", APIVersion: "example.com/v1", FieldsV1: metav1.NewFieldsV1(c.fields)},
 			}, "v1alpha1")).To(Equal(c.want))
 		})
