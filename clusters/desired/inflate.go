@@ -3,6 +3,7 @@ package desired
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,7 +13,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/clusters/charts"
+	"github.com/moult-dev/moult/clusters/repository"
 )
+
+// Charts renders the charts that kustomizations of a repository take in; those that are not in it come from the source.
+func Charts(ctx context.Context, tree *repository.Tree, source ChartSource) func(dir, home string, chart types.HelmChart) ([]byte, error) {
+	f := &follower{ctx: ctx, tree: tree, releases: newReleases()}
+	f.chartSource = source
+	return f.inflate
+}
 
 // inflate renders a chart that a kustomization takes in, as `kustomize build --enable-helm` would have helm do it.
 // https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/helmcharts/

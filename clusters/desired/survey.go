@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/types"
+
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
@@ -30,8 +32,8 @@ type Survey struct {
 // at. A folder of that name is taken for it, if it is in the repository of one of the paths. Nothing is
 // substituted, the units have Patches that set the opt-in label, and places are as somebody in the working folder would
 // write them.
-func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey string) *Survey {
-	s := &survey{labelKey: labelKey}
+func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey string, source ChartSource) *Survey {
+	s := &survey{labelKey: labelKey, source: source}
 	for _, path := range paths {
 		if path == "-" {
 			s.addStream("standard input", "", stdin)
@@ -55,6 +57,7 @@ func SurveyOf(ctx context.Context, paths []string, stdin io.Reader, labelKey str
 // survey is a Survey under way.
 type survey struct {
 	labelKey string
+	source   ChartSource // of charts that kustomizations take in
 	trees    []*repository.Tree
 	builds   []*build
 	failed   []error
@@ -86,7 +89,7 @@ func (s *survey) walk(ctx context.Context, path string) {
 			return nil
 		}
 		if !render.IsComponent(file) {
-			s.addFolder(name, file)
+			s.addFolder(ctx, name, file)
 		} else if name == path {
 			s.failed = append(s.failed, fmt.Errorf("%s is a Component, which is built only as part of a kustomization; name one that lists it", name))
 		}
@@ -100,8 +103,8 @@ func (s *survey) walk(ctx context.Context, path string) {
 	}
 }
 
-func (s *survey) addFolder(dir, file string) {
-	rendering, patches, err := buildAndProbe(dir, render.Options{}, nil, s.labelKey)
+func (s *survey) addFolder(ctx context.Context, dir, file string) {
+	rendering, patches, err := buildAndProbe(dir, render.Options{Inflate: s.charts(ctx, dir)}, nil, s.labelKey)
 	if err != nil {
 		s.failed = append(s.failed, err)
 		return
@@ -203,6 +206,16 @@ func (s *survey) folder(path string) string {
 		}
 	}
 	return ""
+}
+
+// charts renders those that the kustomizations of a folder take in.
+func (s *survey) charts(ctx context.Context, dir string) func(dir, home string, chart types.HelmChart) ([]byte, error) {
+	for _, t := range s.trees {
+		if inside(absolute(dir), t.Root) {
+			return Charts(ctx, t, s.source)
+		}
+	}
+	return nil
 }
 
 // rootOf is the repository of a folder.

@@ -36,8 +36,9 @@ type overlay struct {
 
 // ReadFile is how Kustomize reads everything but remote files.
 func (o *overlay) ReadFile(name string) ([]byte, error) {
-	content, err := o.inflated[name], error(nil)
-	if content == nil {
+	content, made := o.inflated[name]
+	var err error
+	if !made {
 		content, err = o.FileSystem.ReadFile(name)
 	}
 	var pointer *PointerError
@@ -45,7 +46,7 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 		o.remotes.refused = pointer
 	}
 	replaced := name == o.rootFile && o.root != nil
-	if err == nil && !isInflated(name) {
+	if err == nil && !made {
 		o.read[name] = true
 	}
 	if replaced {

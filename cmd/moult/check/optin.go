@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/clusters/charts/store"
 	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/output"
@@ -47,7 +48,8 @@ A PATH is a folder, a file of manifests, or - for standard input. If a folder ha
 no kustomization, everything in it and below is looked at. If Flux Kustomizations
 or Argo CD Applications are among the manifests, the folders they name are built
 with their components and patches. Those folders are looked for under the PATHs
-and at the root of the repository. Warnings are about what the manifests do not
+and at the root of the repository. Charts that a kustomization takes in (helmCharts) are
+rendered, and fetched if they are not in the repository. Warnings are about what the manifests do not
 show for sure.
 
 A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelExcluded + `" is left out on purpose.
@@ -75,7 +77,7 @@ A CRD with the label ` + v1alpha1.MigrateLabel + `: "` + v1alpha1.MigrateLabelEx
 }
 
 func (o *optIn) run(ctx context.Context, paths []string, stdin io.Reader) error {
-	survey := desired.SurveyOf(ctx, paths, stdin, o.LabelKey)
+	survey := desired.SurveyOf(ctx, paths, stdin, o.LabelKey, store.New(store.Options{Fetch: true}))
 	report := optin.Examine(survey.Units, optin.Question{LabelKey: o.LabelKey, Unseen: true, Beside: survey.Units, ArgoCDConfig: survey.Named("ConfigMap", "", lua.ConfigMap)})
 	for _, f := range rollout.Locks(survey.Cluster, o.LabelKey) {
 		report.Add(optin.Found{Finding: f, CRDs: []string{f.CRD}})

@@ -41,3 +41,35 @@ func TestCheckOptInRendersCharts(t *testing.T) {
 		})
 	}
 }
+
+// A kustomization may take in a chart, as Argo CD builds it.
+func TestAKustomizationWithAChartIsBuilt(t *testing.T) {
+	const kustomization = "helmCharts: [{name: c, valuesInline: {enabled: true}}]\n"
+	files := map[string]string{
+		"k/charts/c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+		"k/charts/c/templates/b.yaml": "{{ if .Values.enabled }}\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: bs.example.com}\n" +
+			"spec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: B, plural: bs}\n  versions:\n" +
+			"  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n{{ end }}\n",
+		"k/kustomization.yaml": kustomization,
+		"app.yaml":             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a, namespace: argocd}\nspec: {source: {repoURL: https://git.example.com/r.git, path: k, targetRevision: main}}\n",
+	}
+	for _, path := range []string{"k", "app.yaml", "."} {
+		g := clitest.InRepository(t, files)
+		out, errOut, code := checkOptIn(t, "", path)
+		g.Expect(code).To(Equal(cli.ExitNotDone), out+errOut)
+		g.Expect(out).To(ContainSubstring("NotLabelled"))
+		g.Expect(out).To(ContainSubstring("1 CRD: 0 opted in"))
+	}
+	files["k/kustomization.yaml"] = "resources: [c.yaml]\nhelmCharts: [{name: c}]\n"
+	files["k/c.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
+	g := clitest.InRepository(t, files)
+	_, errOut, code := checkOptIn(t, "", "k")
+	g.Expect(code).To(Equal(cli.ExitError))
+	g.Expect(errOut).To(ContainSubstring("there is no CustomResourceDefinition to check"), "a chart that makes nothing breaks no build")
+
+	files["k/kustomization.yaml"] = kustomization + "patches: [{target: {kind: CustomResourceDefinition}, patch: '{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: any, labels: {moult.dev/migrate: \"true\"}}}'}]\n"
+	g = clitest.InRepository(t, files)
+	out, errOut, code := checkOptIn(t, "", ".")
+	g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
+	g.Expect(out).To(ContainSubstring("1 CRD: 1 opted in"))
+}

@@ -3,6 +3,7 @@ package optin
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ type plan struct {
 
 // add puts the Component into a kustomization. It writes only if a CRD will be labelled then: for Kustomize, a
 // Component that matches nothing is no error.
-func (o *command) add(path string) error {
+func (o *command) add(ctx context.Context, path string) error {
 	file, err := kustomizationAt(path)
 	if err != nil {
 		return err
@@ -43,14 +44,14 @@ func (o *command) add(path string) error {
 	if err != nil {
 		return err
 	}
-	labelled, others, err := o.foresee(filepath.Dir(file), p.patches)
+	labelled, others, err := o.foresee(ctx, filepath.Dir(file), p.patches)
 	switch {
 	case err != nil:
 		return err
 	case len(labelled) == 0:
 		return cli.NotDone{Sentence: fmt.Sprintf("%s builds no CRD that the Component matches, so nothing was written; use it where the CRDs are built (Kustomize does not see the crds/ folder of a Helm chart)", filepath.Dir(file))}
 	case len(p.changes) == 0:
-		if err := o.already(file, filepath.Dir(file), labelled); err != nil {
+		if err := o.already(ctx, file, filepath.Dir(file), labelled); err != nil {
 			return err
 		}
 	}
@@ -183,8 +184,8 @@ func (o *command) show(c change) {
 }
 
 // foresee builds the kustomization with patches and reports which CRDs are labelled then, and which are not.
-func (o *command) foresee(dir string, patches []types.Patch) (labelled, others []string, err error) {
-	rendering, err := render.Folder(dir, render.Options{Patches: patches})
+func (o *command) foresee(ctx context.Context, dir string, patches []types.Patch) (labelled, others []string, err error) {
+	rendering, err := input.Folder(ctx, dir, render.Options{Patches: patches})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package optin
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -10,12 +11,13 @@ import (
 	optincomponent "github.com/moult-dev/moult/clusters/components/opt-in"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
+	"github.com/moult-dev/moult/cmd/moult/internal/input"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
 // already says of a kustomization that sets the label by itself which of the flags that say how were not applied. It is an
 // error if CRDs that they choose do not carry the label, or there are none.
-func (o *command) already(file, dir string, labelled []string) error {
+func (o *command) already(ctx context.Context, file, dir string, labelled []string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -29,7 +31,7 @@ func (o *command) already(file, dir string, labelled []string) error {
 		return err
 	}
 	if asked := o.selection.flags(); len(asked) > 0 {
-		chosen, err := o.chosen(dir)
+		chosen, err := o.chosen(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -94,7 +96,7 @@ func (s selection) flags() []string {
 const choiceKey = "choice.moult.dev/migrate"
 
 // chosen are the CRDs that the flags choose, found out by labelling them with another label.
-func (o *command) chosen(dir string) ([]string, error) {
+func (o *command) chosen(ctx context.Context, dir string) ([]string, error) {
 	s := o.selection
 	s.labelKey = choiceKey
 	component, err := s.component()
@@ -105,7 +107,7 @@ func (o *command) chosen(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendering, err := render.Folder(dir, render.Options{Patches: patches})
+	rendering, err := input.Folder(ctx, dir, render.Options{Patches: patches})
 	if err != nil {
 		return nil, err
 	}

@@ -48,11 +48,11 @@ func NewCommand(f *cli.Factory) *cobra.Command {
   moult opt-in --print flux`),
 		Args:              o.arguments,
 		ValidArgsFunction: cli.CompleteFolders,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if o.print != "" {
 				return o.printSnippet()
 			}
-			return o.add(args[0])
+			return o.add(c.Context(), args[0])
 		},
 	}
 	c.Flags().StringVar(&o.print, "print", "", "print only: "+strings.Join(snippets, ", "))

@@ -54,17 +54,17 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		Example: f.Example(`  # this branch against the default branch, every CRD in the repository
   moult preview
 
-  # this branch against main, without the network
-  moult preview --base git:origin/main --head . --entry clusters/production
+  # this branch against where it left main, without the network
+  moult preview --offline --base "git:$(git merge-base origin/main HEAD)" --head . --entry clusters/production
 
-  # two clusters, one by a snapshot, one asked; a comment, and a page with all of it
-  moult preview --base git:origin/main --head git:HEAD \
+  # with that commit in BASE: two clusters, one by a snapshot, one asked; a comment, and a page with all of it
+  moult preview --base git:$BASE --head git:HEAD \
       --entry clusters/production --snapshot production=snapshots/production.yaml \
       --entry clusters/staging --context staging=kind-staging \
       -o markdown=comment.md -o html=preview.html
 
   # a chart, rendered before and after, beside the manifests of the repository
-  moult preview --base git:origin/main --head . --entry clusters/production \
+  moult preview --base git:$BASE --head . --entry clusters/production \
       --also-base before.yaml --also after.yaml
 
   # what Helm renders

@@ -23,12 +23,17 @@ func manifests(t *testing.T, crds ...*apiextensionsv1.CustomResourceDefinition) 
 	t.Helper()
 	dir := t.TempDir()
 	for _, crd := range crds {
-		crd.APIVersion, crd.Kind = apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinition"
-		raw, err := yaml.Marshal(crd)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, crd.Name+".yaml"), raw, 0o600)).To(Succeed())
+		NewWithT(t).Expect(os.WriteFile(filepath.Join(dir, crd.Name+".yaml"), []byte(yamlOf(t, crd)), 0o600)).To(Succeed())
 	}
 	return dir
+}
+
+func yamlOf(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) string {
+	t.Helper()
+	crd.APIVersion, crd.Kind = apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinition"
+	raw, err := yaml.Marshal(crd)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(raw)
 }
 
 func moultRBAC(t *testing.T, args ...string) (role *rbacv1.ClusterRole, errOut string, code int) {
@@ -148,6 +153,16 @@ func TestRBACReadsFilesAndFoldersTogether(t *testing.T) {
 	g.Expect(role.Labels).To(HaveKeyWithValue(aggregateLabel, "green-moult-controller"))
 	role, _, _ = moultRBAC(t, "--name", "mine", file)
 	g.Expect(role.Name).To(Equal("mine"))
+}
+
+func TestRBACReadsTheChartsOfAKustomization(t *testing.T) {
+	g := clitest.InRepository(t, map[string]string{
+		"k/kustomization.yaml": "helmCharts: [{name: c, includeCRDs: true}]\n", "k/charts/c/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+		"k/charts/c/crds/w.yaml": yamlOf(t, builders.CRD("example.com", "widgets").Versions("v1").Build()),
+	})
+	role, says, code := moultRBAC(t, "k")
+	g.Expect(code).To(Equal(cli.ExitDone), says)
+	g.Expect(role.Rules[0].Resources).To(Equal([]string{"widgets"}))
 }
 
 // Nothing is printed then, so that no half role is committed.

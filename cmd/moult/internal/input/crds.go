@@ -22,6 +22,8 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/clusters/charts/store"
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/conversion"
@@ -101,7 +103,7 @@ func rendered(ctx context.Context, place string, stdin io.Reader, take func(*ren
 		return err
 	}
 	defer func() { _ = opened.Close() }() // what remains then is a temporary folder
-	rendering, err := renderingAt(opened)
+	rendering, err := renderingAt(ctx, opened)
 	if err != nil {
 		return err
 	}
@@ -137,13 +139,28 @@ func Called(place string) string {
 	return place
 }
 
-func renderingAt(t *repository.Tree) (*render.Rendering, error) {
+// Folder builds a folder, with the charts that its kustomizations take in; those that are not in the repository are fetched.
+func Folder(ctx context.Context, dir string, o render.Options) (*render.Rendering, error) {
+	opened, err := repository.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = opened.Close() }() // what remains then is a temporary folder
+	return built(ctx, opened, dir, o)
+}
+
+func built(ctx context.Context, t *repository.Tree, dir string, o render.Options) (*render.Rendering, error) {
+	o.Inflate = desired.Charts(ctx, t, store.New(store.Options{Fetch: true}))
+	return render.Folder(dir, o)
+}
+
+func renderingAt(ctx context.Context, t *repository.Tree) (*render.Rendering, error) {
 	info, err := os.Stat(t.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		rendering, err := render.Folder(t.Dir, render.Options{})
+		rendering, err := built(ctx, t, t.Dir, render.Options{})
 		if err != nil && render.KustomizationIn(t.Dir) == "" {
 			err = fmt.Errorf("%w; without a kustomization all manifests in a folder and below are taken as one, so if several things lie there, name the folders that hold the CRDs", err)
 		}

@@ -54,6 +54,8 @@ func TestArgoCD(t *testing.T) {
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("without the key in argocd-cm the gate is open", withoutTheKey)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
+	tell("an operator that applies its CRD itself starts after the gate", theOperatorWaits)
+	tell("such an operator starts on an empty cluster", theFirstOperator)
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 

@@ -62,6 +62,8 @@ func TestFlux(t *testing.T) {
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
+	tell("an operator that applies its CRD itself starts after the gate", theOperatorWaits)
+	tell("such an operator starts on an empty cluster", theFirstOperator)
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 
@@ -169,10 +171,13 @@ func (p *play) checks(name, revision string) story.Check {
 }
 
 // waits is a check: Flux looks at the gate's health at that revision, and the CRDs wait for the gate.
-func (p *play) waits(revision string) story.Check {
+func (p *play) waits(revision string) story.Check { return p.held(crds, gate, revision) }
+
+// held is a check: Flux looks at the health of one Kustomization at that revision, and another one waits for it.
+func (p *play) held(name, by, revision string) story.Check {
 	return stage.All(
-		p.checks(gate, revision),
-		p.flux.KustomizationWhere(crds, func(k flux.Kustomization) bool {
+		p.checks(by, revision),
+		p.flux.KustomizationWhere(name, func(k flux.Kustomization) bool {
 			return !k.Ready() && k.LastAppliedRevision != revision && k.Condition("Ready").Reason == "DependencyNotReady"
 		}),
 	)

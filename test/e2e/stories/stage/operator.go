@@ -1,0 +1,112 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/test/e2e/cluster"
+	"github.com/moult-dev/moult/test/e2e/story"
+)
+
+// The releases of the operator of examples/operator: what its image is called, and the CRD that it brings.
+const (
+	OperatorBefore = "registry.example.com/widget-operator:1.1.0"
+	OperatorAfter  = "registry.example.com/widget-operator:1.2.0"
+
+	operatorName = "widget-operator"
+)
+
+// OperatorAt is a manifest of examples/operator, named from there, with the image of an earlier release.
+func OperatorAt(t *testing.T, name string) string {
+	t.Helper()
+	g := NewWithT(t)
+	manifest, err := os.ReadFile(Path("examples/operator/" + name))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(manifest)).To(ContainSubstring(OperatorAfter))
+	return strings.ReplaceAll(string(manifest), OperatorAfter, OperatorBefore)
+}
+
+// RunOperator plays the operator until the test ends, since a control plane without nodes runs no Deployment: for each image
+// that the Deployment gets, the CRD of that release is applied, and the Deployment is rolled out.
+func (s *Stage) RunOperator(t *testing.T) {
+	t.Helper()
+	crds := map[string]string{
+		OperatorBefore: Path("examples/argocd/2-storage-flip/crd.yaml"),
+		OperatorAfter:  Path("examples/argocd/4-removal/crd.yaml"),
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			if err := s.startOperator(ctx, crds); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(t.Output(), "the operator fails to start: %v\n", err)
+			}
+			select {
+			case <-time.After(story.Pace):
+			case <-ctx.Done():
+			}
+		}
+	})
+	t.Cleanup(func() {
+		leave()
+		running.Wait()
+		err := s.Client.Delete(context.WithoutCancel(ctx), cluster.Object("apps/v1", "Deployment", Namespace, operatorName))
+		NewWithT(t).Expect(client.IgnoreNotFound(err)).To(Succeed())
+	})
+}
+
+// startOperator does nothing while the Deployment is as it was.
+func (s *Stage) startOperator(ctx context.Context, crds map[string]string) error {
+	deployment, image, err := s.operator(ctx)
+	if observed, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration"); err != nil || image == "" || observed == deployment.GetGeneration() {
+		return err
+	}
+	if err := cluster.ApplyCRDs(ctx, s.Client, crds[image]); err != nil {
+		return err
+	}
+	return cluster.PatchStatus(ctx, s.Client, deployment, map[string]any{
+		"observedGeneration": deployment.GetGeneration(), "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+		"conditions": []any{
+			map[string]any{"type": "Available", "status": "True"},
+			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+		},
+	})
+}
+
+// operator is the Deployment and its image, which is empty while there is none.
+func (s *Stage) operator(ctx context.Context) (deployment *unstructured.Unstructured, image string, err error) {
+	deployment, err = cluster.Get(ctx, s.Client, "apps/v1", "Deployment", Namespace, operatorName)
+	if apierrors.IsNotFound(err) {
+		return deployment, "", nil
+	}
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	for _, container := range containers {
+		image, _ = container.(map[string]any)["image"].(string)
+	}
+	return deployment, image, err
+}
+
+// OperatorRuns is a check: the Deployment has that image.
+func (s *Stage) OperatorRuns(wanted string) story.Check {
+	return func(ctx context.Context) (string, bool, error) {
+		_, image, err := s.operator(ctx)
+		return "the operator is " + filepath.Base(image), image == wanted, err
+	}
+}
+
+// InstallOld is the CRD of a release before: the operator of that time stored at the old version.
+func (s *Stage) InstallOld(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Expect(cluster.ApplyCRDs(t.Context(), s.Client, Path("examples/argocd/1-two-versions/crd.yaml"))).To(Succeed())
+}
