@@ -86,10 +86,10 @@ type group struct {
 func groups(f *cli.Factory) []group {
 	return []group{
 		{"migrate", "Migrate a cluster", []*cobra.Command{plan.NewCommand(f), status.NewCommand(f), status.NewWaitCommand(f), migrate.NewCommand(f)}},
-		{"check", "Check before you act", []*cobra.Command{doctor.NewCommand(f), rehearse.NewCommand(f), survivors.NewCommand(f), preview.NewCommand(f), snapshot.NewCommand(f)}},
+		{"check", "Check before you act", []*cobra.Command{doctor.NewCommand(f), rehearse.NewCommand(f), survivors.NewCommand(f), preview.NewCommand(f), snapshot.NewCommand(f), check.NewCommand(f)}},
 		{"repair", "Repair and recover", []*cobra.Command{repair.NewCommand(f), backup.NewCommand(f), restore.NewCommand(f)}},
 		{"git", "Change files in Git", []*cobra.Command{optin.NewCommand(f), rewrite.NewCommand(f), rbac.NewCommand(f)}},
-		{"operator", "Publish an operator", []*cobra.Command{check.NewCommand(f), test.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f)}},
+		{"operator", "Publish an operator", []*cobra.Command{test.NewCommand(f), bridge.NewCommand(f), notes.NewCommand(f)}},
 		{others, "Other commands", []*cobra.Command{version.NewCommand(f)}},
 	}
 }

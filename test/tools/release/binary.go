@@ -71,6 +71,7 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 		if err != nil {
 			return nil, err
 		}
+		fmt.Fprintf(os.Stderr, "building %s for %s; minutes, if this machine has not built it before\n", name, platform)
 		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
 			return nil, err
 		}
