@@ -43,6 +43,16 @@ func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
 	return m.Run()
 }
 
+// New starts a control plane for one test, in which nothing is yet. It ends with the test.
+func New(t testing.TB, opts ...Option) *ControlPlane {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	cp, err := Start(opts...)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	t.Cleanup(func() { g.Expect(cp.Stop()).To(gomega.Succeed()) })
+	return cp
+}
+
 // pollEvery is how often an Eventually asks that names no interval: each of those that wait at a time asks the API server,
 // which all tests share.
 const pollEvery = 100 * time.Millisecond

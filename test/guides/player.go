@@ -35,9 +35,7 @@ type player struct {
 func begin(t *testing.T) *player {
 	t.Helper()
 	g := NewWithT(t)
-	cp, err := controlplane.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(cp.Stop()).To(Succeed()) })
+	cp := controlplane.New(t)
 	p := &player{t: t, g: g, folder: t.TempDir(), kubelet: install.NewKubelet(t, cp)}
 	g.Expect(os.CopyFS(p.folder, os.DirFS("testdata"))).To(Succeed())
 	for _, name := range []string{"clusters", "policies", "examples", "test"} { // as in a checkout

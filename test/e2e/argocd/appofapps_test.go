@@ -43,15 +43,11 @@ spec:
 
 // What the waves of a parent hold, and what they do not: policies/rollout says so to who reviews a pull request.
 func TestWhatTheWavesOfAnAppOfAppsHold(t *testing.T) {
-	g := NewWithT(t)
 	ctx := t.Context()
-	argo := startWith(t, argocd.Options{WaveDelay: 2 * time.Second, Settings: map[string]string{ // as installed
+	argo, c := start(t, argocd.Options{WaveDelay: 2 * time.Second, Settings: map[string]string{ // as installed
 		"resource.customizations.health.e2e.moult.dev_Door":      doorHealth,
 		"resource.customizations.health.argoproj.io_Application": applicationHealth,
 	}})
-	c, err := cluster.NewClient(controlPlane.Config)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cluster.ApplyCRDs(ctx, c, "../testdata/door-crd.yaml")).To(Succeed())
 	open := func(g *WithT, name string) {
 		g.Expect(cluster.PatchStatus(ctx, c, cluster.Object("e2e.moult.dev/v1", "Door", "default", name), map[string]any{"open": true})).To(Succeed())
 	}

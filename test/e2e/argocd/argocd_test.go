@@ -7,16 +7,13 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/e2e/argocd"
 	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/story"
 )
-
-var controlPlane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
 
 const doorHealth = `
 local health = {status = "Progressing", message = "the door is shut"}
@@ -27,17 +24,18 @@ end
 return health
 `
 
-// start runs one Argo CD per test and prints the ends of its logs when the test fails.
-func start(t *testing.T, settings map[string]string) *argocd.ArgoCD {
+// start runs one Argo CD per test, on a cluster with doors and nothing else, and prints the ends of its logs when the test
+// fails.
+func start(t *testing.T, options argocd.Options) (*argocd.ArgoCD, client.Client) {
 	t.Helper()
-	return startWith(t, argocd.Options{Settings: settings})
-}
-
-func startWith(t *testing.T, options argocd.Options) *argocd.ArgoCD {
-	t.Helper()
+	g := NewWithT(t)
+	controlPlane := controlplane.New(t)
+	c, err := cluster.NewClient(controlPlane.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cluster.ApplyCRDs(t.Context(), c, "../testdata/door-crd.yaml")).To(Succeed())
 	began := time.Now()
 	argo, err := argocd.Start(t.Context(), controlPlane.Config, options)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("Argo CD started in %.1fs", time.Since(began).Seconds())
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -45,7 +43,7 @@ func startWith(t *testing.T, options argocd.Options) *argocd.ArgoCD {
 		}
 		argo.Stop()
 	})
-	return argo
+	return argo, c
 }
 
 // configMap is a manifest in a sync wave.
@@ -70,12 +68,8 @@ spec: {lock: %d}
 }
 
 func TestArgoCD(t *testing.T) {
-	g := NewWithT(t)
 	ctx := t.Context()
-	argo := start(t, map[string]string{"resource.customizations.health.e2e.moult.dev_Door": doorHealth})
-	c, err := cluster.NewClient(controlPlane.Config)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cluster.ApplyCRDs(ctx, c, "../testdata/door-crd.yaml")).To(Succeed())
+	argo, c := start(t, argocd.Options{Settings: map[string]string{"resource.customizations.health.e2e.moult.dev_Door": doorHealth}})
 
 	t.Run("two waves without a gate are applied in one go", func(t *testing.T) {
 		g, s := NewWithT(t), story.Begin(t)
@@ -168,6 +162,5 @@ func TestArgoCD(t *testing.T) {
 		s.Await("second commit synced", time.Minute, argo.OperationWhere("auto", func(o argocd.Operation) bool {
 			return o.Phase == argocd.Succeeded && o.Revision == commit
 		}))
-		g.Expect(argo.DeleteApplication(ctx, "auto")).To(Succeed())
 	})
 }

@@ -54,13 +54,9 @@ type rolling struct {
 
 func startRolling(t *testing.T, how argocd.ApplicationSets) *rolling {
 	t.Helper()
-	g := NewWithT(t)
-	argo := startWith(t, argocd.Options{ApplicationSets: how, Settings: map[string]string{
+	argo, c := start(t, argocd.Options{ApplicationSets: how, Settings: map[string]string{
 		"resource.customizations.health.e2e.moult.dev_Door": doorHealth,
 	}})
-	c, err := cluster.NewClient(controlPlane.Config)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cluster.ApplyCRDs(t.Context(), c, "../testdata/door-crd.yaml")).To(Succeed())
 	return &rolling{argo: argo, c: c}
 }
 

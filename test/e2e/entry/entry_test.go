@@ -47,9 +47,7 @@ type scene struct {
 func begin(t *testing.T) *scene {
 	t.Helper()
 	g := NewWithT(t)
-	controlPlane, err := controlplane.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(controlPlane.Stop()).To(Succeed()) })
+	controlPlane := controlplane.New(t)
 	c, err := cluster.NewClient(controlPlane.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	operator, err := tools.Source(prometheusOperator)

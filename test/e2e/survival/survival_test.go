@@ -41,7 +41,7 @@ var cast = []struct {
 // are not played side by side: Argo CD looks at its whole picture of the cluster anew whenever a CRD comes or goes.
 func TestTheLabel(t *testing.T) {
 	here := newSite(t, controlPlane)
-	another := sync.OnceValue(func() *site { return newSite(t, startControlPlane(t)) })
+	another := sync.OnceValue(func() *site { return newSite(t, controlplane.New(t)) })
 	for _, player := range cast {
 		t.Run(player.name, func(t *testing.T) {
 			program, err := player.version()
@@ -62,16 +62,6 @@ func TestTheLabel(t *testing.T) {
 			})
 		})
 	}
-}
-
-// startControlPlane is a cluster in which nothing is yet.
-func startControlPlane(t *testing.T) *controlplane.ControlPlane {
-	t.Helper()
-	g := NewWithT(t)
-	fresh, err := controlplane.Start()
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(fresh.Stop()).To(Succeed()) })
-	return fresh
 }
 
 // play does what the row says, and holds Moult's word against what comes of it.

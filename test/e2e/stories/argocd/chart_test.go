@@ -22,17 +22,10 @@ import (
 // to the release that has lost its old versions. The chart's repository is served here.
 func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	g := NewWithT(t)
-	s, guide := stage.New(t, controlPlane), stage.OpenGuide(t, "argocd-chart.md")
+	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "argocd-chart.md")
 	settings := lua.ArgoCDConfig()
 	maps.Copy(settings, map[string]string{"kustomize.buildOptions": "--enable-helm"})
-	argo, err := argocd.Start(t.Context(), controlPlane.Config, argocd.Options{Settings: settings, WaveDelay: 2 * time.Second})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(argo.Stop)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(argo.LogTail(20))
-		}
-	})
+	argo := start(t, s, settings)
 	const objects = 40
 	certificates := s.Before(t, "cert-manager-v1.6.0/templates/crds.yaml", "v1alpha2", objects, func(*unstructured.Unstructured) {})
 	moult := s.StartMoult(t)
@@ -57,7 +50,6 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	folder := guide.Commit("https://charts.jetstack.io", charts)
 	commit := repo.CommitFolder(folder, "opted in")
 	g.Expect(argo.CreateFromManifest(t.Context(), filepath.Join(folder, "clusters/production/cert-manager.yaml"), repo)).To(Succeed())
-	t.Cleanup(func() { _ = argo.DeleteApplication(context.WithoutCancel(t.Context()), application) }) // the control plane ends with the test
 	tale.Await("the chart is installed while the migration is under way", stage.Patience, synced(commit))
 	tale.Await("its CRD has the label", stage.Patience, certificates.CRD(func(crd *unstructured.Unstructured, _ []string) bool {
 		return crd.GetLabels()["moult.dev/migrate"] == "true"

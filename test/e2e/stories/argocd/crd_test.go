@@ -13,7 +13,6 @@ func theCRDAsGate(p *play) {
 	moult := p.StartMoult(p.t)
 	p.Witness(p.t, p.GardenHasSize(stage.SizeAfter), p.Versions(stage.NewVersion))
 	p.set(lua.CRDHealthKey, lua.ArgoCDConfig()[lua.CRDHealthKey])
-	p.t.Cleanup(func() { p.set(lua.CRDHealthKey, "") })
 	p.install(twoVersions)
 	widgets := p.CreateWidgets(p.t, 100)
 

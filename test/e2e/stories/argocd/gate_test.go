@@ -1,7 +1,6 @@
 package argocd_test
 
 import (
-	"context"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -128,8 +127,8 @@ func withoutTheKey(p *play) {
 	p.Holds("blocked with old bytes in etcd", 3*time.Second, stage.All(waiting, p.StoredAtOld()))
 }
 
-// set changes argocd-cm, in a cleanup too.
+// set changes argocd-cm.
 func (p *play) set(key, value string) {
 	p.t.Helper()
-	p.g.Expect(p.argo.SetSettings(context.WithoutCancel(p.t.Context()), map[string]string{key: value})).To(Succeed())
+	p.g.Expect(p.argo.SetSettings(p.t.Context(), map[string]string{key: value})).To(Succeed())
 }

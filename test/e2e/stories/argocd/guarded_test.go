@@ -1,7 +1,6 @@
 package argocd_test
 
 import (
-	"context"
 	"strings"
 
 	. "github.com/onsi/gomega"
@@ -31,11 +30,9 @@ func underThePolicies(p *play) {
 func guard(p *play) {
 	p.t.Helper()
 	const name = "moult-policies"
-	p.t.Cleanup(func() { p.Unguard(p.t) })
 	repo := argocd.NewRepo(p.t)
 	commit := repo.Commit(stage.PolicyFiles(p.t), "policies")
 	p.g.Expect(p.argo.CreateApplication(p.t.Context(), name, repo, stage.Policies, argocd.AutoSync(5))).To(Succeed())
-	p.t.Cleanup(func() { p.g.Expect(p.argo.DeleteApplication(context.WithoutCancel(p.t.Context()), name)).To(Succeed()) })
 	p.Await("the policies are applied", stage.Patience, p.argo.HealthIs(name, commit, "Healthy"))
 	p.Await("and in force", stage.Patience, p.Guarded())
 }

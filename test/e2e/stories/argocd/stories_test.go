@@ -3,24 +3,17 @@
 package argocd_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/moult-dev/moult/lua"
-	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/e2e/argocd"
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
 	"github.com/moult-dev/moult/test/e2e/story"
 )
-
-var controlPlane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
 
 const (
 	twoVersions = "1-two-versions"
@@ -36,10 +29,9 @@ const (
 var withoutGate = map[string]string{gateFile: ""}
 
 func TestArgoCD(t *testing.T) {
-	s := stage.New(t, controlPlane)
-	argo := start(t)
+	controller := stage.Build(t, "moult-controller")
 	tell := func(name string, what func(p *play)) {
-		t.Run(name, func(t *testing.T) { what(begin(t, s, argo)) })
+		t.Run(name, func(t *testing.T) { what(begin(t, controller)) })
 	}
 	tell("the removal waits for the migration, goes by itself and can be taken back", func(p *play) {
 		commit, widgets := theRemovalWaits(p, 500)
@@ -59,17 +51,20 @@ func TestArgoCD(t *testing.T) {
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 
-// start runs one Argo CD for all stories. It knows the gate as lua.ArgoCDConfig tells it, but not yet the script for CRDs.
-func start(t *testing.T) *argocd.ArgoCD {
+// start runs Argo CD until the test ends. Its log is shown if the test fails.
+func start(t *testing.T, s *stage.Stage, settings map[string]string) *argocd.ArgoCD {
 	t.Helper()
-	settings := lua.ArgoCDConfig()
-	delete(settings, lua.CRDHealthKey)
-	argo, err := argocd.Start(t.Context(), controlPlane.Config, argocd.Options{
+	argo, err := argocd.Start(t.Context(), s.Config, argocd.Options{
 		Settings:  settings,
 		WaveDelay: 2 * time.Second, // as installed
 	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(argo.Stop)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(argo.LogTail(20))
+		}
+		argo.Stop()
+	})
 	return argo
 }
 
@@ -83,17 +78,13 @@ type play struct {
 	repo *argocd.Repo
 }
 
-func begin(t *testing.T, s *stage.Stage, argo *argocd.ArgoCD) *play {
+// begin has an Argo CD that knows the gate as lua.ArgoCDConfig tells it, but not yet the script for CRDs.
+func begin(t *testing.T, controller string) *play {
 	t.Helper()
-	p := &play{Stage: s, t: t, g: NewWithT(t), argo: argo, repo: argocd.NewRepo(t)}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(argo.LogTail(15))
-		}
-		s.Clear(t)
-	})
-	p.Story = story.Begin(t)
-	return p
+	settings := lua.ArgoCDConfig()
+	delete(settings, lua.CRDHealthKey)
+	s := stage.New(t, controller)
+	return &play{Stage: s, t: t, g: NewWithT(t), argo: start(t, s, settings), repo: argocd.NewRepo(t), Story: story.Begin(t)}
 }
 
 // install makes the first commit and the Application, and waits until it is synced.
@@ -107,17 +98,7 @@ func (p *play) installChanged(folder string, changes map[string]string) {
 	p.t.Helper()
 	commit := p.commit(folder, changes)
 	p.g.Expect(p.argo.CreateFromManifest(p.t.Context(), stage.Path("examples/argocd/application.yaml"), p.repo)).To(Succeed())
-	p.t.Cleanup(p.uninstall)
 	p.Await("installed", stage.Patience, p.synced(commit))
-}
-
-func (p *play) uninstall() {
-	ctx := context.WithoutCancel(p.t.Context())
-	p.g.Expect(p.argo.DeleteApplication(ctx, application)).To(Succeed())
-	p.g.Eventually(ctx, func() error {
-		_, err := p.argo.Application(ctx, application)
-		return err
-	}).WithTimeout(stage.Patience).Should(Satisfy(apierrors.IsNotFound))
 }
 
 // push commits a folder of the example, with changes, and has Argo CD look.

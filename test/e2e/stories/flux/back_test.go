@@ -19,7 +19,6 @@ func theWayBack(p *play) {
 	// kustomize-controller looks for objects at the version of their kind that it has met first (fluxcd/cli-utils,
 	// pkg/kstatus/polling/engine), until it is started anew.
 	restart := func() { p.g.Expect(p.flux.Restart(p.t.Context())).To(Succeed()) }
-	restart()
 	p.install(twoVersions, map[string]string{crd: release}, everything...)
 	before := p.CreateWidgets(p.t, 50)
 	for _, folder := range []string{twoVersions, storageFlip, unserved, removal} {

@@ -20,16 +20,9 @@ import (
 // helm-controller: from the label to the release that has lost its old version.
 func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	g := NewWithT(t)
-	s, guide := stage.New(t, controlPlane), stage.OpenGuide(t, "flux-helmrelease.md")
-	f, err := flux.Start(t.Context(), controlPlane.Config, flux.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(f.Stop)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(f.LogTail(20))
-		}
-	})
-	stop, err := f.StartHelm(t.Context(), controlPlane.Config, stage.ServeCharts(t))
+	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "flux-helmrelease.md")
+	f := start(t, s, flux.Options{})
+	stop, err := f.StartHelm(t.Context(), s.Config, stage.ServeCharts(t))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(stop)
 	const objects, name = 40, "external-secrets"

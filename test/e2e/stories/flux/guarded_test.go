@@ -24,13 +24,11 @@ func underThePolicies(p *play) {
 
 func guard(p *play) {
 	p.t.Helper()
-	p.t.Cleanup(func() { p.Unguard(p.t) })
 	source, err := p.flux.NewSource(p.t.Context(), "moult-policies")
 	p.g.Expect(err).NotTo(HaveOccurred())
 	revision, err := source.Push(p.t.Context(), stage.PolicyFiles(p.t))
 	p.g.Expect(err).NotTo(HaveOccurred())
 	p.g.Expect(p.flux.CreateKustomization(p.t.Context(), "moult-policies", source, "path: ./"+stage.Policies)).To(Succeed())
-	p.t.Cleanup(func() { p.uninstall("moult-policies") })
 	p.Await("the policies are applied", stage.Patience, p.flux.ReadyAt("moult-policies", revision))
 	p.Await("and in force", stage.Patience, p.Guarded())
 }

@@ -3,25 +3,18 @@
 package flux_test
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/flux"
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
 	"github.com/moult-dev/moult/test/e2e/story"
 )
-
-var controlPlane *controlplane.ControlPlane
-
-func TestMain(m *testing.M) { controlplane.Run(m, &controlPlane) }
 
 const (
 	twoVersions = "1-two-versions"
@@ -42,10 +35,9 @@ const (
 var withoutGate = map[string]string{gateFile: ""}
 
 func TestFlux(t *testing.T) {
-	s := stage.New(t, controlPlane)
-	f := start(t)
+	controller := stage.Build(t, "moult-controller")
 	tell := func(name string, what func(p *play)) {
-		t.Run(name, func(t *testing.T) { what(begin(t, s, f)) })
+		t.Run(name, func(t *testing.T) { what(begin(t, controller)) })
 	}
 	tell("the removal waits for the migration, goes by itself and can be taken back", func(p *play) {
 		objects := theRemovalWaits(p, 500, polled)
@@ -71,28 +63,17 @@ func TestFlux(t *testing.T) {
 // every 5 s.
 const polled = 12 * time.Second
 
-// start runs one Flux for all stories, with Moult as the example has it: a Kustomization of its own. Here that holds
-// Moult's CRD alone, since a control plane without nodes runs no Deployment.
-func start(t *testing.T) *flux.Flux {
+// start runs Flux until the test ends. Its log is shown if the test fails.
+func start(t *testing.T, s *stage.Stage, options flux.Options) *flux.Flux {
 	t.Helper()
-	g := NewWithT(t)
-	f, err := flux.Start(t.Context(), controlPlane.Config, flux.Options{
-		FeatureGates: map[string]bool{"CancelHealthCheckOnNewRevision": true},
+	f, err := flux.Start(t.Context(), s.Config, options)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.LogTail(20))
+		}
+		f.Stop()
 	})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(f.Stop)
-	crd, err := os.ReadFile(stage.Path("clusters/base/crds/moult.dev_versionremovals.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	source, err := f.NewSource(t.Context(), "moult")
-	g.Expect(err).NotTo(HaveOccurred())
-	revision, err := source.Push(t.Context(), map[string]string{"clusters/base/crds/versionremovals.yaml": string(crd)})
-	g.Expect(err).NotTo(HaveOccurred())
-	c, err := cluster.NewClient(controlPlane.Config)
-	g.Expect(err).NotTo(HaveOccurred())
-	kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/flux-system/moult.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cluster.Apply(t.Context(), c, kustomizations...)).To(Succeed())
-	story.Begin(t).Await("Moult is installed", stage.Patience, f.ReadyAt("moult", revision))
 	return f
 }
 
@@ -106,21 +87,32 @@ type play struct {
 	source *flux.Source
 }
 
-func begin(t *testing.T, s *stage.Stage, f *flux.Flux) *play {
+func begin(t *testing.T, controller string) *play {
 	t.Helper()
-	p := &play{Stage: s, t: t, g: NewWithT(t), flux: f}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(f.LogTail(15))
-		}
-		s.Clear(t)
-	})
-	var err error
-	p.source, err = f.NewSource(t.Context(), "widgets") // as sources.yaml names it
-	p.g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { p.g.Expect(p.source.Delete(context.WithoutCancel(t.Context()))).To(Succeed()) })
+	p := &play{Stage: stage.New(t, controller), t: t, g: NewWithT(t)}
+	p.flux = start(t, p.Stage, flux.Options{FeatureGates: map[string]bool{"CancelHealthCheckOnNewRevision": true}})
 	p.Story = story.Begin(t)
+	p.installMoult()
+	var err error
+	p.source, err = p.flux.NewSource(t.Context(), "widgets") // as sources.yaml names it
+	p.g.Expect(err).NotTo(HaveOccurred())
 	return p
+}
+
+// installMoult is as the example has it: a Kustomization of its own. Here that holds Moult's CRD alone, since a control
+// plane without nodes runs no Deployment.
+func (p *play) installMoult() {
+	p.t.Helper()
+	crd, err := os.ReadFile(stage.Path("clusters/base/crds/moult.dev_versionremovals.yaml"))
+	p.g.Expect(err).NotTo(HaveOccurred())
+	source, err := p.flux.NewSource(p.t.Context(), "moult")
+	p.g.Expect(err).NotTo(HaveOccurred())
+	revision, err := source.Push(p.t.Context(), map[string]string{"clusters/base/crds/versionremovals.yaml": string(crd)})
+	p.g.Expect(err).NotTo(HaveOccurred())
+	kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/flux-system/moult.yaml"))
+	p.g.Expect(err).NotTo(HaveOccurred())
+	p.g.Expect(cluster.Apply(p.t.Context(), p.Client, kustomizations...)).To(Succeed())
+	p.Await("Moult is installed", stage.Patience, p.flux.ReadyAt("moult", revision))
 }
 
 // install makes the first commit and the Kustomizations of the files, named from the example's folder, and waits until
@@ -133,7 +125,6 @@ func (p *play) install(folder string, changes map[string]string, files ...string
 		p.g.Expect(err).NotTo(HaveOccurred())
 		p.g.Expect(cluster.Apply(p.t.Context(), p.Client, kustomizations...)).To(Succeed())
 		last = kustomizations[0].GetName()
-		p.t.Cleanup(func() { p.uninstall(kustomizations[0].GetName()) })
 	}
 	p.Await("installed", stage.Patience, p.flux.ReadyAt(last, revision))
 }
@@ -143,16 +134,6 @@ var (
 	gateAndCRDs = []string{"flux-system/crd-gate.yaml", "flux-system/crds.yaml"}
 	everything  = append(gateAndCRDs[:2:2], "flux-system/widgets.yaml")
 )
-
-// uninstall leaves what the Kustomization has applied: nobody here could finish the deletion of a namespace.
-func (p *play) uninstall(name string) {
-	ctx := context.WithoutCancel(p.t.Context())
-	p.g.Expect(p.flux.OrphanKustomization(ctx, name)).To(Succeed())
-	p.g.Eventually(ctx, func() error {
-		_, err := p.flux.Kustomization(ctx, name)
-		return err
-	}).WithTimeout(stage.Patience).Should(Satisfy(apierrors.IsNotFound))
-}
 
 // push offers a folder of the example, with changes, as a new revision.
 func (p *play) push(folder string, changes map[string]string) (revision string) {

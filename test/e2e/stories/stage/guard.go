@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -65,21 +64,4 @@ func Unlabelled(t *testing.T, name string) string {
 	without := strings.ReplaceAll(string(manifest), "  labels:\n    moult.dev/migrate: \"true\"\n", "")
 	g.Expect(without).NotTo(ContainSubstring("moult.dev/migrate"))
 	return without
-}
-
-// Unguard deletes the policies and waits until the API server goes by that. It works in a cleanup too, and belongs before
-// Clear, since the policies guard against that very deletion.
-func (s *Stage) Unguard(t *testing.T) {
-	t.Helper()
-	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
-	defer cancel()
-	objects, err := cluster.ParseFiles(Path("policies/admission/base/[^k]*.yaml")) // but for the kustomization
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, object := range objects {
-		g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, object))).To(Succeed())
-	}
-	g.Eventually(ctx, func() error {
-		return errors.Join(s.dryRunUnlabel(ctx, moultsOwn), s.Client.Delete(ctx, cluster.Object(crdAPI, crdKind, "", moultsOwn), client.DryRunAll))
-	}).WithTimeout(Patience).Should(Succeed())
 }

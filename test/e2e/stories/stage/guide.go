@@ -19,7 +19,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/docs"
@@ -33,6 +32,7 @@ type Guide struct {
 	t      *testing.T
 	g      Gomega
 	folder string
+	moult  string // the program
 	blocks []docs.Block
 }
 
@@ -44,12 +44,8 @@ func OpenGuide(t *testing.T, page string) *Guide {
 	g := NewWithT(t)
 	text, err := os.ReadFile(Path("docs/guides/" + page))
 	g.Expect(err).NotTo(HaveOccurred())
-	guide := &Guide{t: t, g: g, folder: t.TempDir(), blocks: docs.Blocks(string(text))}
+	guide := &Guide{t: t, g: g, folder: t.TempDir(), moult: Build(t, "moult"), blocks: docs.Blocks(string(text))}
 	g.Expect(os.CopyFS(filepath.Join(guide.folder, "charts"), os.DirFS(Path(chartsFolder)))).To(Succeed())
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(guide.folder, "bin/moult"), "./cmd/moult")
-	build.Dir = Path(".")
-	output, err := build.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), "go build ./cmd/moult: %s", output)
 	return guide
 }
 
@@ -93,7 +89,7 @@ func (d *Guide) run(commands string) {
 	d.t.Helper()
 	shell := exec.CommandContext(d.t.Context(), "bash", "-euo", "pipefail", "-c", commands)
 	shell.Dir = d.folder
-	shell.Env = append(os.Environ(), "HOME="+d.folder, "PATH="+filepath.Join(d.folder, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
+	shell.Env = append(os.Environ(), "HOME="+d.folder, "PATH="+filepath.Dir(d.moult)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"GIT_AUTHOR_NAME=reader", "GIT_AUTHOR_EMAIL=reader@example.com", "GIT_COMMITTER_NAME=reader", "GIT_COMMITTER_EMAIL=reader@example.com")
 	output, err := shell.CombinedOutput()
 	d.g.Expect(err).NotTo(HaveOccurred(), "%s\n%s", commands, output)
@@ -221,30 +217,19 @@ func (s *Stage) Before(t *testing.T, file, old string, n int, change func(crd *u
 	change(crd)
 	plural, group, _ := strings.Cut(crd.GetName(), ".")
 	v := &Vendor{stage: s, resource: schema.GroupResource{Group: group, Resource: plural}, old: old}
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, cluster.Object(crdAPI, crdKind, "", crd.GetName())))).To(Succeed())
-		removals := &unstructured.UnstructuredList{} // the pages of other stories list all that there are
-		removals.SetAPIVersion(removalAPI)
-		removals.SetKind(removalKind + "List")
-		g.Expect(s.Client.List(ctx, removals)).To(Succeed())
-		for i := range removals.Items {
-			g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, &removals.Items[i]))).To(Succeed())
-		}
-	})
 	manifest := filepath.Join(t.TempDir(), "crd.yaml")
 	content, err := crd.MarshalJSON()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(manifest, content, 0o600)).To(Succeed())
 	g.Expect(cluster.ApplyCRDs(t.Context(), s.Client, manifest)).To(Succeed())
-	g.Expect(builders.CreateObjects(t.Context(), s.controlPlane.Config, v.resource.WithVersion(old), "default", n)).To(Succeed())
+	g.Expect(builders.CreateObjects(t.Context(), s.Config, v.resource.WithVersion(old), "default", n)).To(Succeed())
 	return v
 }
 
 // StoredAtOld is a check: etcd holds objects of the chart's CRD at the old version.
 func (v *Vendor) StoredAtOld() story.Check {
 	return func(ctx context.Context) (string, bool, error) {
-		counts, err := v.stage.controlPlane.Etcd().CountByVersion(ctx, v.resource)
+		counts, err := v.stage.Etcd().CountByVersion(ctx, v.resource)
 		return fmt.Sprintf("etcd holds %v", counts), counts[v.old] > 0, err
 	}
 }
@@ -252,7 +237,7 @@ func (v *Vendor) StoredAtOld() story.Check {
 // Stored counts the objects in etcd by the version their bytes are written at.
 func (v *Vendor) Stored(t *testing.T) map[string]int {
 	t.Helper()
-	counts, err := v.stage.controlPlane.Etcd().CountByVersion(t.Context(), v.resource)
+	counts, err := v.stage.Etcd().CountByVersion(t.Context(), v.resource)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return counts
 }

@@ -25,7 +25,7 @@ func (s *Stage) StartMoult(t *testing.T, flags ...string) *Moult {
 	t.Helper()
 	g := NewWithT(t)
 	folder := t.TempDir()
-	road, err := newRoad(s.controlPlane.Config)
+	road, err := newRoad(s.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(road.close)
 	kubeconfig := folder + "/kubeconfig"

@@ -30,7 +30,7 @@ func (s *Stage) NewPage(t *testing.T, name string) *Page {
 	g := NewWithT(t)
 	content, err := os.ReadFile(Path(name))
 	g.Expect(err).NotTo(HaveOccurred())
-	k, err := kubectl.New(s.controlPlane.Config, t.TempDir())
+	k, err := kubectl.New(s.Config, t.TempDir())
 	g.Expect(err).NotTo(HaveOccurred())
 	p := &Page{t: t, kubectl: k}
 	for _, block := range console.FindAllStringSubmatch(string(content), -1) {

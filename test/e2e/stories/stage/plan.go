@@ -25,13 +25,12 @@ type Planner struct {
 	asked map[runbook.Name]string
 }
 
-// NewPlanner builds moult, as New builds moult-controller.
+// NewPlanner builds moult.
 func (s *Stage) NewPlanner(t *testing.T) *Planner {
 	t.Helper()
 	g := NewWithT(t)
-	folder := t.TempDir()
 	p := &Planner{
-		program: filepath.Join(folder, "moult"), kubeconfig: filepath.Join(folder, "kubeconfig"),
+		program: Build(t, "moult"), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
 		flags: []string{"--to", NewVersion, "--version", OldVersion},
 		asked: map[runbook.Name]string{
 			runbook.OptIn:   "metadata.labels: {" + v1alpha1.MigrateLabel,
@@ -40,11 +39,7 @@ func (s *Stage) NewPlanner(t *testing.T) *Planner {
 			runbook.Ask:     "one commit, with spec.versions without " + OldVersion + ", and with this",
 		},
 	}
-	build := exec.Command("go", "build", "-o", p.program, "./cmd/moult")
-	build.Dir = Path(".")
-	output, err := build.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), "go build ./cmd/moult: %s", output)
-	g.Expect(cluster.WriteKubeconfig(s.controlPlane.Config, p.kubeconfig)).To(Succeed())
+	g.Expect(cluster.WriteKubeconfig(s.Config, p.kubeconfig)).To(Succeed())
 	return p
 }
 

@@ -37,7 +37,7 @@ func (s *Stage) RemovalReady() story.Check {
 
 // removalRow is the VersionRemoval in its printer columns, as CRD=widgets.example.com VERSIONS=["v1alpha1"] ….
 func (s *Stage) removalRow(ctx context.Context) (string, error) {
-	c, err := discovery.NewDiscoveryClientForConfig(s.controlPlane.Config)
+	c, err := discovery.NewDiscoveryClientForConfig(s.Config)
 	if err != nil {
 		return "", err
 	}

@@ -2,17 +2,16 @@
 // Moult's own CRD, the moult-controller as it is built from this tree, the widgets of the example repositories, and looks
 // at what the cluster really holds. A gate is judged by the bytes in etcd, never by what it says itself.
 //
-//	s := stage.New(t, controlPlane)
+//	s := stage.New(t, stage.Build(t, "moult-controller"))
 //	moult := s.StartMoult(t)
 //	moult.SlowWrites(time.Second)    // the pass takes as long as the story needs
 //	widgets := s.CreateWidgets(t, 500)
 //
-// The stories of a package are told one after the other, since all of them are about widgets.example.com; Clear makes
-// the stage empty for the next one.
+// Each story begins on an empty cluster: it has a stage and a tool to itself. What a story would leave to the next one is
+// more than objects. A tool asks the address that a source had for minutes, and remembers which versions a kind had.
 package stage
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -21,8 +20,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,26 +32,34 @@ const Patience = 2 * time.Minute
 
 // Stage is a control plane that Moult can be started on.
 type Stage struct {
+	*controlplane.ControlPlane
 	Client client.Client
 
-	controlPlane *controlplane.ControlPlane
-	controller   string // the program
+	controller string // the program
 }
 
-// New installs Moult's CRDs and builds moult-controller, which takes a moment when nothing has changed.
-func New(t *testing.T, controlPlane *controlplane.ControlPlane) *Stage {
+// New starts a control plane for one story, with Moult's CRDs. The controller is a program that Build has made.
+func New(t *testing.T, controller string) *Stage {
 	t.Helper()
 	g := NewWithT(t)
-	controlPlane.Config.WarningHandler = rest.NoWarnings{}
-	c, err := cluster.NewClient(controlPlane.Config)
+	s := &Stage{ControlPlane: controlplane.New(t), controller: controller}
+	s.Config.WarningHandler = rest.NoWarnings{}
+	var err error
+	s.Client, err = cluster.NewClient(s.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cluster.ApplyCRDs(t.Context(), c, Path("clusters/base/crds/moult.dev_*.yaml"))).To(Succeed())
-	s := &Stage{Client: c, controlPlane: controlPlane, controller: filepath.Join(t.TempDir(), "moult-controller")}
-	build := exec.Command("go", "build", "-o", s.controller, "./cmd/moult-controller")
-	build.Dir = Path(".")
-	output, err := build.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), "go build ./cmd/moult-controller: %s", output)
+	g.Expect(cluster.ApplyCRDs(t.Context(), s.Client, Path("clusters/base/crds/moult.dev_*.yaml"))).To(Succeed())
 	return s
+}
+
+// Build makes a program of this tree, which takes a moment when nothing has changed.
+func Build(t *testing.T, program string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), program)
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./cmd/"+program)
+	command.Dir = Path(".")
+	output, err := command.CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "go build ./cmd/%s: %s", program, output)
+	return file
 }
 
 // Path is a file or folder of the repository, named from its root. A package's tests run in the package's own folder.
@@ -101,21 +106,4 @@ func Commit(t *testing.T, folder string, changes map[string]string) string {
 		g.Expect(os.WriteFile(path, []byte(content), fs.FileMode(0o644))).To(Succeed())
 	}
 	return copied
-}
-
-// Clear deletes what the stories share, and waits until it is gone. It works in a cleanup too.
-func (s *Stage) Clear(t *testing.T) {
-	t.Helper()
-	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
-	defer cancel()
-	for _, object := range []*unstructured.Unstructured{
-		cluster.Object(removalAPI, removalKind, Namespace, Removal), cluster.Object(removalAPI, removalKind, Namespace, plural+"-"+NewVersion),
-		cluster.Object(crdAPI, crdKind, "", CRD),
-	} {
-		g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, object))).To(Succeed())
-		g.Eventually(ctx, func() error {
-			return s.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		}).Should(Satisfy(apierrors.IsNotFound), "%s %s is deleted", object.GetKind(), object.GetName())
-	}
 }

@@ -48,7 +48,7 @@ type Widgets map[string]string
 func (s *Stage) CreateWidgets(t *testing.T, n int) Widgets {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(builders.CreateObjects(t.Context(), s.controlPlane.Config, resource.WithVersion(OldVersion), "default", n,
+	g.Expect(builders.CreateObjects(t.Context(), s.Config, resource.WithVersion(OldVersion), "default", n,
 		builders.Prefix("widget"))).To(Succeed())
 	return s.Widgets(t, OldVersion)
 }
@@ -75,7 +75,7 @@ func (s *Stage) Widgets(t *testing.T, version string) Widgets {
 // Stored counts the objects in etcd by the version their bytes are written at.
 func (s *Stage) Stored(t *testing.T) map[string]int {
 	t.Helper()
-	counts, err := s.controlPlane.Etcd().CountByVersion(t.Context(), resource)
+	counts, err := s.Etcd().CountByVersion(t.Context(), resource)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return counts
 }
@@ -83,7 +83,7 @@ func (s *Stage) Stored(t *testing.T) map[string]int {
 // StoredAtOld is a check: etcd holds bytes at the old version.
 func (s *Stage) StoredAtOld() story.Check {
 	return func(ctx context.Context) (string, bool, error) {
-		counts, err := s.controlPlane.Etcd().CountByVersion(ctx, resource)
+		counts, err := s.Etcd().CountByVersion(ctx, resource)
 		return fmt.Sprintf("etcd holds %d at %s, %d at %s", counts[OldVersion], OldVersion, counts[NewVersion], NewVersion), counts[OldVersion] > 0, err
 	}
 }
