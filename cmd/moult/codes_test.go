@@ -80,10 +80,10 @@ func TestHelpHasTheCommandsInTheOrderOfTheirUse(t *testing.T) {
 	}
 	g.Expect(names).To(Equal([]string{"Usage:",
 		"Migrate a cluster:", "plan", "status", "wait", "migrate",
-		"Check before you act:", "doctor", "rehearse", "survivors", "preview", "snapshot",
+		"Check before you act:", "doctor", "rehearse", "survivors", "preview", "snapshot", "check",
 		"Repair and recover:", "repair", "backup", "restore",
 		"Change files in Git:", "opt-in", "rewrite", "rbac",
-		"Publish an operator:", "check", "test", "bridge", "notes",
+		"Publish an operator:", "test", "bridge", "notes",
 		"Other commands:", "version", "completion", "help",
 		"Flags:", "Additional help topics:"}))
 }

@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/story"
@@ -61,8 +60,6 @@ func (s *Stage) RunOperator(t *testing.T) {
 	t.Cleanup(func() {
 		leave()
 		running.Wait()
-		err := s.Client.Delete(context.WithoutCancel(ctx), cluster.Object("apps/v1", "Deployment", Namespace, operatorName))
-		NewWithT(t).Expect(client.IgnoreNotFound(err)).To(Succeed())
 	})
 }
 
