@@ -153,5 +153,6 @@ func TestAConditionThatMayNotBeWrittenIsReported(t *testing.T) {
 	running.Moult(t, refusing, running.Quick(gate.GR.Group), removal.Options{Namespaces: []string{gate.Name.Namespace}})
 	gate.Ask()
 	g.Eventually(gate.Verdict, running.Soon).Should(Equal("False Forbidden Reconciling"))
-	g.Expect(gate.Message()).To(And(ContainSubstring("the condition VersionsRemovable may not be written to the CRD"), ContainSubstring("not today")))
+	g.Expect(gate.Message()).To(And(ContainSubstring("the condition VersionsRemovable may not be written to the CRD"), ContainSubstring("not today"),
+		ContainSubstring("The answer would be SafeToRemove: every object of "+gate.GR.String())))
 }

@@ -64,10 +64,13 @@ func progressing(reason, message, action string) Verdict {
 	return Verdict{State: Progressing, Reason: reason, Message: sentence(message, action), Blockers: blocker(reason, message, action)}
 }
 
-// MayNotApprove is the answer in place of another one that could not be written to the CRD, since that was refused.
+// MayNotApprove is the answer in place of another one that could not be written to the CRD, since that was refused. It keeps what
+// the other one says.
 func MayNotApprove(v Verdict, err error, until time.Time) Verdict {
-	refused := progressing(v1alpha1.ReasonForbidden, fmt.Sprintf("the condition %s may not be written to the CRD: %v", v1alpha1.VersionsRemovable, err), actions[v1alpha1.ReasonForbidden])
-	refused.Rule, refused.Warnings, refused.SurveyFrom, refused.LookFrom, refused.LastWrite, refused.Until = "NotApproved", v.Warnings, v.SurveyFrom, v.LookFrom, v.LastWrite, until
+	refused := progressing(v1alpha1.ReasonForbidden, fmt.Sprintf("the condition %s may not be written to the CRD: %s", v1alpha1.VersionsRemovable, words.Clip(err.Error(), words.MostQuoted)), actions[v1alpha1.ReasonForbidden])
+	refused.Message += fmt.Sprintf(". The answer would be %s: %s", v.Reason, v.Message)
+	refused.Rule, refused.Blockers, refused.Progress = "NotApproved", append(refused.Blockers, v.Blockers...), v.Progress
+	refused.Warnings, refused.SurveyFrom, refused.LookFrom, refused.LastWrite, refused.Until = v.Warnings, v.SurveyFrom, v.LookFrom, v.LastWrite, until
 	return refused
 }
 
