@@ -19,6 +19,10 @@ import (
 // twenty of them fit into an Event.
 const maxFailureText = 240
 
+// maxFailure is how long each half of a failure is, in characters: an API server may quote a whole object, and in JSON a character
+// may take six bytes.
+const maxFailure = 8 << 10
+
 // failureOf says why a walk did not do all it should have; nil if it did.
 func failureOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, err error) *plan.Failure {
 	if held := (*walkFailure)(nil); errors.As(err, &held) {
@@ -45,7 +49,8 @@ func failureOf(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, 
 // failure is a sentence that anybody may read, and what follows in it that names
 // objects or quotes the API server.
 func failure(reason, public, more string, args ...any) *plan.Failure {
-	return &plan.Failure{Reason: reason, Public: public, Message: public + fmt.Sprintf(more, args...)}
+	public = words.Clip(public, maxFailure)
+	return &plan.Failure{Reason: reason, Public: public, Message: public + words.Clip(fmt.Sprintf(more, args...), maxFailure)}
 }
 
 func stoppedFailure(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Result, stopped *rewrite.Stopped) *plan.Failure {
@@ -53,14 +58,15 @@ func stoppedFailure(crd *apiextensionsv1.CustomResourceDefinition, t rewrite.Res
 	case rewrite.Forbidden:
 		return forbiddenFailure(stopped.Err, crd.Spec.Group, crd.Spec.Names.Plural, "get", "list", "patch")
 	case rewrite.ConversionUnavailable:
-		return &plan.Failure{Reason: v1alpha1.ReasonConversionUnavailable,
-			Message: fmt.Sprintf(conversionUnavailable+": %v", webhookName(crd), stopped.Err), Public: fmt.Sprintf(conversionUnavailable, "")}
+		held := failure(v1alpha1.ReasonConversionUnavailable, fmt.Sprintf(conversionUnavailable, webhookName(crd)), ": %v", stopped.Err)
+		held.Public = fmt.Sprintf(conversionUnavailable, "")
+		return held
 	case rewrite.Corrupt:
 		return corruptFailure(t)
 	case rewrite.Unavailable:
 		return failure(v1alpha1.ReasonUnavailable, "the API server could not serve the objects; trying again with growing pauses", ": %v", stopped.Err)
 	}
-	return &plan.Failure{Reason: v1alpha1.ReasonUnavailable, Message: stopped.Error()}
+	return failure(v1alpha1.ReasonUnavailable, "", "%v", stopped)
 }
 
 // corruptFailure names the objects because of which no list is answered.

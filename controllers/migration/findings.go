@@ -9,8 +9,11 @@ import (
 	"github.com/moult-dev/moult/policies/plan"
 )
 
-// maxWriters is how many field managers of a CRD are remembered.
-const maxWriters = 100
+// maxWriters is how many field managers of a CRD are remembered, and maxLosses of how many it is what they have lost.
+const (
+	maxWriters = 100
+	maxLosses  = 100
+)
 
 // findings are what walks over a CRD have found: of the objects that failed, the last
 // walk's, of those who write and of what they lose, all walks'.
@@ -102,12 +105,13 @@ func lossesAfter(before, now []plan.Loss) []plan.Loss {
 		same := slices.IndexFunc(after, func(o plan.Loss) bool {
 			return !o.Waits && !loss.Waits && o.Manager == loss.Manager && o.Version == loss.Version
 		})
-		if same < 0 {
+		switch {
+		case same >= 0:
+			after[same].Objects += loss.Objects
+			after[same].Fields += loss.Fields
+		case loss.Waits || len(after) < maxLosses:
 			after = append(after, loss)
-			continue
 		}
-		after[same].Objects += loss.Objects
-		after[same].Fields += loss.Fields
 	}
 	return after
 }

@@ -18,13 +18,10 @@ import (
 // maxFieldLosses is how many fields are counted at a version; where anything may be a field, there may be any number.
 const maxFieldLosses = 100
 
-// maxFieldName is how much of a field's name is kept, in characters: a key can be as long as an object.
-const maxFieldName = 300
-
 // count adds an object to those that lose a field.
 func (f *fields) count(losses []rewrite.FieldLoss, version, field string, object map[string]any) []rewrite.FieldLoss {
 	allowed := f.may(version, field)
-	field = words.Clip(field, maxFieldName)
+	field = words.Clip(field, words.MostQuoted)
 	at := slices.IndexFunc(losses, func(l rewrite.FieldLoss) bool { return l.Field == field })
 	switch {
 	case at >= 0:
@@ -81,7 +78,7 @@ func (f *fields) failure() *plan.Failure {
 			f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
 	}
 	if len(examples) == 0 {
-		return &plan.Failure{Reason: v1alpha1.ReasonFieldsWouldBeLost, Message: public, Public: public}
+		return failure(v1alpha1.ReasonFieldsWouldBeLost, public, "")
 	}
 	return failure(v1alpha1.ReasonFieldsWouldBeLost, public, ". For example, %s", words.Few(examples, maxFieldsTold))
 }

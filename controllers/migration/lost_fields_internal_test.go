@@ -1,10 +1,15 @@
 package migration
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // A tenant's object may have a key of half a megabyte. It is named in the message three times.
@@ -15,4 +20,36 @@ func TestALongFieldNameIsCut(t *testing.T) {
 	f.losses = f.count(nil, "v1alpha1", "spec."+strings.Repeat("x", 600<<10), object)
 	g.Expect(f.failure().Message).To(And(ContainSubstring("team-a/rose"), ContainSubstring("spec.xxx")))
 	g.Expect(len(f.failure().Message)).To(BeNumerically("<", 2000))
+}
+
+// What is said of objects has bounds however much there is of it, and whoever has written it: it goes into the status of a CRD and of
+// VersionRemovals.
+func TestWhatIsSaidOfObjectsIsCut(t *testing.T) {
+	g := NewWithT(t)
+	f := &fields{storage: "v1", why: "objects would lose"}
+	for i := range 150 {
+		f.losses = f.count(f.losses, "v1alpha1", fmt.Sprintf("spec.%03d%s", i, strings.Repeat("é", 1000)), map[string]any{})
+	}
+	quoted := errors.New(strings.Repeat("no", 1<<20))
+	for _, failed := range []*plan.Failure{
+		f.failure(), failureOf(nil, rewrite.Result{}, quoted), failureOf(nil, rewrite.Result{}, &rewrite.Stopped{Cause: rewrite.Unavailable, Err: quoted}),
+		forbiddenFailure(quoted, "example.com", "widgets", "get"),
+	} {
+		g.Expect(len(failed.Public)+len(failed.Message)).To(BeNumerically("<", 6*maxFailure), failed.Reason)
+	}
+}
+
+// Any tenant may make up names of field managers, and what one has lost is remembered for good.
+func TestLossesOfMadeUpManagersAreForgotten(t *testing.T) {
+	g := NewWithT(t)
+	var known []plan.Loss
+	for walk := range 3 {
+		var lost []plan.Loss
+		for i := range 100 {
+			lost = append(lost, plan.Loss{Manager: fmt.Sprintf("made-up-%d-%d", walk, i)})
+		}
+		known = lossesAfter(known, append(lost, plan.Loss{Manager: "waits", Waits: true}))
+	}
+	g.Expect(known).To(HaveLen(maxLosses + 1))
+	g.Expect(known[maxLosses].Waits).To(BeTrue(), "it holds a gate")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -18,6 +17,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/setup"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // newCache holds VersionRemovals and the names of CRDs. How many there are, and how large they are, is up to others,
@@ -84,6 +84,9 @@ func slim(in any) (any, error) {
 func slimStatus(s *v1alpha1.VersionRemovalStatus) {
 	s.LastHandledReconcileAt = shortened(s.LastHandledReconcileAt)
 	s.Conditions, s.StoredVersions = first(s.Conditions, 8), first(s.StoredVersions, maxStoredVersions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = words.Clip(s.Conditions[i].Message, maxMessage)
+	}
 	s.Blockers, s.Warnings = first(s.Blockers, maxBlockers), first(s.Warnings, maxBlockers)
 	for i, version := range s.StoredVersions {
 		if len(version) > maxKept { // else it may be shared, and is not written to
@@ -93,7 +96,7 @@ func slimStatus(s *v1alpha1.VersionRemovalStatus) {
 	for _, blockers := range [][]v1alpha1.Blocker{s.Blockers, s.Warnings} {
 		for i, b := range blockers {
 			if max(len(b.Kind), len(b.Message), len(b.Action)) > maxKept {
-				blockers[i] = v1alpha1.Blocker{Kind: shortened(b.Kind), Message: cut(b.Message, maxText), Action: cut(b.Action, maxText)}
+				blockers[i] = v1alpha1.Blocker{Kind: shortened(b.Kind), Message: words.Clip(b.Message, maxText), Action: words.Clip(b.Action, maxText)}
 			}
 		}
 	}
@@ -109,10 +112,11 @@ func slimStatus(s *v1alpha1.VersionRemovalStatus) {
 const (
 	maxStoredVersions = 64
 	maxBlockers       = 20
-	maxText           = 8 << 10 // bytes
+	maxText           = 2 << 10 // characters of a blocker, so that a status fits into etcd if each is six bytes in JSON
+	maxMessage        = 8 << 10 // characters of a condition, of which the API server takes 32,768
 )
 
-// first is a copy of what is kept, like cut.
+// first is a copy of what is kept: a part of a list keeps all of it in memory.
 func first[T any](of []T, most int) []T {
 	if len(of) <= most {
 		return of
@@ -120,19 +124,11 @@ func first[T any](of []T, most int) []T {
 	return slices.Clone(of[:most])
 }
 
-// maxKept is how much of a label's or an annotation's value is kept, in bytes. None
+// maxKept is how much of a label's or an annotation's value is kept, in characters. None
 // that means anything to us is longer.
 const maxKept = 1024
 
-func shortened(value string) string { return cut(value, maxKept) }
-
-// cut is a copy of what is kept: a part of a string keeps all of it in memory.
-func cut(value string, most int) string {
-	if len(value) <= most {
-		return value
-	}
-	return strings.Clone(strings.ToValidUTF8(value[:most], ""))
-}
+func shortened(value string) string { return words.Clip(value, maxKept) }
 
 func kept(of map[string]string, keys ...string) map[string]string {
 	var some map[string]string

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,10 +36,10 @@ func TestWhatIsKeptOfAVersionRemoval(t *testing.T) {
 		g.Expect(removal).To(Equal(&v1alpha1.VersionRemoval{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "r", Namespace: "ns", UID: "u", Generation: 2, ResourceVersion: "7", Labels: map[string]string{fluxName: "k"},
-				Annotations: map[string]string{v1alpha1.PausedAnnotation: "true", "reconcile.fluxcd.io/requestedAt": long[:1024]},
+				Annotations: map[string]string{v1alpha1.PausedAnnotation: "true", "reconcile.fluxcd.io/requestedAt": long[:1024] + "…"},
 			},
 			Spec:   v1alpha1.VersionRemovalSpec{CRDName: "widgets.example.com", Versions: []string{"v1alpha1"}},
-			Status: v1alpha1.VersionRemovalStatus{ObservedGeneration: 2, LastHandledReconcileAt: long[:1024]},
+			Status: v1alpha1.VersionRemovalStatus{ObservedGeneration: 2, LastHandledReconcileAt: long[:1024] + "…"},
 		}))
 	}
 }
@@ -60,6 +62,29 @@ func TestAStatusIsKeptAsFarAsMoultWritesOne(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(kept)).To(BeNumerically("<", 32<<10))
 	g.Expect(cap(removal.Status.StoredVersions)).To(BeNumerically("<", 100))
+}
+
+// The API server refuses a message of more than 32,768 characters, and etcd what is longer than 1.5 MiB. In JSON a character may take
+// six bytes. A gate whose answer cannot be written stays as it was, which may be open.
+func TestAnAnswerFitsHoweverItIsEscaped(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("<", 300<<10)
+	status := v1alpha1.VersionRemovalStatus{Conditions: make([]metav1.Condition, 3)}
+	for i := range status.Conditions {
+		status.Conditions[i].Message = long
+	}
+	for range 2 * maxBlockers {
+		status.Blockers = append(status.Blockers, v1alpha1.Blocker{Kind: "k", Message: long, Action: long})
+	}
+	status.Warnings = slices.Clone(status.Blockers)
+	slimStatus(&status)
+	raw, err := json.Marshal(status)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(raw)).To(BeNumerically("<", 1300<<10))
+	g.Expect(utf8.RuneCountInString(status.Conditions[0].Message)).To(BeNumerically("<", 32768))
+	again := status.DeepCopy()
+	slimStatus(again)
+	g.Expect(*again).To(Equal(status), "or an answer would be news for ever")
 }
 
 func TestWhetherACRDMayBeApprovedIsKept(t *testing.T) {

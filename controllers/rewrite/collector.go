@@ -5,7 +5,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/moult-dev/moult/policies/words"
 )
+
+// maxSaid is how much of the API server's words about one object is kept, in characters.
+const maxSaid = 1000
 
 // collector is a Result that many workers write to.
 type collector struct {
@@ -42,6 +47,7 @@ func (c *collector) fail(f FailedObject) {
 	defer c.mu.Unlock()
 	c.result.By[Failed]++
 	c.result.FailedBy[f.Reason]++
+	f.Message = words.Clip(f.Message, maxSaid)
 	at, _ := slices.BinarySearchFunc(c.result.FailedObjects, f, byKey)
 	c.result.FailedObjects = slices.Insert(c.result.FailedObjects, at, f)
 	c.result.FailedObjects = c.result.FailedObjects[:min(len(c.result.FailedObjects), MaxFailedObjects)]

@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // maxLosses is how many a Result names; one at each version where entries wait, it
@@ -25,10 +27,10 @@ type Loss struct {
 }
 
 func (v *visitor) loss(o Ownership, entry metav1.ManagedFieldsEntry, fields *fieldpath.Set, why error, waits bool) Loss {
-	l := Loss{Manager: o.manager(entry), Waits: waits, Objects: 1, Fields: int64(fields.Size()), Object: v.key(), Why: why.Error()}
+	l := Loss{Manager: o.manager(entry), Waits: waits, Objects: 1, Fields: int64(fields.Size()), Object: v.key(), Why: words.Clip(why.Error(), words.MostQuoted)}
 	fields.Iterate(func(path fieldpath.Path) {
 		if l.Field == "" {
-			l.Field = strings.TrimPrefix(path.String(), ".")
+			l.Field = words.Clip(strings.TrimPrefix(path.String(), "."), words.MostQuoted)
 		}
 	})
 	return l

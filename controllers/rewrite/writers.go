@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // maxWriters is how many field managers a Result names: those that wrote last.
@@ -23,7 +25,7 @@ type Manager struct {
 
 func (o Ownership) manager(entry metav1.ManagedFieldsEntry) Manager {
 	version, _ := o.version(entry)
-	return Manager{entry.Manager, string(entry.Operation), entry.Subresource, version}
+	return Manager{entry.Manager, string(entry.Operation), entry.Subresource, words.Clip(version, maxName)} // any text may stand for a version
 }
 
 // String is "name (Update)" or "name (Update of status)", whatever the version.

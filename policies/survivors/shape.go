@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // naming is what a value names.
@@ -198,7 +200,7 @@ func (n *naming) what() string {
 	if n.namespace != "" && name != "" {
 		name = n.namespace + "/" + name
 	}
-	return strings.TrimSpace(n.kind + " " + clipTo(name, mostName))
+	return strings.TrimSpace(n.kind + " " + words.Clip(name, mostName))
 }
 
 // mostName is the length of a namespace and a name, and clipped that of what is no name.
@@ -208,11 +210,4 @@ const (
 )
 
 // clip keeps what is reported of a value short.
-func clip(s string) string { return clipTo(s, clipped) }
-
-func clipTo(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return words.Clip(s, clipped) }

@@ -64,10 +64,19 @@ func few(all []string, most int, between, before string) string {
 	return fmt.Sprintf("%s%s %d more", strings.Join(all[:most], between), before, len(all)-most)
 }
 
-// Clip cuts a text to so many characters, and shows that it did.
+// MostQuoted is how much of what somebody else has written is in a text, in characters: a field's name or a refusal can be as long
+// as an object. In JSON a character may take six bytes.
+const MostQuoted = 300
+
+// Clip cuts a text to so many characters, and shows that it did. Nothing of the rest is kept in memory.
 func Clip(s string, most int) string {
-	if characters := []rune(s); len(characters) > most {
-		return string(characters[:most]) + "…"
+	if len(s) <= most {
+		return s
+	}
+	for at := range s {
+		if most--; most < 0 {
+			return s[:at] + "…"
+		}
 	}
 	return s
 }

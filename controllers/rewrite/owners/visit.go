@@ -14,6 +14,7 @@ import (
 
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/repairs"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // visit moves the references of one object.
@@ -133,7 +134,7 @@ func (v *visit) hasMoved(r repairs.Item) {
 func (v *visit) taken(crd, why string) {
 	v.Count(crd, func(all *repairs.Report) {
 		all.Taken++
-		all.TakenWhy = why
+		all.TakenWhy = words.Clip(why, words.MostQuoted)
 	})
 }
 

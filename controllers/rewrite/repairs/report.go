@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/policies/survivors"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Report is what a repair has done.
@@ -65,6 +66,14 @@ type Item struct {
 	Successor string `json:"successor,omitempty"`
 	// Referrers is how many objects named it when it was seen last.
 	Referrers int64 `json:"referrers,omitempty"`
+}
+
+// clipped is an item as it is reported: what an owner reference or a copy names may be as long as an object.
+func (i Item) clipped() Item {
+	for _, text := range []*string{&i.From, &i.Why, &i.Owner, (*string)(&i.UID), &i.Copy} {
+		*text = words.Clip(*text, words.MostQuoted)
+	}
+	return i
 }
 
 // Object is an object's resource and name.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 const (
@@ -136,6 +137,7 @@ func (w *Work) Count(crd string, change func(*Report)) {
 
 // Moved counts an item that was moved.
 func (w *Work) Moved(i Item) {
+	i = i.clipped()
 	w.Count(i.CRD, func(r *Report) {
 		r.Moved++
 		r.Items = w.keep(r.Items, i)
@@ -154,6 +156,7 @@ func (w *Work) keep(items []Item, i Item) []Item {
 
 // Leave counts an item that is left for a reason, and the permission that is missing, if that is why.
 func (w *Work) Leave(reason Reason, needs string, i Item) {
+	i = i.clipped()
 	w.Count(i.CRD, func(r *Report) {
 		g := r.group(reason)
 		g.Count++
@@ -178,7 +181,7 @@ func (w *Work) Refuse(err error, verb string, at schema.GroupVersionResource, i 
 func (w *Work) CannotLook(resource, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := (NotLooked{resource, why}); !slices.Contains(w.notLooked, n) {
+	if n := (NotLooked{resource, words.Clip(why, words.MostQuoted)}); !slices.Contains(w.notLooked, n) {
 		w.notLooked = append(w.notLooked, n)
 	}
 }

@@ -2,13 +2,16 @@ package repairs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 var (
@@ -20,6 +23,23 @@ var (
 
 func item(crd, name string) Item {
 	return Item{CRD: crd, Object: Object{Resource: "configmaps", Namespace: "ns", Name: name}}
+}
+
+func TestWhatAnItemNamesIsCut(t *testing.T) {
+	g, w := NewWithT(t), &Work{Most: 1}
+	long := strings.Repeat("x", 1<<20)
+	report, err := w.Run(t.Context(), &kind, []string{"a"}, func(context.Context) error {
+		i := item("a", "one")
+		i.Owner, i.UID, i.From, i.Copy = long, types.UID(long), long, long
+		w.Moved(i)
+		w.Refuse(errors.New(long), "patch", schema.GroupVersionResource{}, i)
+		w.CannotLook("widgets", long)
+		return nil
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	raw, err := json.Marshal(report)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(raw)).To(BeNumerically("<", 5000))
 }
 
 func TestHowOftenEverythingIsLookedAt(t *testing.T) {
