@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,8 +70,18 @@ func replaceTheseEntries(item *metav1.PartialObjectMetadata, entries []metav1.Ma
 	return w, err
 }
 
+// Body is a JSON Patch. What HTML gives a meaning to stands in it as it is: escaped it takes six times as much, and the API server
+// reads 3 MiB.
+func Body(ops []Operation) ([]byte, error) {
+	body := &bytes.Buffer{}
+	encoder := json.NewEncoder(body)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(ops)
+	return body.Bytes(), err
+}
+
 func repairOf(ops []Operation) (*write, error) {
-	body, err := json.Marshal(ops)
+	body, err := Body(ops)
 	if err != nil {
 		return nil, fmt.Errorf("managedFields: %w", err)
 	}

@@ -2,7 +2,6 @@ package embeddedcopies
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,7 +119,7 @@ func (v *visit) replace(ctx context.Context, r referrer, item *unstructured.Unst
 	for _, n := range named {
 		ops = append(ops, rewrite.Operation{Op: "test", Path: n.Pointer, Value: n.Name}, rewrite.Operation{Op: "replace", Path: n.Pointer, Value: successor})
 	}
-	body, err := json.Marshal(ops)
+	body, err := rewrite.Body(ops)
 	if err != nil {
 		return err
 	}

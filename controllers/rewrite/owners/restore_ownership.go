@@ -2,7 +2,6 @@ package owners
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -41,7 +40,7 @@ func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjec
 			break
 		}
 		var body []byte
-		if body, err = json.Marshal(append(rewrite.SameState(now), rewrite.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})); err != nil {
+		if body, err = rewrite.Body(append(rewrite.SameState(now), rewrite.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})); err != nil {
 			break
 		}
 		_, refusal := v.patch(ctx, body, func() {})

@@ -6,7 +6,6 @@
 package owners
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,5 +84,5 @@ func move(item *metav1.PartialObjectMetadata, found []match) ([]byte, error) {
 	for _, m := range found {
 		ops = append(ops, rewrite.Operation{Op: "replace", Path: fmt.Sprintf("/metadata/ownerReferences/%d/apiVersion", m.index), Value: m.target.apiVersion()})
 	}
-	return json.Marshal(ops)
+	return rewrite.Body(ops)
 }
