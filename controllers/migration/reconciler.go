@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +30,7 @@ type Reconciler struct {
 	webhooks webhookReader
 	dynamic  migrations
 	pace     *throttle.Pace
-	fields   *semaphore.Weighted // room for managedFields, for all walks
+	room     *rewrite.Room // for all walks
 	states   *StateStore
 	walks    *walks
 	metrics  *recorder
@@ -71,7 +70,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached getter, liv
 	}
 	r := &Reconciler{
 		opts: opts, cached: cached, live: live, objects: objects, webhooks: webhooks, dynamic: others, metrics: metrics,
-		pace: opts.Pace, states: opts.StateStore, fields: semaphore.NewWeighted(rewrite.FieldsRoom),
+		pace: opts.Pace, states: opts.StateStore, room: rewrite.NewRoom(),
 	}
 	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)
 	return r, nil

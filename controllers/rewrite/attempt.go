@@ -30,7 +30,7 @@ func (v *visitor) write(ctx context.Context, w *write, accepted func(answer)) er
 	}
 	v.breaker.servedAt(v.Clock.Now())
 	a := v.answer(w, after)
-	if a.now = v.unwiped(ctx, after, wiped(v.item, after) || w.forgotten(after)); a.now != nil {
+	if a.now = v.unwiped(ctx, after, v.hasLost(ctx, w, after)); a.now != nil {
 		accepted(a)
 	}
 	return nil
@@ -72,6 +72,9 @@ func (v *visitor) met(ctx context.Context, err error) error {
 	case absent:
 		return v.missing(ctx, err)
 	case busy:
+		if errors.Is(err, ErrAnswerTooLarge) {
+			return v.room.enlarge(ctx)
+		}
 		return v.wait(ctx, err)
 	case unconverted:
 		v.fail(reason, err)
@@ -196,7 +199,7 @@ func (v *visitor) patch(ctx context.Context, objects Objects, w *write) (*metav1
 
 // signalOf is what the answer to a write shows about the API server's load.
 func signalOf(ctx context.Context, err error) throttle.Signal {
-	if err == nil {
+	if err == nil || errors.Is(err, ErrAnswerTooLarge) {
 		return throttle.Served
 	}
 	if c, _ := classify(err); ctx.Err() == nil && (c == busy || c == flaky) {

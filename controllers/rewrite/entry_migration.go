@@ -58,7 +58,7 @@ func isEnd(err error) bool {
 // move is the entries of the object with all at the storage version that have to
 // be and may be. It remembers which have to stay, and what all that costs.
 func (v *visitor) move(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
-	done, err := v.roomForFields(ctx)
+	done, err := v.roomForFields(ctx, v.item.ManagedFields)
 	if err != nil {
 		return nil, err
 	}
@@ -77,24 +77,19 @@ func (v *visitor) move(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
 	return ownership.move(v.item.ManagedFields, known)
 }
 
-// FieldsRoom is what the managedFields take that are decoded at a time, in bytes, unless those of one object alone take more.
-const FieldsRoom = 32 << 20
-
-// roomForFields waits for the room to decode the object's managedFields, and keeps it until done is called. A tenant who
-// writes an object decides what they hold.
-func (v *visitor) roomForFields(ctx context.Context) (done func(), err error) {
+// roomForFields waits for the room to decode managedFields of the object, and keeps it until done is called; who has some asks for
+// no more. A tenant who writes an object decides what they hold.
+func (v *visitor) roomForFields(ctx context.Context, entries ...[]metav1.ManagedFieldsEntry) (done func(), err error) {
 	cost := int64(0)
-	for _, entry := range v.item.ManagedFields {
+	for _, entry := range slices.Concat(entries...) {
 		of, _ := unpacking.CostOfJSON(entry.FieldsV1.GetRawString())
 		cost += of
 	}
-	if cost = min(cost, FieldsRoom); v.Fields == nil {
-		return func() {}, nil
-	}
-	if err := v.Fields.Acquire(ctx, cost); err != nil {
+	cost = min(cost, fieldsRoom)
+	if err := v.Room.fields.Acquire(ctx, cost); err != nil {
 		return nil, err
 	}
-	return func() { v.Fields.Release(cost) }, nil
+	return func() { v.Room.fields.Release(cost) }, nil
 }
 
 // judge finds the fates of the entries at one version.

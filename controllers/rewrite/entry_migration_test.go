@@ -2,14 +2,16 @@ package rewrite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -154,18 +156,62 @@ func TestAnEntryThatStaysDoesNotHideWhetherAnObjectWasStale(t *testing.T) {
 
 func TestManagedFieldsShareOneRoom(t *testing.T) {
 	g := NewWithT(t)
-	walk := &Walk{Fields: semaphore.NewWeighted(FieldsRoom)}
+	walk := &Walk{Room: NewRoom()}
 	large := &visitor{Walk: walk, item: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		{FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:a":`, 100_000) + "{}" + strings.Repeat("}", 100_000))},
 	}}}}
-	done, err := large.roomForFields(t.Context())
+	done, err := large.roomForFields(t.Context(), large.item.ManagedFields)
 	g.Expect(err).NotTo(HaveOccurred(), "one alone may take more")
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err = (&visitor{Walk: walk, item: large.item}).roomForFields(ended)
+	_, err = (&visitor{Walk: walk, item: large.item}).roomForFields(ended, large.item.ManagedFields)
 	g.Expect(err).To(MatchError(context.Canceled))
 	done()
-	done, err = large.roomForFields(t.Context())
+	done, err = large.roomForFields(t.Context(), large.item.ManagedFields)
 	g.Expect(err).NotTo(HaveOccurred())
 	done()
+}
+
+// What a tenant puts into an object must not end in a status: a path of managedFields, a version that none is, and what a webhook quotes.
+func TestWhatAnObjectHoldsIsCut(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("x", 300<<10)
+	s := shelfOf(2, entry("painter", apply, "example.com/"+long, `{"f:spec":{"f:`+long+`":{}}}`))
+	s.fail = func(name string, _ int) error {
+		if name == "o00001" {
+			return status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, long)
+		}
+		return nil
+	}
+	_, result, err := walkOver(s, func(w *Walk) {
+		guided(&guide{}, Rewrite)(w)
+		w.Ownership.Has = func(fieldpath.Path) bool { return false }
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.Losses).To(HaveLen(1))
+	raw, err := json.Marshal(result)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(raw)).To(BeNumerically("<", 6000))
+}
+
+// Entries that a write has lost are decoded to be put back. They wait for room like those that are moved.
+func TestEntriesThatArePutBackShareTheRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		s := shelfOf(1, before()...)
+		room := NewRoom()
+		s.wipes = func(try int, _ []metav1.ManagedFieldsEntry) bool {
+			if try == 0 {
+				g.Expect(room.fields.TryAcquire(fieldsRoom)).To(BeTrue()) // somebody else decodes
+				time.AfterFunc(3*time.Second, func() { room.fields.Release(fieldsRoom) })
+			}
+			return try == 0
+		}
+		began := time.Now()
+		_, result, err := walkOver(s, func(w *Walk) { resting(w); w.Room = room })
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
+		g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(before())))
+		g.Expect(time.Since(began)).To(BeNumerically(">=", 3*time.Second))
+	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // list sends all objects on, a page at a time.
-func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMetadata) error {
+func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
 	l := &lister{Walk: w, pages: newReader(newPageSize(w.PageSize, pageBytes), w.newBackoff)}
 	l.pages.again = func() { l.seen = 0 }
 	for {
@@ -21,9 +21,8 @@ func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMeta
 		w.collector.listed(l.total(page), page.ResourceVersion)
 		w.breaker.listed(keysOf(page))
 		next := page.Continue
-		w.strip(page.Items)
 		select {
-		case pages <- page.Items:
+		case pages <- w.keep(page):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -39,11 +38,11 @@ func (w *Walk) list(ctx context.Context, pages chan<- []metav1.PartialObjectMeta
 }
 
 // deal hands out the objects of the pages one by one.
-func deal(ctx context.Context, pages <-chan []metav1.PartialObjectMetadata, items chan<- *metav1.PartialObjectMetadata) error {
-	for page := range pages {
-		for i := range page {
+func deal(ctx context.Context, pages <-chan *page, items chan<- listed) error {
+	for p := range pages {
+		for i := range p.items {
 			select {
-			case items <- &page[i]:
+			case items <- listed{&p.items[i], p.sizes[i], p}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -59,10 +58,15 @@ type lister struct {
 	seen  int64
 }
 
-// page is the next page.
+// page is the next page, for which the walk holds room.
 func (l *lister) page(ctx context.Context) (page *metav1.PartialObjectMetadataList, err error) {
 	err = l.pages.next(ctx, func(opts metav1.ListOptions) error {
-		page, err = l.atAnyVersion(ctx, opts)
+		if err := l.held.take(ctx, readingRoom); err != nil {
+			return err
+		}
+		if page, err = l.atAnyVersion(ctx, opts); err != nil {
+			l.held.give(readingRoom)
+		}
 		return err
 	})
 	if err == nil {

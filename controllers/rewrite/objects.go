@@ -112,7 +112,7 @@ func (c *Client) wholeJSON(ctx context.Context, gvr schema.GroupVersionResource,
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	raw, err := readBounded(body, opts.Limit, most)
+	raw, err := readBounded(body, mostOfPage(opts.Limit, most), ErrPageTooLarge)
 	if cost, _ := unpacking.CostOfJSON(raw); opts.Limit != 1 && cost > mostDecoded {
 		return nil, ErrPageTooLarge
 	}
@@ -152,7 +152,7 @@ func (r *resource) stream(ctx context.Context, accept string, opts metav1.ListOp
 
 // readPage reads a page of metadata unless it is too large.
 func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, error) {
-	raw, err := readBounded(body, limit, maxPageBytes)
+	raw, err := readBounded(body, mostOfPage(limit, maxPageBytes), ErrPageTooLarge)
 	if err != nil {
 		return nil, err
 	}
@@ -160,14 +160,22 @@ func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, e
 	return list, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, list)
 }
 
-// readBounded reads a page unless it is too large, which one object never is.
-func readBounded(body io.Reader, limit, most int64) ([]byte, error) {
-	if limit != 1 {
-		body = io.LimitReader(body, most+1)
+// mostOfPage is how long a page may be, in bytes. One object is taken as it is.
+func mostOfPage(limit, most int64) int64 {
+	if limit == 1 {
+		return 0
 	}
-	raw, err := io.ReadAll(body)
-	if err == nil && limit != 1 && int64(len(raw)) > most {
-		return nil, ErrPageTooLarge
+	return most
+}
+
+// readBounded reads what is no longer than so many bytes; 0 is no bound.
+func readBounded(body io.Reader, most int64, tooLarge error) ([]byte, error) {
+	if most == 0 {
+		return io.ReadAll(body)
+	}
+	raw, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err == nil && int64(len(raw)) > most {
+		return nil, tooLarge
 	}
 	return raw, err
 }
@@ -175,10 +183,22 @@ func readBounded(body io.Reader, limit, most int64) ([]byte, error) {
 func (r *resource) Get(ctx context.Context, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	return readObject(ctx, r.client.rest.Get().AbsPath(r.path(key)...))
+}
+
+// readObject is the answer to a request about one object, unless a visit has no room for it.
+func readObject(ctx context.Context, request *rest.Request) (*metav1.PartialObjectMetadata, error) {
+	body, err := request.SetHeader("Accept", acceptObject).MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	raw, err := readBounded(body, mostOf(ctx), ErrAnswerTooLarge)
+	if err != nil {
+		return nil, err
+	}
 	object := &metav1.PartialObjectMetadata{}
-	err := r.client.rest.Get().AbsPath(r.path(key)...).
-		SetHeader("Accept", acceptObject).MaxRetries(0).Do(ctx).Into(object)
-	return object, err
+	return object, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, object)
 }
 
 func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {
@@ -191,12 +211,8 @@ func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types
 	if r.client.dryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	object := &metav1.PartialObjectMetadata{}
-	err := r.client.rest.Patch(pt).AbsPath(append(r.path(key), r.subresource...)...).
-		SetHeader("Accept", acceptObject).
-		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).
-		Body(body).MaxRetries(0).Do(ctx).Into(object)
-	return object, err
+	return readObject(ctx, r.client.rest.Patch(pt).AbsPath(append(r.path(key), r.subresource...)...).
+		SpecificallyVersionedParams(&opts, parameters, schema.GroupVersion{Version: "v1"}).Body(body))
 }
 
 // withGracePeriod is a context that ends when its parent has been over for the grace

@@ -11,12 +11,12 @@ const (
 	firstPage = 50
 	// pageBytes is what a page should take. A walk holds about three of them: one
 	// being written, one that waits and one being read.
-	pageBytes = 3 << 20
+	pageBytes = 1 << 20
 	// maxPageBytes is where reading a page is given up, to ask for a smaller one.
 	maxPageBytes = 2 * pageBytes
 )
 
-// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 6 MiB of metadata, or what WholePage is
+// ErrPageTooLarge says that a page has more bytes than a client wants to hold: 2 MiB of metadata, or what WholePage is
 // reported, unless it has a limit of 1.
 var ErrPageTooLarge = errors.New("the page is too large")
 

@@ -48,10 +48,10 @@ func TestAPageIsAsLongAsItsObjectsAllow(t *testing.T) {
 		lists  int     // at most
 	}{
 		"small ones, nearly all at the full size": {3000, all(2 * kib), []int64{50, 500, 500}, 7},
-		"large ones":                     {600, all(250 * kib), []int64{50, 12, 12}, 52},
-		"the largest there can be":       {60, all(1500 * kib), []int64{50, 12, 3, 2, 2}, 33},
-		"large ones behind small ones":   {650, func(i int) int { return map[bool]int{true: kib, false: 250 * kib}[i < 50] }, []int64{50, 500, 125, 31, 7, 12}, 56},
-		"small ones behind large ones":   {3000, func(i int) int { return map[bool]int{true: kib, false: 250 * kib}[i > 100] }, []int64{50, 12, 12}, 18},
+		"large ones":                     {600, all(250 * kib), []int64{50, 12, 3, 4, 4}, 153},
+		"the largest there can be":       {60, all(1500 * kib), []int64{50, 12, 3, 1, 1}, 63},
+		"large ones behind small ones":   {650, func(i int) int { return map[bool]int{true: kib, false: 250 * kib}[i < 50] }, []int64{50, 500, 125, 31, 7, 4}, 156},
+		"small ones behind large ones":   {3000, func(i int) int { return map[bool]int{true: kib, false: 250 * kib}[i > 100] }, []int64{50, 12, 3, 4}, 40},
 		"one that is larger than a page": {20, func(i int) int { return map[bool]int{true: 8 << 20, false: kib}[i == 10] }, []int64{50, 12, 3}, 16},
 		"hardly any":                     {3, all(kib), []int64{50}, 1},
 	} {

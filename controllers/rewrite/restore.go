@@ -30,6 +30,26 @@ func wiped(before, after *metav1.PartialObjectMetadata) bool {
 	return len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0
 }
 
+// hasLost reports whether a write has made the API server forget owners.
+func (v *visitor) hasLost(ctx context.Context, w *write, after *metav1.PartialObjectMetadata) bool {
+	if wiped(v.item, after) || len(w.unwatched) == 0 {
+		return wiped(v.item, after)
+	}
+	defer v.roomAnyhow(ctx, w.unwatched, after.ManagedFields)()
+	return w.forgotten(after)
+}
+
+// roomAnyhow is roomForFields for entries that only this walk still knows. They are put back without room if others have it for too long.
+func (v *visitor) roomAnyhow(ctx context.Context, entries ...[]metav1.ManagedFieldsEntry) (done func()) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout/4)
+	defer end()
+	done, err := v.roomForFields(ctx, entries...)
+	if err != nil {
+		return func() {}
+	}
+	return done
+}
+
 // unwiped is the object as it is after a write of ours, with its owners, which that write may have lost. It is nil if
 // it no longer exists, or they are: then it has its outcome.
 func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetadata, lost bool) *metav1.PartialObjectMetadata {
@@ -52,6 +72,7 @@ func (v *visitor) unwiped(ctx context.Context, after *metav1.PartialObjectMetada
 func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout)
 	defer cancel()
+	v.room.most = 0
 	for try := range 2 * maxRaces {
 		ownership, err := v.known()
 		if err != nil {
@@ -65,7 +86,9 @@ func (v *visitor) restore(ctx context.Context, before, after *metav1.PartialObje
 		}
 		restored, err := v.putBack(ctx, ownership, before, after)
 		if err == nil && !wiped(before, restored) {
+			done := v.roomAnyhow(ctx, before.ManagedFields)
 			v.collector.lost(v.forced(ownership, before, errUnconvertible))
+			done()
 			return restored, nil
 		}
 		if v.backoff.pause(ctx, err) != nil {
@@ -88,7 +111,9 @@ func (v *visitor) putBack(ctx context.Context, ownership Ownership, before, afte
 	since := slices.DeleteFunc(slices.Clone(after.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == "before-first-apply"
 	})
+	done := v.roomAnyhow(ctx, before.ManagedFields, since)
 	entries, err := ownership.Move(slices.Concat(before.ManagedFields, since))
+	done()
 	if err != nil {
 		return nil, err
 	}

@@ -45,13 +45,22 @@ type visitor struct {
 	looked string          // the resourceVersion at which the guard has let it pass
 	held   map[string]bool // entries that have to stay at their version, by keyOf
 	losses []Loss          // what the last move of entries costs their managers
+	room   *answers
 }
 
 // visit brings one object to its outcome. The error is the end of the walk.
-func (w *Walk) visit(ctx context.Context, item *metav1.PartialObjectMetadata) error {
-	v := &visitor{Walk: w, item: item, backoff: w.newBackoff()}
-	v.begin(w.provedBy(item.ResourceVersion))
-	var err error
+func (w *Walk) visit(ctx context.Context, item listed) error {
+	v := &visitor{Walk: w, item: item.PartialObjectMetadata, backoff: w.newBackoff(), room: &answers{room: w.Room.visits}}
+	if v.begin(w.provedBy(item.ResourceVersion)); v.phase == ended {
+		w.noteWriters(v.item)
+		return nil
+	}
+	err := v.room.makeRoom(ctx, item.size)
+	if err != nil {
+		return err
+	}
+	defer v.room.leave()
+	ctx = v.room.within(ctx)
 	for v.phase != ended && err == nil {
 		err = v.step(ctx)
 	}

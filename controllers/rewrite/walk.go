@@ -8,11 +8,9 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 )
@@ -65,8 +63,8 @@ type Walk struct {
 	Follower func(context.Context) (Follower, error)
 	// Guard, unless nil, is asked before an object is written.
 	Guard *Guard
-	// Fields is the room for managedFields that are decoded, in bytes, for all walks of a process; nil is no bound.
-	Fields *semaphore.Weighted
+	// Room is shared by all walks of a process; nil for one of its own.
+	Room *Room
 	// Looked is how far the look is that comes before the walk, where there is one.
 	Looked Looked
 	// ProvedAfter, in a Check, is a resourceVersion after which every write is
@@ -94,6 +92,7 @@ type Walk struct {
 	Jitter func(time.Duration) time.Duration
 
 	collector collector
+	held      *held // by pages
 	mover     mover
 	breaker   breaker
 	noStatus  atomic.Bool               // the status subresource was refused to us
@@ -113,8 +112,10 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 	w.setDefaults()
 	w.collector.begin()
 
-	pages := make(chan []metav1.PartialObjectMetadata) // the next is fetched while one is written
-	items := make(chan *metav1.PartialObjectMetadata)
+	defer w.held.giveAll()
+
+	pages := make(chan *page) // the next is fetched while one is written
+	items := make(chan listed)
 	group, ctx := errgroup.WithContext(ctx)
 	w.known = sync.OnceValues(func() (Ownership, error) { return w.knowing(ctx) })
 	w.follower = sync.OnceValues(func() (Follower, error) { return w.following(ctx) })
@@ -132,6 +133,7 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 				if err := w.visit(ctx, item); err != nil {
 					return err
 				}
+				w.dealtWith(item.page)
 			}
 			return nil
 		})
@@ -150,6 +152,10 @@ func (w *Walk) setDefaults() {
 	if w.Lane == nil {
 		w.Lane = throttle.New(throttle.Options{MaxInFlight: w.Workers}).Lane()
 	}
+	if w.Room == nil {
+		w.Room = NewRoom()
+	}
+	w.held = &held{room: w.Room.pages}
 	if w.Clock == nil {
 		w.Clock = clock.RealClock{}
 	}

@@ -1,0 +1,172 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// pagesRoom is what pages take: one that is read, and those whose objects have no outcome yet.
+	pagesRoom = 32 << 20
+	// visitsRoom is what the objects take that are written: as they were, and the answers.
+	visitsRoom = 32 << 20
+	// fieldsRoom is what the managedFields take that are decoded.
+	fieldsRoom = 32 << 20
+
+	// decoded is how many times as much as its bytes metadata takes at most, read and decoded: a hundred thousand labels do.
+	decoded = 9
+	// readingRoom is what a page takes while it is read.
+	readingRoom = maxPageBytes * decoded
+	// growth is by how much an answer may be longer than what was listed, in bytes.
+	growth = 16 << 10
+)
+
+// Room is what the walks of a process hold of metadata at a time, in bytes, however many CRDs and workers there are. The tenant who
+// writes an object decides how large its metadata is. What is larger than all the room is held alone. A walk asks for pages first, then
+// for the visit of an object, then for its fields, and for no more of what it has some of. So no two wait for each other.
+type Room struct{ pages, visits, fields *semaphore.Weighted }
+
+// NewRoom is for all walks of a process.
+func NewRoom() *Room {
+	return &Room{semaphore.NewWeighted(pagesRoom), semaphore.NewWeighted(visitsRoom), semaphore.NewWeighted(fieldsRoom)}
+}
+
+// held is the room that the pages of one walk have.
+type held struct {
+	room  *semaphore.Weighted
+	mu    sync.Mutex
+	bytes int64
+}
+
+func (h *held) take(ctx context.Context, bytes int64) error {
+	if err := h.room.Acquire(ctx, bytes); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes += bytes
+	return nil
+}
+
+func (h *held) give(bytes int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes -= bytes
+	h.room.Release(bytes)
+}
+
+// giveAll is for a walk that ends with pages it has not dealt with.
+func (h *held) giveAll() { h.give(h.bytes) }
+
+// page are the objects of a page as a walk keeps them. Its room is given back when all have their outcome.
+type page struct {
+	items  []metav1.PartialObjectMetadata
+	sizes  []int64 // as they were listed
+	remain atomic.Int64
+	bytes  int64
+}
+
+// listed is one object of a page.
+type listed struct {
+	*metav1.PartialObjectMetadata
+
+	size int64
+	page *page
+}
+
+// keep takes from a page that was read what a walk needs, and gives back the room for the rest.
+func (w *Walk) keep(list *metav1.PartialObjectMetadataList) *page {
+	p := &page{items: list.Items, sizes: make([]int64, len(list.Items))}
+	for i := range p.items {
+		p.sizes[i] = int64(p.items[i].Size())
+	}
+	w.strip(p.items)
+	for i := range p.items {
+		p.bytes += takes(&p.items[i].ObjectMeta)
+	}
+	p.bytes = min(p.bytes, readingRoom)
+	p.remain.Store(int64(len(p.items)))
+	if len(p.items) == 0 {
+		p.bytes = 0
+	}
+	w.held.give(readingRoom - p.bytes)
+	return p
+}
+
+// dealtWith is called once for each object of a page.
+func (w *Walk) dealtWith(p *page) {
+	if p.remain.Add(-1) == 0 {
+		w.held.give(p.bytes)
+	}
+}
+
+// takes is how many bytes of memory stripped metadata takes, rather too many.
+func takes(m *metav1.ObjectMeta) int64 {
+	const object, label, entry = 500, 64, 200
+	n := object + label*(len(m.Labels)+len(m.Annotations)) + len(m.Namespace) + len(m.Name)
+	for _, values := range []map[string]string{m.Labels, m.Annotations} {
+		for key, value := range values {
+			n += len(key) + len(value)
+		}
+	}
+	for i := range m.ManagedFields {
+		e := &m.ManagedFields[i]
+		n += entry + len(e.Manager) + len(e.APIVersion) + len(e.Subresource) + len(e.FieldsV1.GetRawString())
+	}
+	return int64(n)
+}
+
+// answers is the room that a visit has, and how long an answer it may read by that.
+type answers struct {
+	room        *semaphore.Weighted
+	bytes, most int64
+}
+
+// ErrAnswerTooLarge says that an object has become larger than a visit has room for.
+var ErrAnswerTooLarge = errors.New("the object is larger than it was when it was listed")
+
+// makeRoom waits for the room to visit an object that was of this size.
+func (a *answers) makeRoom(ctx context.Context, size int64) error {
+	a.most = size + size/4 + growth
+	bytes := min(a.most*decoded, visitsRoom)
+	if err := a.room.Acquire(ctx, bytes); err != nil {
+		return err
+	}
+	a.bytes = bytes
+	return nil
+}
+
+// enlarge waits until no other object is visited, for one that has grown.
+func (a *answers) enlarge(ctx context.Context) error {
+	a.leave()
+	if err := a.room.Acquire(ctx, visitsRoom); err != nil {
+		return err
+	}
+	a.bytes, a.most = visitsRoom, 0
+	return nil
+}
+
+func (a *answers) leave() {
+	a.room.Release(a.bytes)
+	a.bytes = 0
+}
+
+type answersKey struct{}
+
+// within is a context for the requests of a visit.
+func (a *answers) within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, answersKey{}, a)
+}
+
+// mostOf is how long an answer may be, in bytes; 0 is no bound.
+func mostOf(ctx context.Context) int64 {
+	if a, ok := ctx.Value(answersKey{}).(*answers); ok {
+		return a.most
+	}
+	return 0
+}
