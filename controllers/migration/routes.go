@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
@@ -50,6 +51,20 @@ func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *a
 			return &walkFailure{plan.Failure{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
 				"APIService %s was changed while the objects were walked over, so an aggregated API server may have answered for them; trying again after the settle time", route.APIService)}}
 		}
+	}
+	return nil
+}
+
+// unchanged makes sure that a CRD is as it was when the walk began. Its cache may be behind: what was found out under another spec, or
+// one that was there for a moment, says nothing of what a write does now.
+func (r *Reconciler) unchanged(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	now := metadataOf(crd.Name)
+	err := r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, now)
+	if err == nil && (now.UID != crd.UID || now.Generation != crd.Generation) {
+		err = fmt.Errorf("the CRD was changed since the walk began at generation %d; it has generation %d", crd.Generation, now.Generation)
+	}
+	if err != nil {
+		return &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
 	}
 	return nil
 }

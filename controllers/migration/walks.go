@@ -162,7 +162,13 @@ func progressOf(walk *rewrite.Walk) (counts plan.Counts, looking bool) {
 // startWalk walks over all objects in the background.
 func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
-	walk.YieldSlot, walk.WrittenAfter = r.walks.yieldSlot, r.states.lookedThrough(crd.Name, crd.UID)
+	walk.WrittenAfter = r.states.lookedThrough(crd.Name, crd.UID)
+	walk.YieldSlot = func(ctx context.Context) error {
+		if err := r.walks.yieldSlot(ctx); err != nil {
+			return err
+		}
+		return r.unchanged(ctx, crd)
+	}
 	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
 }
@@ -208,6 +214,9 @@ func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResour
 	}
 	losses, err := r.guard(ctx, crd, walk)
 	if err != nil {
+		return rewrite.Result{Fields: losses}, err
+	}
+	if err := r.unchanged(ctx, crd); err != nil {
 		return rewrite.Result{Fields: losses}, err
 	}
 	result, err := walk.Run(ctx)
