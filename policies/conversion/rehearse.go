@@ -159,9 +159,7 @@ func (j *journey) fail(f Failure) {
 }
 
 func (j *journey) lose(paths ...crdschema.Path) {
-	for _, p := range paths {
-		j.outcome.Lost = append(j.outcome.Lost, p.String())
-	}
+	j.outcome.Lost = append(j.outcome.Lost, crdschema.Written(paths)...)
 	slices.Sort(j.outcome.Lost)
 	j.outcome.Lost = slices.Compact(j.outcome.Lost)
 }
@@ -187,11 +185,9 @@ func (e *Engine) start(object map[string]any) *journey {
 		return j
 	}
 	j.before, j.at = before, before
-	for _, p := range crdschema.ChangeOf(object, before).Lost {
-		if crdschema.At(object, p) != nil { // what is null is as good as not there
-			j.lose(p)
-		}
-	}
+	j.lose(slices.DeleteFunc(crdschema.ChangeOf(object, before).Lost, func(p crdschema.Path) bool {
+		return crdschema.At(object, p) == nil // what is null is as good as not there
+	})...)
 	return j
 }
 
@@ -213,26 +209,26 @@ func (e *Engine) store(ctx context.Context, j *journey) {
 func (e *Engine) compare(j *journey, back map[string]any) {
 	j.back = back
 	d, own, o := crdschema.ChangeOf(j.before, back), e.versions[j.outcome.From], &j.outcome
-	for _, p := range d.Lost {
-		if own.IsAbsent(j.before, p) {
-			continue
-		}
-		if own.IsDefault(j.object, p) {
-			o.Undefaulted = append(o.Undefaulted, p.String())
+	lost := slices.DeleteFunc(d.Lost, func(p crdschema.Path) bool { return own.IsAbsent(j.before, p) })
+	undefaulted, lost := parted(lost, func(p crdschema.Path) bool { return own.IsDefault(j.object, p) })
+	respelled, changed := parted(d.Changed, func(p crdschema.Path) bool {
+		return own.Respelled(p, crdschema.At(j.before, p), crdschema.At(back, p))
+	})
+	j.lose(lost...)
+	o.Undefaulted, o.Respelled = append(o.Undefaulted, crdschema.Written(undefaulted)...), append(o.Respelled, crdschema.Written(respelled)...)
+	o.Changed, o.Added = append(o.Changed, crdschema.Written(changed)...), append(o.Added, crdschema.Written(d.Added)...)
+}
+
+// parted are the paths of which something is so, and the others.
+func parted(paths []crdschema.Path, is func(crdschema.Path) bool) (those, others []crdschema.Path) {
+	for _, p := range paths {
+		if is(p) {
+			those = append(those, p)
 		} else {
-			j.lose(p)
+			others = append(others, p)
 		}
 	}
-	for _, p := range d.Changed {
-		if own.Respelled(p, crdschema.At(j.before, p), crdschema.At(back, p)) {
-			o.Respelled = append(o.Respelled, p.String())
-		} else {
-			o.Changed = append(o.Changed, p.String())
-		}
-	}
-	for _, p := range d.Added {
-		o.Added = append(o.Added, p.String())
-	}
+	return those, others
 }
 
 func nameOf(object map[string]any) string {

@@ -1,6 +1,7 @@
 package crdschema_test
 
 import (
+	"fmt"
 	"reflect"
 	goruntime "runtime"
 	"slices"
@@ -73,6 +74,30 @@ func TestTheCostOfLookingIsThatOfTheObject(t *testing.T) {
 			g.Expect(work(1000)).To(BeNumerically("<", 3*work(500)))
 		})
 	}
+}
+
+// The path of a field has all keys above it, and a key may be as long as an object.
+func TestALongKeyIsNotInThePathOfEachFieldBelowIt(t *testing.T) {
+	g := NewWithT(t)
+	fields := map[string]any{}
+	for i := range 8_000 {
+		fields[fmt.Sprint("a", i)] = int64(1)
+	}
+	key := strings.Repeat("\x01", 300<<10)
+	object := func(key string) map[string]any { return map[string]any{"spec": map[string]any{key: fields}} }
+	finder, err := crdschema.Of(crd(t, `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`,
+		`{type: object, properties: {spec: {type: object, additionalProperties: {type: object, properties: {a: {type: string}}}}}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	var lost []string
+	g.Expect(allocated(func() { lost, err = finder.Lost(object(key), "v1alpha1") })).To(BeNumerically("<", 100<<20))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lost).To(ContainElement(crdschema.More))
+	g.Expect(crdschema.Allows([]string{"*", "*.*.*", "spec.*.*", crdschema.More[:5]}, crdschema.More)).To(BeFalse())
+
+	change := crdschema.ChangeOf(object(key), map[string]any{"spec": map[string]any{key: map[string]any{}}})
+	g.Expect(allocated(func() { lost = crdschema.Written(change.Lost) })).To(BeNumerically("<", 100<<20))
+	other := crdschema.Written(crdschema.ChangeOf(object(key+"x"), map[string]any{"spec": map[string]any{key + "x": map[string]any{}}}).Lost)
+	g.Expect(other[len(other)-1]).NotTo(Equal(lost[len(lost)-1]), "another key is another path")
 }
 
 // allocated is how many bytes a function allocates.

@@ -48,7 +48,7 @@ func (f *Finder) Lacking(version string) []string {
 			continue
 		}
 		for _, path := range v.changed(witness, f.to, true) {
-			patterns = append(patterns, v.pattern(path))
+			patterns = append(patterns, v.pattern(path, names{}))
 		}
 	}
 	slices.Sort(patterns)
@@ -72,17 +72,23 @@ func (f *Finder) LostFrom(object map[string]any, version string) (patterns []str
 	if err := v.coerce(object, true); err != nil {
 		return nil, err
 	}
-	lost := map[string]bool{}
+	lost, known, bytes := map[string]bool{}, names{}, 0
 	for _, path := range v.changed(object, f.to, false) {
-		if pattern := v.pattern(path); !lost[pattern] && !v.IsDefault(object, path) {
-			lost[pattern] = true
+		pattern := v.pattern(path, known)
+		if lost[pattern] || v.IsDefault(object, path) {
+			continue
 		}
+		if bytes += len(pattern); bytes > mostText {
+			lost[More] = true
+			break
+		}
+		lost[pattern] = true
 	}
 	return slices.Sorted(maps.Keys(lost)), nil
 }
 
 // pattern is a path without the keys and the indexes that the schema leaves open.
-func (v *Version) pattern(path Path) (pattern string) {
+func (v *Version) pattern(path Path, known names) (pattern string) {
 	at := v.Schema
 	for _, step := range path {
 		name, isName := step.(string)
@@ -97,7 +103,7 @@ func (v *Version) pattern(path Path) (pattern string) {
 		case name == anyName:
 			pattern, at = anyKey(pattern), nil
 		default:
-			pattern = join(pattern, name)
+			pattern = join(pattern, known.short(name))
 			at = next
 		}
 	}

@@ -12,14 +12,16 @@ import (
 // spec.items[0].name. A name that could be taken for something else is quoted: metadata.labels["example.com/team"].
 type Path []any
 
-func (p Path) String() string {
+func (p Path) String() string { return p.text(names{}) }
+
+func (p Path) text(known names) string {
 	text := ""
 	for _, step := range p {
 		switch step := step.(type) {
 		case int:
 			text += fmt.Sprintf("[%d]", step)
 		case string:
-			text = join(text, step)
+			text = join(text, known.short(step))
 		}
 	}
 	return text
