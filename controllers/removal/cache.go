@@ -84,9 +84,6 @@ func slim(in any) (any, error) {
 func slimStatus(s *v1alpha1.VersionRemovalStatus) {
 	s.LastHandledReconcileAt = shortened(s.LastHandledReconcileAt)
 	s.Conditions, s.StoredVersions = first(s.Conditions, 8), first(s.StoredVersions, maxStoredVersions)
-	for i := range s.Conditions {
-		s.Conditions[i].Message = words.Clip(s.Conditions[i].Message, maxMessage)
-	}
 	s.Blockers, s.Warnings = first(s.Blockers, maxBlockers), first(s.Warnings, maxBlockers)
 	for i, version := range s.StoredVersions {
 		if len(version) > maxKept { // else it may be shared, and is not written to
@@ -113,7 +110,6 @@ const (
 	maxStoredVersions = 64
 	maxBlockers       = 20
 	maxText           = 2 << 10 // characters of a blocker, so that a status fits into etcd if each is six bytes in JSON
-	maxMessage        = 8 << 10 // characters of a condition, of which the API server takes 32,768
 )
 
 // first is a copy of what is kept: a part of a list keeps all of it in memory.

@@ -23,14 +23,14 @@ func TestTheShippedMemoryIsEnoughForLargeMetadata(t *testing.T) {
 	moult := Install(t, cp, "clusters/base")
 	var sets []*running.Witness
 	var granted []*apiextensionsv1.CustomResourceDefinition
-	for range 4 {
+	for range 3 {
 		group := builders.UniqueGroup(t)
 		crd := builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Build()
 		w := running.InstallFlipped(t, cp, crd, 0)
 		sets, granted = append(sets, w), append(granted, lives(w)...)
 	}
 	for _, w := range sets {
-		large(t, w, 20)
+		large(t, w, 40)
 	}
 	moult.Grant("memory-test-objects", granted...)
 	for _, w := range sets {
@@ -65,36 +65,16 @@ func large(t *testing.T, w *running.Witness, n int) {
 	for i := range n {
 		name := fmt.Sprintf("large-%03d", i)
 		meta := map[string]any{"name": name, "namespace": "default", "uid": w.GR.Group + name, "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
-		shape(meta, i)
+		weigh(meta)
 		raw, err := json.Marshal(map[string]any{"apiVersion": w.GR.Group + "/v1alpha1", "kind": "Widget", "metadata": meta})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(cp.Etcd().Put(t.Context(), w.GR, "default", name, raw)).To(Succeed())
 	}
 }
 
-// shape gives an object one kind of large metadata.
-func shape(meta map[string]any, i int) {
-	labels, owners, finalizers := map[string]string{}, []any{}, []string{}
-	for k := range 80_000 {
-		labels[fmt.Sprintf("l%d", k)] = ""
-	}
-	for k := range 15_000 {
-		owners = append(owners, map[string]string{"apiVersion": "a/v1", "kind": "A", "name": "a", "uid": fmt.Sprint("u", k)})
-		finalizers = append(finalizers, fmt.Sprintf("a.b/%s%05d", strings.Repeat("x", 50), k))
-	}
-	owns := &strings.Builder{}
-	for k := range 60_000 {
-		fmt.Fprintf(owns, `"f:l%d":{},`, k)
-	}
-	switch i % 4 {
-	case 0:
-		meta["labels"] = labels
-	case 1:
-		meta["ownerReferences"] = owners
-	case 2:
-		meta["finalizers"] = finalizers
-	default:
-		meta["managedFields"] = []any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": "a/v1", "fieldsType": "FieldsV1",
-			"fieldsV1": json.RawMessage(`{"f:metadata":{"f:labels":{` + strings.TrimSuffix(owns.String(), ",") + `}}}`)}}
-	}
+// weigh gives an object large metadata. It has few parts that are long, since the API server takes seconds for many.
+func weigh(meta map[string]any) {
+	owns := `{"f:` + strings.Repeat("x", 400<<10) + `":{},"f:` + strings.Repeat("y", 400<<10) + `":{}}`
+	meta["annotations"] = heavy()
+	meta["managedFields"] = []any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": "a/v1", "fieldsType": "FieldsV1", "fieldsV1": json.RawMessage(owns)}}
 }
