@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/events"
@@ -63,7 +65,16 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	}
 	logger.SetLogger(logger.NewLogger(f.log))
+	leaveMemory()
 	return explain(serve(ctx, f), f)
+}
+
+// leaveMemory has the Go runtime use a tenth less than GOMEMLIMIT, which is the container's limit: beside what the runtime counts there
+// are the program and the kernel's buffers.
+func leaveMemory() {
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
 }
 
 // serve sets the manager up and runs it.
