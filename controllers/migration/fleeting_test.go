@@ -28,8 +28,8 @@ func (s slowly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// While all objects are looked at, the schema of the old version loses a field and gets it back, and the controller hears of neither:
-// the look has not seen the field, and the CRD is as it was.
+// While all objects are looked at, the schema of the old version loses a field and gets it back. The controller does not hear of it. The
+// look has not seen the field, and the CRD is as it was.
 func TestASchemaThatWasAnotherDuringTheLookLosesNoField(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 3, map[int]string{1: `{"spec": {"enableMetrics": true}}`})

@@ -59,7 +59,7 @@ func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *a
 // one that was there for a moment, says nothing of what a write does now.
 func (r *Reconciler) unchanged(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	now := metadataOf(crd.Name)
-	err := r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, now)
+	err := rewrite.Retry{Clock: r.opts.Clock}.Do(ctx, func() error { return r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, now) })
 	if err == nil && (now.UID != crd.UID || now.Generation != crd.Generation) {
 		err = fmt.Errorf("the CRD was changed since the walk began at generation %d; it has generation %d", crd.Generation, now.Generation)
 	}

@@ -190,7 +190,7 @@ func TestAFailedInTreeMigrationOpensNothing(t *testing.T) {
 
 			kept := And(HavePrefix(`{"apiVersion":"`+w.GR.Group+`/v1alpha1"`), ContainSubstring(`"note":"keep"`))
 			w.Eventually(func() string { return w.Condition().Message }, soon).Should(And(
-				ContainSubstring("/rose may have spec.note"), ContainSubstring("status.storedVersions was trimmed to [v1] by "+inTree+", without a proof")))
+				ContainSubstring("spec.note (4 objects)"), ContainSubstring(" may have spec.note"), ContainSubstring("status.storedVersions was trimmed to [v1] by "+inTree+", without a proof")))
 			w.Consistently(w.rose, 10*time.Second, "500ms").Should(kept)
 			w.Expect(w.Verdict()).NotTo(HavePrefix("True"))
 			w.Expect(w.Reason()).To(Equal(v1alpha1.ReasonFieldsWouldBeLost))
