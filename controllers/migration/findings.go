@@ -32,8 +32,8 @@ func (f findings) after(outcome plan.Outcome, result rewrite.Result, moved rewri
 		moved = f.moved
 	}
 	dropped := f.dropped
-	if outcome.Mode == plan.Rewriting || len(result.Fields) > 0 {
-		dropped = result.Fields
+	if lost := result.Dropped(); outcome.Mode == plan.Rewriting || len(lost) > 0 {
+		dropped = lost
 	}
 	return findings{
 		moved: moved, dropped: dropped,

@@ -188,7 +188,7 @@ func (r *Reconciler) ended(w *walking, outcome plan.Outcome, result rewrite.Resu
 	now := r.opts.Clock.Now()
 	r.metrics.walked(w.crd.Name, w.mode, result, now.Sub(outcome.Started))
 	r.tellOfOwnership(w.crd, outcome, lossesOf(result))
-	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Fields)
+	r.tellOfFields(w.crd, w.observed.StorageVersion, result.Dropped())
 	r.states.update(w.crd.Name, w.observed.Subject, func(known *state) {
 		known.findings = known.findings.after(outcome, result, w.walk.Moved())
 		known.evidence = known.evidence.After(outcome, now, r.opts.Settle)

@@ -103,6 +103,14 @@ func (r Result) With(failed []FailedObject) Result {
 	return c.result
 }
 
+// Dropped are the fields that objects have lost: none, as long as the walk has stored none of them again.
+func (r Result) Dropped() []FieldLoss {
+	if r.By[Rewritten]+r.By[Repaired]+r.By[Altered] == 0 {
+		return nil
+	}
+	return r.Fields
+}
+
 // Done is how many objects have an outcome.
 func (r Result) Done() (n int64) {
 	for _, k := range r.By {

@@ -44,3 +44,25 @@ func TestMigrateDropsNoFieldThatTheCRDDoesNotLetGo(t *testing.T) {
 	w.Expect(got.Out).To(ContainSubstring(`"field": "spec.clientId"`))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 1}))
 }
+
+// One field may go, and another one holds the migration.
+func TestMigrateDropsNothingWhereItRewritesNothing(t *testing.T) {
+	group := builders.UniqueGroup(t)
+	w := suite.WorldOf(t, builders.CRD(group, "widgets").Versions("v1alpha1", "v1").Storage("v1alpha1").Label(group+"/migrate", "true").
+		Schema("v1alpha1", "{type: object, properties: {spec: {type: object, properties: {clientId: {type: string}, secret: {type: string}}}}}").
+		Schema("v1", "{type: object, properties: {spec: {type: object}}}"))
+	_, err := w.Objects("v1alpha1").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": "rose"}, "spec": map[string]any{"clientId": "x", "secret": "y"},
+	}}, metav1.CreateOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Flip("v1")
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Annotations = map[string]string{v1alpha1.AllowFieldLossAnnotation: "spec.clientId"}
+	})
+
+	got := w.Run("migrate", w.CRD.Name, "--settle", "1s", "-o", "json")
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	w.Expect(got.ErrOut).To(ContainSubstring("FieldsWouldBeLost"))
+	w.Expect(got.ErrOut + got.Out).NotTo(ContainSubstring("dropped"))
+	w.Expect(w.Stored()).To(Equal(map[string]int{"v1alpha1": 1}))
+}
