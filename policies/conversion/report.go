@@ -36,7 +36,7 @@ type CRDReport struct {
 	Storage string `json:"storage"`
 	// ReadAt is the version that a cluster's objects were read at; empty for manifests, which say it themselves.
 	ReadAt string `json:"readAt,omitempty"`
-	// Cluster is the context whose objects they are; empty for manifests, and if no context is named.
+	// Cluster is the context, or the backup, whose objects they are; empty for manifests, and if one alone is looked at.
 	Cluster string `json:"cluster,omitempty"`
 	Objects int64  `json:"objects"`
 	// Same is how many of them come back as they were, and are not refused.

@@ -89,12 +89,9 @@ func (b *command) run(ctx context.Context, stdin io.Reader) error {
 	if err := b.validate(); err != nil {
 		return err
 	}
-	head, err := input.CRDs(ctx, b.head, stdin)
+	head, err := input.CRDs(ctx, b.head, stdin, b.names...)
 	if err != nil {
 		return fmt.Errorf("--head: %w", err)
-	}
-	if head, err = input.Chosen(head, b.names, b.head); err != nil {
-		return err
 	}
 	old, err := b.old(ctx, head, stdin)
 	if err != nil {

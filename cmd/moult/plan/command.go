@@ -187,9 +187,12 @@ func (p *command) back(c *cobra.Command, name string) (*runbook.Return, error) {
 	if p.release == "" {
 		return back, nil
 	}
-	var err error
-	back.Release, err = input.CRD(c.Context(), p.release, name, c.InOrStdin())
-	return back, err
+	found, err := input.CRDs(c.Context(), p.release, c.InOrStdin(), name)
+	if err != nil {
+		return nil, fmt.Errorf("--release: %w", err)
+	}
+	back.Release = found[0]
+	return back, nil
 }
 
 // rehearsed finds out what becomes of the objects when they are stored at the older version, by the flip and by the CRD of the

@@ -111,11 +111,8 @@ func (r *command) run(ctx context.Context, names []string, c *cobra.Command) err
 	if err != nil {
 		return err
 	}
-	all, err := input.CRDs(ctx, r.crds, c.InOrStdin())
+	all, err := input.CRDs(ctx, r.crds, c.InOrStdin(), names...)
 	if err != nil {
-		return err
-	}
-	if all, err = input.Chosen(all, names, r.crds); err != nil {
 		return err
 	}
 	subject, err := engines.NewSubject(all)

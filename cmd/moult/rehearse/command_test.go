@@ -170,6 +170,8 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		"nothing is lost":        {[]string{"--crds", crds, "--objects", objects}, 0, ""},
 		"no CRDs":                {nil, cli.ExitError, "name the new CRDs with --crds"},
 		"a place that is empty":  {[]string{"--crds", crds, "--objects", crds}, cli.ExitError, "there is no object of these CRDs in"},
+		"CRDs without a byte":    {[]string{"--crds", file("empty.yaml", "")}, cli.ExitError, "there is no CustomResourceDefinition in " + file("empty.yaml", "")},
+		"objects without one":    {[]string{"--crds", crds, "--objects", file("short.yaml", "\n")}, cli.ExitError, "there is no object of these CRDs in " + file("short.yaml", "\n")},
 		"a CRD that is not":      {[]string{"--crds", crds, "gadgets.example.com"}, cli.ExitError, "there is no gadgets.example.com"},
 		"losses that are broken": {[]string{"--crds", crds, "--objects", objects, "--accept", file("l.yaml", "- crd: x\n")}, cli.ExitError, "entry 1 lacks the crd, the path or the reason"},
 		"a webhook that is none": {[]string{"--crds", crds, "--webhook", "localhost"}, cli.ExitError, "is neither a URL nor crd"},

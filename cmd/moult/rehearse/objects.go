@@ -77,7 +77,7 @@ func (r *command) inPlace(ctx context.Context, place string, s *engines.Subject,
 	}
 	if b != nil {
 		defer done()
-		return r.inBackup(ctx, b, s, askers, tally)
+		return r.inBackup(ctx, b, r.calledBeside(place), s, askers, tally)
 	}
 	objects, err := input.Objects(ctx, place, c.InOrStdin())
 	if err != nil {
@@ -176,9 +176,17 @@ func (r *command) tell(called string) func(inspect.Progress) {
 	}
 }
 
+// calledBeside names a backup if it is not all that is rehearsed: its objects may be those of the cluster, or of another one.
+func (r *command) calledBeside(place string) string {
+	if len(r.objects)+len(r.contexts) > 1 {
+		return place
+	}
+	return ""
+}
+
 // inBackup are the objects of a backup, as they would be read in the cluster that it is of. They are at each version
 // that they may be stored at and that is not to be the storage version.
-func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally) (found bool, err error) {
+func (r *command) inBackup(ctx context.Context, b *archive.Backup, called string, s *engines.Subject, askers []engines.Asker, tally *conversion.Tally) (found bool, err error) {
 	for i, named := range s.Engines {
 		of := slices.IndexFunc(b.CRDs, func(of archive.CRDReport) bool { return of.Name == named.CRD })
 		if of < 0 {
@@ -193,7 +201,7 @@ func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Su
 			if crds.IsHidden(b.Definitions[named.CRD], version) && !slices.Contains(b.CRDs[of].NotRead, version) {
 				continue // no object's managedFields name it
 			}
-			if err := ofBackup(ctx, b, &b.CRDs[of], version, e, tally); err != nil {
+			if err := ofBackup(ctx, b, &b.CRDs[of], tally.Begin(e, version, called), version, e); err != nil {
 				return false, err
 			}
 		}
@@ -201,8 +209,7 @@ func (r *command) inBackup(ctx context.Context, b *archive.Backup, s *engines.Su
 	return found, nil
 }
 
-func ofBackup(ctx context.Context, b *archive.Backup, of *archive.CRDReport, version string, e *conversion.Engine, tally *conversion.Tally) error {
-	counts := tally.Begin(e, version, "")
+func ofBackup(ctx context.Context, b *archive.Backup, of *archive.CRDReport, counts *conversion.Counts, version string, e *conversion.Engine) error {
 	if !slices.Contains(of.Versions, version) {
 		counts.NotRead("objects may be stored at " + version + ", which the backup was not read at")
 		return nil

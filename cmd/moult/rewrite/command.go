@@ -127,11 +127,11 @@ func (r *command) chosenCRDs(ctx context.Context, stdin io.Reader) ([]*apiextens
 	if r.crdsAt == "" {
 		return nil, errors.New("name the place of the CRDs with --crds: a folder, a kustomization, a file, git:REV:PATH, or - for standard input")
 	}
-	found, err := input.CRDs(ctx, r.crdsAt, stdin)
+	found, err := input.CRDs(ctx, r.crdsAt, stdin, r.names...)
 	if err != nil {
 		return nil, fmt.Errorf("--crds: %w", err)
 	}
-	return input.Chosen(found, r.names, r.crdsAt)
+	return found, nil
 }
 
 // plan is made of the CRDs.

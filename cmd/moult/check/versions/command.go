@@ -135,7 +135,7 @@ func (v *command) run(ctx context.Context) error {
 	}
 	v.Options.LabelKey, v.Progress = v.Factory.LabelKey, releases.Lines(v.ErrOut)
 	v.CRDs = func(ctx context.Context, place string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-		return input.CRDs(ctx, place, nil)
+		return input.AllCRDs(ctx, place, nil)
 	}
 	v.Now = time.Now()
 	source, err := releases.Read(ctx, v.Options)

@@ -32,44 +32,62 @@ import (
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// CRDs reads the CRDs that a place holds, which has to be at least one. A place is a folder, which is built as Flux
-// builds it, a file, git:REV:PATH, a backup, or - for standard input.
-func CRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	crds, err := AnyCRDs(ctx, place, stdin)
-	if err == nil && len(crds) == 0 {
-		err = fmt.Errorf("there is no CustomResourceDefinition in %s; name the folder that holds some", Called(place))
-	}
-	return crds, err
-}
-
-// AnyCRDs are the CRDs that a place holds; there may be none.
-func AnyCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	found, err := placed(ctx, place, stdin)
-	return words.Of(found, func(p placedCRD) *apiextensionsv1.CustomResourceDefinition { return p.crd }), err
-}
-
-// CRD is the one of a name that a place holds. It is an error if there are several that differ.
-func CRD(ctx context.Context, place, name string, stdin io.Reader) (*apiextensionsv1.CustomResourceDefinition, error) {
-	all, err := placed(ctx, place, stdin)
+// CRDs are the CRDs that a place holds, those with the names or all of them, which has to be at least one. A place is a folder, which
+// is built as Flux builds it, a file, git:REV:PATH, a backup, or - for standard input. It is an error if there are several of a name
+// that differ: one of them would be taken, or each.
+func CRDs(ctx context.Context, place string, stdin io.Reader, names ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	found, err := some(ctx, place, stdin)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(p placedCRD) bool { return p.crd.Name != name })
-	if len(all) == 0 {
-		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", name, Called(place))
-	}
-	for _, other := range all[1:] {
-		if !equality.Semantic.DeepEqual(all[0].crd, other.crd) {
-			return nil, fmt.Errorf("%s is in %s more than once, and differs: at %s and at %s; name a place that has one of them", name, Called(place), all[0].at, other.at)
+	one := map[string]placedCRD{}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	for _, p := range found {
+		name := p.crd.Name
+		other, again := one[name]
+		switch {
+		case len(names) > 0 && !slices.Contains(names, name):
+		case !again:
+			one[name] = p
+			crds = append(crds, p.crd)
+		case !equality.Semantic.DeepEqual(other.crd, p.crd):
+			return nil, fmt.Errorf("%s is in %s more than once, and differs: at %s and at %s; name a place that has one of them", name, Called(place), other.at, p.at)
 		}
 	}
-	return all[0].crd, nil
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return one[name].crd != nil })
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", strings.Join(missing, ", "), Called(place))
+	}
+	return crds, nil
+}
+
+// AllCRDs are those that a place holds, each as often as it is there.
+func AllCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	found, err := some(ctx, place, stdin)
+	return words.Of(found, placedCRD.definition), err
+}
+
+// AnyCRDs are the same; there may be none.
+func AnyCRDs(ctx context.Context, place string, stdin io.Reader) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	found, err := placed(ctx, place, stdin)
+	return words.Of(found, placedCRD.definition), err
 }
 
 // placedCRD is a CRD, and where it was found.
 type placedCRD struct {
 	crd *apiextensionsv1.CustomResourceDefinition
 	at  string
+}
+
+func (p placedCRD) definition() *apiextensionsv1.CustomResourceDefinition { return p.crd }
+
+// some are at least one.
+func some(ctx context.Context, place string, stdin io.Reader) ([]placedCRD, error) {
+	found, err := placed(ctx, place, stdin)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("there is no CustomResourceDefinition in %s; name the folder that holds some", Called(place))
+	}
+	return found, err
 }
 
 func placed(ctx context.Context, place string, stdin io.Reader) ([]placedCRD, error) {
@@ -174,25 +192,6 @@ func renderingAt(ctx context.Context, t *repository.Tree) (*render.Rendering, er
 	return render.Stream(t.Name, file)
 }
 
-// Chosen are the CRDs with the names, all of them without names.
-func Chosen(crds []*apiextensionsv1.CustomResourceDefinition, names []string, place string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	if len(names) == 0 {
-		return crds, nil
-	}
-	var found []*apiextensionsv1.CustomResourceDefinition
-	missing := slices.Clone(names)
-	for _, crd := range crds {
-		if slices.Contains(names, crd.Name) {
-			found = append(found, crd)
-			missing = slices.DeleteFunc(missing, func(name string) bool { return name == crd.Name })
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("there is no %s in %s; a CRD's name is <plural>.<group>", strings.Join(missing, ", "), Called(place))
-	}
-	return found, nil
-}
-
 // gzipMagic is how a backup begins; no manifest does.
 const gzipMagic = "\x1f\x8b"
 
@@ -209,7 +208,11 @@ func Backup(place string) (b *archive.Backup, done func(), err error) {
 		done()
 		return nil, nil, err
 	}
-	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) || string(magic) != gzipMagic {
+	_, err = file.ReadAt(magic, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil // it is shorter, or empty: what reads it as manifests says what is missing
+	}
+	if err != nil || string(magic) != gzipMagic {
 		done()
 		return nil, nil, err
 	}
