@@ -83,7 +83,7 @@ func (o Observation) newer() (names []string) {
 
 // returned reports whether the CRD is the older release's again, which need not have the label.
 func (o Observation) returned() bool {
-	return o.Return != nil && len(o.Leaving) > 0 && o.removed() && o.flipped() && slices.Equal(o.CRD.Status.StoredVersions, []string{o.To})
+	return o.Return != nil && o.removed() && o.flipped() && slices.Equal(o.CRD.Status.StoredVersions, []string{o.To})
 }
 
 // against are the VersionRemovals of the upgrade: they want To gone, and no CRD that stores at it gets by them.

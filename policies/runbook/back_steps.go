@@ -2,7 +2,6 @@ package runbook
 
 import (
 	"fmt"
-	"strings"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/words"
@@ -31,7 +30,7 @@ func rehearseBack(o Observation) Step {
 		}
 	case o.holds(): // the flip is done, and the CRD of the release is not there yet
 		s.State, s.Seen = Held, o.found()
-		s.Commit = strings.Join(append(o.beforehand(), "then go on to the CRD of "+o.Return.Place), "; ")
+		s.First, s.Commit = o.beforehand(), "then go on to the CRD of "+o.Return.Place
 	default:
 		s.Seen += "; the CRD of " + o.Return.Place + " is still to come: " + o.found()
 	}
@@ -98,8 +97,6 @@ func flipBack(o Observation) Step {
 	if unknown, _ := o.unknown(); len(unknown) > 0 {
 		s.Seen += "; " + words.FewClauses(unknown, mostNamed)
 	}
-	if first := o.beforehand(); len(first) > 0 {
-		s.Commit = "first, " + strings.Join(first, "; ") + "; then " + s.Commit
-	}
+	s.First = o.beforehand()
 	return s
 }

@@ -64,7 +64,7 @@ func TestWhatIsNextOnTheWayBack(t *testing.T) {
 		o     runbook.Observation
 		next  runbook.Name
 		state runbook.State
-		says  string // in what is seen, what is committed, or the commands
+		says  string // in what is seen, what is risked, what is committed, or the commands
 	}{
 		"the version has left":                 {backFrom([]string{"v1"}, release("v1alpha1"), kept), runbook.Serve, runbook.Next, "the CRD does not know v1alpha1 any more, and git:v1:crds has it"},
 		"it is printed":                        {backFrom([]string{"v1"}, release("v1alpha1")), runbook.Serve, runbook.Next, "moult bridge --live --head git:v1:crds --crd widgets.example.com --keep-storage --context production > widgets.example.com-between.yaml"},
@@ -73,7 +73,7 @@ func TestWhatIsNextOnTheWayBack(t *testing.T) {
 		"both are served":                      {backFrom([]string{"v1alpha1", "v1"}, release("v1alpha1"), kept), runbook.Flip, runbook.Next, "storage: true at v1alpha1"},
 		"both are served, without a release":   {backFrom([]string{"v1alpha1", "v1"}, nil), runbook.Flip, runbook.Next, "storage: true at v1alpha1"},
 		"a field would be lost":                {backFrom([]string{"v1alpha1", "v1"}, nil, lost), runbook.Flip, runbook.Held, "lost: spec.extra of 3 objects, for example a/b, a/c, a/d"},
-		"and it may be let go":                 {backFrom([]string{"v1alpha1", "v1"}, nil, lost), runbook.Flip, runbook.Held, `metadata.annotations: {moult.dev/allow-field-loss: "spec.extra"}; then storage: true at v1alpha1`},
+		"and it may be let go":                 {backFrom([]string{"v1alpha1", "v1"}, nil, lost), runbook.Flip, runbook.Held, "metadata.annotations: {moult.dev/allow-field-loss: \"spec.extra\"}\nstorage: true at v1alpha1"},
 		"it is let go":                         {backFrom([]string{"v1alpha1", "v1"}, nil, lost, lets("spec.extra")), runbook.Flip, runbook.Next, "stored at v1"},
 		"another one is let go":                {backFrom([]string{"v1alpha1", "v1"}, nil, lost, lets("spec.other")), runbook.Flip, runbook.Held, "spec.extra"},
 		"an object would be refused":           {backFrom([]string{"v1alpha1", "v1"}, nil, refused), runbook.Flip, runbook.Held, "refused: spec.size: Invalid value of 1 object, for example a/b"},
@@ -81,9 +81,11 @@ func TestWhatIsNextOnTheWayBack(t *testing.T) {
 		"the pass is held":                     {backFrom([]string{"v1", "v1alpha1"}, release("v1alpha1"), says(apiextensionsv1.ConditionFalse, v1alpha1.ReasonFieldsWouldBeLost)), runbook.Migrate, runbook.Held, "FieldsWouldBeLost"},
 		"it is migrated":                       {backFrom([]string{"v1", "v1alpha1"}, release("v1alpha1"), migrated), runbook.Unserve, runbook.Next, "served: false at v1"},
 		"the newer version is not served":      {backFrom([]string{"v1", "v1alpha1"}, release("v1alpha1"), migrated, unserved), runbook.Ask, runbook.Next, "one commit, with spec.versions without v1, as the CRD of git:v1:crds has it, and with this"},
+		"the label leaves":                     {backFrom([]string{"v1", "v1alpha1"}, release("v1alpha1"), migrated, unserved), runbook.Ask, runbook.Next, "; the label moult.dev/migrate leaves with the CRD of git:v1:crds, which does not have it"},
 		"the gate is open":                     {backFrom([]string{"v1", "v1alpha1"}, release("v1alpha1"), migrated, unserved, asked), runbook.Remove, runbook.Next, "spec.versions without v1"},
 		"the older CRD is there":               {backFrom([]string{"v1alpha1"}, release("v1alpha1"), asked, func(o *runbook.Observation) { o.CRD.Labels = nil }), "", "", ""},
 		"the older release has both, and left": {backFrom([]string{"v1"}, release("v1", "v1alpha1")), runbook.Serve, runbook.Next, "--keep-storage"},
+		"the gate is taken out, too":           {backFrom([]string{"v1alpha1"}, release("v1alpha1"), func(o *runbook.Observation) { o.CRD.Labels = nil }), "", "", ""},
 		"the older release has both":           {backFrom([]string{"v1", "v1alpha1"}, release("v1", "v1alpha1"), migrated), "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +97,7 @@ func TestWhatIsNextOnTheWayBack(t *testing.T) {
 			for _, s := range p.Steps {
 				if s.Name == c.next {
 					g.Expect(s.State).To(Equal(c.state))
-					g.Expect(s.Seen + "\n" + s.Commit + "\n" + strings.Join(s.Commands, "\n")).To(ContainSubstring(c.says))
+					g.Expect(s.Seen + "\n" + s.Risk + "\n" + strings.Join(append(s.First, s.Commit), "\n") + "\n" + strings.Join(s.Commands, "\n")).To(ContainSubstring(c.says))
 				}
 			}
 		})

@@ -38,6 +38,9 @@ func ask(o Observation) Step {
 		Back:   "revert the commit",
 		Commit: o.removal(),
 	}
+	if o.Return != nil && o.Return.Release != nil && crds.OptedIn(o.CRD, o.LabelKey) && !crds.OptedIn(o.Return.Release, o.LabelKey) {
+		s.Risk += fmt.Sprintf("; the label %s leaves with the CRD of %s, which does not have it: add it there, so that Moult does the next upgrade, too", o.LabelKey, o.Return.Place)
+	}
 	all, missing := o.removals(), o.unasked()
 	if len(all) > 0 {
 		s.Seen = "named by " + strings.Join(words.Of(all, called), ", ")

@@ -67,6 +67,8 @@ type Step struct {
 	// Risk is what may happen, and Back how it is taken back.
 	Risk string `json:"risk"`
 	Back string `json:"back"`
+	// First is what comes before the commit, each in one of its own, and holds the step.
+	First []string `json:"first,omitempty"`
 	// Commit is what is changed in Git.
 	Commit string `json:"commit,omitempty"`
 	// Commands are for a shell.

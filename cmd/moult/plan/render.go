@@ -59,6 +59,9 @@ func asText(p runbook.Plan) string {
 		line("seen: ", s.Seen)
 		line("risk: ", s.Risk)
 		line("back: ", s.Back)
+		for _, before := range s.First {
+			line("first: ", before)
+		}
 		line("commit: ", s.Commit)
 		for _, command := range s.Commands {
 			line("$ ", command)
@@ -96,6 +99,9 @@ func asMarkdown(p runbook.Plan) string {
 			fmt.Fprintf(&out, "  - seen: %s\n", preview.CodeSpan(s.Seen, seenWidth))
 		}
 		fmt.Fprintf(&out, "  - risk: %s\n  - back: %s\n", s.Risk, s.Back)
+		for _, before := range s.First {
+			fmt.Fprintf(&out, "  - first: %s\n", before)
+		}
 		if s.Commit != "" {
 			fmt.Fprintf(&out, "  - commit: %s\n", fenced(s.Commit, "yaml"))
 		}
