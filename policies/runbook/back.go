@@ -23,13 +23,21 @@ type Return struct {
 	Place   string
 	// Context is that of the kubeconfig, for the commands.
 	Context string
-	// Rehearsed is what becomes of the objects by the flip; nil if they were not looked at. Released is what the release's schema of
-	// the version makes of them; nil if that is not another one than the flip's. Rehearsals fills in both.
-	Rehearsed, Released *conversion.Report
+	// Released is what the release's schema of the version makes of the objects; nil if that is not another one than the flip's, or if
+	// they were not looked at. Rehearsals fills it in.
+	Released *conversion.Report
 }
 
 // returning are the rules of the way back. What would be lost is known before anything is changed.
 var returning = []func(Observation) Step{rehearseBack, backUp, serveAgain, optIn, flipBack, migrate, look, unserve, ask, backUpAgain, wait, remove}
+
+// way is the way back; an empty one on the way forth.
+func (o Observation) way() Return {
+	if o.Return == nil {
+		return Return{}
+	}
+	return *o.Return
+}
 
 // goesBack is an error if there is no way back to To.
 func (o Observation) goesBack() error {

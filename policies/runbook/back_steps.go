@@ -20,28 +20,7 @@ func rehearseBack(o Observation) Step {
 			s.Commands[1] += " --webhook crd"
 		}
 	}
-	switch {
-	case len(o.reports()) == 0:
-	case o.kept():
-		s.State, s.Seen = Done, o.found()+": nothing would be lost, and nothing refused"
-	case !o.flipped():
-		if o.Return.Rehearsed != nil || o.holds() {
-			s.Seen = o.found()
-		}
-	case o.holds(): // the flip is done, and the CRD of the release is not there yet
-		s.State, s.Seen = Held, o.found()
-		s.First, s.Commit = o.beforehand(), "then go on to the CRD of "+o.Return.Place
-	default:
-		s.Seen += "; the CRD of " + o.Return.Place + " is still to come: " + o.found()
-	}
 	return s
-}
-
-// holds reports whether something would be lost, or is not known.
-func (o Observation) holds() bool {
-	losses, _ := o.losses()
-	unknown, _ := o.unknown()
-	return len(losses)+len(unknown) > 0
 }
 
 // serveAgain has the CRD between in place, with objects stored as they are.
@@ -79,24 +58,9 @@ func serveAgain(o Observation) Step {
 	return s
 }
 
-// flipBack is held while objects would lose what the CRD does not let go, and while that is not known.
 func flipBack(o Observation) Step {
 	s := flip(o)
 	s.Title = fmt.Sprintf("Flip back: store at %s", o.To)
 	s.Back = fmt.Sprintf("flip forward again, to %s: objects are stored at it again when they are written", crds.StorageVersion(o.CRD))
-	if s.State == Done {
-		return s
-	}
-	if !o.holds() {
-		return s
-	}
-	s.State = Held
-	if losses, _ := o.losses(); len(losses) > 0 {
-		s.Seen += "; at " + o.To + " would be " + words.FewClauses(words.Of(losses, loss.String), mostNamed)
-	}
-	if unknown, _ := o.unknown(); len(unknown) > 0 {
-		s.Seen += "; " + words.FewClauses(unknown, mostNamed)
-	}
-	s.First = o.beforehand()
 	return s
 }

@@ -37,7 +37,7 @@ func renamed(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Cus
 // rehearsed is what objects would lose.
 func rehearsed(of conversion.CRDReport, verdict conversion.Verdict) func(*runbook.Observation) {
 	return func(o *runbook.Observation) {
-		o.Return.Rehearsed = &conversion.Report{Verdict: verdict, CRDs: []conversion.CRDReport{of}}
+		o.Rehearsed = &conversion.Report{Verdict: verdict, CRDs: []conversion.CRDReport{of}}
 	}
 }
 

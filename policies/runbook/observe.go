@@ -13,6 +13,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -37,6 +38,8 @@ type Observation struct {
 	Folder string
 	// Return is the way back to To; nil for the way forth.
 	Return *Return
+	// Rehearsed is what becomes of the objects by the flip; nil if they were not looked at. Rehearsals fills it in.
+	Rehearsed *conversion.Report
 }
 
 // errNothingLeaves: there is no plan for a CRD with one version.

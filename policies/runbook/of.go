@@ -20,9 +20,9 @@ func Of(o Observation) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p, steps := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving}, rules
+	p, steps := Plan{CRD: o.CRD.Name, To: o.To, Leaving: o.Leaving, Rehearsed: o.Rehearsed}, rules
 	if o.Return != nil {
-		p.Return, p.Rehearsed, p.Released, steps = true, o.Return.Rehearsed, o.Return.Released, returning
+		p.Return, p.Released, steps = true, o.Return.Released, returning
 		p.Notes = o.assumed()
 	}
 	if o.NoRemovals != "" {
@@ -100,7 +100,7 @@ func rehearse(o Observation) Step {
 	if o.flipped() {
 		s.Seen = fmt.Sprintf("%s is stored; nothing in the cluster shows whether this was done before", o.To)
 	}
-	return s
+	return o.answered(s)
 }
 
 func backUp(o Observation) Step {
@@ -141,14 +141,14 @@ func flip(o Observation) Step {
 	if crds.HasWebhook(o.CRD) {
 		risk = "whatever is written from now on loses what the conversion webhook drops; Moult asks it first if it runs with --rehearse, and other writers do not"
 	}
-	return Step{
+	return o.holding(Step{
 		Phase: 1, Name: Flip, State: todo(o.flipped()),
 		Title:  fmt.Sprintf("Flip: store at %s", o.To),
 		Seen:   "stored at " + crds.StorageVersion(o.CRD),
 		Risk:   risk,
 		Back:   "flip back: objects are stored at the old version again when they are written",
 		Commit: o.commit(fmt.Sprintf("storage: true at %s, and false at the others", o.To), anyGate),
-	}
+	})
 }
 
 // commits are the reasons that hold a migration until somebody does something.

@@ -62,6 +62,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 		},
 		ValidArgsFunction: f.CompleteCRDs,
 		RunE: func(c *cobra.Command, names []string) error {
+			p.rehearse = p.rehearse || p.backTo != "" && !c.Flags().Changed("rehearse")
 			shared := c.InheritedFlags()
 			c.Flags().Visit(func(flag *pflag.Flag) {
 				if shared.Lookup(flag.Name) != nil {
@@ -75,7 +76,7 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	c.Flags().StringSliceVar(&p.versions, "version", nil, "versions that are to be removed, with commas between them; default: those of VersionRemovals, else all others")
 	c.Flags().StringVar(&p.backTo, "back-to", "", "older version that is to be stored again: plan the way back to it")
 	c.Flags().StringVar(&p.release, "release", "", "with --back-to: where the CRDs of the release to go back to are; needed if the CRD does not list the version any more")
-	c.Flags().BoolVar(&p.rehearse, "rehearse", true, "with --back-to: read all objects and list what they would lose")
+	c.Flags().BoolVar(&p.rehearse, "rehearse", false, "read all objects and list what they would lose, and what would be refused; default with --back-to")
 	c.Flags().StringVar(&p.folder, "crds", "config/crd", "folder of the CRD in Git, for the commands")
 	c.Flags().StringVarP(&p.output, "output", "o", "text", "text, markdown, json or yaml")
 	cli.OneOf(c, "output", "text", "markdown", "json", "yaml")
@@ -99,11 +100,11 @@ versions, stop serving them, remove them with a VersionRemoval in the same commi
 again if that requires it, wait. docs/runbook.md says more.
 
 What is to be stored is the newest version that is served, or --to. What is to be removed is
-what VersionRemovals name, else all other versions, or --version.
+what VersionRemovals name, else all other versions, or --version. With --rehearse, all objects
+are read, and the API server's own code shows what they would lose, and what would be refused.
 
 With --back-to VERSION, these are the steps of the way back to an older version, from the newer
-one that is stored. First it shows what would be lost: all objects are read, and the API server's
-own code converts them; --rehearse=false leaves that out. If the CRD does not list the version any
+one that is stored. They are rehearsed first; --rehearse=false leaves that out. If the CRD does not list the version any
 more, --release names the CRDs of a release that stored at it: a folder, a file, git:REV:PATH, or
 a backup. Then the CRD between is part of the steps, as ` + "`moult bridge`" + ` prints it.
 
@@ -167,8 +168,8 @@ func (p *command) observe(c *cobra.Command, name string) (o runbook.Observation,
 		o.CRD = crd
 	}
 	o.Removals, o.NoRemovals = cluster.RemovalsOf(c.Context(), name)
-	if back != nil && p.rehearse {
-		err = p.rehearsed(c.Context(), cluster, o)
+	if p.rehearse {
+		err = p.rehearsed(c.Context(), cluster, &o)
 	}
 	return o, err
 }
@@ -195,9 +196,9 @@ func (p *command) back(c *cobra.Command, name string) (*runbook.Return, error) {
 	return back, nil
 }
 
-// rehearsed finds out what becomes of the objects when they are stored at the older version, by the flip and by the CRD of the
-// release. A webhook is not asked: `moult rehearse` asks it.
-func (p *command) rehearsed(ctx context.Context, cluster *inspect.Cluster, o runbook.Observation) error {
+// rehearsed finds out what becomes of the objects when they are stored at the other version, by the flip, and on the way back by the
+// CRD of the release. A webhook is not asked: `moult rehearse` asks it.
+func (p *command) rehearsed(ctx context.Context, cluster *inspect.Cluster, o *runbook.Observation) error {
 	all, err := runbook.Rehearsals(o)
 	if err != nil {
 		return err

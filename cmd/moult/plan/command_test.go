@@ -185,6 +185,7 @@ func TestWhatIsAskedWronglyIsAnError(t *testing.T) {
 		"a version it never had":        {[]string{w.CRD.Name, "--back-to", "v1alhpa1"}, "has no version v1alhpa1, it has v1alpha1, v1; if a release had it, name its manifests or a backup with --release"},
 		"back to what is newer":         {[]string{w.CRD.Name, "--back-to", "v2"}, "has no version v2"},
 		"the way back of two CRDs":      {[]string{w.CRD.Name, "gadgets.example.com", "--back-to", "v1alpha1"}, "a plan is of one CRD"},
+		"what is not there yet":         {[]string{w.CRD.Name, "--to", "v2", "--rehearse"}, "has no version v2 yet, so nothing can be rehearsed; leave out --rehearse, or rehearse the CRD that has it with `moult rehearse --crds`"},
 		"another output":                {[]string{w.CRD.Name, "-o", "wide"}, "-o wide is none of text, markdown, json, yaml"},
 	} {
 		t.Run(name, func(*testing.T) {

@@ -54,7 +54,7 @@ func asked(flip, release *conversion.CRDReport) func(*runbook.Observation) {
 		}
 		return r
 	}
-	return func(o *runbook.Observation) { o.Return.Rehearsed, o.Return.Released = report(flip), report(release) }
+	return func(o *runbook.Observation) { o.Rehearsed, o.Return.Released = report(flip), report(release) }
 }
 
 var (
@@ -90,9 +90,9 @@ func TestWhatIsRehearsedOfAWayBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			all, err := runbook.Rehearsals(c.o)
+			all, err := runbook.Rehearsals(&c.o)
 			g.Expect(err).NotTo(HaveOccurred())
-			for report, want := range map[**conversion.Report]*rehearsal{&c.o.Return.Rehearsed: c.flip, &c.o.Return.Released: c.release} {
+			for report, want := range map[**conversion.Report]*rehearsal{&c.o.Rehearsed: c.flip, &c.o.Return.Released: c.release} {
 				at := slices.IndexFunc(all, func(r runbook.Rehearsal) bool { return r.Report == report })
 				g.Expect(at >= 0).To(Equal(want != nil))
 				if want == nil {
@@ -165,7 +165,7 @@ func TestWhatIsLetGoOnTheWayBackIsNamed(t *testing.T) {
 	}{
 		"a field":                 {backFrom([]string{"v1alpha1", "v1"}, nil, lets, asked(extra, nil)), "20 objects: let go: spec.extra of 20 objects, for example a/b"},
 		"by the flip and release": {backFrom([]string{"v1alpha1", "v1"}, releaseOf(narrow), schemas(narrow), lets, asked(extra, extra)), "20 objects: let go: spec.extra of 20 objects, for example a/b"},
-		"nothing that is said":    {backFrom([]string{"v1alpha1", "v1"}, nil, func(o *runbook.Observation) { asked(status, nil)(o); o.Return.Rehearsed.Verdict = conversion.NotKept }), "20 objects"},
+		"nothing that is said":    {backFrom([]string{"v1alpha1", "v1"}, nil, func(o *runbook.Observation) { asked(status, nil)(o); o.Rehearsed.Verdict = conversion.NotKept }), "20 objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -9,91 +9,51 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
-	"github.com/moult-dev/moult/policies/bridge"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/words"
 )
 
-// Rehearsal is a CRD that objects are to be rehearsed with.
-type Rehearsal struct {
-	CRD *apiextensionsv1.CustomResourceDefinition
-	// ReadAt are the versions to read them at. Default: all that they may be stored at, but for the storage version of the CRD.
-	ReadAt []string
-	// Report is where the answer belongs.
-	Report **conversion.Report
-}
-
-// Rehearsals are those of a way back: with what the flip makes of the CRD, and with the release's schema, if that is another one.
-// What only a conversion webhook knows is left out.
-func Rehearsals(o Observation) (all []Rehearsal, err error) {
-	flipped, err := Returned(o)
-	if err != nil {
-		return nil, err
-	}
-	if !o.flipped() && !crds.HasWebhook(flipped) {
-		all = append(all, Rehearsal{CRD: flipped, Report: &o.Return.Rehearsed})
-	}
-	if crd, at := o.released(); crd != nil {
-		all = append(all, Rehearsal{CRD: crd, ReadAt: at, Report: &o.Return.Released})
-	}
-	return all, nil
-}
-
-// Returned is the CRD that objects are stored by once the flip back is done: the cluster's, or the one between if the cluster's
-// does not have the version. It is an error if there is no way back to To.
-func Returned(o Observation) (*apiextensionsv1.CustomResourceDefinition, error) {
-	o, err := o.complete()
-	if err != nil {
-		return nil, err
-	}
-	if crds.Has(o.CRD, o.To) {
-		return o.storing(o.CRD), nil
-	}
-	made, err := bridge.Beside(o.CRD, o.Return.Release, o.LabelKey)
-	if err != nil {
-		return nil, err
-	}
-	return o.storing(made.CRD), nil
-}
-
-// storing is a CRD that stores at To.
-func (o Observation) storing(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
-	crd = crd.DeepCopy()
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == o.To
-	}
-	return crd
-}
-
-// released is the CRD with the release's schema of To, and where objects are read. It is nil if the flip brings that schema. With
-// a conversion webhook they are read at To, which shows what its answers would lose, or that there are none.
-func (o Observation) released() (crd *apiextensionsv1.CustomResourceDefinition, readAt []string) {
-	if !crds.Has(o.CRD, o.To) {
-		return nil, nil
-	}
-	crd, release := o.storing(o.CRD), o.Return.Release
-	differs := release != nil && !bridge.SameSchema(o.CRD, release, o.To)
-	if differs {
-		crds.Version(crd, o.To).Schema = crds.Version(release, o.To).Schema.DeepCopy()
-	}
-	crd.Spec.Conversion = nil
+// answered is the step of the rehearsal with what was found.
+func (o Observation) answered(s Step) Step {
 	switch {
-	case o.flipped() && differs:
-		return crd, []string{o.To}
-	case o.flipped(), !differs && !crds.HasWebhook(o.CRD):
-		return nil, nil
-	case !o.converted():
-		return crd, crds.MayBeStoredAt(o.CRD, o.LabelKey)
-	case o.served(o.To):
-		return crd, []string{o.To}
+	case len(o.reports()) == 0:
+	case o.kept():
+		s.State, s.Seen = Done, o.found()+": nothing would be lost, and nothing refused"
+	case !o.flipped():
+		if o.Rehearsed != nil || o.holds() {
+			s.Seen = o.found()
+		}
+	case o.holds(): // the flip is done, and the CRD of the release is not there yet
+		s.State, s.Seen = Held, o.found()
+		s.First, s.Commit = o.beforehand(), "then go on to the CRD of "+o.way().Place
+	default:
+		s.Seen += "; the CRD of " + o.way().Place + " is still to come: " + o.found()
 	}
-	return nil, nil
+	return s
 }
 
-// converted reports whether a webhook converts, now or in the release.
-func (o Observation) converted() bool {
-	return crds.HasWebhook(o.CRD) || o.Return.Release != nil && crds.HasWebhook(o.Return.Release)
+// holds reports whether something would be lost, or is not known.
+func (o Observation) holds() bool {
+	losses, _ := o.losses()
+	unknown, _ := o.unknown()
+	return len(losses)+len(unknown) > 0
+}
+
+// holding is the flip, which is held while objects would lose what the CRD does not let go, and while that is not known.
+func (o Observation) holding(s Step) Step {
+	if s.State == Done || !o.holds() {
+		return s
+	}
+	s.State = Held
+	if losses, _ := o.losses(); len(losses) > 0 {
+		s.Seen += "; at " + o.To + " would be " + words.FewClauses(words.Of(losses, loss.String), mostNamed)
+	}
+	if unknown, _ := o.unknown(); len(unknown) > 0 {
+		s.Seen += "; " + words.FewClauses(unknown, mostNamed)
+	}
+	s.First = o.beforehand()
+	return s
 }
 
 // loss is what objects would lose, or why they would be refused.
@@ -112,7 +72,7 @@ func (l loss) String() string {
 
 func (l loss) isOf(other loss) bool { return l.say == other.say && l.What == other.What }
 
-// lossesOf are those of a report, each once. What the CRD lets go is none: it is said to be.
+// lossesOf are those of a report, each once. What the CRD lets go is none, nor is what the API server lets pass: it is said to be.
 func (o Observation) lossesOf(r *conversion.Report) (losses, let []loss) {
 	if r == nil {
 		return nil, nil
@@ -143,6 +103,9 @@ func (o Observation) lossesOf(r *conversion.Report) (losses, let []loss) {
 				}
 			}
 		}
+		for _, g := range of.Ratcheted {
+			add(&let, "refused once a write changes it", g)
+		}
 	}
 	return losses, let
 }
@@ -150,47 +113,46 @@ func (o Observation) lossesOf(r *conversion.Report) (losses, let []loss) {
 // allowed are the fields that are let go, by the CRD or by that of the release.
 func (o Observation) allowed() []string {
 	allowed := crdschema.Patterns(o.CRD.Annotations[v1alpha1.AllowFieldLossAnnotation])
-	if o.Return.Release != nil {
-		allowed = append(allowed, crdschema.Patterns(o.Return.Release.Annotations[v1alpha1.AllowFieldLossAnnotation])...)
+	if o.way().Release != nil {
+		allowed = append(allowed, crdschema.Patterns(o.way().Release.Annotations[v1alpha1.AllowFieldLossAnnotation])...)
 	}
 	return allowed
 }
 
-// losses are those of both rehearsals. One of a single rehearsal says of which, if both were made.
+// losses are those of both rehearsals, and what holds nothing up.
 func (o Observation) losses() (losses, let []loss) {
 	flip, letByFlip := o.lossesOf(o.byFlip())
-	release, letByRelease := o.lossesOf(o.Return.Released)
+	release, letByRelease := o.lossesOf(o.way().Released)
+	return o.placed(flip, release), o.placed(letByFlip, letByRelease)
+}
+
+// placed are those of both. One of a single rehearsal says of which, if both were made.
+func (o Observation) placed(flip, release []loss) (all []loss) {
 	for _, l := range flip {
-		if o.Return.Released != nil && !slices.ContainsFunc(release, l.isOf) {
+		if o.way().Released != nil && !slices.ContainsFunc(release, l.isOf) {
 			l.where = fmt.Sprintf(" (by the schema of %s that the cluster has)", o.To)
 		}
-		losses = append(losses, l)
+		all = append(all, l)
 	}
 	for _, l := range release {
 		if slices.ContainsFunc(flip, l.isOf) {
 			continue
 		}
-		if o.Return.Release != nil {
-			l.where = fmt.Sprintf(" (by the schema of %s in %s)", o.To, o.Return.Place)
+		if o.way().Release != nil {
+			l.where = fmt.Sprintf(" (by the schema of %s in %s)", o.To, o.way().Place)
 		}
-		losses = append(losses, l)
+		all = append(all, l)
 	}
-	let = letByFlip
-	for _, l := range letByRelease {
-		if !slices.ContainsFunc(let, l.isOf) {
-			let = append(let, l)
-		}
-	}
-	return losses, let
+	return all
 }
 
 // spared are the losses by the cluster's schema of To that the release's would not bring. That is known if no webhook converts.
 func (o Observation) spared() []loss {
-	if o.Return.Released == nil || o.flipped() || o.converted() {
+	if o.way().Released == nil || o.flipped() || o.converted() {
 		return nil
 	}
 	flip, _ := o.lossesOf(o.byFlip())
-	release, _ := o.lossesOf(o.Return.Released)
+	release, _ := o.lossesOf(o.way().Released)
 	return slices.DeleteFunc(flip, func(l loss) bool { return slices.ContainsFunc(release, l.isOf) })
 }
 
@@ -199,16 +161,16 @@ func (o Observation) byFlip() *conversion.Report {
 	if o.flipped() {
 		return nil
 	}
-	return o.Return.Rehearsed
+	return o.Rehearsed
 }
 
 // lacking are the fields of To that only the release's schema has. They are asked for if the flip was not rehearsed.
 func (o Observation) lacking() []string {
-	if o.Return.Release == nil || !crds.Has(o.CRD, o.To) || o.flipped() || o.Return.Rehearsed != nil {
+	if o.way().Release == nil || !crds.Has(o.CRD, o.To) || o.flipped() || o.Rehearsed != nil {
 		return nil
 	}
 	both := o.CRD.DeepCopy()
-	is, was := *crds.Version(o.CRD, o.To), *crds.Version(o.Return.Release, o.To)
+	is, was := *crds.Version(o.CRD, o.To), *crds.Version(o.way().Release, o.To)
 	is.Storage, was.Storage, was.Name = true, false, was.Name+"-released"
 	both.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{is, was}
 	finder, err := crdschema.Of(both)
@@ -220,7 +182,7 @@ func (o Observation) lacking() []string {
 
 // reports are the rehearsals that were made.
 func (o Observation) reports() []*conversion.Report {
-	return slices.DeleteFunc([]*conversion.Report{o.byFlip(), o.Return.Released}, func(r *conversion.Report) bool { return r == nil })
+	return slices.DeleteFunc([]*conversion.Report{o.byFlip(), o.way().Released}, func(r *conversion.Report) bool { return r == nil })
 }
 
 // unknown is what could not be found out, and what is to be done for that.
@@ -264,14 +226,15 @@ func (o Observation) found() string {
 // kept reports whether all was rehearsed, and nothing would be lost or refused.
 func (o Observation) kept() bool {
 	all := o.reports()
-	return (o.flipped() || o.Return.Rehearsed != nil) && len(all) > 0 &&
+	_, let := o.losses()
+	return (o.flipped() || o.Rehearsed != nil) && len(all) > 0 && len(let) == 0 &&
 		!slices.ContainsFunc(all, func(r *conversion.Report) bool { return r.Verdict != conversion.Kept })
 }
 
 // beforehand says what has to be done before a commit that would lose something; empty if there is nothing to do.
 func (o Observation) beforehand() (first []string) {
 	if len(o.spared()) > 0 {
-		first = append(first, fmt.Sprintf("bring the schema of %s in %s, with the CRD between of the step before", o.To, o.Return.Place))
+		first = append(first, fmt.Sprintf("bring the schema of %s in %s, with the CRD between of the step before", o.To, o.way().Place))
 	}
 	if _, todo := o.unknown(); len(todo) > 0 {
 		first = append(first, strings.Join(todo, ", ")+", and plan again, so that it is known what would be lost")
