@@ -22,6 +22,15 @@ func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return name
 }
 
+// StoredAt is a copy of a CRD that stores at a version.
+func StoredAt(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.CustomResourceDefinition {
+	crd = crd.DeepCopy()
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == version
+	}
+	return crd
+}
+
 // Versions are the names of those that a CRD lists.
 func Versions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return namesOf(crd, func(apiextensionsv1.CustomResourceDefinitionVersion) bool { return true })

@@ -29,28 +29,38 @@ func (w *write) putBack(ctx context.Context) error {
 		return err
 	}
 	missing, astray := w.missing(live)
-	left := w.chosen.left
+	left, unended := w.chosen.left, len(missing) == 0 && w.kept(live) // an earlier restore was interrupted
 	switch {
 	case len(astray) > 0:
 		w.told.Outcome, w.told.Paths = Differs, slices.Concat(astray, left)
 		w.told.Why = "what these fields lay in has changed, so they are left out; --overwrite writes all of the object"
 		return nil
-	case len(missing) == 0 && w.kept(live): // an earlier restore was interrupted
-		w.told.Outcome, w.told.Why, w.told.Paths, w.notKept = PutBack, w.lacks(), left, left
-		if w.DryRun {
-			return nil
-		}
-		return w.handBack(ctx, live)
-	case len(missing) == 0 && len(left) > 0:
+	case len(missing) == 0 && !unended && len(left) > 0:
 		w.told.Outcome, w.told.Why, w.told.Paths = Differs, w.lacks(), left
 		return nil
-	case len(missing) == 0:
+	case len(missing) == 0 && !unended:
 		w.told.Outcome = Unchanged
 		return nil
 	case live.GetDeletionTimestamp() != nil:
 		w.told.Outcome, w.told.Why = Refused, "it is being deleted"
 		return nil
 	}
+	if drops, why, err := w.drops(ctx, live); err != nil || why != "" {
+		w.told.Outcome, w.told.Why, w.told.Paths = Differs, why, drops
+		return err
+	}
+	if unended {
+		w.told.Outcome, w.told.Why, w.told.Paths, w.notKept = PutBack, w.lacks(), left, left
+		if w.DryRun {
+			return nil
+		}
+		return w.handBack(ctx, live)
+	}
+	return w.set(ctx, live, missing)
+}
+
+// set writes fields that an object does not have.
+func (w *write) set(ctx context.Context, live *unstructured.Unstructured, missing []crdschema.Path) error {
 	object := live.DeepCopy()
 	for _, path := range missing {
 		set(object.Object, path, runtime.DeepCopyJSONValue(crdschema.At(w.wanted.Object, path)))
@@ -61,7 +71,7 @@ func (w *write) putBack(ctx context.Context) error {
 		return err
 	}
 	w.told.Outcome = PutBack
-	w.notKept = slices.Clone(left)
+	w.notKept = slices.Clone(w.chosen.left)
 	for _, path := range missing {
 		if crdschema.At(made.Object, path) == nil {
 			w.notKept = append(w.notKept, path.String())
@@ -79,7 +89,8 @@ func (w *write) putBack(ctx context.Context) error {
 // missing are the fields that are asked for and that the object in the cluster does not have. Those whose object or list item is
 // not there any more, or is another one, are astray.
 func (w *write) missing(live *unstructured.Unstructured) (missing []crdschema.Path, astray []string) {
-	for _, path := range crdschema.ChangeOf(w.wanted.Object, live.Object).Lost {
+	change := crdschema.ChangeOf(w.wanted.Object, live.Object)
+	for _, path := range change.Lost {
 		name := crdschema.AnyItem(path.String())
 		switch {
 		case path[0] == "metadata" || path[0] == "status":
@@ -87,7 +98,7 @@ func (w *write) missing(live *unstructured.Unstructured) (missing []crdschema.Pa
 			if slices.ContainsFunc(w.Fields, func(field string) bool { return within(field, name) }) {
 				astray = append(astray, path.String())
 			}
-		case w.sameItems(live, path):
+		case w.sameItems(live, path, change):
 			missing = append(missing, path)
 		default:
 			astray = append(astray, path.String())
@@ -101,15 +112,27 @@ func within(field, around string) bool {
 	return strings.HasPrefix(field, around+".") || strings.HasPrefix(field, around+"[")
 }
 
-// sameItems reports whether the items of lists on a path are those of the backup: nothing in them has another value.
-func (w *write) sameItems(live *unstructured.Unstructured, path crdschema.Path) bool {
+// sameItems reports whether the items of lists on a path are those of the backup. Nothing in them has another value. A list without
+// keys has them at the same places only if it is as long, and no other of its items has another value or more than before.
+func (w *write) sameItems(live *unstructured.Unstructured, path crdschema.Path, change crdschema.Change) bool {
+	v := w.target.now[w.chosen.version]
 	for i, step := range path {
 		if _, is := step.(int); !is {
 			continue
 		}
-		was, isMap := crdschema.At(w.wanted.Object, path[:i+1]).(map[string]any)
-		is, stillMap := crdschema.At(live.Object, path[:i+1]).(map[string]any)
-		if !isMap || !stillMap || len(crdschema.ChangeOf(was, is).Changed) > 0 {
+		around := path[:i]
+		if list := crdschema.SchemaAt(v.Schema, around); list != nil && list.XListType != nil && *list.XListType == "map" {
+			around = path[:i+1]
+		}
+		in := func(other crdschema.Path) bool {
+			return len(other) > len(around) && slices.Equal(other[:len(around)], around)
+		}
+		added := func(other crdschema.Path) bool { return in(other) && !v.IsDefault(live.Object, other) }
+		item := func(other crdschema.Path) bool {
+			_, isItem := other[len(other)-1].(int)
+			return in(other) && isItem && len(other) == len(around)+1
+		}
+		if slices.ContainsFunc(change.Changed, in) || len(around) == i && slices.ContainsFunc(change.Added, added) || slices.ContainsFunc(change.Lost, item) {
 			return false
 		}
 	}

@@ -40,6 +40,8 @@ type target struct {
 	// given are objects that somebody has converted, and unasked says what the others need; it is empty if they need nothing.
 	given   map[types.NamespacedName]*unstructured.Unstructured
 	unasked string
+	// guards are for fields alone, by the version that is written at.
+	guards map[string]guard
 	// then and now are the schemas of both, by version.
 	then, now map[string]*crdschema.Version
 }
@@ -73,6 +75,11 @@ func (r *restorer) target(ctx context.Context, was *apiextensionsv1.CustomResour
 	}
 	if t.now, err = schemasOf(is); err != nil {
 		return nil, err
+	}
+	if len(r.Fields) > 0 {
+		if t.guards, err = guardsOf(is); err != nil {
+			return nil, err
+		}
 	}
 	return t, r.choose(t, r.versionsOf(was.Name))
 }
@@ -162,10 +169,13 @@ func (r *restorer) choose(t *target, read []string) (err error) {
 func (t *target) settle(asked string) {
 	stored := crds.StorageVersion(t.is)
 	switch {
+	// A write of fields alone at another version would take what only the stored one has.
+	case t.hooked && len(t.fields) > 0 && slices.Contains(t.versions, stored):
+		t.versions = []string{stored}
+		t.read = t.versions
 	case t.hooked:
 		t.read = t.versions
 	case len(t.fields) > 0:
-		// A write at another version would take what only the stored one has.
 		if asked == "" && apihelpers.HasServedCRDVersion(t.is, stored) {
 			t.versions = []string{stored}
 		}
@@ -174,9 +184,11 @@ func (t *target) settle(asked string) {
 	}
 }
 
-// fit is how well objects are converted to a version: best if the backup's CRD has it, too, else if it is the stored one.
+// fit is how well objects are converted to a version: best, but for fields alone, if the backup's CRD has it, too, else if it is the stored one.
 func (t *target) fit(version string) int {
 	switch {
+	case len(t.fields) > 0 && crds.StorageVersion(t.is) == version:
+		return 3 // a write of fields alone takes nothing there
 	case crds.Has(t.was, version):
 		return 2
 	case crds.StorageVersion(t.is) == version:

@@ -50,7 +50,7 @@ func Returned(o Observation) (*apiextensionsv1.CustomResourceDefinition, error) 
 		return nil, err
 	}
 	if crds.Has(o.CRD, o.To) {
-		return o.storing(o.CRD), nil
+		return crds.StoredAt(o.CRD, o.To), nil
 	}
 	if o.Return == nil {
 		return nil, fmt.Errorf("%s has no version %s yet, so nothing can be rehearsed; leave out --rehearse, or rehearse the CRD that has it with `moult rehearse --crds`", o.CRD.Name, o.To)
@@ -59,16 +59,7 @@ func Returned(o Observation) (*apiextensionsv1.CustomResourceDefinition, error) 
 	if err != nil {
 		return nil, err
 	}
-	return o.storing(made.CRD), nil
-}
-
-// storing is a CRD that stores at To.
-func (o Observation) storing(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
-	crd = crd.DeepCopy()
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == o.To
-	}
-	return crd
+	return crds.StoredAt(made.CRD, o.To), nil
 }
 
 // released is the CRD with the release's schema of To, and where objects are read. It is nil if the flip brings that schema. With
@@ -77,7 +68,7 @@ func (o Observation) released() (crd *apiextensionsv1.CustomResourceDefinition, 
 	if !crds.Has(o.CRD, o.To) {
 		return nil, nil
 	}
-	crd, release := o.storing(o.CRD), o.way().Release
+	crd, release := crds.StoredAt(o.CRD, o.To), o.way().Release
 	differs := release != nil && !bridge.SameSchema(o.CRD, release, o.To)
 	if differs {
 		crds.Version(crd, o.To).Schema = crds.Version(release, o.To).Schema.DeepCopy()

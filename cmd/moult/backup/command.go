@@ -223,11 +223,7 @@ func unseen(crd *apiextensionsv1.CustomResourceDefinition, version string, read 
 
 // lacking are the fields of a version that do not show at another.
 func lacking(crd *apiextensionsv1.CustomResourceDefinition, version, at string) ([]string, error) {
-	crd = crd.DeepCopy()
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == at
-	}
-	fields, err := crdschema.Of(crd)
+	fields, err := crdschema.Of(crds.StoredAt(crd, at))
 	if err != nil {
 		return nil, err
 	}
