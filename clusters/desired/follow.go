@@ -148,7 +148,7 @@ func (f *follower) takeLate() bool {
 	case f.releases != nil && len(f.pending) > 0:
 		f.fetchAhead()
 		late := f.pending[0]
-		f.pending = f.pending[1:]
+		f.pending, f.ahead = f.pending[1:], f.ahead-1
 		f.release(late)
 	default:
 		return false

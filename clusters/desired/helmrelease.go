@@ -18,6 +18,8 @@ type releases struct {
 	chartSource ChartSource
 	// pending are those to be rendered when all else has been found that their values may come from.
 	pending []pointer
+	// ahead is how many of them, from the first, fetchAhead has looked at.
+	ahead int
 	// released are those that are rendered, by their names, and notRendered says why others are not.
 	released    map[string]*delivery.Object
 	notRendered map[*delivery.Object]error

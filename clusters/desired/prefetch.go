@@ -15,7 +15,7 @@ const mostAtOnce = 8
 func (f *follower) fetchAhead() {
 	var all errgroup.Group
 	all.SetLimit(mostAtOnce)
-	for _, p := range f.pending {
+	for _, p := range f.pending[f.ahead:] { // those before were looked at
 		if reference, known := f.referenceOf(p.by); known && !f.templated[p.by] {
 			all.Go(func() error {
 				_, _ = f.chartFrom(reference) // who needs it asks again, and gets the same
@@ -24,6 +24,7 @@ func (f *follower) fetchAhead() {
 		}
 	}
 	_ = all.Wait() // there is none
+	f.ahead = len(f.pending)
 }
 
 // referenceOf is the chart of a HelmRelease that is not in this repository.

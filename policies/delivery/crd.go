@@ -61,6 +61,28 @@ func (c *Cluster) LastCRD(name string) (last *CRD) {
 	return last
 }
 
+// leftAlone are annotations, or labels with Flux, with which a tool does not bring an object that the cluster has up to date.
+// https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources
+// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_hooks/
+var leftAlone = map[string][]string{
+	"kustomize.toolkit.fluxcd.io/reconcile": {"disabled"},
+	"kustomize.toolkit.fluxcd.io/ssa":       {"Ignore", "IfNotPresent"},
+	"argocd.argoproj.io/hook":               {"Skip"},
+}
+
+// Waits reports whether what the manifest says need not have reached the cluster: its tool does not look at the unit for now, or is
+// to leave the CRD alone.
+func (c CRD) Waits() bool {
+	for key, values := range leftAlone {
+		for _, value := range []string{c.Annotation(key), c.Text("metadata", "labels", key)} {
+			if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, value) }) {
+				return true
+			}
+		}
+	}
+	return c.Unit.Suspended
+}
+
 // Versions are all names in spec.versions, in their order.
 func (c CRD) Versions() []string {
 	return words.Of(c.Entries("spec", "versions"), func(version *Object) string { return fmt.Sprint(version.Field("name")) })

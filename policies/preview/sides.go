@@ -53,14 +53,14 @@ func Compare(name string, base, head Side) Delivered {
 	return d
 }
 
-// resumed reports whether a CRD is in a unit that its tool has not looked at, and looks at from now on. What the base says of
+// resumed reports whether the tool of a CRD has left it as it was, and does so no longer. What the base says of
 // it need not have reached the cluster, so it is asked about as if it were new in Git.
 func (d Delivered) resumed(crd string) bool {
-	return suspended(d.Base.Cluster, crd) && !suspended(d.Head.Cluster, crd)
+	return waits(d.Base.Cluster, crd) && !waits(d.Head.Cluster, crd)
 }
 
-func suspended(c delivery.Cluster, crd string) bool {
-	return slices.ContainsFunc(c.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd && found.Unit.Suspended })
+func waits(c delivery.Cluster, crd string) bool {
+	return slices.ContainsFunc(c.CRDs(), func(found delivery.CRD) bool { return found.GetName() == crd && found.Waits() })
 }
 
 // notBuilt adds findings about units that could not be built before the change, so that it is not known what it

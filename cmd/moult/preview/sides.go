@@ -196,7 +196,9 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 	whole, err := s.both(func(from side) (delivery.Cluster, error) { return from.follow(ctx, "", s.following) })
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, s.base.isKustomization(), s.head.isKustomization():
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case s.base.isKustomization(), s.head.isKustomization():
 		return nil, fmt.Errorf("%w%s", err, nameEntry(""))
 	default:
 		if whole, err = s.both(func(from side) (delivery.Cluster, error) {

@@ -87,6 +87,27 @@ func TestWhatIsResumedIsAskedAboutAnew(t *testing.T) {
 	}
 }
 
+// What a tool leaves alone is not what Git says, either, until the annotation that tells it so goes.
+func TestWhatIsNoLongerLeftAloneIsAskedAboutAnew(t *testing.T) {
+	for metadata, code := range map[string]int{
+		"annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}":    cli.ExitUnknown,
+		"labels: {kustomize.toolkit.fluxcd.io/reconcile: Disabled}":         cli.ExitUnknown,
+		"annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}":      cli.ExitUnknown,
+		"annotations: {argocd.argoproj.io/hook: Skip}":                      cli.ExitUnknown,
+		"annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}":             cli.ExitDone,
+		"annotations: {argocd.argoproj.io/hook: Sync, example.com/a: Skip}": cli.ExitDone,
+	} {
+		t.Run(metadata, func(t *testing.T) {
+			g := clitest.InRepository(t, map[string]string{
+				"base/clusters/production/apps.yaml": appsKustomization, "base/apps/crd.yaml": strings.Replace(widgetsCRD, "metadata: {", "metadata: {"+metadata+", ", 1),
+				"head/clusters/production/apps.yaml": appsKustomization, "head/apps/crd.yaml": widgetsCRD,
+			})
+			got, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", "clusters/production")
+			g.Expect(got).To(Equal(code), out+errOut)
+		})
+	}
+}
+
 const appsKustomization = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: apps, namespace: flux-system}
