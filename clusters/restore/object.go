@@ -111,13 +111,7 @@ func (r *restorer) writeOf(ctx context.Context, t *target, from archive.Object) 
 	}
 	w := &write{restorer: r, target: t, chosen: c, name: nameOf(from), wanted: c.object, uid: c.object.GetUID()}
 	w.client = r.objects.Resource(t.resource(c.version)).Namespace(from.Namespace)
-	for _, entry := range c.object.GetManagedFields() {
-		if at := entry.APIVersion[strings.LastIndex(entry.APIVersion, "/")+1:]; !crds.Has(t.is, at) {
-			w.lessManagers = true
-			continue
-		}
-		w.managers = append(w.managers, entry)
-	}
+	w.managers, w.lessManagers = t.managers(c)
 	return w, nil
 }
 

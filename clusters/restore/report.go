@@ -46,7 +46,8 @@ type CRDReport struct {
 	Counts  map[Outcome]int64 `json:"counts"`
 	// NotKept is how many were written and are not as in the backup: the API server, or a webhook, has changed or dropped fields.
 	NotKept int64 `json:"notKept"`
-	// Managers is how many were restored without some of their managedFields, as these name versions that the CRD no longer has.
+	// Managers is how many were restored without some of their managedFields. These name versions that the CRD no longer has, and what
+	// their fields are at the version restored at is not known.
 	Managers int64 `json:"withoutManagers,omitempty"`
 	// Told are some of those with more to say: up to 100 of each outcome.
 	Told []Told `json:"told,omitempty"`

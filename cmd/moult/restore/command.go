@@ -237,7 +237,7 @@ func (r *command) tell(report *restore.Report) error {
 			r.name(of, outcome)
 		}
 		if of.Managers > 0 {
-			fmt.Fprintf(r.Out, "  %6d without managedFields of versions that the CRD no longer has\n", of.Managers)
+			fmt.Fprintf(r.Out, "  %6d without managedFields of versions that the CRD no longer has: a webhook, or other keys of a list, name the fields otherwise; apply them again with their tools\n", of.Managers)
 		}
 	}
 	return nil
