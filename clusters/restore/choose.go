@@ -24,8 +24,9 @@ type chosen struct {
 	version string
 	// left are fields that the object has in the backup and not here.
 	left []string
-	// given is set if somebody has converted it. Then it need not have a status.
+	// given is set if somebody has converted it. Then it need not have a status. What differs from the backup is in other.
 	given bool
+	other []string
 }
 
 // pick is an object at the version that it is restored at.
@@ -37,10 +38,11 @@ func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
 	case best == nil:
 		return nil, refusal{fmt.Errorf("the backup could read it only at %s, which the cluster does not serve", strings.Join(slices.Sorted(maps.Keys(o.Copies)), ", "))}
 	}
-	given := t.given[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}]
-	switch {
+	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+	switch given := t.given[key]; {
 	case given != nil:
-		return replaced(best, given), nil
+		t.met.Store(key, true)
+		return t.replaced(best, given)
 	case t.engine != nil:
 		return t.asked(ctx, best)
 	case t.unasked != "":

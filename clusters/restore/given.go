@@ -2,6 +2,7 @@ package restore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -10,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	crds "github.com/moult-dev/moult/api/crd"
+	"github.com/moult-dev/moult/clusters/archive"
+	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // givenFor are the objects of a CRD that somebody has converted, by namespace and name. The error says which one cannot be used.
@@ -18,7 +22,7 @@ func (r *restorer) givenFor(crd *apiextensionsv1.CustomResourceDefinition) (map[
 	for i := range r.Converted {
 		object := &r.Converted[i]
 		gvk := object.GroupVersionKind()
-		if gvk.Group != crd.Spec.Group || gvk.Kind != crd.Spec.Names.Kind {
+		if !isOf(object, crd) {
 			continue
 		}
 		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -41,9 +45,85 @@ func (r *restorer) givenFor(crd *apiextensionsv1.CustomResourceDefinition) (map[
 	return given, nil
 }
 
+// isOf reports whether an object of the files is one of a CRD.
+func isOf(object *unstructured.Unstructured, crd *apiextensionsv1.CustomResourceDefinition) bool {
+	gvk := object.GroupVersionKind()
+	return gvk.Group == crd.Spec.Group && gvk.Kind == crd.Spec.Names.Kind
+}
+
 // replaced is an object as somebody has converted it. Who owns it, its labels and annotations are those of the backup.
-func replaced(from *chosen, given *unstructured.Unstructured) *chosen {
-	object := given.DeepCopy()
-	object.Object["metadata"] = from.object.DeepCopy().Object["metadata"]
-	return &chosen{object: object, version: given.GroupVersionKind().Version, given: true}
+func (t *target) replaced(from *chosen, given *unstructured.Unstructured) (*chosen, error) {
+	to := &chosen{object: given.DeepCopy(), version: given.GroupVersionKind().Version, given: true}
+	to.object.Object["metadata"] = from.object.DeepCopy().Object["metadata"]
+	was := from.object
+	if !t.hooked {
+		var err error
+		if was, err = t.carried(from, to.version); err != nil {
+			return nil, err
+		}
+	}
+	v := t.now[to.version]
+	change := crdschema.ChangeOf(was.Object, to.object.Object)
+	to.other = t.names(slices.DeleteFunc(append(t.telling(from, change.Lost), change.Changed...), func(path crdschema.Path) bool {
+		known := v.Schema == nil || crdschema.SchemaAt(v.Schema, path) != nil // else the webhook has put it elsewhere
+		return path[0] == "metadata" || path[0] == "status" || path[0] == "apiVersion" || !known
+	}))
+	return to, nil
+}
+
+// noteGiven names what is not as in the backup of an object that somebody has converted. Without a webhook, it is known what the
+// conversion would have been.
+func (w *write) noteGiven() {
+	if !w.chosen.given {
+		return
+	}
+	var why []string
+	if w.told.Why != "" {
+		why = append(why, w.told.Why)
+	}
+	if w.told.Outcome == Created {
+		why = append(why, "the cluster did not have it, and it is made from the file")
+	}
+	if len(w.chosen.other) > 0 {
+		why = append(why, "the file has other values than the backup")
+		w.told.Paths = words.Distinct(append(w.told.Paths, w.chosen.other...))
+		if !w.target.hooked {
+			w.notKept = append(w.notKept, w.chosen.other...)
+		}
+	}
+	w.told.Why = strings.Join(why, "; ")
+}
+
+// unmatched refuses objects of the files that are none of the backup.
+func (r *restorer) unmatched() {
+	for _, of := range r.backup.CRDs {
+		t := r.targets[of.Name]
+		if t == nil || t.needed != "" {
+			continue
+		}
+		for key := range t.given {
+			name := strings.TrimPrefix(key.String(), "/")
+			if _, met := t.met.Load(key); !met && !slices.ContainsFunc(of.Missing, func(m archive.Missing) bool { return m.Object == name }) {
+				r.tally.add(of.Name, Told{Object: name, Outcome: NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"}, false, false)
+			}
+		}
+	}
+}
+
+// unused names objects of the files that no CRD takes. Those of a CRD are not needed where the cluster serves a version of the backup.
+func (r *restorer) unused() {
+	for i := range r.Converted {
+		object := &r.Converted[i]
+		taken := false
+		for name, t := range r.targets {
+			if isOf(object, t.was) {
+				if taken = true; t.needed == "" && t.given == nil {
+					r.tally.byName[name].Needless++
+				}
+			}
+		}
+		if !taken {
+			r.tally.report.OtherKinds = append(r.tally.report.OtherKinds, object.GetKind()+" "+strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/"))
+		}
+	}
 }

@@ -59,6 +59,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 	if err != nil {
 		return false, r.refuse(w, err)
 	}
+	w.noteGiven()
 	r.tally.add(from.CRD, w.told, len(w.notKept) > 0, w.lessManagers)
 	return false, nil
 }

@@ -24,17 +24,21 @@ const (
 	Refused Outcome = "refused"
 	// Unread: the backup does not have it, as it could not be read.
 	Unread Outcome = "unread"
+	// NotInBackup: only the files of converted objects have it, and it is left out.
+	NotInBackup Outcome = "notInBackup"
 	// Deleting: it was being deleted when the backup was made, and is left out.
 	Deleting Outcome = "deleting"
 )
 
 // outcomes are all, in the order in which they are reported.
-var outcomes = []Outcome{Created, Overwritten, PutBack, Unchanged, Absent, OtherStatus, Differs, Refused, Unread, Deleting}
+var outcomes = []Outcome{Created, Overwritten, PutBack, Unchanged, Absent, OtherStatus, Differs, Refused, Unread, NotInBackup, Deleting}
 
 // Report is what a restore has done, or would do.
 type Report struct {
 	DryRun bool        `json:"dryRun"`
 	CRDs   []CRDReport `json:"crds"`
+	// OtherKinds are converted objects that belong to no CRD that is restored.
+	OtherKinds []string `json:"otherKinds,omitempty"`
 }
 
 // CRDReport is what became of the objects of one CRD.
@@ -49,6 +53,8 @@ type CRDReport struct {
 	// Managers is how many were restored without some of their managedFields. These name versions that the CRD no longer has, and what
 	// their fields are at the version restored at is not known.
 	Managers int64 `json:"withoutManagers,omitempty"`
+	// Needless is how many converted objects are not used, as the cluster serves a version that the backup has.
+	Needless int64 `json:"needless,omitempty"`
 	// Told are some of those with more to say: up to 100 of each outcome.
 	Told []Told `json:"told,omitempty"`
 }
@@ -65,7 +71,7 @@ type Told struct {
 // NotDone reports whether something of the backup is not in the cluster now.
 func (r *Report) NotDone() bool {
 	for i := range r.CRDs {
-		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused]+of.Counts[Unread] > 0 {
+		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused]+of.Counts[Unread]+of.Counts[NotInBackup] > 0 {
 			return true
 		}
 	}

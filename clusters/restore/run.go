@@ -84,7 +84,12 @@ func Run(ctx context.Context, cfg *rest.Config, b *archive.Backup, o Options) (*
 		}
 	}
 	r.total = total
-	return &r.tally.report, r.rounds(ctx)
+	r.unused()
+	if err := r.rounds(ctx); err != nil {
+		return &r.tally.report, err
+	}
+	r.unmatched()
+	return &r.tally.report, nil
 }
 
 // restorer is one restore.

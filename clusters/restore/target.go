@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -38,7 +39,9 @@ type target struct {
 	convertTo string
 	engine    *conversion.Engine
 	// given are objects that somebody has converted, and unasked says what the others need; it is empty if they need nothing.
+	// Those that are met are objects of the backup.
 	given   map[types.NamespacedName]*unstructured.Unstructured
+	met     sync.Map
 	unasked string
 	// guards are for fields alone, by the version that is written at.
 	guards map[string]guard

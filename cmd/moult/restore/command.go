@@ -140,6 +140,9 @@ func (r *command) run(ctx context.Context, stdin io.Reader) error {
 		if err != nil {
 			return err
 		}
+		if len(some) == 0 {
+			return fmt.Errorf("--converted: there is no object in %s; name the place of the manifests", input.Called(place))
+		}
 		r.options.Converted = append(r.options.Converted, some...)
 	}
 	defer r.converts(ctx)()
@@ -211,6 +214,7 @@ var said = map[restore.Outcome][2]string{
 	restore.Differs:     {"with other content, left", "with other content, would be left"},
 	restore.Refused:     {"refused", "would be refused"},
 	restore.Unread:      {"not in the backup, which could not read them", "not in the backup, which could not read them"},
+	restore.NotInBackup: {"in --converted and not in the backup, refused", "in --converted and not in the backup, would be refused"},
 	restore.Deleting:    {"were being deleted, left out", "were being deleted, would be left out"},
 }
 
@@ -239,6 +243,12 @@ func (r *command) tell(report *restore.Report) error {
 		if of.Managers > 0 {
 			fmt.Fprintf(r.Out, "  %6d without managedFields of versions that the CRD no longer has: a webhook, or other keys of a list, name the fields otherwise; apply them again with their tools\n", of.Managers)
 		}
+		if of.Needless > 0 {
+			fmt.Fprintf(r.Out, "  %6d in --converted, not used: the cluster serves a version that the backup has\n", of.Needless)
+		}
+	}
+	if len(report.OtherKinds) > 0 {
+		fmt.Fprintf(r.Out, "in --converted, and of no CRD that is restored, so left alone: %s\n", words.Few(report.OtherKinds, mostNamed))
 	}
 	return nil
 }
