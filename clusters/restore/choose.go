@@ -31,6 +31,10 @@ type chosen struct {
 
 // pick is an object at the version that it is restored at.
 func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
+	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+	if t.files[key] {
+		t.met.Store(key, true)
+	}
 	best, err := t.best(o)
 	switch {
 	case err != nil:
@@ -38,10 +42,8 @@ func (t *target) pick(ctx context.Context, o archive.Object) (*chosen, error) {
 	case best == nil:
 		return nil, refusal{fmt.Errorf("the backup could read it only at %s, which the cluster does not serve", strings.Join(slices.Sorted(maps.Keys(o.Copies)), ", "))}
 	}
-	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 	switch given := t.given[key]; {
 	case given != nil:
-		t.met.Store(key, true)
 		return t.replaced(best, given)
 	case t.engine != nil:
 		return t.asked(ctx, best)

@@ -51,6 +51,17 @@ func isOf(object *unstructured.Unstructured, crd *apiextensionsv1.CustomResource
 	return gvk.Group == crd.Spec.Group && gvk.Kind == crd.Spec.Names.Kind
 }
 
+// filesOf are the objects of a CRD that the files have.
+func (r *restorer) filesOf(crd *apiextensionsv1.CustomResourceDefinition) map[types.NamespacedName]bool {
+	files := map[types.NamespacedName]bool{}
+	for i := range r.Converted {
+		if object := &r.Converted[i]; isOf(object, crd) {
+			files[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] = true
+		}
+	}
+	return files
+}
+
 // replaced is an object as somebody has converted it. Who owns it, its labels and annotations are those of the backup.
 func (t *target) replaced(from *chosen, given *unstructured.Unstructured) (*chosen, error) {
 	to := &chosen{object: given.DeepCopy(), version: given.GroupVersionKind().Version, given: true}
@@ -94,36 +105,28 @@ func (w *write) noteGiven() {
 	w.told.Why = strings.Join(why, "; ")
 }
 
-// unmatched refuses objects of the files that are none of the backup.
+// unmatched reports objects of the files that are not used. Those that are none of the backup are refused. Others are not needed, as
+// the cluster serves a version that the backup has, or belong to no CRD that is restored.
 func (r *restorer) unmatched() {
-	for _, of := range r.backup.CRDs {
-		t := r.targets[of.Name]
-		if t == nil || t.needed != "" {
-			continue
-		}
-		for key := range t.given {
-			name := strings.TrimPrefix(key.String(), "/")
-			if _, met := t.met.Load(key); !met && !slices.ContainsFunc(of.Missing, func(m archive.Missing) bool { return m.Object == name }) {
-				r.tally.add(of.Name, Told{Object: name, Outcome: NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"}, false, false)
-			}
-		}
-	}
-}
-
-// unused names objects of the files that no CRD takes. Those of a CRD are not needed where the cluster serves a version of the backup.
-func (r *restorer) unused() {
 	for i := range r.Converted {
 		object := &r.Converted[i]
-		taken := false
-		for name, t := range r.targets {
-			if isOf(object, t.was) {
-				if taken = true; t.needed == "" && t.given == nil {
-					r.tally.byName[name].Needless++
-				}
-			}
+		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		name := strings.TrimPrefix(key.String(), "/")
+		at := slices.IndexFunc(r.backup.CRDs, func(of archive.CRDReport) bool { t := r.targets[of.Name]; return t != nil && isOf(object, t.was) })
+		if at < 0 {
+			r.tally.report.OtherKinds = append(r.tally.report.OtherKinds, object.GetKind()+" "+name)
+			continue
 		}
-		if !taken {
-			r.tally.report.OtherKinds = append(r.tally.report.OtherKinds, object.GetKind()+" "+strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/"))
+		of := &r.backup.CRDs[at]
+		t := r.targets[of.Name]
+		_, met := t.met.Load(key)
+		met = met || slices.ContainsFunc(of.Missing, func(m archive.Missing) bool { return m.Object == name })
+		switch {
+		case t.needed != "":
+		case !met:
+			r.tally.add(of.Name, Told{Object: name, Outcome: NotInBackup, Why: "the files have it, and the backup does not; apply it with its own tool"}, false, false)
+		case t.given == nil:
+			r.tally.byName[of.Name].Needless++
 		}
 	}
 }

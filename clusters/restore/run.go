@@ -84,7 +84,6 @@ func Run(ctx context.Context, cfg *rest.Config, b *archive.Backup, o Options) (*
 		}
 	}
 	r.total = total
-	r.unused()
 	if err := r.rounds(ctx); err != nil {
 		return &r.tally.report, err
 	}

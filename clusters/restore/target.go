@@ -39,8 +39,9 @@ type target struct {
 	convertTo string
 	engine    *conversion.Engine
 	// given are objects that somebody has converted, and unasked says what the others need; it is empty if they need nothing.
-	// Those that are met are objects of the backup.
+	// The files have those and others; the backup has those that are met.
 	given   map[types.NamespacedName]*unstructured.Unstructured
+	files   map[types.NamespacedName]bool
 	met     sync.Map
 	unasked string
 	// guards are for fields alone, by the version that is written at.
@@ -51,7 +52,7 @@ type target struct {
 
 // target looks at the CRD in the cluster.
 func (r *restorer) target(ctx context.Context, was *apiextensionsv1.CustomResourceDefinition) (*target, error) {
-	t := &target{was: was}
+	t := &target{was: was, files: r.filesOf(was)}
 	is, err := r.crds.Get(ctx, was.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if !r.WithCRDs {

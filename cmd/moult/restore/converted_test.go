@@ -131,10 +131,11 @@ func TestConvertedObjectsAreComparedWithTheBackup(t *testing.T) {
 		return fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":%q,"namespace":"default"},"spec":%s}`, group, name, spec)
 	}
 	deployment := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"default"}}`
-	put(manifest(name(0), `{"size":0,"color":"red"}`), deployment)
+	put(manifest(name(0), `{"size":0,"color":"red"}`), deployment, manifest("stranger", `{}`))
 	got := w.Run("restore", "-f", w.file, "--converted", given)
-	w.Expect(got.Code).To(Equal(cli.ExitDone), got.ErrOut)
-	w.Expect(got.Out).To(And(ContainSubstring("1 in --converted, not used: the cluster serves a version that the backup has"),
+	w.Expect(got.Code).To(Equal(cli.ExitNotDone), got.ErrOut)
+	w.Expect(got.Out).To(And(ContainSubstring("1 in --converted and not in the backup, refused\n         default/stranger: the files have it"),
+		ContainSubstring("1 in --converted, not used: the cluster serves a version that the backup has"),
 		ContainSubstring("in --converted, and of no CRD that is restored, so left alone: Deployment default/web")))
 
 	w.remove()
