@@ -14,7 +14,7 @@ func TestTheRuntimeLeavesSomeOfTheContainersMemory(t *testing.T) {
 	was := debug.SetMemoryLimit(256 << 20)
 	t.Cleanup(func() { debug.SetMemoryLimit(was) })
 	leaveMemory()
-	g.Expect(debug.SetMemoryLimit(-1)).To(And(BeNumerically("<", 240<<20), BeNumerically(">", 220<<20)))
+	g.Expect(debug.SetMemoryLimit(-1)).To(And(BeNumerically("<", 220<<20), BeNumerically(">", 200<<20)))
 	debug.SetMemoryLimit(math.MaxInt64)
 	leaveMemory()
 	g.Expect(debug.SetMemoryLimit(-1)).To(Equal(int64(math.MaxInt64)), "without a limit there is none")

@@ -34,7 +34,6 @@ type laden struct {
 	*heavy
 	hands *hands
 	owns  string
-	grown bool // since they were listed
 }
 
 func newLaden(n, size int, h *hands) *laden {
