@@ -22,8 +22,8 @@ func TestALongFieldNameIsCut(t *testing.T) {
 	g.Expect(len(f.failure().Message)).To(BeNumerically("<", 2000))
 }
 
-// What is said of objects has bounds however much there is of it, and whoever has written it: it goes into the status of a CRD and of
-// VersionRemovals.
+// Tenants, webhooks and the API server may write any length. What is said of objects has a bound, since it goes into the status of a CRD
+// and of VersionRemovals.
 func TestWhatIsSaidOfObjectsIsCut(t *testing.T) {
 	g := NewWithT(t)
 	f := &fields{storage: "v1", why: "objects would lose"}
