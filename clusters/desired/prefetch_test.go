@@ -2,9 +2,11 @@ package desired_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +48,29 @@ func TestChartsAreFetchedSideBySide(t *testing.T) {
 		}
 	}()
 	g.Eventually(ended, 10*time.Second).Should(Receive(HaveLen(4)))
+}
+
+// counting is a registry that counts how often it is asked.
+type counting struct{ asked atomic.Int32 }
+
+func (r *counting) Chart(context.Context, charts.Reference) (*charts.Chart, error) {
+	r.asked.Add(1)
+	return nil, errors.New("no chart")
+}
+
+// With all that wait looked up for each of them, a hundred HelmReleases would take five thousand looks.
+func TestChartsAreLookedUpAheadOnce(t *testing.T) {
+	g := NewWithT(t)
+	f := files{"entry/r.yaml": source("HelmRepository", "r", "url: https://charts.invalid")}
+	for i := range 20 {
+		name := fmt.Sprint("c", i)
+		f["entry/"+name+".yaml"] = object("helm.toolkit.fluxcd.io/v2", "HelmRelease", name, "chart: {spec: {chart: "+name+", sourceRef: {kind: HelmRepository, name: r}}}")
+	}
+	registry := &counting{}
+	c, err := desired.Follow(t.Context(), opened(t, f), "entry", desired.WithCharts(registry))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unseen(c)).To(HaveLen(20))
+	g.Expect(registry.asked.Load()).To(BeNumerically("<=", 40), "ahead, and when it is needed")
 }
 
 // registry has charts by their names.
