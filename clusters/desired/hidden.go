@@ -17,6 +17,8 @@ type hidden struct {
 	inputs map[string]string
 	// scope is how much of the repository decides, beside files.
 	scope scope
+	// failed: the files are those of a unit that could not be built.
+	failed bool
 }
 
 // hiddenOf is what is known so far, to be added to.

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -54,7 +53,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return nil
 		case name == "Chart.yaml":
 			return e.chart(file)
-		case slices.Contains(ofOtherTools, name):
+		case ofOtherTools.MatchString(filepath.ToSlash(file)):
 			return e.otherTool(file)
 		}
 		return e.file(file)
@@ -241,35 +240,6 @@ func (e *everywhere) archive(file string) error {
 		e.hidden(file, content, "it is a packed chart, which may have CRDs")
 	}
 	return nil
-}
-
-// ofOtherTools are files that tools install charts and other repositories from which are not followed.
-var ofOtherTools = []string{"fleet.yaml", "helmfile.yaml", "helmfile.yml", "helmfile.yaml.gotmpl", "vendir.yml"}
-
-func (e *everywhere) otherTool(file string) error {
-	content, err := render.ReadAsIs(file)
-	if err == nil && !ForReading(e.tree.Dir, file) {
-		e.tree.Reads.File(file)
-		e.hidden(file, []byte(plainText(string(content))+e.namedIn(file, content)), "a tool that is not followed installs what it names")
-	}
-	return err
-}
-
-// word is what may be the path of a file.
-var word = regexp.MustCompile(`[\w./-]+`)
-
-// namedIn stands for all files and folders of the repository that a file names, as seen from its folder or from the root.
-func (e *everywhere) namedIn(file string, content []byte) string {
-	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
-	for _, name := range word.FindAllString(string(content), -1) {
-		for _, dir := range []string{filepath.Dir(file), e.tree.Root} {
-			at := filepath.Join(dir, filepath.FromSlash(name))
-			if _, err := os.Stat(at); err == nil && inside(at, e.tree.Root) && !inside(file, at) {
-				p.file(at)
-			}
-		}
-	}
-	return hex.EncodeToString(p.sum.Sum(nil))
 }
 
 // chart notes what a chart depends on and is not in this repository.

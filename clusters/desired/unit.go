@@ -64,6 +64,7 @@ func (f *follower) build(u *delivery.Unit, path string, build func(dir string) (
 	rendering, err := build(dir)
 	if err != nil && !f.hide(u, dir, err) {
 		u.Err = f.inTree(err)
+		f.failed(u, dir)
 	}
 	if err != nil {
 		return
@@ -84,6 +85,14 @@ func (f *follower) hide(u *delivery.Unit, dir string, err error) bool {
 	u.Unseen = why
 	f.hiddenOf(u).files = append(f.hiddenOf(u).files, render.Local(dir, f.tree.Root)...)
 	return true
+}
+
+// failed remembers what a unit that cannot be built is made of, if that is the folder of a kustomization alone.
+func (f *follower) failed(u *delivery.Unit, dir string) {
+	if f.survey == nil && len(u.Sources) == 1 && len(u.Sources[0].Components) == 0 && render.KustomizationIn(dir) != "" {
+		h := f.hiddenOf(u)
+		h.files, h.failed = render.Local(dir, f.tree.Root), true
+	}
 }
 
 // lacksSubmodule names a submodule below which a file was looked for, empty if there is none: a build that fails may have lacked

@@ -21,6 +21,10 @@ func (f *follower) findUnseen() {
 			h.inputs = u.Inputs
 			f.unseen(f.unseenUnit(u), u.Parent, *h)
 		}
+		if h := f.hidden[u]; h != nil && h.failed && u.By != nil {
+			h.inputs = u.Inputs
+			u.MadeOf = f.fingerprint(delivery.Unseen{By: u.By}, u.Parent, *h)
+		}
 		for _, object := range u.Objects {
 			switch {
 			case f.rendered(object), f.allBuilt(object):

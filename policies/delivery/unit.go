@@ -79,6 +79,8 @@ type Unit struct {
 	// what fails alike reads alike.
 	Err     error
 	Failure string
+	// MadeOf stands for all in the repository that decides about a unit which could not be built; empty if that is not known.
+	MadeOf string
 	// Patches are those of the build that set the opt-in label, if the caller has asked for them.
 	Patches []Patch
 

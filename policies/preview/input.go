@@ -61,6 +61,8 @@ type Side struct {
 	Undeclared map[string][]string
 	// Cluster is all that the cluster gets, and what applies it.
 	Cluster delivery.Cluster
+
+	unreadable map[string]bool // CRDs by their names
 }
 
 // crd finds a CRD by its name; nil if there is none.

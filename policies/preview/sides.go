@@ -16,22 +16,21 @@ import (
 const (
 	// BaseNotBuilt: a unit could not be built before, and can be now, or fails in another way.
 	BaseNotBuilt = "BaseNotBuilt"
-	// NeitherBuilt: a unit cannot be built before or after, for the same reason.
+	// NeitherBuilt: a unit cannot be built before or after, for the same reason. It is for information if it is made of the same.
 	NeitherBuilt = "NeitherBuilt"
 )
 
 // SideOf reads the CRDs of what a cluster gets, with a decoder that several sides may share, or nil. Of an entry point that is not
-// there, nothing is got.
-func SideOf(c delivery.Cluster, decoder *crddiff.Decoder) (Side, error) {
-	s := Side{Cluster: c, Undeclared: map[string][]string{}}
+// there, nothing is got. A CRD that cannot be read is unseen.
+func SideOf(c delivery.Cluster, decoder *crddiff.Decoder) Side {
+	s := Side{Cluster: c, Undeclared: map[string][]string{}, unreadable: map[string]bool{}}
 	known := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, found := range c.CRDs() {
 		crd, undeclared, err := decoder.Strictly(found.Unstructured)
 		if err != nil {
-			if at := found.Place().String(); at != "" {
-				err = fmt.Errorf("%s: %w", at, err)
-			}
-			return s, err
+			s.unreadable[found.GetName()] = true
+			s.Cluster.Unseen = withUnreadable(s.Cluster.Unseen, found, err)
+			continue
 		}
 		known[crd.Name], s.Undeclared[crd.Name] = crd, undeclared // of two, which is a finding, the later one counts
 	}
@@ -39,13 +38,27 @@ func SideOf(c delivery.Cluster, decoder *crddiff.Decoder) (Side, error) {
 		s.CRDs = append(s.CRDs, crd)
 	}
 	slices.SortFunc(s.CRDs, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
-	return s, nil
+	return s
+}
+
+// withUnreadable adds a CRD that cannot be read to what is unseen, once.
+func withUnreadable(unseen []delivery.Unseen, crd delivery.CRD, err error) []delivery.Unseen {
+	name := crd.Place().String()
+	if name == "" {
+		name = "CustomResourceDefinition " + crd.GetName()
+	}
+	if slices.ContainsFunc(unseen, func(u delivery.Unseen) bool { return u.Name == name }) {
+		return unseen
+	}
+	return append(slices.Clip(unseen), delivery.Unseen{Name: name, By: crd.Object, Why: inOneLine(err), Fingerprint: contentOf(crd.Object)})
 }
 
 // Compare puts both sides of a cluster together.
 func Compare(name string, base, head Side) Delivered {
 	d := Delivered{Name: name, Base: base, Head: head, Findings: slices.Clone(head.Cluster.Findings)}
-	d.Base.CRDs = slices.DeleteFunc(slices.Clone(base.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool { return d.resumed(crd.Name) })
+	d.Base.CRDs = slices.DeleteFunc(slices.Clone(base.CRDs), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return d.resumed(crd.Name) || head.unreadable[crd.Name] // which does not leave
+	})
 	for i := range d.Findings {
 		d.Findings[i].Cluster = name
 	}
@@ -83,6 +96,10 @@ func (d Delivered) notBuilt(found []finding.Finding) []finding.Finding {
 			found = slices.DeleteFunc(found, func(f finding.Finding) bool {
 				return f.Rule == delivery.BuildFailed && f.Why == still.WhyNotBuilt()
 			})
+			if unit.MadeOf != "" && unit.MadeOf == still.MadeOf {
+				f.Severity = finding.Info
+				f.Why = fmt.Sprintf("%s cannot be built here, and nothing that it is made of changes: %s", unit.Name, inOneLine(unit.Err))
+			}
 		}
 		found = append(found, f)
 	}

@@ -14,14 +14,6 @@ import (
 	"github.com/moult-dev/moult/policies/preview"
 )
 
-// sideOf is a side that can be read.
-func sideOf(t *testing.T, c delivery.Cluster) preview.Side {
-	t.Helper()
-	side, err := preview.SideOf(c, nil)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return side
-}
-
 // namesOf are the CRDs of a side, each with how many versions it has.
 func namesOf(s preview.Side) []string {
 	var names []string
@@ -36,21 +28,30 @@ func TestASideHasEachCRDOnce(t *testing.T) {
 	cluster := files("b/widgets.yaml v1", "a/gadgets.yaml v1", "c/widgets.yaml v0 v1")
 	cluster.Units[0].Objects[0].Object["foo"] = "bar"
 	cluster.Units[2].Objects[0].Object["baz"] = "bar"
-	side := sideOf(t, cluster)
+	side := preview.SideOf(cluster, nil)
 	g.Expect(namesOf(side)).To(Equal([]string{"gadgets.example.com 1", "widgets.example.com 2"}), "of two, the later one")
 	g.Expect(side.Undeclared[widgets]).To(Equal([]string{"baz"}))
 }
 
-func TestACRDThatCannotBeReadIsNamedWithItsFile(t *testing.T) {
+// One CRD that cannot be read leaves the others to be compared.
+func TestACRDThatCannotBeReadIsUnseen(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, want string
 	}{
-		"it is in a file":          {"crd/widgets.yaml", "crd/widgets.yaml: CustomResourceDefinition widgets.example.com: spec.versions is empty; a CRD has at least one version"},
-		"nobody knows where it is": {"", "CustomResourceDefinition widgets.example.com: spec.versions is empty; a CRD has at least one version"},
+		"it is in a file":        {"crd/widgets.yaml", "crd/widgets.yaml"},
+		"its place is not known": {"", "CustomResourceDefinition widgets.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := preview.SideOf(delivery.Cluster{Units: []*delivery.Unit{{Objects: []*delivery.Object{manifest(c.file, "widgets")}}}}, nil)
-			NewWithT(t).Expect(err).To(MatchError(c.want))
+			g := NewWithT(t)
+			good := preview.SideOf(files("crds/widgets.yaml v1", "others/gadgets.yaml v1"), nil)
+			bad := files("others/gadgets.yaml v1")
+			bad.Units = append(bad.Units, &delivery.Unit{Objects: []*delivery.Object{manifest(c.file, "widgets")}})
+			side := preview.SideOf(bad, nil)
+			g.Expect(namesOf(side)).To(Equal([]string{"gadgets.example.com 1"}))
+			g.Expect(side.Cluster.Unseen).To(HaveExactElements(And(
+				HaveField("Name", c.want), HaveField("Why", "CustomResourceDefinition widgets.example.com: spec.versions is empty; a CRD has at least one version"),
+			)))
+			g.Expect(namesOf(preview.Compare("one", good, side).Base)).To(Equal([]string{"gadgets.example.com 1"}), "it does not leave")
 		})
 	}
 }
@@ -71,7 +72,7 @@ func TestACRDThatIsResumedIsAsIfItWereNew(t *testing.T) {
 			base, head := files("crds/widgets.yaml v1", "others/gadgets.yaml v1"), files("crds/widgets.yaml v1", "others/gadgets.yaml v1")
 			base.Units[0].Suspended, head.Units[0].Suspended = c.before, c.after
 			head.Findings = []finding.Finding{{Rule: "Some"}}
-			d := preview.Compare("one", sideOf(t, base), sideOf(t, head))
+			d := preview.Compare("one", preview.SideOf(base, nil), preview.SideOf(head, nil))
 			g.Expect(namesOf(d.Base)).To(Equal(c.want))
 			g.Expect(namesOf(d.Head)).To(HaveLen(2))
 			g.Expect(d.Findings).To(HaveExactElements(And(HaveField("Rule", "Some"), HaveField("Cluster", "one"))))
@@ -86,6 +87,7 @@ func TestAUnitThatCannotBeBuiltIsSaidOnce(t *testing.T) {
 	const before, now, never = "BaseNotBuilt: crds cannot be built before this change, so", "BuildFailed: ", "NeitherBuilt: crds cannot be built here, before this change or after it, so"
 	for name, c := range map[string]struct {
 		base, head string // why, empty if it can be built
+		madeOf     string
 		renamed    bool
 		want       []string
 	}{
@@ -93,12 +95,13 @@ func TestAUnitThatCannotBeBuiltIsSaidOnce(t *testing.T) {
 		"the head is not built":      {head: "no network", want: []string{now}},
 		"the base is not built":      {base: "no network", want: []string{before}},
 		"neither is, alike":          {base: "no network", head: "no network", want: []string{never}},
+		"neither is, of the same":    {base: "no network", head: "no network", madeOf: "it", want: []string{"NeitherBuilt: crds cannot be built here, and nothing that it is made of changes:"}},
 		"neither is, for two faults": {base: "no network", head: "no file", want: []string{now, before}},
 		"it is another unit":         {base: "no network", head: "no network", renamed: true, want: []string{now, before}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			unit := func(why string) *delivery.Unit {
-				u := &delivery.Unit{Name: "crds", Failure: why}
+				u := &delivery.Unit{Name: "crds", Failure: why, MadeOf: c.madeOf}
 				if why != "" {
 					u.Err = errors.New("in a\n  temporary folder: " + why)
 				}

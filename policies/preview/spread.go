@@ -86,9 +86,7 @@ func (s *spread) readable(all, whole *delivery.Cluster) map[string][]delivery.CR
 			continue
 		}
 		if _, _, err := crddiff.DecodeStrictly(crd.Unstructured); err != nil {
-			whole.Unseen = append(whole.Unseen, delivery.Unseen{
-				Name: crd.Place().String(), By: crd.Object, Why: inOneLine(err), Fingerprint: contentOf(crd.Object),
-			})
+			whole.Unseen = withUnreadable(whole.Unseen, crd, err)
 			continue
 		}
 		if i < len(files) {

@@ -28,6 +28,9 @@ type Repository interface {
 // if that is not known.
 func Applications(set *delivery.Object, r Repository, clusters []Cluster) ([]*delivery.Object, error) {
 	template, ok := set.Field("spec", "template").(map[string]any)
+	if !ok && set.Field("spec", "generators") == nil {
+		return nil, nil // a stub, which the API server refuses
+	}
 	if !ok {
 		return nil, errors.New("it has no template")
 	}

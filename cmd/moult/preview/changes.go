@@ -110,17 +110,9 @@ func beside(c *delivery.Cluster, more delivery.Cluster) {
 }
 
 // apart compares the CRDs that several units of a cluster bring, as each of them brings it.
-func (s *sides) apart(p preview.Pair) ([]preview.Delivered, error) {
+func (s *sides) apart(p preview.Pair) []preview.Delivered {
 	here, elsewhere := preview.Apart(p)
-	all, err := s.compare(here...)
-	if err != nil {
-		return nil, err
-	}
-	others, err := s.compare(elsewhere...)
-	for i := range others {
-		others[i].Held = true
-	}
-	return append(all, others...), err
+	return append(s.compare(here...), s.held(elsewhere...)...)
 }
 
 // fetched are the units that were not built of the files of this repository alone.
@@ -130,28 +122,23 @@ func fetched(c delivery.Cluster) delivery.Cluster {
 }
 
 // heldBy compares the CRDs that objects of a cluster hold for somebody else.
-func (s *sides) heldBy(p preview.Pair) ([]preview.Delivered, error) {
-	held, err := s.compare(preview.Held(p)...)
+func (s *sides) heldBy(p preview.Pair) []preview.Delivered { return s.held(preview.Held(p)...) }
+
+// held compares what is of no cluster of which a snapshot says something.
+func (s *sides) held(pairs ...preview.Pair) []preview.Delivered {
+	held := s.compare(pairs...)
 	for i := range held {
 		held[i].Held = true
 	}
-	return held, err
+	return held
 }
 
 // compare reads the CRDs of both sides.
-func (s *sides) compare(pairs ...preview.Pair) (all []preview.Delivered, err error) {
+func (s *sides) compare(pairs ...preview.Pair) (all []preview.Delivered) {
 	for _, p := range pairs {
 		p.Base.Name, p.Head.Name = p.Name, p.Name
 		p.Install()
-		base, err := preview.SideOf(p.Base, &s.decoder)
-		if err != nil {
-			return nil, fmt.Errorf("--base: %w", err)
-		}
-		head, err := preview.SideOf(p.Head, &s.decoder)
-		if err != nil {
-			return nil, fmt.Errorf("--head: %w", err)
-		}
-		all = append(all, preview.Compare(p.Name, base, head))
+		all = append(all, preview.Compare(p.Name, preview.SideOf(p.Base, &s.decoder), preview.SideOf(p.Head, &s.decoder)))
 	}
-	return all, nil
+	return all
 }

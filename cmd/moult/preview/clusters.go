@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/moult-dev/moult/clusters/desired"
 	"github.com/moult-dev/moult/cmd/moult/internal/input"
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/preview"
 	"github.com/moult-dev/moult/policies/words"
@@ -77,8 +79,8 @@ func (p *command) irrelevant(s *sides) ([]string, error) {
 	return names, err
 }
 
-// unfollowed adds what the entry points that were found by themselves do not lead to: kustomizations and charts that make
-// something which is installed.
+// unfollowed adds what the entry points that were found by themselves do not lead to. That is kustomizations and charts that make
+// something which is installed, and the files of tools that are not followed.
 func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delivered) ([]preview.Delivered, error) {
 	if !p.found {
 		return all, nil
@@ -98,7 +100,14 @@ func (p *command) unfollowed(ctx context.Context, s *sides, all []preview.Delive
 		}
 		all = append(all, more...)
 	}
-	return all, nil
+	others, err := s.both(func(from side) (delivery.Cluster, error) {
+		found, err := desired.OtherTools(ctx, from.tree)
+		return *found, err
+	})
+	if err != nil || len(others.Base.Unseen)+len(others.Head.Unseen) == 0 {
+		return all, err
+	}
+	return append(all, s.held(others)...), nil
 }
 
 // clusters are what an entry point amounts to before and after, and what is known about the cluster; one, if it is named.

@@ -115,6 +115,10 @@ var misleading = map[string]overlooked{
 	"an Application in JSON":                {common: files{"apps/a.json": `{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a", "namespace": "argocd"}, "spec": {"project": "default", "source": {"repoURL": "https://git.example.com/it", "path": "crds", "targetRevision": "HEAD"}, "destination": {"namespace": "x"}}}`}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
 	"docs that are applied":                 {common: files{"clusters/a/k.yaml": fluxTo("./docs/crds", "")}, base: files{"docs/crds/w.yaml": widgetsCRD}, head: files{"docs/crds/w.yaml": without}},
 	"values that a helmfile names":          {common: files{"helmfile.yaml": "releases: [{name: c, chart: ./c, values: [v.yaml]}]\n", "c/Chart.yaml": chartC, "c/values.yaml": "old: false\n", "c/templates/w.yaml": ifOld}, base: files{"v.yaml": "old: true\n"}, head: files{"v.yaml": "old: false\n"}},
+	"a helmfile beside an entry point":      {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/w.yaml": widgetsCRD}, base: files{"bootstrap/helmfile.d/00-crds.yaml.gotmpl": "releases: [{name: c, chart: r/c, version: 1.0.0}]\n"}, head: files{"bootstrap/helmfile.d/00-crds.yaml.gotmpl": "releases: [{name: c, chart: r/c, version: 2.0.0}]\n"}},
+	"a helmfile of another name":            {base: files{"helmfile-crds.yaml": "releases: [{name: c, chart: r/c, version: 1.0.0}]\n"}, head: files{"helmfile-crds.yaml": "releases: [{name: c, chart: r/c, version: 2.0.0}]\n"}},
+	"a chart of Tanka's":                    {base: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 1.0.0}]\n"}, head: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 2.0.0}]\n"}},
+	"what a broken folder is made of":       {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/kustomization.yaml": "resources: [w.yaml, none.yaml]\n"}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
 	"what gzip has packed":                  {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
 	"a Flux Kustomization goes":             {common: files{"crds/w.yaml": widgetsCRD, "clusters/a/x.yaml": aConfigMap}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")}},
 }
@@ -126,6 +130,21 @@ func halved(crd string) string {
 func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
 	for name, c := range misleading {
 		t.Run(name, c.isSeen)
+	}
+}
+
+// What fails, or brings nothing, alike before and after must not make every pull request unknown.
+func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
+	for name, c := range map[string]overlooked{
+		"an empty kustomization":      {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
+		"a stub of an ApplicationSet": {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.base, c.head = files{"b/x.yaml": aConfigMap}, files{"b/x.yaml": strings.Replace(aConfigMap, "x}", "y}", 1)}
+			g := c.write(t)
+			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
+			g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
+		})
 	}
 }
 

@@ -167,16 +167,7 @@ func (s *sides) delivered(ctx context.Context, entry, name string, more preview.
 	beside(&pair.Base, more.Base)
 	beside(&pair.Head, more.Head)
 	pair.Name = name
-	all, err := s.compare(pair)
-	if err != nil {
-		return nil, err
-	}
-	each, err := s.apart(pair)
-	if err != nil {
-		return nil, err
-	}
-	held, err := s.heldBy(pair)
-	return slices.Concat(all, each, held), err
+	return slices.Concat(s.compare(pair), s.apart(pair), s.heldBy(pair)), nil
 }
 
 // everything is what a repository amounts to without an entry point. One that cannot be applied as it is, as an operator's
@@ -216,19 +207,12 @@ func (s *sides) everything(ctx context.Context, name string) ([]preview.Delivere
 			before = append(before, crd.GetName())
 		}
 	}
-	delivered, err := s.compare(preview.Spread(whole, all, s.head.mayBeApplied)...)
+	delivered := s.compare(preview.Spread(whole, all, s.head.mayBeApplied)...)
 	for i := range delivered {
 		delivered[i].NoCluster, delivered[i].KnownBefore = true, before
 	}
-	if err != nil {
-		return nil, err
-	}
-	each, err := s.apart(whole)
-	if err != nil {
-		return nil, err
-	}
-	held, err := s.heldBy(preview.Pair{Name: name, Base: fetched(whole.Base), Head: fetched(whole.Head)})
-	return slices.Concat(delivered, each, held), err
+	held := s.heldBy(preview.Pair{Name: name, Base: fetched(whole.Base), Head: fetched(whole.Head)})
+	return slices.Concat(delivered, s.apart(whole), held), nil
 }
 
 // lookedAt says in a line what of a repository was compared.
