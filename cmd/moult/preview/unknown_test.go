@@ -88,7 +88,7 @@ func TestWhatIsResumedIsAskedAboutAnew(t *testing.T) {
 	}
 }
 
-// What a tool leaves alone is not what Git says, either, until the annotation that tells it so goes.
+// What a tool leaves alone is not what Git says, either, until the annotation for that goes.
 func TestWhatIsNoLongerLeftAloneIsAskedAboutAnew(t *testing.T) {
 	for metadata, code := range map[string]int{
 		"annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}":    cli.ExitUnknown,
