@@ -61,7 +61,7 @@ func NewClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, whole: newWholes()}, nil
+	return &Client{rest: r, whole: ofProcess}, nil
 }
 
 // DryRun is the same client, writing nothing: the API server runs admission and

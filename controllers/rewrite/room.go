@@ -14,9 +14,9 @@ const (
 	// pagesRoom is what pages take: one that is read, and those whose objects have no outcome yet.
 	pagesRoom = 32 << 20
 	// visitsRoom is what the objects take that are written: as they were, and the answers.
-	visitsRoom = 32 << 20
+	visitsRoom = 16 << 20
 	// fieldsRoom is what the managedFields take that are decoded.
-	fieldsRoom = 32 << 20
+	fieldsRoom = 16 << 20
 
 	// decoded is how many times as much as its bytes metadata takes at most, read and decoded: a hundred thousand labels do.
 	decoded = 9

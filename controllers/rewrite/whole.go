@@ -31,7 +31,10 @@ const (
 	wholeReaders = 4
 )
 
-// wholes is the room for the whole objects of a Client, however many workers and CRDs ask for some. The tenant who
+// ofProcess is the room of all Clients: a controller has several, and one container.
+var ofProcess = newWholes()
+
+// wholes is the room for whole objects, however many workers and CRDs ask for some. The tenant who
 // writes an object decides how large it is, and decoded it may take a hundred times as much.
 type wholes struct {
 	readers *semaphore.Weighted

@@ -59,6 +59,8 @@ var slow = []string{
 // long are tests that take minutes by themselves; `make test-full` runs them.
 var long = []string{
 	"TestTheShippedMemoryIsEnough",
+	"TestTheShippedMemoryIsEnoughForAllAtOnce",
+	"TestTheShippedMemoryIsEnoughForLargeMetadata",
 	"TestTheShippedMemoryIsEnoughForWhatAnybodyPacks",
 }
 
