@@ -36,6 +36,7 @@ func (r *restorer) restore(ctx context.Context, t *target, from archive.Object) 
 		return false, nil
 	}
 	if len(r.Fields) > 0 {
+		r.tally.found(w.wanted.Object)
 		if err := retry.OnError(retry.DefaultRetry, raced, func() error { return w.putBack(ctx) }); err != nil {
 			return false, r.refuse(w, err)
 		}

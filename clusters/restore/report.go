@@ -1,6 +1,11 @@
 package restore
 
-import "sync"
+import (
+	"slices"
+	"sync"
+
+	"github.com/moult-dev/moult/policies/crdschema"
+)
 
 // Outcome is how it ended with one object. The set is closed.
 type Outcome string
@@ -37,6 +42,8 @@ var outcomes = []Outcome{Created, Overwritten, PutBack, Unchanged, Absent, Other
 type Report struct {
 	DryRun bool        `json:"dryRun"`
 	CRDs   []CRDReport `json:"crds"`
+	// NoField are the fields asked for that no object of the backup has.
+	NoField []string `json:"noField,omitempty"`
 	// OtherKinds are converted objects that belong to no CRD that is restored.
 	OtherKinds []string `json:"otherKinds,omitempty"`
 }
@@ -70,6 +77,9 @@ type Told struct {
 
 // NotDone reports whether something of the backup is not in the cluster now.
 func (r *Report) NotDone() bool {
+	if len(r.NoField) > 0 {
+		return true
+	}
 	for i := range r.CRDs {
 		if of := &r.CRDs[i]; of.Needed != "" || of.NotKept > 0 || of.Counts[Differs] > 0 || of.Counts[Refused]+of.Counts[Unread]+of.Counts[NotInBackup] > 0 {
 			return true
@@ -112,4 +122,11 @@ func (t *tally) add(crd string, told Told, notKept, lessManagers bool) {
 	if (told.Why != "" || len(told.Paths) > 0) && of.Counts[told.Outcome] <= mostTold {
 		of.Told = append(of.Told, told)
 	}
+}
+
+// found takes the fields that an object of the backup has out of those that none has.
+func (t *tally) found(object map[string]any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.NoField = slices.DeleteFunc(t.report.NoField, func(field string) bool { return crdschema.Has(object, field) })
 }

@@ -84,7 +84,11 @@ func Run(ctx context.Context, cfg *rest.Config, b *archive.Backup, o Options) (*
 		}
 	}
 	r.total = total
-	if err := r.rounds(ctx); err != nil {
+	err = r.rounds(ctx)
+	if err != nil || total == 0 {
+		r.tally.report.NoField = nil // not all objects were looked at
+	}
+	if err != nil {
 		return &r.tally.report, err
 	}
 	r.unmatched()
@@ -105,7 +109,7 @@ type restorer struct {
 }
 
 func newRestorer(cfg *rest.Config, b *archive.Backup, o Options) (*restorer, error) {
-	r := &restorer{Options: o, backup: b, targets: map[string]*target{}, tally: tally{report: Report{DryRun: o.DryRun, CRDs: []CRDReport{}}, byName: map[string]*CRDReport{}}}
+	r := &restorer{Options: o, backup: b, targets: map[string]*target{}, tally: tally{report: Report{DryRun: o.DryRun, CRDs: []CRDReport{}, NoField: slices.Clone(o.Fields)}, byName: map[string]*CRDReport{}}}
 	var err error
 	if r.objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, err

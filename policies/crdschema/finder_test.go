@@ -114,6 +114,20 @@ func TestAVersionWithoutASchemaMayHaveAnyField(t *testing.T) {
 	g.Expect(finder.Lacking("v1alpha1")).To(BeEmpty())
 }
 
+func TestHas(t *testing.T) {
+	g := NewWithT(t)
+	object := map[string]any{"spec": map[string]any{
+		"color": nil, "hosts": []any{map[string]any{"old": "a"}, map[string]any{"new": "b"}}, "labels": map[string]any{"example.com/team": "a"},
+	}}
+	for pattern, has := range map[string]bool{
+		"spec": true, "spec.color": true, "spec.colour": false, "spec.color.deep": false, "spec.*": true, "*": true, "*.*.*.*": false,
+		"spec.hosts[*].old": true, "spec.hosts[0].old": true, "spec.hosts[1].old": false, "spec.hosts[*].none": false, "spec.hosts.old": false,
+		`spec.labels["example.com/team"]`: true, `spec.labels["example.com/crew"]`: false, "spec[0": false, "status": false,
+	} {
+		g.Expect(crdschema.Has(object, pattern)).To(Equal(has), pattern)
+	}
+}
+
 func TestAllows(t *testing.T) {
 	g := NewWithT(t)
 	patterns := crdschema.Patterns("spec.a, spec.named.*.old\nspec.l[*].a,spec.a")

@@ -105,6 +105,30 @@ func matches(pattern, path []string) bool {
 	})
 }
 
+// Has reports whether an object has a field of a pattern.
+func Has(object map[string]any, pattern string) bool { return hasAt(object, steps(pattern)) }
+
+func hasAt(value any, pattern []string) bool {
+	if len(pattern) == 0 {
+		return true
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if matches(pattern[:1], steps(join("", name))) && hasAt(inner, pattern[1:]) {
+				return true
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			if (pattern[0] == "[*]" || pattern[0] == fmt.Sprintf("[%d]", i)) && hasAt(inner, pattern[1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Patterns are those in a list with commas or spaces between them, sorted.
 func Patterns(list string) []string {
 	patterns := words.Distinct(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }))

@@ -247,6 +247,9 @@ func (r *command) tell(report *restore.Report) error {
 			fmt.Fprintf(r.Out, "  %6d in --converted, not used: the cluster serves a version that the backup has\n", of.Needless)
 		}
 	}
+	for _, field := range report.NoField {
+		fmt.Fprintf(r.Out, "--fields %s: no object of the backup has it, so nothing was put back by that name; look at one for the right name\n", field)
+	}
 	if len(report.OtherKinds) > 0 {
 		fmt.Fprintf(r.Out, "in --converted, and of no CRD that is restored, so left alone: %s\n", words.Few(report.OtherKinds, mostNamed))
 	}
