@@ -27,11 +27,17 @@ func OtherTools(ctx context.Context, t *repository.Tree) (*delivery.Cluster, err
 }
 
 // ofOtherTools are files that tools install charts and other repositories from which are not followed: Helmfile, Rancher's Fleet,
-// vendir, and Tanka's charts.
-var ofOtherTools = regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile)\.ya?ml(?:\.gotmpl)?$`)
+// vendir, kluctl, Skaffold, Terraform, the charts of Tanka, and the libraries of Jsonnet.
+var ofOtherTools = regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$|\.tf$`)
+
+// installing is what a file of Terraform holds that installs into a cluster; others are about clouds.
+var installing = regexp.MustCompile(`"(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource)"`)
 
 func (e *everywhere) otherTool(file string) error {
 	content, err := render.ReadAsIs(file)
+	if filepath.Ext(file) == ".tf" && !installing.Match(content) {
+		return err
+	}
 	if err == nil && !ForReading(e.tree.Dir, file) {
 		e.tree.Reads.File(file)
 		e.hidden(file, []byte(plainText(string(content))+e.namedIn(file, content)), "a tool that is not followed installs what it names")

@@ -49,12 +49,12 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return e.archive(file)
 		case ofPrograms[filepath.Ext(name)] != "":
 			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
+		case ofOtherTools.MatchString(filepath.ToSlash(file)):
+			return e.otherTool(file)
 		case !isManifest(name):
 			return nil
 		case name == "Chart.yaml":
 			return e.chart(file)
-		case ofOtherTools.MatchString(filepath.ToSlash(file)):
-			return e.otherTool(file)
 		}
 		return e.file(file)
 	})

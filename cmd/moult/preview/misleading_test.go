@@ -117,6 +117,10 @@ var misleading = map[string]overlooked{
 	"values that a helmfile names":          {common: files{"helmfile.yaml": "releases: [{name: c, chart: ./c, values: [v.yaml]}]\n", "c/Chart.yaml": chartC, "c/values.yaml": "old: false\n", "c/templates/w.yaml": ifOld}, base: files{"v.yaml": "old: true\n"}, head: files{"v.yaml": "old: false\n"}},
 	"a helmfile beside an entry point":      {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/w.yaml": widgetsCRD}, base: files{"bootstrap/helmfile.d/00-crds.yaml.gotmpl": "releases: [{name: c, chart: r/c, version: 1.0.0}]\n"}, head: files{"bootstrap/helmfile.d/00-crds.yaml.gotmpl": "releases: [{name: c, chart: r/c, version: 2.0.0}]\n"}},
 	"a helmfile of another name":            {base: files{"helmfile-crds.yaml": "releases: [{name: c, chart: r/c, version: 1.0.0}]\n"}, head: files{"helmfile-crds.yaml": "releases: [{name: c, chart: r/c, version: 2.0.0}]\n"}},
+	"a chart of Terraform's":                {base: files{"d/m.tf": `resource "helm_release" "c" { version = "1.0.0" }`}, head: files{"d/m.tf": `resource "helm_release" "c" { version = "2.0.0" }`}},
+	"a chart of kluctl's":                   {base: files{"d/helm-chart.yaml": "helmChart: {repo: r, chartName: c, chartVersion: 1.0.0}\n"}, head: files{"d/helm-chart.yaml": "helmChart: {repo: r, chartName: c, chartVersion: 2.0.0}\n"}},
+	"a chart of Skaffold's":                 {base: files{"skaffold.yaml": "deploy: {helm: {releases: [{remoteChart: r/c, version: 1.0.0}]}}\n"}, head: files{"skaffold.yaml": "deploy: {helm: {releases: [{remoteChart: r/c, version: 2.0.0}]}}\n"}},
+	"a library of Jsonnet's":                {base: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "a"}]}`}, head: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "b"}]}`}},
 	"a chart of Tanka's":                    {base: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 1.0.0}]\n"}, head: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 2.0.0}]\n"}},
 	"what a broken folder is made of":       {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/kustomization.yaml": "resources: [w.yaml, none.yaml]\n"}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
 	"what gzip has packed":                  {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
@@ -136,11 +140,14 @@ func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
 // What fails, or brings nothing, alike before and after must not make every pull request unknown.
 func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 	for name, c := range map[string]overlooked{
+		"Terraform about a cloud":     {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
 		"an empty kustomization":      {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
 		"a stub of an ApplicationSet": {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.base, c.head = files{"b/x.yaml": aConfigMap}, files{"b/x.yaml": strings.Replace(aConfigMap, "x}", "y}", 1)}
+			if c.base == nil {
+				c.base, c.head = files{"b/x.yaml": aConfigMap}, files{"b/x.yaml": strings.Replace(aConfigMap, "x}", "y}", 1)}
+			}
 			g := c.write(t)
 			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--offline")
 			g.Expect(code).To(Equal(cli.ExitDone), out+errOut)
