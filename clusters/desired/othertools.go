@@ -26,8 +26,8 @@ func OtherTools(ctx context.Context, t *repository.Tree) (*delivery.Cluster, err
 	return e.cluster, err
 }
 
-// ofOtherTools are files that tools install charts and other repositories from which are not followed: Helmfile, Rancher's Fleet,
-// vendir, kluctl, Skaffold, Terraform, the charts of Tanka, and the libraries of Jsonnet.
+// ofOtherTools are files from which tools that are not followed install: Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold,
+// Terraform, the charts of Tanka, and the libraries of Jsonnet.
 var ofOtherTools = regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$|\.tf$`)
 
 // installing is what a file of Terraform holds that installs into a cluster; others are about clouds.
