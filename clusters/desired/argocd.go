@@ -117,7 +117,7 @@ func (f *follower) argoCDFolder(u *delivery.Unit, d delivery.Source, dir string)
 	o.Annotations = source.TextMap("kustomize", "commonAnnotations")
 	if f.releases != nil {
 		o.Inflate = f.inflate // whether Argo CD has --enable-helm is not in Git; without it, this would fail
-	} else {
+	} else if f.survey != nil {
 		o.Inflate = f.survey.charts(f.ctx, dir)
 	}
 	return f.folderOf(u, dir, o, d)

@@ -28,14 +28,17 @@ func OtherTools(ctx context.Context, t *repository.Tree) (*delivery.Cluster, err
 
 // ofOtherTools are files from which tools that are not followed install: Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold,
 // Terraform, the charts of Tanka, and the libraries of Jsonnet.
-var ofOtherTools = regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$|\.tf$`)
+var ofOtherTools = regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$|\.(?:tf|tofu)(?:\.json)?$`)
+
+// terraform are its files, in both of its notations.
+var terraform = regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`)
 
 // installing is what a file of Terraform holds that installs into a cluster; others are about clouds.
-var installing = regexp.MustCompile(`"(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource)"`)
+var installing = regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource)\b`)
 
 func (e *everywhere) otherTool(file string) error {
 	content, err := render.ReadAsIs(file)
-	if filepath.Ext(file) == ".tf" && !installing.Match(content) {
+	if terraform.MatchString(file) && !installing.Match(content) {
 		return err
 	}
 	if err == nil && !ForReading(e.tree.Dir, file) {
