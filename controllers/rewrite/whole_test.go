@@ -153,9 +153,22 @@ func TestALookHoldsUpNoOther(t *testing.T) {
 
 	ended, end := context.WithCancel(t.Context())
 	g.Expect(client.whole.room.Acquire(t.Context(), wholeRoom)).To(Succeed())
+	defer client.whole.room.Release(wholeRoom) // all clients have the same
 	result := make(chan error)
 	go func() { result <- look(ended, func([]map[string]any) error { return nil }) }()
 	g.Consistently(result, "50ms").ShouldNot(Receive(), "there is no room")
 	end()
 	g.Eventually(result).Should(Receive(MatchError(context.Canceled)))
+}
+
+// A controller has several clients, and one container.
+func TestClientsShareOneRoomForWholeObjects(t *testing.T) {
+	g := NewWithT(t)
+	one, other := (&dense{objects: 1}).client(t), (&dense{objects: 1}).client(t)
+	g.Expect(one.whole.room.Acquire(t.Context(), wholeRoom)).To(Succeed())
+	defer one.whole.room.Release(wholeRoom)
+	ctx, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer end()
+	_, err := other.EachWhole(ctx, widgets, clock.RealClock{}, func() {}, func([]map[string]any, int64) error { return nil })
+	g.Expect(err).To(MatchError(context.DeadlineExceeded), "there is no room")
 }
