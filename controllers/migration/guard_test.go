@@ -106,7 +106,7 @@ func TestFieldsThatTheStorageVersionDoesNotHaveHoldTheMigration(t *testing.T) {
 	message := w.Condition().Message
 	w.Expect(message).To(And(
 		ContainSubstring("spec.authentication.clientId (2 objects at v1alpha1), spec.authentication.tokenEndpointUri (1 object at v1alpha1), "+
-			"spec.enableMetrics (1 object at v1alpha1), spec.listeners[*].old (1 object at v1alpha1). Nothing is rewritten."),
+			"spec.enableMetrics (1 object at v1alpha1), spec.listeners[*].old (1 object at v1alpha1). Nothing is rewritten. Other clients' writes lose them now: flip back, or make v1 keep them."),
 		ContainSubstring(`annotation moult.dev/allow-field-loss: "spec.authentication.clientId,spec.authentication.tokenEndpointUri,spec.enableMetrics,spec.listeners[*].old" on the CRD`),
 		ContainSubstring("default/bridge-11 has spec.enableMetrics"),
 	))

@@ -74,7 +74,7 @@ func (f *fields) failure() *plan.Failure {
 	slices.Sort(names)
 	public := strings.Join(problems, ". And ") + ". Nothing is rewritten"
 	if len(names) > 0 {
-		public += fmt.Sprintf(". Move the values to fields that %s has, or let them go: annotation %s: %q on the CRD",
+		public += fmt.Sprintf(". Other clients' writes lose them now: flip back, or make %s keep them. To let them go: annotation %s: %q on the CRD",
 			f.storage, v1alpha1.AllowFieldLossAnnotation, strings.Join(words.Distinct(names), ","))
 	}
 	if len(examples) == 0 {

@@ -102,11 +102,11 @@ func TestEachRule(t *testing.T) {
 		"a storage version that is not served needs a commit": {
 			with(at(v1alpha1.ReasonStorageVersionNotServed, "the storage version v1 is not served")),
 			want{rule: "NotProved", state: Stalled, reason: v1alpha1.ReasonStorageVersionNotServed, says: []string{"v1 is not served"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonStorageVersionNotServed, "v1 is not served", "set served: true")}}},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonStorageVersionNotServed, "v1 is not served", "set served: true on the storage version in the CRD's manifest; in the same commit take the VersionRemoval out")}}},
 		"fields that would be lost need a commit or a person": {
 			with(at(v1alpha1.ReasonFieldsWouldBeLost, "objects have fields that v1 does not have: spec.color")),
 			want{rule: "NotProved", state: Stalled, reason: v1alpha1.ReasonFieldsWouldBeLost, says: []string{"spec.color"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonFieldsWouldBeLost, "spec.color", v1alpha1.AllowFieldLossAnnotation)}}},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonFieldsWouldBeLost, "spec.color", v1alpha1.AllowFieldLossAnnotation+" in the CRD's manifest; in the same commit take the VersionRemoval out")}}},
 		"a missing permission": {
 			with(at(v1alpha1.ReasonForbidden, `a permission is missing; add this rule: {…}`)),
 			want{rule: "NotProved", state: Progressing, reason: v1alpha1.ReasonForbidden, says: []string{"add this rule"},

@@ -16,16 +16,17 @@ import (
 // cannot get on.
 func (s Situation) held(reason, sentence string) Verdict {
 	v := Verdict{State: Progressing, Reason: reason, Message: s.Removal.CRDName + ": " + sentence, Progress: progressOf(s.Migration)}
+	action := actions[reason]
 	switch reason {
 	case v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonSettling, v1alpha1.ReasonVerifying, v1alpha1.ReasonRepairingOwnership:
 		return v
 	case v1alpha1.ReasonObjectsFailed:
 		v.Blockers = failures(s.Migration.FailedObjects)
 	case v1alpha1.ReasonStorageVersionNotServed, v1alpha1.ReasonFieldsWouldBeLost:
-		v.State = Stalled
+		v.State, action = Stalled, action+"; "+withoutGate
 	}
 	if len(v.Blockers) == 0 {
-		v.Blockers = []v1alpha1.Blocker{{Kind: reason, Message: v.Message, Action: actions[reason]}}
+		v.Blockers = []v1alpha1.Blocker{{Kind: reason, Message: v.Message, Action: action}}
 	}
 	return v
 }
@@ -38,7 +39,7 @@ var actions = map[string]string{
 	v1alpha1.ReasonUndone:                  "make the two agree: have the one that sets it back set what is wanted, or leave the CRD as it is",
 	v1alpha1.ReasonNotEstablished:          "look at the CRD's conditions NamesAccepted and Established",
 	v1alpha1.ReasonStorageVersionNotServed: "set served: true on the storage version in the CRD's manifest",
-	v1alpha1.ReasonFieldsWouldBeLost:       "move the values to fields that the storage version has, or let the fields go with the annotation " + v1alpha1.AllowFieldLossAnnotation + " in the CRD's manifest",
+	v1alpha1.ReasonFieldsWouldBeLost:       "at once, flip back or make the storage version keep the fields, since other clients' writes lose them; or let them go with the annotation " + v1alpha1.AllowFieldLossAnnotation + " in the CRD's manifest",
 	v1alpha1.ReasonForbidden:               "add the rule to a ClusterRole bound to Moult, or let it pass the policy",
 	v1alpha1.ReasonAggregatedAPIServer:     "delete the APIService, or take the opt-in label off the CRD if the aggregated API server is to stay",
 	v1alpha1.ReasonConversionUnavailable:   "bring the conversion webhook up, or fix spec.conversion.webhook in the CRD's manifest",
