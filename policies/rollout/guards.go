@@ -85,14 +85,25 @@ func (g guard) placing() (why, fix string) {
 		return fmt.Sprintf("nothing says that %s is applied before the CRD: these manifests have neither sync waves nor Kustomizations", name),
 			"name the entry point of a cluster to see who applies them, or give them sync waves"
 	case to.Tool == delivery.Flux:
-		return fmt.Sprintf("%s is in %s, and the CRD's %s does not depend on that", name, from.Name, to.Name),
-			"list " + from.Name + " under dependsOn of " + to.Name
+		return fmt.Sprintf("%s is in %s, and the CRD's %s does not depend on that", name, from.Name, to.Name), dependOn(to, from)
 	case to.Tool == delivery.Helm && to.Parent != nil && to.Parent.Tool == delivery.Flux:
 		return fmt.Sprintf("%s is in %s, and %s, which applies the CRD's %s, does not depend on that", name, from.Name, to.Parent.Name, to.Name),
-			"list " + from.Name + " under dependsOn of " + to.Parent.Name
+			dependOn(to.Parent, from)
 	}
 	return fmt.Sprintf("%s is in %s and the CRD in %s, which are applied independently of one another", name, from.Name, to.Name),
 		"put both into one Application, in a lower sync wave than the CRD"
+}
+
+// dependOn has a Kustomization wait for the one of the gate. One that applies the other would wait for itself.
+func dependOn(to, gate *delivery.Unit) string {
+	var above []*delivery.Unit
+	for u := gate.Parent; u != nil && !slices.Contains(above, u); u = u.Parent {
+		above = append(above, u)
+	}
+	if slices.Contains(above, to) {
+		return fmt.Sprintf("move what brings the CRD to a Kustomization of its own, with %s under dependsOn; %s applies %[1]s, so it cannot wait for it. In a commit before, annotate what moves with kustomize.toolkit.fluxcd.io/prune: disabled, or Flux may delete it", gate.Name, to.Name)
+	}
+	return "list " + gate.Name + " under dependsOn of " + to.Name
 }
 
 // gateNotWaitedFor: a Kustomization is ready when it is applied, or with `wait` when what it has applied is.
@@ -117,7 +128,7 @@ func gateNotHeldByParent(_ *situation, g guard) *finding.Finding {
 	}
 	switch to.Tool {
 	case delivery.Flux:
-		f.Remediation = "list " + g.gate.unit.Name + " under dependsOn of " + to.Name
+		f.Remediation = dependOn(to, g.gate.unit)
 	case delivery.Helm:
 		f.Remediation = "name an exact version of a chart of a HelmRepository in " + to.Name + ", and keep its source and its values in " + to.Parent.Name
 	case delivery.ArgoCD:

@@ -34,6 +34,14 @@ var (
 	newInFlux = slices.Concat(renamed, []string{"path: ./crds,", "path: ./old,"})
 )
 
+// atTheRoot has the unit of the CRD apply the Kustomization of the gate.
+var atTheRoot = []string{"kind: Kustomization\nmetadata: {name: gates,", "kind: Absent\nmetadata: {name: gates,", "dependsOn: [{name: gates}]", "dependsOn: []", "=== flux-system/crds", `=== flux-system/crds
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: gates, namespace: flux-system}
+spec: {path: ./gates, wait: true, timeout: 10m, prune: true, sourceRef: {kind: GitRepository, name: widgets}}
+---`}
+
 // atRevision pins both units.
 func atRevision(name string) []string {
 	return []string{"{path: gates}", "{path: gates, targetRevision: " + name + "}", "{path: crds}", "{path: crds, targetRevision: " + name + "}"}
@@ -69,6 +77,7 @@ var ruleCases = map[string]ruleCase{
 	"a gate before its removal":       {world: "Flux", head: with(keepsBoth, []string{"None", "Webhook"}), want: []string{"GateForNothing warning flux-system/gates/gone/spec.versions"}, why: "which the CRD still has"},
 
 	"Flux, no dependsOn":               {world: "Flux", head: []string{"dependsOn: [{name: gates}]", "dependsOn: []"}, want: []string{"GateNotEarlier error flux-system/gates/gone"}, why: "does not depend on that"},
+	"Flux, the root brings the CRD":    {world: "Flux", base: atTheRoot, head: atTheRoot, want: []string{"GateNotEarlier error flux-system/gates/gone"}, why: "flux-system/crds does not depend on that", fix: "flux-system/crds applies flux-system/gates, so it cannot wait for it"},
 	"Flux, the gate beside the CRD":    {world: "Flux", head: []string{"=== flux-system/gates" + theGate + "=== flux-system/crds", "=== flux-system/gates\n=== flux-system/crds" + theGate + "---"}, want: []string{"GateNotEarlier error"}, why: "in the same Kustomization as the CRD"},
 	"Flux, through a third":            {world: "Flux", head: with([]string{"dependsOn: [{name: gates}]", "dependsOn: [{name: between}]"}, between)},
 	"Flux, through a third, not":       {world: "Flux", head: with([]string{"dependsOn: [{name: gates}]", "dependsOn: [{name: between}]"}, between, []string{"dependsOn: [{name: gates}] # between", "dependsOn: []"}), want: []string{"GateNotEarlier error"}},
