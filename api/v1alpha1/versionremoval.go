@@ -51,9 +51,10 @@ type VersionRemovalSpec struct {
 	// +required
 	CRDName string `json:"crdName"`
 
-	// Versions are the versions that are to go, for example v1alpha1. Change
-	// them in the very commit that changes the CRD: Argo CD does not wait for
-	// what it sees no change in.
+	// Versions are the versions that are to go, for example v1alpha1. For the
+	// next removal make another VersionRemoval, in the commit that removes the
+	// versions: with ApplyOutOfSyncOnly=true, Argo CD does not wait for what it
+	// sees no change in.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
