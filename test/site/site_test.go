@@ -212,7 +212,7 @@ func TestTheIndexHasEverySection(t *testing.T) {
 }
 
 // People come with the words of the API server.
-func TestTheFirstPageIsTheErrorAndThreeCommits(t *testing.T) {
+func TestTheFirstPageIsTheErrorAndFourCommits(t *testing.T) {
 	g := NewWithT(t)
 	first := pages(g)["index.html"]
 	g.Expect(first.title).To(HavePrefix("missing from spec.versions; v1alpha1 was previously a storage version"))
@@ -223,7 +223,7 @@ func TestTheFirstPageIsTheErrorAndThreeCommits(t *testing.T) {
 	g.Expect(found).To(BeTrue())
 	message, _, _ = strings.Cut(message, "```")
 	g.Expect(words).To(ContainSubstring(strings.Join(strings.Fields(message), " ")))
-	g.Expect(words).To(MatchRegexp(`What happens.*Three commits.*1\. .*2\. .*3\. `))
+	g.Expect(words).To(MatchRegexp(`What happens.*Four commits.*1\. .*2\. .*3\. .*4\. `))
 }
 
 func TestTheThemeStaysSmall(t *testing.T) {
