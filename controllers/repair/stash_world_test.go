@@ -29,7 +29,7 @@ import (
 const (
 	stashGroup = "instancetype.kubevirt.io"
 	// interval is how often copies are looked for in these tests.
-	interval = 300 * time.Millisecond
+	interval = time.Second
 )
 
 var (
