@@ -28,12 +28,13 @@ var (
 	pageStyle string
 
 	// In the template, names go through plain and sentences through prose; html/template escapes both.
-	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	pageFunctions = template.FuncMap{
 		"plain": plain, "prose": func(s string) prose { return proseOf(capital(plain(s))) },
 		"severity": badgeOfSeverity, "verdict": badgeOfVerdict,
 		"anchor": anchor, "byVersion": byVersion, "versions": versionPairs, "facts": shapeFacts,
 		"clusterName": clusterName, "rewriter": rewriter,
-	}).Parse(pageSource))
+	}
+	pageTemplate = template.Must(template.New("page").Funcs(pageFunctions).Parse(pageSource))
 )
 
 // page is what the template shows.

@@ -65,14 +65,23 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 	}
 	const start = "-X github.com/moult-dev/moult/cmd/internal/start."
 	flags := "-s -w -funcalign=16 " + start + "version=" + s.version + " " + start + "commit=" + s.revision + " " + start + "date=" + s.time.Format(time.RFC3339)
-	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off"}
+	work, err := os.MkdirTemp("", "moult-templates-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	overlay, goroot, err := s.overlay(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture, "GOWORK=off", "GOROOT=" + goroot}
 	for _, name := range names {
 		program, err := filepath.Abs(filepath.Join(folder, fileName(name, platform)))
 		if err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(os.Stderr, "building %s for %s; minutes, if this machine has not built it before\n", name, platform)
-		if _, err := s.output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
+		if _, err := s.output(ctx, env, filepath.Join(goroot, "bin", "go"), "build", "-trimpath", "-buildvcs=false", "-overlay="+overlay, "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
 			return nil, err
 		}
 		if err := light(program, name, platform); err != nil {
