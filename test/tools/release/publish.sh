@@ -21,13 +21,12 @@ sign=(--yes)
 oci=$(mktemp -d)
 trap 'rm -rf "$oci"' EXIT
 tar -xzf "$dist/moult-controller-${version#v}.oci.tar.gz" -C "$oci"
-"$CRANE" push "$oci" "$IMAGE:$version" >/dev/null
+# By the digests of what was pushed: a tag could be moved before the signature.
+image=$("$CRANE" push "$oci" "$IMAGE:$version")
 # shellcheck disable=SC2086 # flags
-"$HELM" push "$dist/moult-${version#v}.tgz" "$CHARTS" ${HELM_FLAGS:-}
+chart=$("$HELM" push "$dist/moult-${version#v}.tgz" "$CHARTS" ${HELM_FLAGS:-} 2>&1 | tee /dev/stderr | sed -n 's/^Digest: //p')
 
-# By digest: a tag could be moved between the push and the signature.
-chart=${CHARTS#oci://}/moult
-for pushed in "$IMAGE@$("$CRANE" digest "$IMAGE:$version")" "$chart@$("$CRANE" digest "$chart:${version#v}")"; do
+for pushed in "$image" "${CHARTS#oci://}/moult@${chart:?helm push names no digest}"; do
 	"$COSIGN" sign "${sign[@]}" "$pushed"
 	echo "published $pushed"
 done

@@ -65,7 +65,7 @@ func (r release) write(ctx context.Context, root string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	for _, step := range []func(context.Context, string) error{b.image, b.archives, b.manifests, b.schemas, b.chart, b.krew, b.notes, b.checksums, b.provenance} {
+	for _, step := range []func(context.Context, string) error{b.image, b.archives, b.manifests, b.schemas, b.chart, b.krew, b.notes, b.provenance, b.checksums} {
 		if err := step(ctx, work); err != nil {
 			return err
 		}

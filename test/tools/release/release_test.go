@@ -41,7 +41,9 @@ func TestARelease(t *testing.T) {
 		check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "checksums.txt")
 		check.Dir = out
 		said, err := check.CombinedOutput()
-		NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(said))
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred(), string(said))
+		g.Expect(string(said)).To(ContainSubstring("provenance.intoto.json: OK"))
 	})
 	t.Run("has a program that names its version and commit, with license and completions", func(t *testing.T) {
 		g := NewWithT(t)
