@@ -23,7 +23,7 @@ func Missing(roots ...any) []string {
 			return
 		}
 		seen[t] = true
-		switch t.Kind() {
+		switch t.Kind() { //nolint:exhaustive // the others hold nothing
 		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan:
 			reach(t.Elem())
 		case reflect.Map:
@@ -54,7 +54,7 @@ func Missing(roots ...any) []string {
 			return
 		}
 		reach(v.Type())
-		switch v.Kind() {
+		switch v.Kind() { //nolint:exhaustive // the others hold nothing whose type is unknown
 		case reflect.Interface:
 			look(v.Elem())
 		case reflect.Map:
