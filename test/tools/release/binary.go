@@ -57,7 +57,7 @@ func light(program, name, platform string) error {
 }
 
 // compile builds programs for a platform, without cgo, so that they need nothing around them. They know the commit that they
-// were built from, which cmd/internal/start reports.
+// were built from, which cmd/internal/start reports. What is in the folder has been built before, in the same run.
 func (s source) compile(ctx context.Context, folder, platform string, names ...string) (programs []string, err error) {
 	system, architecture, found := strings.Cut(platform, "/")
 	if !found {
@@ -80,6 +80,10 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 		if err != nil {
 			return nil, err
 		}
+		programs = append(programs, program)
+		if _, err := os.Stat(program); err == nil {
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "building %s for %s; minutes, if this machine has not built it before\n", name, platform)
 		if _, err := s.output(ctx, env, filepath.Join(goroot, "bin", "go"), "build", "-trimpath", "-buildvcs=false", "-overlay="+overlay, "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
 			return nil, err
@@ -87,7 +91,6 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 		if err := light(program, name, platform); err != nil {
 			return nil, err
 		}
-		programs = append(programs, program)
 	}
 	return programs, nil
 }

@@ -109,7 +109,8 @@ func (b *build) archives(ctx context.Context, work string) error {
 		return err
 	}
 	shared["LICENSE"] = file{license, 0o644}
-	own, err := b.compile(ctx, filepath.Join(work, "own"), runtime.GOOS+"/"+runtime.GOARCH, "moult")
+	programs := filepath.Join(work, "image", "programs") // some are in the image, too
+	own, err := b.compile(ctx, programs, runtime.GOOS+"/"+runtime.GOARCH, "moult")
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (b *build) archives(ctx context.Context, work string) error {
 		shared["completions/"+shells[shell]] = file{[]byte(script + "\n"), 0o644}
 	}
 	for _, platform := range b.programs {
-		program, err := b.compile(ctx, filepath.Join(work, "programs"), platform, "moult")
+		program, err := b.compile(ctx, programs, platform, "moult")
 		if err != nil {
 			return err
 		}
