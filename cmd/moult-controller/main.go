@@ -37,6 +37,7 @@ import (
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/timeline"
 )
@@ -123,7 +124,7 @@ func setup(mgr manager.Manager, f *flags) error {
 		return err
 	}
 	store := migration.NewStateStore()
-	f.migration.StateStore, f.migration.Pace = store, f.migration.NewPace()
+	f.migration.StateStore, f.migration.Pace, f.migration.Room = store, f.migration.NewPace(), rewrite.NewRoom()
 	f.migration.Timeline, f.removal.Timeline = history, history
 	f.migration.NewConverter = converters.Webhooks{}.For
 	if err := migration.SetupWithManager(mgr, f.migration); err != nil {
@@ -155,7 +156,7 @@ func setupRepair(mgr manager.Manager, f *flags, store *migration.StateStore) err
 	return repair.SetupWithManager(mgr, repair.Options{
 		Migration: store, Cluster: inspect.Pages{Cluster: cluster}, Places: f.references.all,
 		NewConverter: func() embeddedcopies.Converter { return &converters.Copies{GetCRD: cluster.GetCRD} }, LabelKey: f.migration.LabelKey, Groups: f.migration.Groups,
-		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace,
+		Interval: f.removal.SurveyInterval, Pace: f.migration.Pace, Room: f.migration.Room,
 	})
 }
 

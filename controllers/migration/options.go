@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
 	"github.com/moult-dev/moult/controllers/steady"
 	"github.com/moult-dev/moult/controllers/timeline"
@@ -51,6 +52,9 @@ type Options struct {
 	// Pace is shared by several reconcilers of one process that are to keep to
 	// MaxInFlight, MaxQueued and MaxRate together. Default: one of its own.
 	Pace *throttle.Pace
+
+	// Room is shared by several reconcilers of one process, which has one container. Default: one of its own.
+	Room *rewrite.Room
 
 	// MaxWalks bounds the CRDs listed at a time; each holds about three pages of
 	// metadata. Walks over more CRDs take turns, a page each. Default: 8.
@@ -105,6 +109,9 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.MaxWalks, defaultMaxWalks)
 	if o.Pace == nil {
 		o.Pace = o.NewPace()
+	}
+	if o.Room == nil {
+		o.Room = rewrite.NewRoom()
 	}
 	if o.Registerer == nil {
 		o.Registerer = metrics.Registry

@@ -30,7 +30,6 @@ type Reconciler struct {
 	webhooks webhookReader
 	dynamic  migrations
 	pace     *throttle.Pace
-	room     *rewrite.Room // for all walks
 	states   *StateStore
 	walks    *walks
 	metrics  *recorder
@@ -70,7 +69,7 @@ func newReconciler(cfg *rest.Config, httpClient *http.Client, cached getter, liv
 	}
 	r := &Reconciler{
 		opts: opts, cached: cached, live: live, objects: objects, webhooks: webhooks, dynamic: others, metrics: metrics,
-		pace: opts.Pace, states: opts.StateStore, room: rewrite.NewRoom(),
+		pace: opts.Pace, states: opts.StateStore,
 	}
 	r.walks = newWalks(r, opts.Clock, opts.MaxWalks)
 	return r, nil

@@ -254,7 +254,7 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Follower: func(ctx context.Context) (rewrite.Follower, error) {
 			return r.follower(ctx, crd.Name, o.StorageVersion, listed(crd, o.Removal.Versions))
 		},
-		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock, Room: r.room,
+		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock, Room: r.opts.Room,
 	}
 	for _, version := range crds.ServedBeside(crd, o.StorageVersion) {
 		walk.Otherwise = append(walk.Otherwise, r.objects.Resource(resourceOf(crd).WithVersion(version)))

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
 	"github.com/moult-dev/moult/controllers/rewrite/owners"
 	"github.com/moult-dev/moult/controllers/rewrite/throttle"
@@ -65,6 +66,9 @@ type Options struct {
 
 	// Pace is shared with the passes. Default: one of its own.
 	Pace *throttle.Pace
+
+	// Room is shared with the passes. Default: one of its own.
+	Room *rewrite.Room
 
 	// Recorder receives Events. Default: the manager's.
 	Recorder events.EventRecorder

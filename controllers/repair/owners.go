@@ -21,6 +21,7 @@ type ownerReferences struct {
 	cluster Cluster
 	objects *rewrite.Client
 	lane    *throttle.Lane
+	room    *rewrite.Room
 	clock   clock.Clock
 	memory  owners.Memory
 }
@@ -43,7 +44,7 @@ func (k *ownerReferences) move(ctx context.Context, subjects []subject) (repairs
 	}
 	job := &owners.Repair{
 		Work:    repairs.Work{Resources: resources, Unseen: unseen, Most: mostTold, Lane: k.lane, Clock: k.clock},
-		Targets: words.Of(subjects, func(s subject) owners.Target { return s.target }), Lister: k.cluster, Client: k.objects, Memory: &k.memory,
+		Targets: words.Of(subjects, func(s subject) owners.Target { return s.target }), Lister: k.cluster, Client: k.objects, Room: k.room, Memory: &k.memory,
 	}
 	return job.Run(ctx)
 }

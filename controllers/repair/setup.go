@@ -60,7 +60,7 @@ func newOwnerReferences(mgr manager.Manager, opts Options, crds lister) (*Reconc
 		return nil, err
 	}
 	metrics, err := newOwnerMetrics(opts.Registerer)
-	kind := &ownerReferences{cluster: opts.Cluster, objects: objects, lane: opts.Pace.Lane(), clock: opts.Clock}
+	kind := &ownerReferences{cluster: opts.Cluster, objects: objects, lane: opts.Pace.Lane(), room: opts.Room, clock: opts.Clock}
 	return newReconciler(opts, crds, kind, ownerEvents, metrics), err
 }
 

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/moult-dev/moult/controllers/rewrite/fieldownership"
-	"github.com/moult-dev/moult/policies/unpacking"
 )
 
 // Follower finds what sets of fields of one object, owned at one apiVersion, are
@@ -58,7 +57,7 @@ func isEnd(err error) bool {
 // move is the entries of the object with all at the storage version that have to
 // be and may be. It remembers which have to stay, and what all that costs.
 func (v *visitor) move(ctx context.Context) ([]metav1.ManagedFieldsEntry, error) {
-	done, err := v.roomForFields(ctx, v.item.ManagedFields)
+	done, err := v.Room.ForFields(ctx, v.item.ManagedFields)
 	if err != nil {
 		return nil, err
 	}
@@ -75,21 +74,6 @@ func (v *visitor) move(ctx context.Context) ([]metav1.ManagedFieldsEntry, error)
 		}
 	}
 	return ownership.move(v.item.ManagedFields, known)
-}
-
-// roomForFields waits for the room to decode managedFields of the object, and keeps it until done is called; who has some asks for
-// no more. A tenant who writes an object decides what they hold.
-func (v *visitor) roomForFields(ctx context.Context, entries ...[]metav1.ManagedFieldsEntry) (done func(), err error) {
-	cost := int64(0)
-	for _, entry := range slices.Concat(entries...) {
-		of, _ := unpacking.CostOfJSON(entry.FieldsV1.GetRawString())
-		cost += of
-	}
-	cost = min(cost, fieldsRoom)
-	if err := v.Room.fields.Acquire(ctx, cost); err != nil {
-		return nil, err
-	}
-	return func() { v.Room.fields.Release(cost) }, nil
 }
 
 // judge finds the fates of the entries at one version.

@@ -160,14 +160,14 @@ func TestManagedFieldsShareOneRoom(t *testing.T) {
 	large := &visitor{Walk: walk, item: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		{FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:a":`, 100_000) + "{}" + strings.Repeat("}", 100_000))},
 	}}}}
-	done, err := large.roomForFields(t.Context(), large.item.ManagedFields)
+	done, err := large.Room.ForFields(t.Context(), large.item.ManagedFields)
 	g.Expect(err).NotTo(HaveOccurred(), "one alone may take more")
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err = (&visitor{Walk: walk, item: large.item}).roomForFields(ended, large.item.ManagedFields)
+	_, err = walk.Room.ForFields(ended, large.item.ManagedFields)
 	g.Expect(err).To(MatchError(context.Canceled))
 	done()
-	done, err = large.roomForFields(t.Context(), large.item.ManagedFields)
+	done, err = large.Room.ForFields(t.Context(), large.item.ManagedFields)
 	g.Expect(err).NotTo(HaveOccurred())
 	done()
 }

@@ -39,11 +39,11 @@ func (v *visitor) hasLost(ctx context.Context, w *write, after *metav1.PartialOb
 	return w.forgotten(after)
 }
 
-// roomAnyhow is roomForFields for entries that only this walk still knows. They are put back without room if others have it for too long.
+// roomAnyhow is ForFields for entries that only this walk still knows. They are put back without room if others have it for too long.
 func (v *visitor) roomAnyhow(ctx context.Context, entries ...[]metav1.ManagedFieldsEntry) (done func()) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), restoreTimeout/4)
 	defer end()
-	done, err := v.roomForFields(ctx, entries...)
+	done, err := v.Room.ForFields(ctx, entries...)
 	if err != nil {
 		return func() {}
 	}

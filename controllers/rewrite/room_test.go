@@ -162,3 +162,35 @@ func TestEntriesThatAWriteWipedArePutBackOnAnObjectThatHasGrown(t *testing.T) {
 	g.Expect(result.By).To(Equal(map[Outcome]int64{Rewritten: 1}))
 	g.Expect(asJSON(s.objects["o00000"].managed)).To(MatchJSON(asJSON(before())))
 }
+
+func TestAVisitOfWhatHasGrownWaitsForAllOthers(t *testing.T) {
+	for name, ask := range map[string]func(Objects, types.NamespacedName) (*metav1.PartialObjectMetadata, error){
+		"to read it": func(o Objects, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+			return o.Get(context.Background(), key)
+		},
+		"to write it": func(o Objects, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+			return o.Patch(context.Background(), key, types.MergePatchType, emptyPatch.body)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, room, s := NewWithT(t), NewRoom(), &grown{shelf: newShelf(1), size: 1 << 20}
+				other, err := room.Visit(t.Context(), 100)
+				g.Expect(err).NotTo(HaveOccurred())
+				visit, err := room.Visit(t.Context(), 100)
+				g.Expect(err).NotTo(HaveOccurred())
+				answered := make(chan error, 1)
+				go func() {
+					_, err := ask(visit.In(s), types.NamespacedName{Namespace: "ns", Name: "o00000"})
+					answered <- err
+				}()
+				synctest.Wait()
+				g.Expect(answered).NotTo(Receive())
+				other.End()
+				g.Expect(<-answered).To(Succeed())
+				visit.End()
+				g.Expect(room.visits.TryAcquire(visitsRoom)).To(BeTrue(), "all is given back")
+			})
+		})
+	}
+}

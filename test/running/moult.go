@@ -27,6 +27,7 @@ import (
 	"github.com/moult-dev/moult/controllers/migration"
 	"github.com/moult-dev/moult/controllers/removal"
 	"github.com/moult-dev/moult/controllers/repair"
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/test/controlplane"
 )
 
@@ -78,9 +79,9 @@ func Repairing(t testing.TB, config *rest.Config, m migration.Options, r removal
 	t.Helper()
 	store := migration.NewStateStore()
 	m.MaxInFlight = cmp.Or(m.MaxInFlight, migration.DefaultMaxInFlight)
-	m.StateStore, m.Pace = store, m.NewPace()
+	m.StateStore, m.Pace, m.Room = store, m.NewPace(), rewrite.NewRoom()
 	r.Migration, r.LabelKey, r.Groups = store, m.LabelKey, m.Groups
-	o.Migration, o.LabelKey, o.Groups, o.Pace, o.Registerer = store, m.LabelKey, m.Groups, m.Pace, m.Registerer
+	o.Room, o.Migration, o.LabelKey, o.Groups, o.Pace, o.Registerer = m.Room, store, m.LabelKey, m.Groups, m.Pace, m.Registerer
 	return run(t, config, func(ctx context.Context, mgr manager.Manager) error {
 		if err := migration.SetupWithManager(mgr, m); err != nil {
 			return err

@@ -72,7 +72,7 @@ func (v *visit) owner(ctx context.Context, m match) (owner, error) {
 	}
 	var read *metav1.PartialObjectMetadata
 	err := v.Retry().Do(ctx, func() (err error) {
-		read, err = v.Client.Resource(m.target.resource()).Get(ctx, key)
+		read, err = v.room.In(v.Client.Resource(m.target.resource())).Get(ctx, key)
 		return err
 	})
 	if ctx.Err() != nil {

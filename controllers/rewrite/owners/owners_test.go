@@ -93,9 +93,13 @@ func TestOwnershipGoesBackToThoseWhoHadIt(t *testing.T) {
 			if c.now == nil {
 				c.now = c.after
 			}
-			took, err := takers(c.before, c.after, c.moved)
-			g.Expect(err).NotTo(HaveOccurred())
-			got, err := restored(c.before, c.now, took, c.moved)
+			decoded := func(entries entries) []owned {
+				all, err := decode(entries)
+				g.Expect(err).NotTo(HaveOccurred())
+				return all
+			}
+			before := decoded(c.before)
+			got, err := restored(before, decoded(c.now), takers(before, decoded(c.after), c.moved), c.moved)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(ConsistOf(asAny(c.want)...))
 		})

@@ -31,113 +31,132 @@ func below(fields *fieldpath.Set, owner types.UID) *fieldpath.Set {
 	return fields
 }
 
-// writers are the managers that own a reference.
-func writers(entries []metav1.ManagedFieldsEntry, owner types.UID) (names []string) {
+// owned is an entry of managedFields with what it owns, decoded once: an object may refer to thousands of owners.
+type owned struct {
+	metav1.ManagedFieldsEntry
+
+	fields *fieldpath.Set
+	lost   *fieldpath.Set // of those; nil if it loses nothing
+	gained bool
+}
+
+func decode(entries []metav1.ManagedFieldsEntry) (all []owned, err error) {
 	for i := range entries {
-		if fields, err := rewrite.DecodeFields(entries[i]); err == nil && owns(fields, owner) && !slices.Contains(names, entries[i].Manager) {
-			names = append(names, entries[i].Manager)
+		fields, err := rewrite.DecodeFields(entries[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, owned{ManagedFieldsEntry: entries[i], fields: fields})
+	}
+	return all, nil
+}
+
+// find is the place of the entry of the same manager, -1 if there is none.
+func find(all []owned, of owned) int {
+	return slices.IndexFunc(all, func(o owned) bool { return rewrite.SameManager(o.ManagedFieldsEntry, of.ManagedFieldsEntry) })
+}
+
+// writers are the managers that own references, by the owner that each refers to.
+func writers(entries []metav1.ManagedFieldsEntry, owners []types.UID) map[types.UID][]string {
+	names := map[types.UID][]string{}
+	for i := range entries {
+		fields, err := rewrite.DecodeFields(entries[i])
+		if err != nil {
+			continue
+		}
+		for _, owner := range owners {
+			if owns(fields, owner) && !slices.Contains(names[owner], entries[i].Manager) {
+				names[owner] = append(names[owner], entries[i].Manager)
+			}
 		}
 	}
 	return names
 }
 
 // takers are the entries that own one of the references, and did not before.
-func takers(before, after []metav1.ManagedFieldsEntry, moved []types.UID) (entries []metav1.ManagedFieldsEntry, err error) {
-	for i := range after {
-		now, err := rewrite.DecodeFields(after[i])
-		if err != nil {
-			return nil, err
-		}
+func takers(before, after []owned, moved []types.UID) (took []owned) {
+	for _, now := range after {
 		had := fieldpath.NewSet()
-		if k := slices.IndexFunc(before, func(e metav1.ManagedFieldsEntry) bool { return rewrite.SameManager(e, after[i]) }); k >= 0 {
-			if had, err = rewrite.DecodeFields(before[k]); err != nil {
-				return nil, err
-			}
+		if k := find(before, now); k >= 0 {
+			had = before[k].fields
 		}
-		if slices.ContainsFunc(moved, func(owner types.UID) bool { return owns(now, owner) && !owns(had, owner) }) {
-			entries = append(entries, after[i])
+		if slices.ContainsFunc(moved, func(owner types.UID) bool { return owns(now.fields, owner) && !owns(had, owner) }) {
+			took = append(took, now)
 		}
 	}
-	return entries, nil
-}
-
-// ownedBy reports whether a reference belongs to one of those that have taken it.
-func ownedBy(now, took []metav1.ManagedFieldsEntry, owner types.UID) bool {
-	return slices.ContainsFunc(now, func(e metav1.ManagedFieldsEntry) bool {
-		fields, err := rewrite.DecodeFields(e)
-		return err == nil && owns(fields, owner) && slices.ContainsFunc(took, func(t metav1.ManagedFieldsEntry) bool { return rewrite.SameManager(t, e) })
-	})
-}
-
-// edited are the entries of an object on their way to other owners of references.
-type edited struct {
-	entries []metav1.ManagedFieldsEntry
-	changed bool
-}
-
-// set gives the reference to an owner to the writer of an entry, or takes it away.
-func (e *edited) set(of metav1.ManagedFieldsEntry, owner types.UID, owned bool) error {
-	i := slices.IndexFunc(e.entries, func(entry metav1.ManagedFieldsEntry) bool { return rewrite.SameManager(entry, of) })
-	if i < 0 && !owned {
-		return nil
-	}
-	if i < 0 {
-		of.FieldsV1 = nil
-		e.entries, i = append(e.entries, of), len(e.entries)
-	}
-	fields, err := rewrite.DecodeFields(e.entries[i])
-	if err != nil || owns(fields, owner) == owned {
-		return err
-	}
-	if reference := fieldpath.NewSet(field(owner)); owned {
-		fields = fields.Union(reference)
-	} else {
-		fields = fields.RecursiveDifference(reference)
-	}
-	raw, err := fields.ToJSON()
-	if err != nil {
-		return err
-	}
-	e.changed = true
-	if e.entries[i].FieldsV1 = metav1.NewFieldsV1(string(raw)); fields.Empty() {
-		e.entries = slices.Delete(e.entries, i, i+1)
-	}
-	return nil
+	return took
 }
 
 // restored are the entries of an object as they are now, with each moved reference owned by those that owned it before,
 // and not by those that have taken it. One without an owner stays with those, and one that somebody has written since
 // is theirs. It is nil if nothing has to change.
-func restored(before, now, took []metav1.ManagedFieldsEntry, moved []types.UID) ([]metav1.ManagedFieldsEntry, error) {
-	e := &edited{entries: slices.Clone(now)}
+func restored(before, now, took []owned, moved []types.UID) ([]metav1.ManagedFieldsEntry, error) {
+	e := edited(slices.Clone(now))
 	for _, owner := range moved {
-		var had []metav1.ManagedFieldsEntry
-		for _, entry := range before {
-			if fields, err := rewrite.DecodeFields(entry); err != nil {
-				return nil, err
-			} else if owns(fields, owner) {
-				had = append(had, entry)
-			}
-		}
-		if len(had) == 0 || !ownedBy(now, took, owner) {
+		had := slices.DeleteFunc(slices.Clone(before), func(o owned) bool { return !owns(o.fields, owner) })
+		if len(had) == 0 || !slices.ContainsFunc(now, func(o owned) bool { return owns(o.fields, owner) && find(took, o) >= 0 }) {
 			continue
 		}
 		for _, entry := range had {
-			if err := e.set(entry, owner, true); err != nil {
-				return nil, err
-			}
+			e.give(entry, owner)
 		}
 		for _, entry := range took {
-			if slices.ContainsFunc(had, func(h metav1.ManagedFieldsEntry) bool { return rewrite.SameManager(h, entry) }) {
-				continue
-			}
-			if err := e.set(entry, owner, false); err != nil {
-				return nil, err
+			if find(had, entry) < 0 {
+				e.take(entry, owner)
 			}
 		}
 	}
-	if !e.changed {
+	return e.entries()
+}
+
+// edited are the entries of an object on their way to other owners of references.
+type edited []owned
+
+// give has the writer of an entry own the reference to an owner.
+func (e *edited) give(to owned, owner types.UID) {
+	i := find(*e, to)
+	if i < 0 {
+		to.fields, i = fieldpath.NewSet(), len(*e)
+		*e = append(*e, to)
+	}
+	if of := &(*e)[i]; !owns(of.fields, owner) {
+		of.fields.Insert(field(owner))
+		of.gained = true
+	}
+}
+
+// take has the writer of an entry not own it.
+func (e *edited) take(from owned, owner types.UID) {
+	if i := find(*e, from); i >= 0 && owns((*e)[i].fields, owner) {
+		if (*e)[i].lost == nil {
+			(*e)[i].lost = fieldpath.NewSet()
+		}
+		(*e)[i].lost.Insert(field(owner))
+	}
+}
+
+// entries are nil if none has changed.
+func (e *edited) entries() (all []metav1.ManagedFieldsEntry, err error) {
+	changed := false
+	for _, o := range *e {
+		if !o.gained && o.lost == nil {
+			all = append(all, o.ManagedFieldsEntry)
+			continue
+		}
+		changed = true
+		if o.lost != nil {
+			o.fields = o.fields.RecursiveDifference(o.lost)
+		}
+		raw, err := o.fields.ToJSON()
+		if err != nil {
+			return nil, err
+		}
+		if o.FieldsV1 = metav1.NewFieldsV1(string(raw)); !o.fields.Empty() {
+			all = append(all, o.ManagedFieldsEntry)
+		}
+	}
+	if !changed {
 		return nil, nil
 	}
-	return e.entries, nil
+	return all, nil
 }

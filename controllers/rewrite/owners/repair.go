@@ -33,6 +33,8 @@ type Repair struct {
 	Client *rewrite.Client
 	// Orphans moves references whose owner does not exist, too. What they are in is then for the garbage collector to delete.
 	Orphans bool
+	// Room is shared by all walks and repairs of a process. Default: one of its own.
+	Room *rewrite.Room
 	// Memory reports what an earlier Repair has moved already. Default: none.
 	Memory *Memory
 
@@ -41,6 +43,9 @@ type Repair struct {
 
 // Run lists and moves until a list of all objects has nothing to be moved. It is as Work.Run.
 func (r *Repair) Run(ctx context.Context) (repairs.Report, error) {
+	if r.Room == nil {
+		r.Room = rewrite.NewRoom()
+	}
 	r.living = newLiving()
 	return r.Work.Run(ctx, &Kind, words.Of(r.Targets, func(t Target) string { return t.CRD }), r.look)
 }
@@ -72,14 +77,21 @@ func (r *Repair) page(ctx context.Context, at schema.GroupVersionResource, items
 	group.SetLimit(workers)
 	for i := range items {
 		if item := &items[i]; len(matches(r.Targets, item)) > 0 {
-			group.Go(func() error {
-				v := &visit{Repair: r, at: at, objects: r.Client.Resource(at), item: item}
-				if r.DryRun {
-					v.objects = r.Client.DryRun().Resource(at)
-				}
-				return v.run(ctx)
-			})
+			group.Go(func() error { return r.visit(ctx, at, item) })
 		}
 	}
 	return group.Wait()
+}
+
+func (r *Repair) visit(ctx context.Context, at schema.GroupVersionResource, item *metav1.PartialObjectMetadata) error {
+	room, err := r.Room.Visit(ctx, int64(item.Size()))
+	if err != nil {
+		return err
+	}
+	defer room.End()
+	client := r.Client
+	if r.DryRun {
+		client = client.DryRun()
+	}
+	return (&visit{Repair: r, at: at, room: room, objects: room.In(client.Resource(at)), item: item}).run(ctx)
 }

@@ -24,15 +24,12 @@ var errBusyObject = errors.New("the object is written all the time")
 func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjectMetadata, found []match) {
 	ctx, cancel := withGracePeriod(ctx)
 	defer cancel()
-	moved := make([]types.UID, 0, len(found))
-	for _, m := range found {
-		moved = append(moved, m.UID)
-	}
 	before := v.item.ManagedFields
-	took, err := takers(before, after.ManagedFields, moved)
-	for now, try := after, 0; err == nil; try++ {
+	v.item = after
+	var err error
+	for try := 0; err == nil; try++ {
 		var entries []metav1.ManagedFieldsEntry
-		if entries, err = restored(before, now.ManagedFields, took, moved); err != nil || entries == nil {
+		if entries, err = v.givenBack(ctx, before, after.ManagedFields, ownersOf(found)); err != nil || entries == nil {
 			break
 		}
 		if try == repairs.MaxRaces {
@@ -40,21 +37,22 @@ func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjec
 			break
 		}
 		var body []byte
-		if body, err = rewrite.Body(append(rewrite.SameState(now), rewrite.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})); err != nil {
+		if body, err = rewrite.Body(append(rewrite.SameState(v.item), rewrite.Operation{Op: "replace", Path: "/metadata/managedFields", Value: entries})); err != nil {
 			break
 		}
-		_, refusal := v.patch(ctx, body, func() {})
+		restored, refusal := v.patch(ctx, body, func() {})
 		if refusal == nil {
+			v.item = restored
 			return
 		}
 		fresh, getErr := v.read(ctx)
 		switch {
 		case rewrite.IsGone(getErr, v.at.Group, v.item.Name), getErr == nil && fresh.UID != v.item.UID:
 			return
-		case getErr != nil, fresh.ResourceVersion == now.ResourceVersion:
+		case getErr != nil, fresh.ResourceVersion == v.item.ResourceVersion:
 			err = refusal
 		default:
-			now = fresh
+			v.item = fresh
 		}
 	}
 	if err != nil {
@@ -62,6 +60,28 @@ func (v *visit) restoreOwnership(ctx context.Context, after *metav1.PartialObjec
 			v.taken(m.target.CRD, err.Error())
 		}
 	}
+}
+
+// givenBack are the entries of the object as it is now, with the references owned as before. It is nil if they are.
+func (v *visit) givenBack(ctx context.Context, before, after []metav1.ManagedFieldsEntry, moved []types.UID) ([]metav1.ManagedFieldsEntry, error) {
+	done, err := v.Room.ForFields(ctx, before, after, v.item.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	had, err := decode(before)
+	if err != nil {
+		return nil, err
+	}
+	then, err := decode(after)
+	if err != nil {
+		return nil, err
+	}
+	now, err := decode(v.item.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	return restored(had, now, takers(had, then, moved), moved)
 }
 
 // withGracePeriod is a context that ends a while after its parent.

@@ -12,8 +12,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Target is a CRD whose objects are owners.
@@ -71,6 +73,11 @@ func matches(targets []Target, item *metav1.PartialObjectMetadata) (found []matc
 		}
 	}
 	return found
+}
+
+// ownersOf are those that references refer to.
+func ownersOf(found []match) []types.UID {
+	return words.Of(found, func(m match) types.UID { return m.UID })
 }
 
 // move is a patch that moves references, each only if it is in its place as it was read.

@@ -22,6 +22,7 @@ type visit struct {
 	*Repair
 
 	at      schema.GroupVersionResource
+	room    *rewrite.Visit
 	objects rewrite.Objects
 	item    *metav1.PartialObjectMetadata // as it was read last
 	races   int
@@ -29,28 +30,40 @@ type visit struct {
 	unsure []repairs.Item
 }
 
+// mostMoved is how many references one write moves: the API server takes 10,000 operations in a JSON Patch.
+const mostMoved = 1000
+
 // run ends when every reference of the object is moved or left. The error is the context's.
 func (v *visit) run(ctx context.Context) error {
-	for {
+	for again := true; again; {
 		found, items, err := v.movable(ctx)
 		if err != nil {
 			return err
 		}
-		v.settle(items)
-		if len(found) == 0 {
-			return nil
-		}
-		again, err := v.move(ctx, found, items)
-		if err != nil || !again {
+		if err := v.settle(ctx, items); err != nil {
 			return err
 		}
+		again = false
+		for from := 0; from < len(found) && !again; from += mostMoved {
+			to := min(from+mostMoved, len(found))
+			if again, err = v.move(ctx, found[from:to], items[from:to]); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 // movable are the references that are to be moved now. Those that are to be left are.
 func (v *visit) movable(ctx context.Context) (found []match, items []repairs.Item, err error) {
-	for _, m := range matches(v.Targets, v.item) {
+	all := matches(v.Targets, v.item)
+	names, err := v.writers(ctx, ownersOf(all))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range all {
 		r := v.reference(m)
+		r.Writers = names[m.UID]
 		if v.Times(v.key(r)) >= repairs.MaxMoves {
 			r.Why = comesBack(r.Writers)
 			v.Leave(repairs.ComesBack, "", r)
@@ -83,8 +96,18 @@ func (v *visit) reference(m match) repairs.Item {
 	gv, _ := schema.ParseGroupVersion(m.APIVersion) // it was parsed to be found
 	return repairs.Item{
 		Object: repairs.ObjectOf(v.at, v.item), Path: fmt.Sprintf("metadata.ownerReferences[%d]", m.index), CRD: m.target.CRD, Owner: m.Kind + " " + m.Name,
-		UID: m.UID, From: gv.Version, To: m.target.Storage, Writers: writers(v.item.ManagedFields, m.UID),
+		UID: m.UID, From: gv.Version, To: m.target.Storage,
 	}
+}
+
+// writers are who owns the reference to each owner now.
+func (v *visit) writers(ctx context.Context, of []types.UID) (map[types.UID][]string, error) {
+	done, err := v.Room.ForFields(ctx, v.item.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return writers(v.item.ManagedFields, of), nil
 }
 
 func (v *visit) key(r repairs.Item) entry { return entry{v.item.UID, r.UID} }
@@ -99,21 +122,25 @@ func needs(reason repairs.Reason, m match) string {
 
 // settle counts what a write without an answer has moved after all: what is not to be moved any more. Whether it was that write
 // or another client is not known, so nothing is given back.
-func (v *visit) settle(still []repairs.Item) {
+func (v *visit) settle(ctx context.Context, still []repairs.Item) error {
+	if v.unsure == nil {
+		return nil
+	}
+	names, err := v.writers(ctx, words.Of(v.unsure, func(r repairs.Item) types.UID { return r.UID }))
+	if err != nil {
+		return err
+	}
 	for _, r := range v.unsure {
-		moved := true
-		for i := range still {
-			moved = moved && still[i].UID != r.UID
-		}
-		if !moved {
+		if slices.ContainsFunc(still, func(s repairs.Item) bool { return s.UID == r.UID }) {
 			continue
 		}
 		v.hasMoved(r)
-		if !slices.Equal(r.Writers, writers(v.item.ManagedFields, r.UID)) {
+		if !slices.Equal(r.Writers, names[r.UID]) {
 			v.taken(r.CRD, "the write was not answered, so it is not known who has it now")
 		}
 	}
 	v.unsure = nil
+	return nil
 }
 
 // hasMoved counts a reference that was moved. One that was moved before has come back.
@@ -149,6 +176,7 @@ func (v *visit) move(ctx context.Context, found []match, items []repairs.Item) (
 	case ctx.Err() != nil && err != nil:
 		return false, ctx.Err()
 	case err == nil:
+		v.unsure = nil
 		for _, r := range items {
 			v.hasMoved(r)
 		}
