@@ -1,6 +1,9 @@
 package migration
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -20,12 +23,14 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 		if !ok {
 			return in, nil
 		}
+		shape := shapeOf(crd)
 		crd.ManagedFields = slices.DeleteFunc(crd.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 			return e.Manager != fieldManager && !labelorigin.Needs(e, labelKey) && !crds.OwnsField(e, "spec", "versions")
 		})
 		ours := only(crd.Annotations, v1alpha1.PausedAnnotation, v1alpha1.AllowOwnershipLossAnnotation, v1alpha1.AllowFieldLossAnnotation)
 		crd.Annotations = labelorigin.Annotations(crd.Annotations, labelKey)
 		maps.Copy(crd.Annotations, ours)
+		crd.Annotations[shapeKey] = shape
 		for i, v := range crd.Spec.Versions {
 			crd.Spec.Versions[i] = apiextensionsv1.CustomResourceDefinitionVersion{
 				Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, Subresources: v.Subresources,
@@ -36,6 +41,27 @@ func stripper(fieldManager, labelKey string) func(any) (any, error) {
 		}
 		return crd, nil
 	}
+}
+
+// shapeKey is where the cache keeps the digest of what it drops. No API server takes such a key.
+const shapeKey = "schemas and conversion"
+
+// shapeOf is a digest of what API servers read and store the objects of a CRD by. Certificates do not count.
+func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if kept, stripped := crd.Annotations[shapeKey]; stripped {
+		return kept
+	}
+	digest := sha256.New()
+	to := json.NewEncoder(digest)
+	conversion := crd.Spec.Conversion.DeepCopy()
+	if conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
+		conversion.Webhook.ClientConfig.CABundle = nil
+	}
+	_ = to.Encode([]any{conversion, crd.Spec.PreserveUnknownFields}) // a digest takes all
+	for _, v := range crd.Spec.Versions {
+		_ = to.Encode([]any{v.Name, v.Schema})
+	}
+	return hex.EncodeToString(digest.Sum(nil))
 }
 
 func only(m map[string]string, keys ...string) map[string]string {

@@ -28,16 +28,40 @@ func (s slowly) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// deaf keeps a client from hearing of CRDs, from when it is shut until it is to hear again.
+type deaf struct {
+	stopped, heard chan struct{}
+	shut           func()
+}
+
+func (w *world) deaf() (d *deaf, hear func()) {
+	d = &deaf{stopped: make(chan struct{}), heard: make(chan struct{})}
+	d.shut = sync.OnceFunc(func() { close(d.stopped) })
+	hear = sync.OnceFunc(func() { close(d.heard) })
+	w.t.Cleanup(hear)
+	return d, hear
+}
+
+func (d *deaf) intercept(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	answer, err := next.RoundTrip(req)
+	if err == nil && req.URL.Query().Get("watch") != "" && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") {
+		answer.Body = slowly{answer.Body, func() {
+			if isClosed(d.stopped) {
+				<-d.heard
+			}
+		}}
+	}
+	return answer, err
+}
+
 // While all objects are looked at, the schema of the old version loses a field and gets it back. The controller does not hear of it. The
 // look has not seen the field, and the CRD is as it was.
 func TestASchemaThatWasAnotherDuringTheLookLosesNoField(t *testing.T) {
 	t.Parallel()
 	w := bridges(t, 3, map[int]string{1: `{"spec": {"enableMetrics": true}}`})
-	heard, looked := make(chan struct{}), make(chan struct{})
-	hear := sync.OnceFunc(func() { close(heard) })
-	t.Cleanup(hear)
-	var once, stop sync.Once
-	stopped := make(chan struct{})
+	deaf, hear := w.deaf()
+	looked := make(chan struct{})
+	var once sync.Once
 	schemaOf := func(text string) func(*apiextensionsv1.CustomResourceDefinition) {
 		return func(crd *apiextensionsv1.CustomResourceDefinition) {
 			schema := &apiextensionsv1.JSONSchemaProps{}
@@ -61,32 +85,20 @@ func TestASchemaThatWasAnotherDuringTheLookLosesNoField(t *testing.T) {
 		isLook := w.isList(req) && strings.Contains(req.URL.Path, "/v1alpha1/")
 		if isLook {
 			once.Do(func() {
-				stop.Do(func() { close(stopped) })
+				deaf.shut()
 				w.Update(schemaOf(bridgeAfter))
 				w.Eventually(shows, running.Soon).Should(BeFalse())
 			})
 		}
-		answer, err := next.RoundTrip(req)
-		switch {
-		case err != nil:
-		case isLook:
+		answer, err := deaf.intercept(req, next)
+		if err == nil && isLook {
 			raw, _ := io.ReadAll(answer.Body)
 			answer.Body = io.NopCloser(strings.NewReader(string(raw)))
 			w.Update(schemaOf(bridgeBefore))
 			w.Eventually(shows, running.Soon).Should(BeTrue())
-			select {
-			case <-looked:
-			default:
+			if !isClosed(looked) {
 				close(looked)
 			}
-		case req.URL.Query().Get("watch") != "" && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions"):
-			answer.Body = slowly{answer.Body, func() {
-				select {
-				case <-stopped:
-					<-heard
-				default:
-				}
-			}}
 		}
 		return answer, err
 	})

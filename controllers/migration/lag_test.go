@@ -35,15 +35,18 @@ func TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale(t *testing.T) {
 	t.Cleanup(func() { _ = second.Stop() })
 	w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())
 	w.Create(200)
+	opts := w.quiet()
+	opts.Settle = time.Hour
+	w.controller(opts)
+	w.eventuallySettling()
+	w.triesAgain()
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated), "the schemas are known when the storage version flips")
 
 	wrote, stopOld := w.oldWriters(second, "before", 16)
 	w.Eventually(wrote.Load, soon, "10ms").Should(BeNumerically(">", 100), "the writers must be busy")
 	w.Expect(second.Pause()).To(Succeed())
 	late := w.raw("object-00007")
 	w.Flip("v1")
-	opts := w.quiet()
-	opts.Settle = time.Hour
-	w.controller(opts)
 	w.eventuallySettling()
 	w.Expect(w.StoredVersions()).To(Equal([]string{"v1alpha1", "v1"}))
 

@@ -2,7 +2,6 @@ package migration_test
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -73,10 +72,9 @@ func TestAnEditInMidPassStartsTheProofAgain(t *testing.T) {
 	w := flippedWorld(t, widgets(t), 100)
 	opts := w.quick()
 	opts.Settle = time.Hour
-	valve := w.valve(math.MaxInt, w.isObjectWrite)
+	valve := w.valve(100, w.isObjectWrite)
 	w.controllerAt(intercepted(cp.Config, valve.intercept), opts)
 	w.eventuallySettling()
-	valve.shut()
 	w.triesAgain()
 	w.Eventually(valve.held.Load, soon, "10ms").Should(BeNumerically(">", 0), "all are rewritten, and being checked")
 	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonVerifying))

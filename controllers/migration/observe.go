@@ -86,6 +86,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		InTree:         plan.InTree{Running: apihelpers.IsCRDConditionTrue(crd, v1alpha1.StorageMigrating), Since: r.opts.Clock.Now()},
 		Subject:        plan.SubjectOf(crd),
 		StoredVersions: crd.Status.StoredVersions,
+		Shape:          shapeOf(crd),
 		Unserved:       crds.Unserved(crd),
 		MayLose:        mayLose(crd.Annotations),
 		MayDrop:        mayDrop(crd),

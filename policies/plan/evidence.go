@@ -63,6 +63,9 @@ type Evidence struct {
 	// Survey is what is known about the objects' managedFields.
 	Survey Surveyed
 
+	// Shape is what API servers read and store objects by.
+	Shape Shape
+
 	// WritableUntil holds the versions that are not served, and when the last
 	// write at each has landed. That is a settle time after this process first saw
 	// that it is not served, by the same assumption as WindowEnd.

@@ -220,6 +220,26 @@ func TestWhenAVersionIsNotWritableAnyMore(t *testing.T) {
 	g.Expect(again.serving([]string{"v1alpha1"}, later, settle).WritableUntil).To(HaveKeyWithValue("v1alpha1", later.Add(settle)))
 }
 
+func TestTheSchemasAreEverywhereASettleTimeAfterTheyWereFirstSeen(t *testing.T) {
+	g := NewWithT(t)
+	at := func(generation, after int64, digest string) Observation {
+		return Observation{Now: now.Add(time.Duration(after)), Subject: Subject{"u", generation, "v1"}, Shape: digest}
+	}
+	e := Evidence{}.ValidFor(at(1, 0, "old"), Recorded{}, settle)
+	g.Expect(e.Shape).To(Equal(Shape{"old", now.Add(settle)}), "it may be new")
+	e = e.ValidFor(at(2, 1, "old"), Recorded{}, settle)
+	g.Expect(e.Shape.Until).To(Equal(now.Add(settle)), "a flip leaves them as they are")
+	g.Expect(e.WindowEnd).To(Equal(now.Add(settle + 1)))
+	e = e.ValidFor(at(3, 2, "new"), Recorded{}, settle)
+	e = e.ValidFor(at(4, 3, "old"), Recorded{}, settle)
+	g.Expect(e.Shape).To(Equal(Shape{"old", now.Add(settle + 3)}), "they come back")
+	e = e.ValidFor(at(4, 4, "old"), Recorded{Generation: 4, Proved: true, Settle: settle}, settle)
+	g.Expect(e.Proved).To(BeTrue())
+	g.Expect(e.Shape.Until).To(Equal(now.Add(settle+3)), "a proof says nothing of a survey's writes")
+	e = Evidence{}.ValidFor(at(4, 5, "old"), Recorded{Generation: 4, Proved: true, Settle: settle}, settle)
+	g.Expect(e.Shape.Until).To(Equal(now.Add(5)), "where another process has proved all, a survey begins at once")
+}
+
 func TestWhenAWalkThatFailedBegan(t *testing.T) {
 	g := NewWithT(t)
 	began := now.Add(-time.Minute)

@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/moult-dev/moult/api/v1alpha1"
+import (
+	"strings"
+
+	"github.com/moult-dev/moult/api/v1alpha1"
+)
 
 // Said is a condition of ours as it is on the CRD.
 type Said struct {
@@ -20,7 +24,7 @@ func FromCondition(o Observation, said *Said) Recorded {
 		Generation: o.Generation,
 		Proved:     said.True && o.Clean(),
 		Settle:     v1alpha1.ParseSettle(said.Message),
-		Rewritten:  said.Reason == v1alpha1.ReasonSettling || said.Reason == v1alpha1.ReasonVerifying,
+		Rewritten:  said.Reason == v1alpha1.ReasonVerifying || said.Reason == v1alpha1.ReasonSettling && strings.Contains(said.Message, rewritten),
 		Counts:     Counts{Total: progress.Total, Current: progress.Done - progress.Failed, Failed: progress.Failed},
 	}
 }

@@ -30,7 +30,8 @@ func TestWhatAnEarlierProcessHasLeft(t *testing.T) {
 		"a proof beside an old version":        {observed("v1alpha1", "v1"), said(true, 3, v1alpha1.ReasonMigrated), plan.Recorded{Generation: 3, Counts: counts}},
 		"a proof beside another version alone": {observed("v1alpha1"), said(true, 3, v1alpha1.ReasonMigrated), plan.Recorded{Generation: 3, Counts: counts}},
 		"a walk that was under way":            {observed("v1"), said(false, 3, v1alpha1.ReasonMigrating), plan.Recorded{Generation: 3, Counts: counts}},
-		"a rewriting walk that is over":        {observed("v1"), said(false, 3, v1alpha1.ReasonSettling), plan.Recorded{Generation: 3, Rewritten: true, Counts: counts}},
+		"a settle time before any walk":        {observed("v1"), said(false, 3, v1alpha1.ReasonSettling), plan.Recorded{Generation: 3, Counts: counts}},
+		"a rewriting walk that is over":        {observed("v1"), &plan.Said{Reason: v1alpha1.ReasonSettling, Message: v1alpha1.Message(3, "waiting; rewritten: 400 of 1000 objects, 3 failed")}, plan.Recorded{Generation: 3, Rewritten: true, Counts: counts}},
 		"a check after a rewriting walk":       {observed("v1"), said(false, 3, v1alpha1.ReasonVerifying), plan.Recorded{Generation: 3, Rewritten: true, Counts: counts}},
 		"something that nobody of us has said": {observed("v1"), &plan.Said{True: true, Reason: v1alpha1.ReasonMigrated, Message: "done"}, plan.Recorded{}},
 	} {

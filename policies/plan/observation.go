@@ -105,6 +105,8 @@ type Observation struct {
 	Subject
 	ResourceVersion string // of the CRD
 	StoredVersions  []string
+	// Shape is a digest of its schemas and its conversion.
+	Shape string
 	// Unserved are the versions that the CRD lists and does not serve.
 	Unserved []string
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 )
@@ -30,6 +31,7 @@ var rules = []rule{
 	{"WalkUnderWay", walkUnderWay},
 	{"NotSurveyed", notSurveyed},
 	{"Proved", proved},
+	{"ShapeIsNew", shapeIsNew},
 	{"NotRewritten", notRewritten},
 	{"WindowOpen", windowOpen},
 	{"NotChecked", notChecked},
@@ -122,15 +124,31 @@ func walkUnderWay(o Observation) (Decision, bool) {
 // notSurveyed: versions are to go, and no survey has looked yet, or lately enough,
 // whose managedFields name them.
 func notSurveyed(o Observation) (Decision, bool) {
-	at, due := o.Evidence.Survey.due(o.Removal)
+	at, due := o.nextSurvey()
 	return migrated(Survey, o), o.Evidence.Proved && due && !o.Now.Before(at)
 }
 
 // proved: done. If managedFields are to be looked through again, it is in their time.
 func proved(o Observation) (Decision, bool) {
 	d := migrated(Rest, o)
-	d.Until, _ = o.Evidence.Survey.due(o.Removal)
+	d.Until, _ = o.nextSurvey()
 	return d, o.Evidence.Proved
+}
+
+// nextSurvey is when managedFields may be looked through again, false if they need not be. A survey writes objects, too.
+func (o Observation) nextSurvey() (at time.Time, due bool) {
+	if at, due = o.Evidence.Survey.due(o.Removal); due && at.Before(o.Evidence.Shape.Until) {
+		at = o.Evidence.Shape.Until
+	}
+	return at, due
+}
+
+// shapeIsNew: an API server that lags would drop what an earlier schema does not have, and what an earlier conversion loses.
+func shapeIsNew(o Observation) (Decision, bool) {
+	return Decision{
+		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: o.Evidence.Shape.Until,
+		Sentence: "waiting until every API server goes by the schemas and the conversion that the CRD has now, before any object is rewritten",
+	}, o.Now.Before(o.Evidence.Shape.Until)
 }
 
 // notRewritten: start early, while the settle time runs. A CRD that is clean
@@ -139,6 +157,9 @@ func notRewritten(o Observation) (Decision, bool) {
 	return working(Rewrite, Rewriting, o), !o.Evidence.Rewritten && !o.Clean()
 }
 
+// rewritten is in the sentence of a settle time that begins, or goes on, after all objects are rewritten.
+const rewritten = "; rewritten"
+
 // windowOpen: a write may still land at an older version.
 func windowOpen(o Observation) (Decision, bool) {
 	d := Decision{
@@ -146,7 +167,7 @@ func windowOpen(o Observation) (Decision, bool) {
 		Sentence: fmt.Sprintf("waiting until no API server can still write at a version older than %s, before every object is checked", o.StorageVersion),
 	}
 	if o.Evidence.Rewritten {
-		d.Sentence += "; rewritten"
+		d.Sentence += rewritten
 	}
 	if o.Evidence.Altered != "" {
 		d.Sentence += "; once more, since " + o.Evidence.Altered

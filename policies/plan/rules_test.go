@@ -154,6 +154,15 @@ func TestEachRule(t *testing.T) {
 			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
 		"a flipped CRD is rewritten at once": {
 			o: fresh(), rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating, sentence: "rewriting objects at v1"},
+		"one whose schemas are new waits until every API server has them": {
+			o:    evident(func(e *Evidence) { e.Shape.Until = later }),
+			rule: "ShapeIsNew", step: Wait, reason: v1alpha1.ReasonSettling, sentence: "before any object is rewritten", until: later},
+		"and so does a survey": {
+			o: with(func(o *Observation) {
+				o.Evidence.Proved, o.StoredVersions, o.Removal.Versions = true, []string{"v1"}, []string{"v1alpha1"}
+				o.Evidence.Shape.Until = later
+			}),
+			rule: "Proved", step: Rest, reason: v1alpha1.ReasonMigrated, until: later},
 		"a rewritten CRD waits for its window to close": {
 			o:    evident(func(e *Evidence) { e.Rewritten, e.WindowEnd = true, later }),
 			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, until: later},
@@ -208,7 +217,7 @@ func TestTheOrderOfTheRules(t *testing.T) {
 	g.Expect(names).To(Equal([]string{
 		"CRDIsGone", "NotOptedIn", "GroupOutOfScope", "Paused", "Undone", "InTreeMigratorAtWork", "NotEstablished",
 		"StorageVersionNotServed", "BackingOff", "ProvedNotTrimmed", "WalkUnderWay", "NotSurveyed", "Proved",
-		"NotRewritten", "WindowOpen", "NotChecked",
+		"ShapeIsNew", "NotRewritten", "WindowOpen", "NotChecked",
 	}))
 }
 
@@ -235,7 +244,10 @@ func TestRulesFurtherUpWin(t *testing.T) {
 		{"ProvedNotTrimmed", func(o *Observation) { o.StoredVersions = []string{"v1"} }},
 		{"WalkUnderWay", func(o *Observation) { o.Walking = nil }},
 		{"NotSurveyed", func(o *Observation) { o.Evidence.Survey.Versions = []string{"v1alpha1"} }},
-		{"Proved", func(o *Observation) { o.Evidence.Proved, o.StoredVersions = false, []string{"v1alpha1", "v1"} }},
+		{"Proved", func(o *Observation) {
+			o.Evidence.Proved, o.StoredVersions, o.Evidence.Shape.Until = false, []string{"v1alpha1", "v1"}, now.Add(1)
+		}},
+		{"ShapeIsNew", func(o *Observation) { o.Evidence.Shape.Until = now }},
 		{"NotRewritten", func(o *Observation) { o.Evidence.Rewritten = true }},
 		{"WindowOpen", func(o *Observation) { o.Evidence.WindowEnd = now }},
 	}

@@ -9,6 +9,7 @@ import (
 // ValidFor is the evidence that is valid for a CRD as it is observed now. Its condition may
 // have the work of an earlier process, or of another one that was faster.
 func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duration) Evidence {
+	first, shape := e.Shape.Digest == "" && o.Shape != "", e.Shape.seen(o.Shape, o.Now, settle) // whatever becomes of the rest
 	e = e.about(o.Subject, o.Now, settle)
 	if recorded.proves(settle) && !e.Proved {
 		e = Begin(o.Subject, recorded, o.Now, settle)
@@ -16,7 +17,11 @@ func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duratio
 	e = e.at(o.ResourceVersion, o.Now, settle)
 	e.Survey = e.Survey.allowing(o.MayLose)
 	e = e.dropping(o.MayDrop)
-	return e.Seen(o.Clean(), o.Now, settle).serving(o.Unserved, o.Now, settle)
+	e = e.Seen(o.Clean(), o.Now, settle).serving(o.Unserved, o.Now, settle)
+	if e.Shape = shape; first && e.Proved { // by an earlier process: open gates wait for a survey, and only that writes
+		e.Shape.Until = o.Now
+	}
+	return e
 }
 
 // about carries evidence over to what the CRD is now. A finished proof reaches
@@ -69,6 +74,22 @@ func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence
 	default:
 		return e
 	}
+}
+
+// Shape is a digest of the schemas and the conversion of a CRD, and when every API server goes by them, by the same assumption as
+// WindowEnd. A write through one that lags would drop the fields that an earlier schema does not have, or that no webhook
+// converts yet. What Moult has seen in objects does not show that.
+type Shape struct {
+	Digest string
+	Until  time.Time
+}
+
+// seen is a shape when the CRD has this one. One that was there before this process saw it may be new.
+func (s Shape) seen(digest string, now time.Time, settle time.Duration) Shape {
+	if s.Digest == digest {
+		return s
+	}
+	return Shape{digest, now.Add(settle)}
 }
 
 // serving is the evidence beside the versions that are not served.
