@@ -20,10 +20,24 @@ const lookEvery = 100 * time.Millisecond
 // The reasons the condition goes through, each with those that may follow it.
 var (
 	proved    = []string{v1alpha1.ReasonMigrated}
-	settled   = append([]string{v1alpha1.ReasonVerifying}, proved...)
-	passed    = append([]string{v1alpha1.ReasonSettling}, settled...)
-	anyReason = append([]string{v1alpha1.ReasonMigrating}, passed...)
+	passed    = append([]string{v1alpha1.ReasonVerifying}, proved...)
+	settled   = append([]string{v1alpha1.ReasonMigrating}, passed...)
+	anyReason = append([]string{v1alpha1.ReasonSettling}, settled...)
 )
+
+func (s *story) settling(ctx context.Context) error {
+	start := time.Now()
+	err := s.await(ctx, settled, func() error {
+		left := max(0, time.Until(s.seenAt.Add(s.settle)))
+		s.now("settle   %s %.0f s left, for an API server that lags", bar(int(s.settle-left), int(s.settle)), math.Ceil(left.Seconds()))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.done(time.Since(start), "settle   waited %s: every API server has the new schemas, and none writes %s", s.settle, oldest)
+	return nil
+}
 
 func (s *story) pass(ctx context.Context) error {
 	start, quarter := time.Now(), 1
@@ -48,20 +62,6 @@ func (s *story) pass(ctx context.Context) error {
 		return err
 	}
 	s.done(took, "pass     every object is rewritten at %s, with %d writes in all", newest, writes)
-	return nil
-}
-
-func (s *story) settling(ctx context.Context) error {
-	start := time.Now()
-	err := s.await(ctx, settled, func() error {
-		left := max(0, time.Until(s.seenAt.Add(s.settle)))
-		s.now("settle   %s %.0f s left, for an API server that lags", bar(int(s.settle-left), int(s.settle)), math.Ceil(left.Seconds()))
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	s.done(time.Since(start), "settle   waited until %s after that start: no API server writes %s now", s.settle, oldest)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (s *story) tell(ctx context.Context, began time.Time, ended context.CancelC
 		func(context.Context) error { return s.introduce(time.Since(began)) },
 		s.install, s.create, s.flip, s.removeTooEarly,
 		func(ctx context.Context) error { return s.bringMoult(ctx, ended) },
-		s.commitGate, s.shut, s.optIn, s.pass, s.settling, s.proof, s.trim, s.open, s.remove, s.readAll, s.count,
+		s.commitGate, s.shut, s.optIn, s.settling, s.pass, s.proof, s.trim, s.open, s.remove, s.readAll, s.count,
 	}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
