@@ -90,8 +90,8 @@ func (w *world) writesThrough(server *controlplane.APIServer, sent *atomic.Int64
 	})
 }
 
-// An API server that stands still has not heard that a webhook converts from now on, or that the storage version has the field
-// now, and drops it from all that is written through it.
+// A webhook converts from now on, or the storage version has the field now. An API server that stands still has not heard of it, and
+// drops the field from all that is written through it.
 func TestAnAPIServerThatLagsBehindTheSpecDropsNoField(t *testing.T) {
 	t.Parallel()
 	const n = 40

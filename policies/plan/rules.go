@@ -143,12 +143,13 @@ func (o Observation) nextSurvey() (at time.Time, due bool) {
 	return at, due
 }
 
-// shapeIsNew: an API server that lags would drop what an earlier schema does not have, and what an earlier conversion loses.
+// shapeIsNew: an API server that lags would drop what an earlier schema does not have, and what an earlier conversion
+// loses. Without a rewriting walk, the window of the check is no shorter.
 func shapeIsNew(o Observation) (Decision, bool) {
 	return Decision{
 		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: o.Evidence.Shape.Until,
 		Sentence: "waiting until every API server goes by the schemas and the conversion that the CRD has now, before any object is rewritten",
-	}, o.Now.Before(o.Evidence.Shape.Until)
+	}, !o.Evidence.Rewritten && !o.Clean() && o.Now.Before(o.Evidence.Shape.Until)
 }
 
 // notRewritten: start early, while the settle time runs. A CRD that is clean

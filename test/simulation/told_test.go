@@ -38,9 +38,9 @@ func TestARestoreOfEtcdIsNoticed(t *testing.T) {
 			}, "the trim promised"},
 		"nor does its gate open while nobody has looked at it": {
 			TimeGoesOn, Process{From: time.Second, Sight: 20 * time.Second}, []Event{
-				{At: 100 * time.Millisecond, Kind: Flip, Version: "v1"},
-				{At: 200 * time.Millisecond, Kind: Trick},
-				{At: 150 * time.Second, Kind: Restore, Back: 149 * time.Second, Bumped: true},
+				{At: 200 * time.Second, Kind: Flip, Version: "v1"}, // the schemas are known by then
+				{At: 200*time.Second + 100*time.Millisecond, Kind: Trick},
+				{At: 350 * time.Second, Kind: Restore, Back: 149 * time.Second, Bumped: true},
 			}, "the gate promised"},
 		"and the condition is not written to a CRD that has become another": {
 			ClaimsNeedNoGuard, Process{From: time.Second, Sight: 20 * time.Second}, []Event{
