@@ -44,6 +44,21 @@ func (a *ArgoCD) Automate(ctx context.Context, name string, retries int, syncOpt
 	return a.patch(ctx, applicationObject(name), map[string]any{"spec": application.Object["spec"]})
 }
 
+// SetAutomated changes spec.syncPolicy.automated of an Application, as a person does; nil turns it off.
+func (a *ArgoCD) SetAutomated(ctx context.Context, name string, automated map[string]any) error {
+	return a.patch(ctx, applicationObject(name), map[string]any{"spec": map[string]any{"syncPolicy": map[string]any{"automated": automated}}})
+}
+
+// IsAutomated reports whether Argo CD syncs the Application by itself.
+func (a *ArgoCD) IsAutomated(ctx context.Context, name string) (bool, error) {
+	application, err := a.Application(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	_, on, err := unstructured.NestedMap(application.Object, "spec", "syncPolicy", "automated")
+	return on, err
+}
+
 // Kustomized sets what is under spec.source.kustomize, in YAML.
 func Kustomized(kustomize string) ApplicationOption {
 	return func(application *unstructured.Unstructured) {
@@ -136,14 +151,15 @@ func (a *ArgoCD) Refresh(ctx context.Context, name string) error {
 	})
 }
 
-// Terminate aborts the running operation and returns when it has ended, at most 30 s later.
+// Terminate aborts the operation that runs, or that waits to be tried again, and returns when it has ended, at most 30 s later.
 func (a *ArgoCD) Terminate(ctx context.Context, name string) error {
-	asked := map[string]any{"status": map[string]any{"operationState": map[string]any{"phase": "Terminating"}}}
+	asked := map[string]any{"status": map[string]any{"operationState": map[string]any{"phase": terminating}}}
 	if err := a.patch(ctx, applicationObject(name), asked); err != nil {
 		return err
 	}
 	return a.await(ctx, name, "terminate the operation", func(application *unstructured.Unstructured) bool {
-		return operationOf(application).Ended()
+		operation := operationOf(application)
+		return operation.Ended() && operation.Phase != terminating
 	})
 }
 

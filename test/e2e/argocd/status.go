@@ -17,6 +17,8 @@ const (
 	Succeeded = "Succeeded"
 	Failed    = "Failed"
 	Error     = "Error"
+
+	terminating = "Terminating"
 )
 
 // operationID names the mark by which Sync finds its own operation again: their times have a resolution of 1 s.

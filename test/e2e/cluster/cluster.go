@@ -42,26 +42,34 @@ func Get(ctx context.Context, c client.Client, apiVersion, kind, namespace, name
 
 // WriteKubeconfig makes the same credentials usable by another process. The file is readable by its owner only.
 func WriteKubeconfig(config *rest.Config, path string) error {
-	const name = "moult-e2e"
+	return WriteKubeconfigs(map[string]*rest.Config{"moult-e2e": config}, path)
+}
+
+// WriteKubeconfigs is WriteKubeconfig with a context for each cluster. If there is one, it is the current one.
+func WriteKubeconfigs(clusters map[string]*rest.Config, path string) error {
 	kubeconfig := api.NewConfig()
-	kubeconfig.CurrentContext = name
-	kubeconfig.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
-	kubeconfig.Clusters[name] = &api.Cluster{
-		Server:                   config.Host,
-		TLSServerName:            config.ServerName,
-		InsecureSkipTLSVerify:    config.Insecure,
-		CertificateAuthority:     config.CAFile,
-		CertificateAuthorityData: config.CAData,
-	}
-	kubeconfig.AuthInfos[name] = &api.AuthInfo{
-		ClientCertificate:     config.CertFile,
-		ClientCertificateData: config.CertData,
-		ClientKey:             config.KeyFile,
-		ClientKeyData:         config.KeyData,
-		Token:                 config.BearerToken,
-		TokenFile:             config.BearerTokenFile,
-		Username:              config.Username,
-		Password:              config.Password,
+	for name, config := range clusters {
+		if len(clusters) == 1 {
+			kubeconfig.CurrentContext = name
+		}
+		kubeconfig.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
+		kubeconfig.Clusters[name] = &api.Cluster{
+			Server:                   config.Host,
+			TLSServerName:            config.ServerName,
+			InsecureSkipTLSVerify:    config.Insecure,
+			CertificateAuthority:     config.CAFile,
+			CertificateAuthorityData: config.CAData,
+		}
+		kubeconfig.AuthInfos[name] = &api.AuthInfo{
+			ClientCertificate:     config.CertFile,
+			ClientCertificateData: config.CertData,
+			ClientKey:             config.KeyFile,
+			ClientKeyData:         config.KeyData,
+			Token:                 config.BearerToken,
+			TokenFile:             config.BearerTokenFile,
+			Username:              config.Username,
+			Password:              config.Password,
+		}
 	}
 	content, err := clientcmd.Write(*kubeconfig)
 	if err != nil {

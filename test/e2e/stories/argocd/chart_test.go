@@ -22,10 +22,10 @@ import (
 // to the release that has lost its old versions. The chart's repository is served here.
 func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	g := NewWithT(t)
-	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "argocd-chart.md")
+	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "guides/argocd-chart.md", nil)
 	settings := lua.ArgoCDConfig()
 	maps.Copy(settings, map[string]string{"kustomize.buildOptions": "--enable-helm"})
-	argo := start(t, s, settings)
+	argo := start(t, s.Config, argocd.Options{Settings: settings})
 	const objects = 40
 	certificates := s.Before(t, "cert-manager-v1.6.0/templates/crds.yaml", "v1alpha2", objects, func(*unstructured.Unstructured) {})
 	moult := s.StartMoult(t)

@@ -15,8 +15,8 @@ func underThePolicies(p *play) {
 	guard(p)
 	theRemovalWaits(p, 50)
 
-	commit := p.push(removal, map[string]string{"crd.yaml": stage.Unlabelled(p.t, "examples/argocd/"+removal+"/crd.yaml")})
-	p.Await("denied", stage.Patience, p.argo.OperationWhere(application, func(o argocd.Operation) bool {
+	commit := p.push(removal, map[string]string{"crd.yaml": stage.Unlabelled(p.T, "examples/argocd/"+removal+"/crd.yaml")})
+	p.Await("denied", stage.Patience, p.argo.OperationWhere(p.application, func(o argocd.Operation) bool {
 		refused := o.Resource("CustomResourceDefinition", stage.CRD)
 		return o.Revision == commit && refused.Status == "SyncFailed" &&
 			strings.Contains(refused.Message, "CRD "+stage.CRD+": this write by") &&
@@ -28,11 +28,11 @@ func underThePolicies(p *play) {
 }
 
 func guard(p *play) {
-	p.t.Helper()
+	p.T.Helper()
 	const name = "moult-policies"
-	repo := argocd.NewRepo(p.t)
-	commit := repo.Commit(stage.PolicyFiles(p.t), "policies")
-	p.g.Expect(p.argo.CreateApplication(p.t.Context(), name, repo, stage.Policies, argocd.AutoSync(5))).To(Succeed())
+	repo := argocd.NewRepo(p.T)
+	commit := repo.Commit(stage.PolicyFiles(p.T), "policies")
+	p.g.Expect(p.argo.CreateApplication(p.T.Context(), name, repo, stage.Policies, argocd.AutoSync(5))).To(Succeed())
 	p.Await("the policies are applied", stage.Patience, p.argo.HealthIs(name, commit, "Healthy"))
 	p.Await("and in force", stage.Patience, p.Guarded())
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/test/e2e/argocd"
@@ -16,13 +17,13 @@ import (
 )
 
 const (
-	twoVersions = "1-two-versions"
-	storageFlip = "2-storage-flip"
-	unserved    = "3-unserved"
-	removal     = "4-removal"
+	twoVersions = stage.TwoVersions
+	storageFlip = stage.StorageFlip
+	unserved    = stage.Unserved
+	removal     = stage.Removed
 
-	application = "widgets" // as application.yaml names it
-	gateFile    = "version-removal.yaml"
+	crdFile  = "crd.yaml"
+	gateFile = "version-removal.yaml"
 )
 
 // withoutGate leaves the VersionRemoval out of the last commit.
@@ -38,26 +39,24 @@ func TestArgoCD(t *testing.T) {
 		takenBack(p, commit, widgets)
 	})
 	tell("with the nudge it goes by itself as well", func(p *play) { theRemovalWaits(p, 50, "--nudge") })
-	tell("what the plan prints gets through, commit by commit", thePlan)
+	tell("what the plan prints gets through, commit by commit", func(p *play) { p.FollowThePlan() })
 	tell("the way back that the plan prints leads to the release before", theWayBack)
-	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
+	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("without the key in argocd-cm the gate is open", withoutTheKey)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
-	tell("an operator that applies its CRD itself starts after the gate", theOperatorWaits)
-	tell("such an operator starts on an empty cluster", theFirstOperator)
+	tell("an operator that applies its CRD itself starts after the gate", func(p *play) { p.operator().WaitWithTheOperator("operator.yaml") })
+	tell("such an operator starts on an empty cluster", func(p *play) { p.operator().StartTheFirstOperator() })
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 
 // start runs Argo CD until the test ends. Its log is shown if the test fails.
-func start(t *testing.T, s *stage.Stage, settings map[string]string) *argocd.ArgoCD {
+func start(t *testing.T, config *rest.Config, options argocd.Options) *argocd.ArgoCD {
 	t.Helper()
-	argo, err := argocd.Start(t.Context(), s.Config, argocd.Options{
-		Settings:  settings,
-		WaveDelay: 2 * time.Second, // as installed
-	})
+	options.WaveDelay = 2 * time.Second // as installed
+	argo, err := argocd.Start(t.Context(), config, options)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -68,50 +67,80 @@ func start(t *testing.T, s *stage.Stage, settings map[string]string) *argocd.Arg
 	return argo
 }
 
-// play is one story with its repository, from which the Application of the example is synced.
+// play is one story with a repository, from which an Application is synced.
 type play struct {
-	*stage.Stage
-	*story.Story
-	t    *testing.T
-	g    *WithT
-	argo *argocd.ArgoCD
-	repo *argocd.Repo
+	*stage.Play
+	g           *WithT
+	argo        *argocd.ArgoCD
+	repo        *argocd.Repo
+	application string
 }
 
-// begin has an Argo CD that knows the gate as lua.ArgoCDConfig tells it, but not yet the script for CRDs.
-func begin(t *testing.T, controller string) *play {
-	t.Helper()
+// gateHealth is how Argo CD knows the gate, as lua.ArgoCDConfig tells it, but not the script for CRDs.
+func gateHealth() map[string]string {
 	settings := lua.ArgoCDConfig()
 	delete(settings, lua.CRDHealthKey)
+	return settings
+}
+
+func begin(t *testing.T, controller string) *play {
+	t.Helper()
 	s := stage.New(t, controller)
-	return &play{Stage: s, t: t, g: NewWithT(t), argo: start(t, s, settings), repo: argocd.NewRepo(t), Story: story.Begin(t)}
+	argo := start(t, s.Config, argocd.Options{Settings: gateHealth()})
+	return newPlay(s, story.Begin(t), t, argo, argocd.NewRepo(t), "widgets") // as application.yaml names it
+}
+
+func newPlay(s *stage.Stage, tale *story.Story, t *testing.T, argo *argocd.ArgoCD, repo *argocd.Repo, application string) *play {
+	p := &play{g: NewWithT(t), argo: argo, repo: repo, application: application}
+	p.Play = &stage.Play{Stage: s, Story: tale, T: t, Tool: p, Example: "examples/argocd", CRDFile: crdFile, GateFile: gateFile}
+	return p
+}
+
+// operator is the play with the commits of examples/operator.
+func (p *play) operator() *play {
+	p.Example = "examples/operator/argocd"
+	return p
 }
 
 // install makes the first commit and the Application, and waits until it is synced.
 func (p *play) install(folder string) {
-	p.t.Helper()
-	p.installChanged(folder, nil)
+	p.T.Helper()
+	p.Install(folder, nil)
 }
 
-// installChanged is install of a folder with changes.
-func (p *play) installChanged(folder string, changes map[string]string) {
-	p.t.Helper()
+func (p *play) Install(folder string, changes map[string]string) {
+	p.T.Helper()
 	commit := p.commit(folder, changes)
-	p.g.Expect(p.argo.CreateFromManifest(p.t.Context(), stage.Path("examples/argocd/application.yaml"), p.repo)).To(Succeed())
+	p.g.Expect(p.argo.CreateFromManifest(p.T.Context(), stage.Path("examples/argocd/application.yaml"), p.repo)).To(Succeed())
 	p.Await("installed", stage.Patience, p.synced(commit))
+}
+
+func (p *play) Push(folder string, changes map[string]string) (commit string) {
+	p.T.Helper()
+	return p.push(folder, changes)
+}
+
+func (p *play) Applied(commit string) story.Check { return p.synced(commit) }
+func (p *play) Waits(commit string) story.Check   { return p.waitsFor(commit, theGate) }
+
+// Refused is a check: the sync of that commit has failed at the gate.
+func (p *play) Refused(commit string) story.Check {
+	return p.argo.OperationWhere(p.application, func(o argocd.Operation) bool {
+		return o.Revision == commit && o.Resource("VersionRemoval", stage.Removal).Phase == argocd.Failed
+	})
 }
 
 // push commits a folder of the example, with changes, and has Argo CD look.
 func (p *play) push(folder string, changes map[string]string) (commit string) {
-	p.t.Helper()
+	p.T.Helper()
 	commit = p.commit(folder, changes)
-	p.g.Expect(p.argo.Refresh(p.t.Context(), application)).To(Succeed())
+	p.g.Expect(p.argo.Refresh(p.T.Context(), p.application)).To(Succeed())
 	return commit
 }
 
 func (p *play) commit(folder string, changes map[string]string) string {
-	p.t.Helper()
-	commit := p.repo.CommitFolder(stage.Commit(p.t, stage.Path("examples/argocd/"+folder), changes), folder)
+	p.T.Helper()
+	commit := p.repo.CommitFolder(stage.Commit(p.T, stage.Path(p.Example+"/"+folder), changes), folder)
 	changed := ""
 	for name, content := range changes {
 		if content == "" {
@@ -139,7 +168,7 @@ const (
 )
 
 func (p *play) operation(commit, phase, message string) story.Check {
-	return p.argo.OperationWhere(application, func(o argocd.Operation) bool {
+	return p.argo.OperationWhere(p.application, func(o argocd.Operation) bool {
 		return o.Revision == commit && o.Phase == phase && strings.Contains(o.Message, message)
 	})
 }
@@ -147,7 +176,7 @@ func (p *play) operation(commit, phase, message string) story.Check {
 // rejected is a check: the API server has refused the CRD of that commit, because objects may be stored at the version
 // that it lacks.
 func (p *play) rejected(commit string) story.Check {
-	return p.argo.OperationWhere(application, func(o argocd.Operation) bool {
+	return p.argo.OperationWhere(p.application, func(o argocd.Operation) bool {
 		refused := o.Resource("CustomResourceDefinition", stage.CRD)
 		return o.Revision == commit && refused.Status == "SyncFailed" && strings.Contains(refused.Message, "missing from spec.versions")
 	})

@@ -20,7 +20,7 @@ import (
 // helm-controller: from the label to the release that has lost its old version.
 func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	g := NewWithT(t)
-	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "flux-helmrelease.md")
+	s, guide := stage.New(t, stage.Build(t, "moult-controller")), stage.OpenGuide(t, "guides/flux-helmrelease.md", nil)
 	f := start(t, s, flux.Options{})
 	stop, err := f.StartHelm(t.Context(), s.Config, stage.ServeCharts(t))
 	g.Expect(err).NotTo(HaveOccurred())

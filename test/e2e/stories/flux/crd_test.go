@@ -19,11 +19,11 @@ func theCRDAsGate(p *play) {
 	p.g.Expect(err).NotTo(HaveOccurred())
 	withEmpty := map[string]string{"migrated/kustomization.yaml": string(empty)}
 
-	moult := p.StartMoult(p.t)
-	p.Witness(p.t, p.GardenHasSize(stage.SizeAfter))
+	moult := p.StartMoult(p.T)
+	p.Witness(p.T, p.GardenHasSize(stage.SizeAfter))
 	p.install(twoVersions, withEmpty,
 		"flux-system/crd-gate.yaml", "flux-system/crds.yaml", "crd-as-gate/crds-migrated.yaml", "crd-as-gate/widgets.yaml")
-	before := p.CreateWidgets(p.t, 100)
+	before := p.CreateWidgets(p.T, 100)
 
 	moult.SlowPass(100)
 	revision := p.push(storageFlip, withEmpty)
@@ -39,7 +39,7 @@ func theCRDAsGate(p *play) {
 	p.Say("the next Kustomization was applied %.2fs after the trim", applied.Sub(trimmed).Seconds())
 	p.g.Expect(applied.Sub(trimmed)).To(BeNumerically("<", polled))
 	p.Await("all are ready", stage.Patience, p.flux.ReadyAt(widgets, revision))
-	p.allAlive(before)
+	p.AllAlive(before)
 }
 
 func TestTheExampleHasTheExpressionsOfPackageHealth(t *testing.T) {

@@ -11,23 +11,23 @@ import (
 
 // theRemovalWaits pushes each commit as soon as the one before it is applied, while a pass over many objects is slowed.
 func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string) stage.Widgets {
-	moult, page := p.StartMoult(p.t, flags...), p.NewPage(p.t, "examples/flux/README.md")
-	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
+	moult, page := p.StartMoult(p.T, flags...), p.NewPage(p.T, "examples/flux/README.md")
+	p.Witness(p.T, p.RemovalReady(), p.Versions(stage.NewVersion))
 	p.install(twoVersions, nil, everything...)
-	before := p.CreateWidgets(p.t, objects)
+	before := p.CreateWidgets(p.T, objects)
 	p.Say("created %d widgets at %s", objects, stage.OldVersion)
 
 	moult.SlowPass(objects)
 	flip := p.push(storageFlip, nil)
 	p.Await("flipped: the label and the condition on the CRD do not slow Flux", 30*time.Second, p.flux.ReadyAt(crds, flip))
-	status, message := p.Migrated(p.t)
+	status, message := p.Migrated(p.T)
 	p.Say("meanwhile the CRD says StorageMigrated=%s: %s", status, message)
 	p.g.Expect(status).To(Equal("False"))
 	p.Await("shown", stage.Patience, page.Prints("kubectl get crd", "rewriting objects"))
 
 	p.Await("unserved", stage.Patience, p.flux.ReadyAt(crds, p.push(unserved, nil)))
 	revision := p.push(removal, nil)
-	waiting := p.waits(revision)
+	waiting := p.Waits(revision)
 	p.Await("blocked", stage.Patience, waiting)
 	p.Await("shown", stage.Patience, page.Prints("kubectl get vr", v1alpha1.ReasonMigrating))
 	p.Await("shown", stage.Patience, page.Prints("kubectl get kustomizations", "is not ready"))
@@ -43,7 +43,7 @@ func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string
 	p.g.Expect(applied.Sub(trimmed)).To(BeNumerically("<", within))
 	p.Await("all are ready", stage.Patience, p.flux.ReadyAt(widgets, revision))
 	p.Await("shown", stage.Patience, page.Prints("kubectl get vr", v1alpha1.ReasonAlreadyRemoved))
-	p.allAlive(before)
+	p.AllAlive(before)
 	return before
 }
 
@@ -51,20 +51,12 @@ func theRemovalWaits(p *play, objects int, within time.Duration, flags ...string
 func takenBack(p *play, before stage.Widgets) {
 	p.Await("rolled back", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
 	p.Await("both versions are there", stage.Patience, p.Versions(stage.OldVersion, stage.NewVersion))
-	p.g.Expect(p.Widgets(p.t, stage.OldVersion)).To(Equal(before))
-}
-
-// allAlive compares all objects with those that were there before, and looks at their bytes.
-func (p *play) allAlive(before stage.Widgets) {
-	p.t.Helper()
-	p.g.Expect(p.Widgets(p.t, stage.NewVersion)).To(Equal(before))
-	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.NewVersion: len(before)}))
-	p.Say("all %d widgets are alive and stored at %s", len(before), stage.NewVersion)
+	p.g.Expect(p.Widgets(p.T, stage.OldVersion)).To(Equal(before))
 }
 
 // firstInstall has the last commit only: a new cluster, or one that is restored.
 func firstInstall(p *play) {
-	p.StartMoult(p.t)
+	p.StartMoult(p.T)
 	began := time.Now()
 	p.install(removal, nil, everything...)
 	p.g.Expect(time.Since(began)).To(BeNumerically("<", 45*time.Second))
@@ -74,31 +66,31 @@ func firstInstall(p *play) {
 
 // squashed leaves out the second commit and the third. Moult cannot do it by itself: objects are written at the version that is to go.
 func squashed(p *play) {
-	p.StartMoult(p.t)
-	page := p.NewPage(p.t, "examples/flux/README.md")
-	p.Witness(p.t, p.RemovalReady(), p.Versions(stage.NewVersion))
+	p.StartMoult(p.T)
+	page := p.NewPage(p.T, "examples/flux/README.md")
+	p.Witness(p.T, p.RemovalReady(), p.Versions(stage.NewVersion))
 	p.install(twoVersions, nil, gateAndCRDs...)
-	before := p.CreateWidgets(p.t, 20)
+	before := p.CreateWidgets(p.T, 20)
 
 	revision := p.push(removal, nil)
 	p.Await("refused", stage.Patience, p.fails(gate, revision, "status: 'Failed'"))
 	p.Await("shown", stage.Patience, page.Prints("kubectl get vr", v1alpha1.ReasonIntermediateRevisionRequired))
 	p.Await("shown", stage.Patience, page.Prints("kubectl get kustomization", "status: 'Failed'"))
 	p.Holds("nothing has changed", 3*time.Second, stage.All(p.StoredAtOld(), p.Versions(stage.OldVersion, stage.NewVersion)))
-	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
+	p.g.Expect(p.Stored(p.T)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
 
 	p.Await("put right", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
 	p.Await("unserved", stage.Patience, p.flux.ReadyAt(crds, p.push(unserved, nil)))
 	p.Await("removed", stage.Patience, p.flux.ReadyAt(crds, p.push(removal, nil)))
-	p.allAlive(before)
+	p.AllAlive(before)
 }
 
 // withoutTheGate is what users have without Moult.
 func withoutTheGate(p *play) {
 	p.install(twoVersions, nil, gateAndCRDs...)
-	before := p.CreateWidgets(p.t, 20)
+	before := p.CreateWidgets(p.T, 20)
 	p.Await("flipped", stage.Patience, p.flux.ReadyAt(crds, p.push(storageFlip, nil)))
 	p.Await("rejected", stage.Patience, p.fails(crds, p.push(removal, withoutGate), "missing from spec.versions"))
-	p.Await("shown", stage.Patience, p.NewPage(p.t, "examples/flux/README.md").Prints("kubectl get kustomization", "missing from spec.versions"))
-	p.g.Expect(p.Stored(p.t)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
+	p.Await("shown", stage.Patience, p.NewPage(p.T, "examples/flux/README.md").Prints("kubectl get kustomization", "missing from spec.versions"))
+	p.g.Expect(p.Stored(p.T)).To(Equal(map[string]int{stage.OldVersion: len(before)}))
 }

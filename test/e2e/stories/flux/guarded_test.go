@@ -13,9 +13,9 @@ func underThePolicies(p *play) {
 	theRemovalWaits(p, 50, polled)
 
 	file := "crds/crd.yaml"
-	revision := p.push(removal, map[string]string{file: stage.Unlabelled(p.t, "examples/flux/"+removal+"/"+file)})
+	revision := p.push(removal, map[string]string{file: stage.Unlabelled(p.T, "examples/flux/"+removal+"/"+file)})
 	p.Await("denied", stage.Patience, p.fails(crds, revision, "drops the label moult.dev/migrate"))
-	ready, err := p.flux.Ready(p.t.Context(), crds)
+	ready, err := p.flux.Ready(p.T.Context(), crds)
 	p.g.Expect(err).NotTo(HaveOccurred())
 	p.g.Expect(ready.Message).To(And(ContainSubstring(stage.CRD), ContainSubstring("add the label to the manifest in Git")))
 	p.Await("still there", stage.Patience, p.Labelled())
@@ -23,12 +23,12 @@ func underThePolicies(p *play) {
 }
 
 func guard(p *play) {
-	p.t.Helper()
-	source, err := p.flux.NewSource(p.t.Context(), "moult-policies")
+	p.T.Helper()
+	source, err := p.flux.NewSource(p.T.Context(), "moult-policies")
 	p.g.Expect(err).NotTo(HaveOccurred())
-	revision, err := source.Push(p.t.Context(), stage.PolicyFiles(p.t))
+	revision, err := source.Push(p.T.Context(), stage.PolicyFiles(p.T))
 	p.g.Expect(err).NotTo(HaveOccurred())
-	p.g.Expect(p.flux.CreateKustomization(p.t.Context(), "moult-policies", source, "path: ./"+stage.Policies)).To(Succeed())
+	p.g.Expect(p.flux.CreateKustomization(p.T.Context(), "moult-policies", source, "path: ./"+stage.Policies)).To(Succeed())
 	p.Await("the policies are applied", stage.Patience, p.flux.ReadyAt("moult-policies", revision))
 	p.Await("and in force", stage.Patience, p.Guarded())
 }

@@ -4,6 +4,7 @@ package flux_test
 
 import (
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +18,12 @@ import (
 )
 
 const (
-	twoVersions = "1-two-versions"
-	storageFlip = "2-storage-flip"
-	unserved    = "3-unserved"
-	removal     = "4-removal"
+	twoVersions = stage.TwoVersions
+	storageFlip = stage.StorageFlip
+	unserved    = stage.Unserved
+	removal     = stage.Removed
 
+	crdFile  = "crds/crd.yaml"
 	gateFile = "crd-gate/version-removal.yaml"
 
 	// The Kustomizations of the example.
@@ -47,15 +49,15 @@ func TestFlux(t *testing.T) {
 		theRemovalWaits(p, 50, polled, "--nudge")
 		p.Await("asked", stage.Patience, p.flux.KustomizationWhere(crds, func(k flux.Kustomization) bool { return k.LastHandledReconcileAt != "" }))
 	})
-	tell("what the plan prints gets through, commit by commit", thePlan)
+	tell("what the plan prints gets through, commit by commit", func(p *play) { p.FollowThePlan() })
 	tell("the way back that the plan prints leads to the release before", theWayBack)
-	tell("a gate that comes too early locks itself, and the plan leads out", theGateTooEarly)
+	tell("a gate that comes too early locks itself, and the plan leads out", func(p *play) { p.HaveTheGateTooEarly() })
 	tell("the first install on an empty cluster does not wait", firstInstall)
 	tell("two commits in one are refused, lose nothing and are put right by a commit", squashed)
 	tell("without the gate the API server refuses the commit", withoutTheGate)
 	tell("the CRD's own condition as the gate", theCRDAsGate)
-	tell("an operator that applies its CRD itself starts after the gate", theOperatorWaits)
-	tell("such an operator starts on an empty cluster", theFirstOperator)
+	tell("an operator that applies its CRD itself starts after the gate", func(p *play) { p.operator().WaitWithTheOperator("operator/deployment.yaml") })
+	tell("such an operator starts on an empty cluster", func(p *play) { p.operator().StartTheFirstOperator() })
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
 }
 
@@ -79,19 +81,20 @@ func start(t *testing.T, s *stage.Stage, options flux.Options) *flux.Flux {
 
 // play is one story with its source, which the Kustomizations of the example are of.
 type play struct {
-	*stage.Stage
-	*story.Story
-	t      *testing.T
+	*stage.Play
 	g      *WithT
 	flux   *flux.Flux
 	source *flux.Source
+	own    *flux.Source // Moult's own
+	// files are the Kustomizations, named from the example's folder, of which the second one waits for the first.
+	files []string
 }
 
 func begin(t *testing.T, controller string) *play {
 	t.Helper()
-	p := &play{Stage: stage.New(t, controller), t: t, g: NewWithT(t)}
-	p.flux = start(t, p.Stage, flux.Options{FeatureGates: map[string]bool{"CancelHealthCheckOnNewRevision": true}})
-	p.Story = story.Begin(t)
+	s := stage.New(t, controller)
+	p := &play{g: NewWithT(t), flux: start(t, s, flux.Options{FeatureGates: map[string]bool{"CancelHealthCheckOnNewRevision": true}}), files: everything}
+	p.Play = &stage.Play{Stage: s, Story: story.Begin(t), T: t, Tool: p, Example: "examples/flux", CRDFile: crdFile, GateFile: gateFile}
 	p.installMoult()
 	var err error
 	p.source, err = p.flux.NewSource(t.Context(), "widgets") // as sources.yaml names it
@@ -99,31 +102,69 @@ func begin(t *testing.T, controller string) *play {
 	return p
 }
 
+// operator is the play with the commits and the Kustomizations of examples/operator.
+func (p *play) operator() *play {
+	p.Example, p.GateFile = "examples/operator/flux", "operator-gate/version-removal.yaml"
+	p.files = []string{"flux-system/operator-gate.yaml", "flux-system/operator.yaml"}
+	return p
+}
+
+func (p *play) Install(folder string, changes map[string]string) {
+	p.T.Helper()
+	p.install(folder, changes, p.files...)
+}
+
+func (p *play) Push(folder string, changes map[string]string) (revision string) {
+	p.T.Helper()
+	return p.push(folder, changes)
+}
+
+// name is that of one of the Kustomizations.
+func (p *play) name(i int) string { return strings.TrimSuffix(path.Base(p.files[i]), ".yaml") }
+
+func (p *play) Applied(revision string) story.Check {
+	return p.flux.ReadyAt(p.name(len(p.files)-1), revision)
+}
+
+// Waits is a check: Flux looks at the gate's health at that revision, and what depends on it waits.
+func (p *play) Waits(revision string) story.Check {
+	return stage.All(
+		p.checks(p.name(0), revision),
+		p.flux.KustomizationWhere(p.name(1), func(k flux.Kustomization) bool {
+			return !k.Ready() && k.LastAppliedRevision != revision && k.Condition("Ready").Reason == "DependencyNotReady"
+		}),
+	)
+}
+
+func (p *play) Refused(revision string) story.Check {
+	return p.fails(p.name(0), revision, "status: 'Failed'")
+}
+
 // installMoult is as the example has it: a Kustomization of its own. Here that holds Moult's CRD alone, since a control
 // plane without nodes runs no Deployment.
 func (p *play) installMoult() {
-	p.t.Helper()
+	p.T.Helper()
 	crd, err := os.ReadFile(stage.Path("clusters/base/crds/moult.dev_versionremovals.yaml"))
 	p.g.Expect(err).NotTo(HaveOccurred())
-	source, err := p.flux.NewSource(p.t.Context(), "moult")
+	p.own, err = p.flux.NewSource(p.T.Context(), "moult")
 	p.g.Expect(err).NotTo(HaveOccurred())
-	revision, err := source.Push(p.t.Context(), map[string]string{"clusters/base/crds/versionremovals.yaml": string(crd)})
+	revision, err := p.own.Push(p.T.Context(), map[string]string{"clusters/base/crds/versionremovals.yaml": string(crd)})
 	p.g.Expect(err).NotTo(HaveOccurred())
 	kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/flux-system/moult.yaml"))
 	p.g.Expect(err).NotTo(HaveOccurred())
-	p.g.Expect(cluster.Apply(p.t.Context(), p.Client, kustomizations...)).To(Succeed())
+	p.g.Expect(cluster.Apply(p.T.Context(), p.Client, kustomizations...)).To(Succeed())
 	p.Await("Moult is installed", stage.Patience, p.flux.ReadyAt("moult", revision))
 }
 
 // install makes the first commit and the Kustomizations of the files, named from the example's folder, and waits until
 // the last one is applied.
 func (p *play) install(folder string, changes map[string]string, files ...string) {
-	p.t.Helper()
+	p.T.Helper()
 	revision, last := p.push(folder, changes), ""
 	for _, file := range files {
-		kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/" + file))
+		kustomizations, err := cluster.ParseFiles(stage.Path(p.Example + "/" + file))
 		p.g.Expect(err).NotTo(HaveOccurred())
-		p.g.Expect(cluster.Apply(p.t.Context(), p.Client, kustomizations...)).To(Succeed())
+		p.g.Expect(cluster.Apply(p.T.Context(), p.Client, kustomizations...)).To(Succeed())
 		last = kustomizations[0].GetName()
 	}
 	p.Await("installed", stage.Patience, p.flux.ReadyAt(last, revision))
@@ -137,8 +178,8 @@ var (
 
 // push offers a folder of the example, with changes, as a new revision.
 func (p *play) push(folder string, changes map[string]string) (revision string) {
-	p.t.Helper()
-	revision, err := p.source.PushFolder(p.t.Context(), stage.Commit(p.t, stage.Path("examples/flux/"+folder), changes))
+	p.T.Helper()
+	revision, err := p.source.PushFolder(p.T.Context(), stage.Commit(p.T, stage.Path(p.Example+"/"+folder), changes))
 	p.g.Expect(err).NotTo(HaveOccurred())
 	p.Say("pushed %s as %.17s", folder, revision)
 	return revision
@@ -149,19 +190,6 @@ func (p *play) checks(name, revision string) story.Check {
 	return p.flux.KustomizationWhere(name, func(k flux.Kustomization) bool {
 		return !k.Ready() && k.LastAttemptedRevision == revision && k.Condition("Reconciling").Status == "True"
 	})
-}
-
-// waits is a check: Flux looks at the gate's health at that revision, and the CRDs wait for the gate.
-func (p *play) waits(revision string) story.Check { return p.held(crds, gate, revision) }
-
-// held is a check: Flux looks at the health of one Kustomization at that revision, and another one waits for it.
-func (p *play) held(name, by, revision string) story.Check {
-	return stage.All(
-		p.checks(by, revision),
-		p.flux.KustomizationWhere(name, func(k flux.Kustomization) bool {
-			return !k.Ready() && k.LastAppliedRevision != revision && k.Condition("Ready").Reason == "DependencyNotReady"
-		}),
-	)
 }
 
 // fails is a check: the Kustomization's last attempt was of that revision and has failed with that message.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,16 +44,17 @@ func edited(t *testing.T, manifest string, change func(versions []any) []any) st
 // WayBack asks `moult plan` about the way back to the old version.
 type WayBack struct {
 	*Planner
-	// release is the CRD of the release to go back to, and folder where it and what commands print lie.
-	release, folder string
+	// release is the CRD of the release to go back to. It lies where the shell is, too.
+	release string
+	shell   *Shell
 }
 
 // NewWayBack has the CRD of the release to go back to.
 func (s *Stage) NewWayBack(t *testing.T, release string) *WayBack {
 	t.Helper()
 	g := NewWithT(t)
-	w := &WayBack{Planner: s.NewPlanner(t), release: release, folder: t.TempDir()}
-	place := filepath.Join(w.folder, "release-1")
+	w := &WayBack{Planner: s.NewPlanner(t), release: release, shell: NewShell(t, t.TempDir(), nil)}
+	place := filepath.Join(w.shell.folder, "release-1")
 	g.Expect(os.Mkdir(place, 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(place, "crd.yaml"), []byte(release), 0o600)).To(Succeed())
 	w.flags = []string{"--back-to", OldVersion, "--release", place}
@@ -105,15 +105,10 @@ func set(field, one string, is bool, other string, isThere bool) func([]any) []a
 // printed runs a command of the plan in a shell, and is the file that it writes.
 func (w *WayBack) printed(t *testing.T, line string) string {
 	t.Helper()
-	g := NewWithT(t)
-	command := exec.CommandContext(t.Context(), "sh", "-c", line)
-	command.Dir = w.folder
-	command.Env = append(os.Environ(), "PATH="+filepath.Dir(w.program)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	output, err := command.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), "%s: %s", line, output)
+	w.shell.MustRun(line)
 	_, file, _ := strings.Cut(line, " > ")
-	content, err := os.ReadFile(filepath.Join(w.folder, file))
-	g.Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(filepath.Join(w.shell.folder, file))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return string(content)
 }
 

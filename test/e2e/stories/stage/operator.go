@@ -26,11 +26,11 @@ const (
 	operatorName = "widget-operator"
 )
 
-// OperatorAt is a manifest of examples/operator, named from there, with the image of an earlier release.
+// OperatorAt is a manifest of examples/operator, named from the root of the repository, with the image of an earlier release.
 func OperatorAt(t *testing.T, name string) string {
 	t.Helper()
 	g := NewWithT(t)
-	manifest, err := os.ReadFile(Path("examples/operator/" + name))
+	manifest, err := os.ReadFile(Path(name))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(manifest)).To(ContainSubstring(OperatorAfter))
 	return strings.ReplaceAll(string(manifest), OperatorAfter, OperatorBefore)

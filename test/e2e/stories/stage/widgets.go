@@ -153,3 +153,11 @@ func All(checks ...story.Check) story.Check {
 		return strings.Join(all, "; "), every, nil
 	}
 }
+
+// Opposite is a check that is done while the other one is not.
+func Opposite(check story.Check) story.Check {
+	return func(ctx context.Context) (string, bool, error) {
+		seen, done, err := check(ctx)
+		return seen, !done, err
+	}
+}
