@@ -34,7 +34,7 @@ full-collector: control-plane kube-controller-manager
 
 # Verbose, because the log is what there is to see. E2E=./stories/... runs some; -p 1 shows every line when it happens.
 E2E ?= ./...
-test-e2e: control-plane e2e-tools ## run the end-to-end tests with the real Argo CD and Flux (E2E=./stories/... TEST_FLAGS="-p 1")
+test-e2e: control-plane kube-controller-manager e2e-tools ## run the end-to-end tests with the real Argo CD and Flux (E2E=./stories/... TEST_FLAGS="-p 1")
 	@$(GO) -C test/e2e test -timeout 30m -v -count=1 $(TEST_FLAGS) $(E2E)
 full-e2e: test-e2e
 

@@ -109,31 +109,10 @@ func (s *scene) allThere(objects []*unstructured.Unstructured) story.Check {
 	}
 }
 
-// becomesAvailable does for the Deployment and its PodDisruptionBudget what their controllers and the kubelets do in a cluster
-// with nodes.
+// becomesAvailable says that the Deployment is available.
 func (s *scene) becomesAvailable() {
 	s.t.Helper()
-	deployment, err := cluster.Get(s.t.Context(), s.client, "apps/v1", "Deployment", "moult-system", "moult-controller")
-	s.g.Expect(err).NotTo(HaveOccurred())
-	replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
-	s.g.Expect(cluster.PatchStatus(s.t.Context(), s.client, deployment, map[string]any{
-		"observedGeneration": deployment.GetGeneration(),
-		"replicas":           replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
-		"conditions": []any{
-			map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "played"},
-			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable", "message": "played"},
-		},
-	})).To(Succeed())
-	budget, err := cluster.Get(s.t.Context(), s.client, "policy/v1", "PodDisruptionBudget", "moult-system", "moult-controller")
-	s.g.Expect(err).NotTo(HaveOccurred())
-	s.g.Expect(cluster.PatchStatus(s.t.Context(), s.client, budget, map[string]any{
-		"observedGeneration": budget.GetGeneration(),
-		"expectedPods":       replicas, "currentHealthy": replicas, "desiredHealthy": replicas - 1, "disruptionsAllowed": 1,
-		"conditions": []any{map[string]any{
-			"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods", "message": "played",
-			"lastTransitionTime": budget.GetCreationTimestamp().UTC().Format(time.RFC3339),
-		}},
-	})).To(Succeed())
+	s.g.Expect(cluster.BecomesAvailable(s.t.Context(), s.client, "moult-system", "moult-controller")).To(Succeed())
 	s.Say("the Deployment is available")
 }
 

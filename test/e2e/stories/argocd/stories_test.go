@@ -50,6 +50,7 @@ func TestArgoCD(t *testing.T) {
 	tell("an operator that applies its CRD itself starts after the gate", func(p *play) { p.operator().WaitWithTheOperator("operator.yaml") })
 	tell("such an operator starts on an empty cluster", func(p *play) { p.operator().StartTheFirstOperator() })
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
+	tell("Moult is uninstalled, and what it has migrated stays", uninstalled)
 }
 
 // start runs Argo CD until the test ends. Its log is shown if the test fails.

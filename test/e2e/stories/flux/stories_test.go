@@ -59,6 +59,7 @@ func TestFlux(t *testing.T) {
 	tell("an operator that applies its CRD itself starts after the gate", func(p *play) { p.operator().WaitWithTheOperator("operator/deployment.yaml") })
 	tell("such an operator starts on an empty cluster", func(p *play) { p.operator().StartTheFirstOperator() })
 	tell("under the policies that deny, all goes as without them, and the label stays", underThePolicies)
+	tell("Moult is uninstalled, and what it has migrated stays", uninstalled)
 }
 
 // How long Flux may take to apply the CRD once nothing holds it back. It looks at the gate's health and at dependencies

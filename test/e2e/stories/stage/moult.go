@@ -49,6 +49,9 @@ func (s *Stage) StartMoult(t *testing.T, flags ...string) *Moult {
 	return moult
 }
 
+// Stop ends it, as a kubelet does when its Deployment is deleted.
+func (m *Moult) Stop() { m.process.Stop() }
+
 // SlowWrites makes every write of a widget by Moult take that much longer, from now on and for the writes under way; 0 is
 // full speed.
 func (m *Moult) SlowWrites(delay time.Duration) { m.road.slow(delay) }
