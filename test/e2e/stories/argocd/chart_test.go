@@ -1,10 +1,8 @@
 package argocd_test
 
 import (
-	"context"
 	"maps"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 
 	"github.com/moult-dev/moult/lua"
 	"github.com/moult-dev/moult/test/e2e/argocd"
-	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/stories/stage"
 	"github.com/moult-dev/moult/test/e2e/story"
 )
@@ -30,15 +27,7 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	certificates := s.Before(t, "cert-manager-v1.6.0/templates/crds.yaml", "v1alpha2", objects, func(*unstructured.Unstructured) {})
 	moult := s.StartMoult(t)
 	moult.SlowPass(objects)
-	ready := func(ctx context.Context) (string, bool, error) {
-		removal, err := cluster.Get(ctx, s.Client, "moult.dev/v1alpha1", "VersionRemoval", "cert-manager", "certificates-old")
-		status, message := cluster.Condition(removal, "Ready")
-		return "VersionRemoval Ready=" + status + ": " + message, status == "True", err
-	}
-	removed := certificates.CRD(func(_ *unstructured.Unstructured, versions []string) bool {
-		return slices.Equal(versions, []string{"v1"})
-	})
-	certificates.Witness(t, ready, removed)
+	certificates.Witness(t, "cert-manager", "certificates-old")
 
 	charts := stage.ServeCharts(t)
 	repo, tale := argocd.NewRepo(t), story.Begin(t)
@@ -51,9 +40,7 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	commit := repo.CommitFolder(folder, "opted in")
 	g.Expect(argo.CreateFromManifest(t.Context(), filepath.Join(folder, "clusters/production/cert-manager.yaml"), repo)).To(Succeed())
 	tale.Await("the chart is installed while the migration is under way", stage.Patience, synced(commit))
-	tale.Await("its CRD has the label", stage.Patience, certificates.CRD(func(crd *unstructured.Unstructured, _ []string) bool {
-		return crd.GetLabels()["moult.dev/migrate"] == "true"
-	}))
+	tale.Await("its CRD has the label", stage.Patience, certificates.Labelled())
 
 	commit = repo.CommitFolder(guide.Commit("https://charts.jetstack.io", charts), "the removal")
 	g.Expect(argo.Refresh(t.Context(), application)).To(Succeed())
@@ -63,6 +50,6 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	tale.Holds("the CRD keeps its versions", 10*time.Second, certificates.CRD(func(_ *unstructured.Unstructured, versions []string) bool { return len(versions) == 4 }))
 	moult.SlowWrites(0)
 	tale.Await("synced", stage.Patience, synced(commit))
-	tale.Await("the old versions are gone", stage.Patience, removed)
+	tale.Await("the old versions are gone", stage.Patience, certificates.Removed())
 	g.Expect(certificates.Stored(t)).To(Equal(map[string]int{"v1": objects}))
 }

@@ -1,7 +1,6 @@
 package flux_test
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -32,15 +31,7 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	})
 	moult := s.StartMoult(t)
 	moult.SlowPass(objects)
-	ready := func(ctx context.Context) (string, bool, error) {
-		removal, err := cluster.Get(ctx, s.Client, "moult.dev/v1alpha1", "VersionRemoval", name, "externalsecrets-v1beta1")
-		status, message := cluster.Condition(removal, "Ready")
-		return "VersionRemoval Ready=" + status + ": " + message, status == "True", err
-	}
-	removed := secrets.CRD(func(_ *unstructured.Unstructured, versions []string) bool {
-		return slices.Equal(versions, []string{"v1"})
-	})
-	secrets.Witness(t, ready, removed)
+	secrets.Witness(t, name, "externalsecrets-v1beta1")
 
 	tale := story.Begin(t)
 	source, err := f.NewSource(t.Context(), "gitops")
@@ -54,9 +45,7 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	g.Expect(cluster.Apply(t.Context(), s.Client, applied...)).To(Succeed())
 	tale.Await("applied", stage.Patience, f.ReadyAt(name, revision))
 	tale.Await("the chart is installed while the migration is under way", stage.Patience, f.ReleasedAt(name, name, "0.17.0"))
-	tale.Await("its CRD has the label", stage.Patience, secrets.CRD(func(crd *unstructured.Unstructured, _ []string) bool {
-		return crd.GetLabels()["moult.dev/migrate"] == "true"
-	}))
+	tale.Await("its CRD has the label", stage.Patience, secrets.Labelled())
 
 	revision, err = source.PushFolder(t.Context(), guide.Commit())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -65,6 +54,6 @@ func TestTheGuideAboutAVendorsChart(t *testing.T) {
 	moult.SlowWrites(0)
 	tale.Await("applied", stage.Patience, f.ReadyAt(name, revision))
 	tale.Await("upgraded", stage.Patience, f.ReleasedAt(name, name, "9.0.0"))
-	tale.Await("the old version is gone", stage.Patience, removed)
+	tale.Await("the old version is gone", stage.Patience, secrets.Removed())
 	g.Expect(secrets.Stored(t)).To(Equal(map[string]int{"v1": objects}))
 }

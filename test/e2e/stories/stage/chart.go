@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/e2e/cluster"
 	"github.com/moult-dev/moult/test/e2e/story"
@@ -140,6 +141,20 @@ func (v *Vendor) Stored(t *testing.T) map[string]int {
 	counts, err := v.stage.Etcd().CountByVersion(t.Context(), v.resource)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return counts
+}
+
+// Removed is a check: the chart's CRD has the new version alone.
+func (v *Vendor) Removed() story.Check {
+	return v.CRD(func(_ *unstructured.Unstructured, versions []string) bool {
+		return slices.Equal(versions, []string{NewVersion})
+	})
+}
+
+// Labelled is a check: the chart's CRD is opted in.
+func (v *Vendor) Labelled() story.Check {
+	return v.CRD(func(crd *unstructured.Unstructured, _ []string) bool {
+		return crd.GetLabels()[v1alpha1.MigrateLabel] == v1alpha1.MigrateLabelValue
+	})
 }
 
 // CRD is a check: the chart's CRD in the cluster is as wanted.

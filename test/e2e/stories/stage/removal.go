@@ -24,9 +24,11 @@ func (s *Stage) RemovalSays(reason string) story.Check {
 }
 
 // RemovalReady is a check: the VersionRemoval says that the version may go.
-func (s *Stage) RemovalReady() story.Check {
+func (s *Stage) RemovalReady() story.Check { return s.removalReady(Namespace, Removal) }
+
+func (s *Stage) removalReady(namespace, name string) story.Check {
 	return func(ctx context.Context) (string, bool, error) {
-		removal, err := cluster.Get(ctx, s.Client, removalAPI, removalKind, Namespace, Removal)
+		removal, err := cluster.Get(ctx, s.Client, removalAPI, removalKind, namespace, name)
 		if apierrors.IsNotFound(err) {
 			return "no VersionRemoval", false, nil
 		}

@@ -17,10 +17,10 @@ func (s *Stage) Witness(t *testing.T, opens ...story.Check) {
 	witness(t, s.StoredAtOld(), opens)
 }
 
-// Witness is the same for the objects of a chart.
-func (v *Vendor) Witness(t *testing.T, opens ...story.Check) {
+// Witness is the same for the objects of a chart, and the VersionRemoval in front of it.
+func (v *Vendor) Witness(t *testing.T, namespace, removal string) {
 	t.Helper()
-	witness(t, v.StoredAtOld(), opens)
+	witness(t, v.StoredAtOld(), []story.Check{v.stage.removalReady(namespace, removal), v.Removed()})
 }
 
 func witness(t *testing.T, old story.Check, opens []story.Check) {
