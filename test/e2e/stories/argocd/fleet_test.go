@@ -67,7 +67,7 @@ func beginFleet(t *testing.T, controller string) *fleet {
 // join is a cluster with its Application.
 func (f *fleet) join(s *stage.Stage, name string) *play {
 	f.t.Helper()
-	p := newPlay(s, f.Story, f.t, f.argo, f.repo, "widgets-"+name)
+	p := newPlay(f.t, s, f.Story, f.argo, f.repo, "widgets-"+name)
 	f.g.Expect(f.argo.AddCluster(f.t.Context(), name, p.Config)).To(Succeed())
 	return p
 }

@@ -88,10 +88,11 @@ func begin(t *testing.T, controller string) *play {
 	t.Helper()
 	s := stage.New(t, controller)
 	argo := start(t, s.Config, argocd.Options{Settings: gateHealth()})
-	return newPlay(s, story.Begin(t), t, argo, argocd.NewRepo(t), "widgets") // as application.yaml names it
+	return newPlay(t, s, story.Begin(t), argo, argocd.NewRepo(t), "widgets") // as application.yaml names it
 }
 
-func newPlay(s *stage.Stage, tale *story.Story, t *testing.T, argo *argocd.ArgoCD, repo *argocd.Repo, application string) *play {
+func newPlay(t *testing.T, s *stage.Stage, tale *story.Story, argo *argocd.ArgoCD, repo *argocd.Repo, application string) *play {
+	t.Helper()
 	p := &play{g: NewWithT(t), argo: argo, repo: repo, application: application}
 	p.Play = &stage.Play{Stage: s, Story: tale, T: t, Tool: p, Example: "examples/argocd", CRDFile: crdFile, GateFile: gateFile}
 	return p
