@@ -40,10 +40,10 @@ func uninstalled(p *play) {
 	p.Await("the policies are in force", stage.Patience, p.Guarded())
 
 	before := p.OptOut(guide, moult, func() {})
-	p.Say("3a. %s", guide.MustRun(guide.Line("kubectl annotate crd versionremovals.moult.dev")))
+	p.Say("3a. %s", guide.MustRun(guide.Line("kubectl annotate --field-manager")))
 	reconciled, err := p.flux.Reconciled(p.T.Context(), "moult")
 	p.g.Expect(err).NotTo(HaveOccurred())
-	p.Await("Flux looks once more", stage.Patience, reconciled)
+	p.Await("Flux looks once more, and leaves the annotation", stage.Patience, reconciled)
 	kustomizations, err := cluster.ParseFiles(stage.Path("examples/flux/" + gateAndCRDs[0]))
 	p.g.Expect(err).NotTo(HaveOccurred())
 	delete(kustomizations[0].Object["spec"].(map[string]any), "dependsOn")
