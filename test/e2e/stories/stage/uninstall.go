@@ -119,6 +119,7 @@ func (p *Play) OptOut(guide *Guide, moult *Moult, end func()) Widgets {
 	p.Await("1. without the VersionRemoval and the removal", Patience, p.Applied(commit))
 	p.Await("which is deleted", Patience, guide.Prints("kubectl get vr -A"))
 	moult.SlowWrites(0)
+	p.Await("migrated", Patience, p.Trimmed())
 	p.Await("2. by hand it is refused", Patience, guide.Prints("kubectl label crd"))
 	p.Apply(Unserved, map[string]string{p.CRDFile: p.optedOut(guide, Unserved)})
 	p.Await("Moult takes its conditions back", Patience, guide.Prints("kubectl get crd "+CRD))
