@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // generated are the Applications of an ApplicationSet, as far as its generators can be run without a cluster. Of the others
@@ -92,15 +94,15 @@ func (f *follower) hideSet(u *delivery.Unit) {
 	var folders []string
 	for _, source := range u.Sources {
 		if source.Path != "" {
-			folders = append(folders, f.foldersLike(source.Path)...)
+			folders = append(folders, f.foldersLike(u.By, source.Path)...)
 		}
 	}
-	if much != wires || len(folders) == 0 || len(folders) > mostFolders {
+	if much != wires || len(folders) == 0 || len(folders) > mostFolders || holdsKey(u.By.Field("spec", "generators"), "template") {
 		f.hiddenOf(u).widen(much)
 		return
 	}
 	for _, source := range u.Sources {
-		for _, dir := range f.foldersLike(source.Path) {
+		for _, dir := range f.foldersLike(u.By, source.Path) {
 			f.hideFolder(u, dir, func() (*render.Rendering, error) { return f.argoCDFolder(u, source, dir) })
 		}
 	}
@@ -112,24 +114,71 @@ var (
 	severalFolders = regexp.MustCompile(`path|annotation|values`)
 )
 
-// foldersLike are the folders, absolute, that a templated path may become.
-func (f *follower) foldersLike(path string) (found []string) {
+// foldersLike are the folders, absolute, that a templated path of an ApplicationSet may become.
+func (f *follower) foldersLike(set *delivery.Object, path string) (found []string) {
 	var like strings.Builder
 	rest := strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
 	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
 		like.WriteString(regexp.QuoteMeta(rest[:at[0]]))
-		if severalFolders.MatchString(rest[at[0]:at[1]]) {
-			like.WriteString(".+")
-		} else {
-			like.WriteString("[^/]+")
-		}
+		like.WriteString(mayBecome(set, rest[at[0]:at[1]], at[1] == len(rest)))
 		rest = rest[at[1]:]
 	}
 	pattern := regexp.MustCompile("^" + like.String() + regexp.QuoteMeta(rest) + "$")
 	for _, folder := range (setFiles{f}).Folders() {
-		if pattern.MatchString(folder) {
+		if pattern.MatchString(folder) || pattern.MatchString(folder+"/") { // nothing may come behind a slash
 			found = append(found, f.inRoot(folder))
 		}
 	}
 	return found
+}
+
+// mayBecome is a pattern of what may take the place of a placeholder: what the generators give, if they say that.
+func mayBecome(set *delivery.Object, placeholder string, isLast bool) string {
+	if key := ofValues.FindStringSubmatch(placeholder); key != nil {
+		texts, known := given(set.Entries("spec", "generators"), key[1])
+		isPart := func(text string) bool { return fs.ValidPath(text) && text != "." || text == "" && isLast }
+		if known && !slices.ContainsFunc(texts, func(text string) bool { return !isPart(text) }) {
+			return "(?:" + strings.Join(words.Of(texts, regexp.QuoteMeta), "|") + ")"
+		}
+	}
+	if severalFolders.MatchString(placeholder) {
+		return ".+"
+	}
+	return "[^/]+"
+}
+
+// ofValues is a placeholder for one of the values that generators give.
+var ofValues = regexp.MustCompile(`^\{\{\s*\.?values\.([\w-]+)\s*\}\}$`)
+
+// given are the texts that generators give for values.KEY, in whichever cluster; not known if some may be of templates, of files or
+// of another kind of generator.
+func given(generators []*delivery.Object, key string) (texts []string, known bool) {
+	for _, generator := range generators {
+		for kind := range generator.Object {
+			values := []any{generator.Field(kind, "values", key)}
+			switch kind {
+			case "clusters", "selector":
+			case "list":
+				for _, element := range generator.Entries(kind, "elements") {
+					values = append(values, element.Field("values."+key), element.Field("values", key))
+				}
+			case "matrix", "merge":
+				inside, known := given(generator.Entries(kind, "generators"), key)
+				if !known {
+					return nil, false
+				}
+				texts = append(texts, inside...)
+			default:
+				return nil, false
+			}
+			for _, value := range values {
+				if text := fmt.Sprint(value); value != nil && strings.Contains(text, "{{") || generator.Field(kind, "elementsYaml") != nil {
+					return nil, false
+				} else if value != nil {
+					texts = append(texts, text)
+				}
+			}
+		}
+	}
+	return texts, true
 }

@@ -85,6 +85,12 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 	raw := files{"entry/h.yaml": helm("chart: {spec: {chart: raw}}, values: {resources: [{apiVersion: v1, kind: X, x: 1}], image: \"a\\nx: 1\"}")}
 	plugin := files{"entry/a.yaml": app("a", "source: {path: p, plugin: {}}"), "p/x.txt": "a", "base/kustomization.yaml": "resources: [x.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	set := files{"entry/a.yaml": object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{clusters: {}}], template: {metadata: {name: a}, spec: {source: {path: 'at/{{name}}'}}}"), "at/one/crd.yaml": crd("x"), "at/one/x.yaml": configMap("x")}
+	ofValues := func(more, template string) files {
+		return files{
+			"entry/a.yaml":    object("argoproj.io/v1alpha1", "ApplicationSet", "a", "generators: [{merge: {mergeKeys: [name], generators: [{clusters: {values: {root: at, env: one}}}, {list: {elements: [{name: x, values.env: two}]}}"+more+"]}}], template: {metadata: {name: a}, spec: {source: {path: '"+template+"'}}}"),
+			"at/one/crd.yaml": crd("x"), "at/two/crd.yaml": crd("x"), "at/three/crd.yaml": crd("x"), "other/one/crd.yaml": crd("x"),
+		}
+	}
 	away := files{"entry/a.yaml": flux("a", "path: ./p, kubeConfig: {secretRef: {name: x}}"), "p/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "resources: [x.yaml, crd.yaml]\n", "base/x.yaml": configMap("x"), "base/crd.yaml": crd("x")}
 	artifact := files{"entry/a.yaml": flux("a", "path: ./p, sourceRef: {kind: OCIRepository, name: o}"), "entry/o.yaml": source("OCIRepository", "o", "url: oci://one, ref: {tag: v1}"), "p/crd.yaml": crd("x"), "p/x.yaml": configMap("x"), "entry/x.yaml": configMap("x")}
 	mirror := files{"entry/a.yaml": app("a", "source: {path: apps, repoURL: 'https://one/x'}"), "apps/b.yaml": app("b", "source: {path: b, repoURL: 'https://two/x'}"), "b/x.yaml": configMap("x"), "c/x.yaml": configMap("x")}
@@ -116,6 +122,15 @@ func TestAFingerprintTellsWhetherWhatCannotBeSeenStaysTheSame(t *testing.T) {
 		"whatever a plugin may read":              {plugin, "base/x.yaml", "name: x", "name: y", false},
 		"a CRD that an ApplicationSet may apply":  {set, "at/one/crd.yaml", "v1}", "v2}", false},
 		"what else an ApplicationSet may apply":   {set, "at/one/x.yaml", "name: x", "name: y", true},
+		"a CRD of a value of an ApplicationSet":   {ofValues("", "{{values.root}}/{{ .values.env }}"), "at/two/crd.yaml", "v1}", "v2}", false},
+		"a CRD of none of the values":             {ofValues("", "{{values.root}}/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", true},
+		"a CRD beside the root of the values":     {ofValues("", "{{values.root}}/{{name}}"), "other/one/crd.yaml", "v1}", "v2}", true},
+		"a CRD of a name below the root":          {ofValues("", "{{values.root}}/{{name}}"), "at/three/crd.yaml", "v1}", "v2}", false},
+		"a CRD of a value that is empty":          {ofValues(", {list: {elements: [{name: y, values.env: ''}]}}", "at/one/{{values.env}}"), "at/one/crd.yaml", "v1}", "v2}", false},
+		"a CRD of a value that is a template":     {ofValues(", {clusters: {values: {env: '{{name}}'}}}", "at/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", false},
+		"a CRD of a value that leads up":          {ofValues(", {clusters: {values: {env: '../other/one'}}}", "at/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", false},
+		"a CRD of values of another generator":    {ofValues(", {clusterDecisionResource: {values: {env: one}}}", "at/{{values.env}}"), "at/three/crd.yaml", "v1}", "v2}", false},
+		"a CRD of a generator's own template":     {ofValues(", {clusters: {template: {spec: {source: {path: other/one}}}}}", "at/{{values.env}}"), "other/one/crd.yaml", "v1}", "v2}", false},
 		"a CRD for another cluster":               {away, "base/crd.yaml", "v1}", "v2}", false},
 		"what else is for another cluster":        {away, "base/x.yaml", "name: x", "name: y", true},
 		"an artifact's tag":                       {artifact, "entry/o.yaml", "v1}", "v2}", false},
