@@ -61,14 +61,17 @@ func (o *overlay) ReadFile(name string) ([]byte, error) {
 	if err == nil && isKustomization(name) && o.inflater != nil {
 		content, err = o.inflate(name, content)
 	}
-	if err != nil || o.schemas == nil {
-		return content, err
+	switch {
+	case err != nil:
+	case isKustomization(name):
+		if o.schemas != nil {
+			o.schemas.seen = o.schemas.seen || o.looksInside(name, content)
+		}
+		content = o.together(name, content)
+	case o.schemas != nil:
+		content = o.schemas.takeOut(content)
 	}
-	if !isKustomization(name) {
-		return o.schemas.takeOut(content), nil
-	}
-	o.schemas.seen = o.schemas.seen || o.looksInside(name, content)
-	return content, nil
+	return content, err
 }
 
 func (o *overlay) files() []string { return slices.Sorted(maps.Keys(o.read)) }
