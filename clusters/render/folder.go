@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/moult-dev/moult/clusters/network"
 	"github.com/moult-dev/moult/policies/finding"
@@ -89,7 +91,7 @@ func (f *folder) render(s *schemas) (*Rendering, error) {
 	case err != nil:
 		return nil, err
 	}
-	places := &places{folder: f, built: built, schemas: s}
+	places := &places{folder: f, ids: built.AllIds(), whole: s == nil}
 	objects, err := objectsOf(built, s, places.of)
 	if err != nil {
 		return nil, err
@@ -160,14 +162,16 @@ func mark(built resmap.ResMap, o Options) error {
 }
 
 // places finds out where the objects of a folder come from, when somebody asks. A build that annotates origins is not
-// the build that Flux runs, since patches see the annotations: so it is a second one.
+// the build that Flux runs, since patches see the annotations: so it is a second one. Until then nothing is kept of what was
+// parsed, which takes ten times the memory of the objects.
 type places struct {
-	folder  *folder
-	built   resmap.ResMap
-	schemas *schemas // nil if Kustomize had them
+	folder *folder
+	ids    []resid.ResId // of the objects
+	whole  bool          // Kustomize had the schemas of CRDs
 
 	once    sync.Once
 	origins []*resource.Origin
+	schemas *schemas // of the second build, so that nothing is parsed again for each place
 }
 
 func (p *places) of(i int, fields []string) finding.Place {
@@ -185,18 +189,16 @@ func (p *places) of(i int, fields []string) finding.Place {
 	if isInflated(origin.Path) {
 		return finding.Place{File: KustomizationIn(filepath.Join(p.folder.dir, filepath.Dir(origin.Path)))}
 	}
-	id := p.built.Resources()[i].CurId()
-	return placeIn(filepath.Join(p.folder.dir, origin.Path), id.Kind, id.Name, fields)
+	return placeIn(filepath.Join(p.folder.dir, origin.Path), p.ids[i].Kind, p.ids[i].Name, fields)
 }
 
 // find leaves no origins behind when the second build differs.
 func (p *places) find() {
-	var s *schemas
-	if p.schemas != nil {
-		s = newSchemas()
+	if !p.whole {
+		p.schemas = newSchemas()
 	}
-	_, annotated, err := p.folder.build(true, s)
-	if err != nil || !sameObjects(annotated, p.built) {
+	_, annotated, err := p.folder.build(true, p.schemas)
+	if err != nil || !slices.Equal(annotated.AllIds(), p.ids) {
 		return
 	}
 	origins := make([]*resource.Origin, annotated.Size())

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,11 +84,6 @@ func objectsOf(built resmap.ResMap, s *schemas, places func(i int, fields []stri
 		objects = append(objects, &delivery.Object{Unstructured: content, At: func(fields ...string) finding.Place { return places(i, fields) }})
 	}
 	return objects, nil
-}
-
-// sameObjects reports whether two builds gave the same objects in the same order.
-func sameObjects(a, b resmap.ResMap) bool {
-	return slices.Equal(a.AllIds(), b.AllIds())
 }
 
 // Stream reads manifests that are rendered already, YAML or JSON, and takes Lists apart. The name is what their places
