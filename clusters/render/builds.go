@@ -41,12 +41,13 @@ type sharedBuild struct {
 	sync.Mutex
 
 	rendering *Rendering // nil if it has not been built, or can be for its own folder alone
+	err       error      // of a build that fails, for the same tree alone: it names paths
 	root      string
 	// notes are the paths that were read or looked for, and lacks those among them that were not there; from the root.
 	notes, lacks []string
 }
 
-// folder builds a folder, or takes what was built of the same files. Only builds that succeed are taken: an error names paths.
+// folder builds a folder, or takes what was built of the same files. A build that fails is taken for its own tree alone.
 func (b *Builds) folder(f *folder) (*Rendering, error) {
 	root, err := filepath.EvalSymlinks(f.options.Root)
 	if b == nil || err != nil || f.options.Root == "" || f.options.Edit != nil {
@@ -62,6 +63,10 @@ func (b *Builds) folder(f *folder) (*Rendering, error) {
 	b.mu.Unlock()
 	one.Lock()
 	defer one.Unlock()
+	if one.err != nil && one.root == root {
+		one.note(f, root)
+		return nil, one.err
+	}
 	if one.rendering == nil || !one.fits(root) {
 		built, err := one.build(f, root, read.files)
 		if err != nil || one.rendering == nil {
@@ -104,10 +109,19 @@ func (s *sharedBuild) build(f *folder, root string, files map[string]bool) (*Ren
 		}
 		one.notes = append(one.notes, short)
 	}
-	if err == nil && !inflated {
-		s.rendering, s.root, s.notes, s.lacks = one.rendering, one.root, one.notes, one.lacks
+	if !inflated {
+		s.rendering, s.err, s.root, s.notes, s.lacks = one.rendering, err, one.root, one.notes, one.lacks
 	}
 	return built, err
+}
+
+// note tells what was read or looked for, as if the folder were built once more.
+func (s *sharedBuild) note(f *folder, root string) {
+	if f.options.Note != nil {
+		for _, short := range s.notes {
+			f.options.Note(filepath.Join(root, short))
+		}
+	}
 }
 
 // fits reports whether nothing is there in another tree that was looked for in vain.
@@ -117,11 +131,7 @@ func (s *sharedBuild) fits(root string) bool {
 
 // own is the build for a folder of its own tree: no build changes what others have, and places are in this tree.
 func (s *sharedBuild) own(f *folder, root string) *Rendering {
-	if f.options.Note != nil {
-		for _, short := range s.notes {
-			f.options.Note(filepath.Join(root, short))
-		}
-	}
+	s.note(f, root)
 	moved := func(path string) string {
 		if short, err := filepath.Rel(s.root, path); path != "" && err == nil && filepath.IsLocal(short) {
 			return filepath.Join(root, short)
