@@ -41,7 +41,7 @@ func Make(in Input) Report {
 }
 
 func (d Delivered) cluster(roll rollout.Rollout) Cluster {
-	c := Cluster{Name: d.Name, Source: d.Source}
+	c := Cluster{Name: d.Name, Source: d.Source, NotFollowed: roll.NotFollowed}
 	if d.Snapshot != nil {
 		c.TakenAt = new(d.Snapshot.TakenAt)
 	}

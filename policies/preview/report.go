@@ -56,6 +56,8 @@ type Cluster struct {
 	TakenAt *time.Time `json:"takenAt,omitempty"`
 	// Rollout is in which order it takes the change; nil without Application or Kustomization.
 	Rollout *rollout.Rollout `json:"rollout,omitempty"`
+	// NotFollowed is all that is not seen and that the pull request does not change, with the reason.
+	NotFollowed []string `json:"notFollowed,omitempty"`
 }
 
 // ChangedCRD is what changes in one CRD, and what that means in each cluster that gets the change.

@@ -6,13 +6,14 @@ import (
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Of puts in order how a cluster takes a pull request, and says what would go wrong. base is the cluster before it and
 // may have no units; changes are those of the CRDs that this cluster gets; labelKey is the key of the opt-in label.
 func Of(base, head delivery.Cluster, changes []crddiff.Diff, labelKey string) Rollout {
 	s := observe(base, head, changes, labelKey)
-	r := Rollout{Cluster: head.Name, Steps: s.steps()}
+	r := Rollout{Cluster: head.Name, Steps: s.steps(), NotFollowed: words.Of(s.unseenAsBefore(), inFull)}
 	for _, rule := range rules {
 		for _, f := range rule.find(s) {
 			if f.Rule == "" {

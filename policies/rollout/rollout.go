@@ -15,6 +15,8 @@ type Rollout struct {
 	// Steps are in the order in which they are applied; those of the same Order are applied at the same time.
 	Steps    []Step            `json:"steps,omitempty"`
 	Findings []finding.Finding `json:"-"`
+	// NotFollowed is all that is not seen, and as it was; the finding of that name has a few of it.
+	NotFollowed []string `json:"-"`
 }
 
 // Step is what is applied at once: a sync wave of an Application, or a Kustomization.

@@ -95,32 +95,55 @@ func unitBy(c *delivery.Cluster, source delivery.Unseen) *delivery.Object {
 // notFollowed: what brings it is as it was, so that the merge changes nothing about it. Where a version or a CRD leaves,
 // it may be written at that.
 func notFollowed(s *situation) []finding.Finding {
-	before, after := fingerprints(s.base.Unseen), fingerprints(s.head.Unseen)
-	var names []string
-	var first *delivery.Object
-	for _, u := range s.head.Unseen {
-		if was, there := before[u.Name]; !there || was != after[u.Name] {
-			continue
-		}
-		if first == nil {
-			first = u.By
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", u.Name, u.Why))
-	}
-	if len(names) == 0 {
+	same := s.unseenAsBefore()
+	if len(same) == 0 {
 		return nil
 	}
 	f := finding.Finding{
-		Severity: finding.Info, Place: first.Place("spec"),
-		Why: "not seen, and the same before and after this change: " + strings.Join(names, ", "),
+		Severity: finding.Info, Place: same[0].By.Place("spec"),
+		Why: "not seen, and the same before and after this change: " + fewOfEachKind(same),
 	}
 	if s.leaves() {
 		f.Severity = finding.Warning
-		f.Why = "what these apply is not seen; it is the same before and after this change, and fails if it is written at a version that leaves: " + strings.Join(names, ", ")
+		f.Why = "what these apply is not seen; it is the same before and after this change, and fails if it is written at a version that leaves: " + fewOfEachKind(same)
 		f.Remediation = "see to it that what they apply is not written at a version that leaves"
 	}
 	return []finding.Finding{f}
 }
+
+// unseenAsBefore are the sources that are not seen and that the pull request does not change.
+func (s *situation) unseenAsBefore() []delivery.Unseen {
+	before, after := fingerprints(s.base.Unseen), fingerprints(s.head.Unseen)
+	return slices.DeleteFunc(slices.Clone(s.head.Unseen), func(u delivery.Unseen) bool {
+		was, there := before[u.Name]
+		return !there || was != after[u.Name]
+	})
+}
+
+// mostOfAKind is how many sources of a kind a finding names; a repository may have hundreds.
+const mostOfAKind = 3
+
+func fewOfEachKind(sources []delivery.Unseen) string {
+	ofKind := map[string][]string{}
+	left := 0
+	for _, u := range sources {
+		kind := u.By.GetKind()
+		if ofKind[kind] = append(ofKind[kind], inFull(u)); len(ofKind[kind]) > mostOfAKind {
+			left++
+		}
+	}
+	var said []string
+	for _, kind := range slices.Sorted(maps.Keys(ofKind)) {
+		said = append(said, words.Few(ofKind[kind], mostOfAKind))
+	}
+	if left > 0 {
+		said = append(said, "the JSON report has them all")
+	}
+	return strings.Join(said, "; ")
+}
+
+// inFull names a source and says why it is not seen.
+func inFull(u delivery.Unseen) string { return fmt.Sprintf("%s (%s)", u.Name, u.Why) }
 
 // leaves reports whether a version or a whole CRD leaves.
 func (s *situation) leaves() bool {

@@ -1,10 +1,12 @@
 package rollout
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
 )
 
@@ -73,4 +75,16 @@ func TestOnlyWhatChangesUnseenLeavesItUnknown(t *testing.T) {
 			g.Expect(f.Severity == finding.Info).To(Or(BeFalse(), Equal(f.Rule == NotFollowed)), name)
 		}
 	}
+}
+
+func TestAFewOfEachKindOfWhatIsNotFollowedAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	var c delivery.Cluster
+	for i, kind := range []string{"File", "HelmRelease", "HelmRelease", "HelmRelease", "HelmRelease", "HelmRelease"} {
+		c.Unseen = append(c.Unseen, delivery.Unseen{Name: fmt.Sprintf("%s x%d", kind, i), By: delivery.Wrap(map[string]any{"kind": kind}), Why: "elsewhere"})
+	}
+	r := Of(c, c, nil, "")
+	g.Expect(r.Findings).To(HaveLen(1))
+	g.Expect(r.Findings[0].Why).To(HaveSuffix(": File x0 (elsewhere); HelmRelease x1 (elsewhere), HelmRelease x2 (elsewhere), HelmRelease x3 (elsewhere) and 2 more; the JSON report has them all"))
+	g.Expect(r.NotFollowed).To(HaveLen(6))
 }
