@@ -1,12 +1,15 @@
 package desired
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
@@ -18,34 +21,116 @@ import (
 func OtherTools(ctx context.Context, t *repository.Tree) (*delivery.Cluster, error) {
 	e := &everywhere{follower: follower{tree: t}, cluster: &delivery.Cluster{Name: t.Name}}
 	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
-		if ctx.Err() != nil || !ofOtherTools.MatchString(filepath.ToSlash(file)) {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return e.otherTool(file)
+		return e.otherTools(file)
 	})
 	return e.cluster, err
 }
 
-// ofOtherTools are files from which tools that are not followed install: Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold,
-// Terraform, the charts of Tanka, and the libraries of Jsonnet.
-var ofOtherTools = regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$|\.(?:tf|tofu)(?:\.json)?$`)
+// otherTool is a tool that is not followed, and what it installs from.
+type otherTool struct {
+	// named are its files, and holds is what is in those of them that install something; nil for all.
+	named, holds *regexp.Regexp
+	// words are some of which stands in each such file, to be looked for first; all files of a repository may be named so.
+	words []string
+	// only: what holds finds decides, and not the whole file. project: the folder decides, and any file in it may hold it.
+	only, project bool
+}
 
-// terraform are its files, in both of its notations.
-var terraform = regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`)
+var others = []otherTool{
+	// Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold, the charts of Tanka, and the libraries of Jsonnet.
+	{named: regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$`)},
+	// Terraform, in both of its notations; other files of it are about clouds.
+	{named: regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`), holds: regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource)\b`)},
+	// Ansible.
+	{named: ofYAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`)},
+	// Talos, which applies them when a cluster begins.
+	{named: ofYAML, words: []string{"inlineManifests", "extraManifests"}, holds: regexp.MustCompile(`\b(?:inline|extra)Manifests["']?\s*:`)},
+	// Timoni.
+	{named: regexp.MustCompile(`\.cue$`), holds: regexp.MustCompile(`(?s)@timoni\(|\bbundle:.*\binstances:`)},
+	// Pulumi, whose programs are not read: their hashes stand for them.
+	{named: regexp.MustCompile(`/Pulumi\.ya?ml$`), holds: regexp.MustCompile(`(?i)pulumi[-_./]kubernetes|\bkubernetes:(?:helm|yaml|kustomize|apiextensions)`), project: true},
+	// A command that applies what is at an address, or in a variable.
+	{named: regexp.MustCompile(`/(?:GNU)?[Mm]akefile$|/[Jj]ustfile$|\.(?:mk|sh|bash|ya?ml)$`), words: []string{"kubectl"}, holds: applying, only: true},
+}
 
-// installing is what a file of Terraform holds that installs into a cluster; others are about clouds.
-var installing = regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource)\b`)
+var (
+	ofYAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
+	// applying is a command in one line, in lines that go on, or in a list of arguments.
+	applying = regexp.MustCompile(`\bkubectl\b` + goesOn + `\b(?:apply|create|replace)\b` + goesOn + `(?:https?://|github\.com/|-[fk][\s"',]+\$)[^\n]*(?:\n[\s"',-]*(?:-[fk]\b|--filename|https?://)[^\n]*)*`)
+	// variable is one that a command names.
+	variable = regexp.MustCompile(`\$[({]*(\w+)`)
+)
 
-func (e *everywhere) otherTool(file string) error {
-	content, err := render.ReadAsIs(file)
-	if terraform.MatchString(file) && !installing.Match(content) {
-		return err
+const goesOn = `(?:[^\n]|\\\n|\n\s*-\s){0,300}?`
+
+// otherTools notes a file that such tools install from.
+func (e *everywhere) otherTools(file string) error {
+	for _, tool := range others {
+		if !tool.named.MatchString(filepath.ToSlash(file)) || ForReading(e.tree.Dir, file) {
+			continue
+		}
+		content, err := render.ReadAsIs(file)
+		if err != nil {
+			return err
+		}
+		if about := e.decides(tool, file, content); about != "" {
+			e.tree.Reads.File(file)
+			e.hidden(file, []byte(about), "a tool that is not followed installs what it names")
+		}
 	}
-	if err == nil && !ForReading(e.tree.Dir, file) {
-		e.tree.Reads.File(file)
-		e.hidden(file, []byte(plainText(string(content))+e.namedIn(file, content)), "a tool that is not followed installs what it names")
+	return nil
+}
+
+// decides stands for what decides about what a tool installs from a file; empty if it installs nothing.
+func (e *everywhere) decides(tool otherTool, file string, content []byte) string {
+	if len(tool.words) > 0 && !slices.ContainsFunc(tool.words, func(word string) bool { return bytes.Contains(content, []byte(word)) }) {
+		return ""
 	}
-	return err
+	text := plainText(string(content))
+	if tool.project {
+		text = ""
+		for _, beside := range filesIn(filepath.Dir(file)) {
+			if read, err := render.ReadRegular(beside); err == nil && filepath.Dir(beside) == filepath.Dir(file) {
+				text += string(read)
+			}
+		}
+	}
+	found := []string{}
+	if tool.holds != nil {
+		if found = tool.holds.FindAllString(text, -1); len(found) == 0 {
+			return ""
+		}
+	}
+	switch {
+	case tool.project:
+		p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
+		p.file(filepath.Dir(file))
+		return hex.EncodeToString(p.sum.Sum(nil))
+	case tool.only:
+		return strings.Join(found, "\n") + definitions(text, found)
+	}
+	return text + e.namedIn(file, content)
+}
+
+// definitions are the lines of a text that give values to the variables that others of its lines name.
+func definitions(text string, named []string) string {
+	var found strings.Builder
+	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
+		for _, name := range variable.FindAllStringSubmatch(named[0], -1) {
+			if known[name[1]] {
+				continue
+			}
+			known[name[1]] = true
+			for _, line := range regexp.MustCompile(`(?m)^.*\b`+name[1]+`\b["']?\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*`).FindAllString(text, -1) {
+				found.WriteString(line + "\n")
+				named = append(named, line)
+			}
+		}
+	}
+	return found.String()
 }
 
 // word is what may be the path of a file.

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -42,15 +43,14 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 		option(&e.follower)
 	}
 	err := eachFile(t, t.Dir, isNotApplied, func(file string) error {
+		if err := cmp.Or(ctx.Err(), e.otherTools(file)); err != nil {
+			return err
+		}
 		switch name := filepath.Base(file); {
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case filepath.Ext(name) == ".tgz":
 			return e.archive(file)
 		case ofPrograms[filepath.Ext(name)] != "":
 			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
-		case ofOtherTools.MatchString(filepath.ToSlash(file)):
-			return e.otherTool(file)
 		case !isManifest(name):
 			return nil
 		case name == "Chart.yaml":

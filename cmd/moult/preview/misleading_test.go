@@ -124,9 +124,95 @@ var misleading = map[string]overlooked{
 	"a chart of Skaffold's":                 {base: files{"skaffold.yaml": "deploy: {helm: {releases: [{remoteChart: r/c, version: 1.0.0}]}}\n"}, head: files{"skaffold.yaml": "deploy: {helm: {releases: [{remoteChart: r/c, version: 2.0.0}]}}\n"}},
 	"a library of Jsonnet's":                {base: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "a"}]}`}, head: files{"jsonnetfile.lock.json": `{"dependencies": [{"version": "b"}]}`}},
 	"a chart of Tanka's":                    {base: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 1.0.0}]\n"}, head: files{"lib/chartfile.yaml": "version: 1\nrequires: [{chart: r/c, version: 2.0.0}]\n"}},
-	"what a broken folder is made of":       {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/kustomization.yaml": "resources: [w.yaml, none.yaml]\n"}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
-	"what gzip has packed":                  {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
-	"a Flux Kustomization goes":             {common: files{"crds/w.yaml": widgetsCRD, "clusters/a/x.yaml": aConfigMap}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")}},
+	"a chart of Ansible's": {base: files{"play.yml": `- hosts: localhost
+  tasks:
+  - name: install
+    kubernetes.core.helm: {name: c, chart_ref: r/c, chart_version: 1.0.0}
+`}, head: files{"play.yml": `- hosts: localhost
+  tasks:
+  - name: install
+    kubernetes.core.helm: {name: c, chart_ref: r/c, chart_version: 2.0.0}
+`}},
+	"a manifest of Talos's": {base: files{"talos/controlplane.yaml": `cluster:
+  extraManifests:
+  - https://example.com/v1.0.0/crds.yaml
+`}, head: files{"talos/controlplane.yaml": `cluster:
+  extraManifests:
+  - https://example.com/v2.0.0/crds.yaml
+`}},
+	"a manifest in a patch of Talos's, beside an entry point": {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/w.yaml": widgetsCRD}, base: files{"talos/patch.yaml": `cluster:
+  inlineManifests:
+  - {name: c, contents: "# 1.0.0\nkind: x"}
+`}, head: files{"talos/patch.yaml": `cluster:
+  inlineManifests:
+  - {name: c, contents: "# 2.0.0\nkind: x"}
+`}},
+	"a module of Timoni's": {base: files{"bundle.cue": `bundle: {
+	apiVersion: "v1alpha1"
+	instances: c: module: {url: "oci://example.com/c", version: "1.0.0"}
+}
+`}, head: files{"bundle.cue": `bundle: {
+	apiVersion: "v1alpha1"
+	instances: c: module: {url: "oci://example.com/c", version: "2.0.0"}
+}
+`}},
+	"a program of Pulumi's": {
+		common: files{"p/Pulumi.yaml": "name: p\nruntime: nodejs\n", "p/package.json": `{"dependencies": {"@pulumi/kubernetes": "4"}}`},
+		base: files{"p/index.ts": `new k8s.helm.v3.Release("c", {chart: "c", version: "1.0.0"})
+`}, head: files{"p/index.ts": `new k8s.helm.v3.Release("c", {chart: "c", version: "2.0.0"})
+`},
+	},
+	"a command in a Makefile": {base: files{"Makefile": `V ?= 1.0.0
+install:
+	kubectl apply --server-side \
+	  -f https://example.com/$(V)/crds.yaml
+`}, head: files{"Makefile": `V ?= 2.0.0
+install:
+	kubectl apply --server-side \
+	  -f https://example.com/$(V)/crds.yaml
+`}},
+	"a command in a script": {base: files{"hack/up.sh": `URL="https://example.com/1.0.0/crds.yaml"
+kubectl apply -f "${URL}"
+`}, head: files{"hack/up.sh": `URL="https://example.com/2.0.0/crds.yaml"
+kubectl apply -f "${URL}"
+`}},
+	"a command in a Job": {base: files{"deploy/job.yaml": `apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  template:
+    spec:
+      containers:
+      - name: k
+        command:
+        - kubectl
+        - apply
+        - -f
+        - https://example.com/1.0.0/crds.yaml
+`}, head: files{"deploy/job.yaml": `apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  template:
+    spec:
+      containers:
+      - name: k
+        command:
+        - kubectl
+        - apply
+        - -f
+        - https://example.com/2.0.0/crds.yaml
+`}},
+	"a second file of a command": {base: files{"Makefile": `install:
+	kubectl apply -f https://example.com/a.yaml \
+	  -f https://example.com/1.0.0/crds.yaml
+`}, head: files{"Makefile": `install:
+	kubectl apply -f https://example.com/a.yaml \
+	  -f https://example.com/2.0.0/crds.yaml
+`}},
+	"what a broken folder is made of": {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/kustomization.yaml": "resources: [w.yaml, none.yaml]\n"}, base: files{"crds/w.yaml": widgetsCRD}, head: files{"crds/w.yaml": without}},
+	"what gzip has packed":            {base: files{"d/c.yaml": gzipped(widgetsCRD)}, head: files{"d/c.yaml": gzipped(without)}},
+	"a Flux Kustomization goes":       {common: files{"crds/w.yaml": widgetsCRD, "clusters/a/x.yaml": aConfigMap}, base: files{"clusters/a/k.yaml": fluxTo("./crds", "")}},
 }
 
 func halved(crd string) string {
@@ -142,9 +228,14 @@ func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
 // What fails, or brings nothing, alike before and after must not make every pull request unknown.
 func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 	for name, c := range map[string]overlooked{
-		"Terraform about a cloud":     {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
-		"an empty kustomization":      {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
-		"a stub of an ApplicationSet": {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
+		"Terraform about a cloud":                 {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
+		"a command that stays in a Makefile":      {base: files{"Makefile": "V = 1\nW = 1\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint $(W)\n"}, head: files{"Makefile": "V = 1\nW = 2\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint --all $(W)\n"}},
+		"a command about files of the repository": {common: files{"b/w.yaml": widgetsCRD}, base: files{"Makefile": "up:\n\tkubectl apply -f b\n"}, head: files{"Makefile": "up:\n\tkubectl apply -k b\n"}},
+		"Ansible about a server":                  {base: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: a}\n"}, head: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: b}\n"}},
+		"Talos without manifests":                 {base: files{"talos/m.yaml": "machine: {install: {image: a}}\n"}, head: files{"talos/m.yaml": "machine: {install: {image: b}}\n"}},
+		"Pulumi about a cloud":                    {common: files{"p/Pulumi.yaml": "name: p\nruntime: nodejs\n", "p/package.json": `{"dependencies": {"@pulumi/aws": "4"}}`}, base: files{"p/index.ts": "a"}, head: files{"p/index.ts": "b"}},
+		"an empty kustomization":                  {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
+		"a stub of an ApplicationSet":             {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.base == nil {
