@@ -115,7 +115,7 @@ func (s *sharedBuild) build(f *folder, root string, files map[string]bool) (*Ren
 	return built, err
 }
 
-// note tells what was read or looked for, as if the folder were built once more.
+// note takes note of what was read or looked for, as if the folder were built once more.
 func (s *sharedBuild) note(f *folder, root string) {
 	if f.options.Note != nil {
 		for _, short := range s.notes {

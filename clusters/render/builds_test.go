@@ -144,3 +144,24 @@ func TestABuildThatIsSharedIsEverybodysOwn(t *testing.T) {
 	g.Expect(second.Objects[0].Object["data"]).NotTo(BeNil())
 	g.Expect(second.Objects[0].Place().File).To(Equal(filepath.Join(root, "a.yaml")))
 }
+
+// What fails names paths, so it is known for its own tree alone; there, Kustomize is not asked again for each entry point.
+func TestWhatFailsIsNotBuiltAgainInItsTree(t *testing.T) {
+	g := NewWithT(t)
+	trees := twoTrees(t, map[string]string{"a/kustomization.yaml": "resources: [none.yaml]\n"}, nil, nil)
+	builds, looked := NewBuilds(), 0
+	in := func(root string) error {
+		_, err := Folder(filepath.Join(root, "a"), Options{Root: root, Builds: builds, Note: func(string) { looked++ }})
+		return err
+	}
+	first := in(trees[0])
+	g.Expect(first).To(MatchError(ContainSubstring(trees[0])))
+	g.Expect(looked).NotTo(BeZero())
+	looked = 0
+	building.Lock() // a build would wait for it
+	again := in(trees[0])
+	building.Unlock()
+	g.Expect(again).To(Equal(first))
+	g.Expect(looked).NotTo(BeZero(), "what was read is noted all the same")
+	g.Expect(in(trees[1])).To(MatchError(ContainSubstring(trees[1])))
+}
