@@ -43,8 +43,8 @@ func (o *overlay) together(file string, content []byte) []byte {
 	return short
 }
 
-// ofSpec are the operations of a JSON patch that changes nothing but the spec of its target, so that it selects nothing else for the
-// patches behind it; nil for every other patch.
+// ofSpec are the operations of a JSON patch that changes nothing but the spec of its target, nil for every other patch. The patches
+// behind it select the same as before.
 func (o *overlay) ofSpec(dir string, patch types.Patch) (operations []json.RawMessage) {
 	text := []byte(strings.TrimSpace(patch.Patch))
 	if patch.Path != "" {
