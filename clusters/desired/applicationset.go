@@ -48,6 +48,9 @@ type setFiles struct{ *follower }
 
 // Folders implements appset.Repository.
 func (s setFiles) Folders() (found []string) {
+	if s.allFolders != nil {
+		return s.allFolders
+	}
 	_ = filepath.WalkDir(s.tree.Root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return nil //nolint:nilerr // what cannot be read is not there
@@ -61,6 +64,7 @@ func (s setFiles) Folders() (found []string) {
 		return nil
 	})
 	slices.Sort(found)
+	s.allFolders = found
 	return found
 }
 

@@ -86,6 +86,8 @@ type follower struct {
 	ignoring map[string]string
 	// sourceIgnore are the patterns in them, nil until somebody asks.
 	sourceIgnore *[]gitignore.Pattern
+	// allFolders are those of the tree, nil until somebody asks.
+	allFolders []string
 	// stagings are the artifacts that were put together so far.
 	stagings []stagedArtifact
 }
