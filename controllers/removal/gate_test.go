@@ -20,16 +20,17 @@ import (
 
 func TestTheGateOpensOnlyWhenNothingIsStoredAtTheVersion(t *testing.T) {
 	t.Parallel()
-	g := flipped(t, 60)
+	g, crd := widgets(t)
+	g.install(crd, 60)
 	g.Ask()
 	g.settling("60/60")
 	g.Expect(g.StoredVersions()).To(ContainElement("v1alpha1"))
 	g.moult()
 	g.eventually("True SafeToRemove")
 	g.Expect(g.Stored()).To(Equal(map[string]int{"v1": 60}))
-	crd := g.Live()
+	live := g.Live()
 	g.Eventually(g.proof, soon).Should(And(
-		HaveField("UID", string(crd.UID)), HaveField("Generation", crd.Generation), HaveField("StorageVersion", "v1"), HaveField("SurveyedAt", Not(BeNil()))))
+		HaveField("UID", string(live.UID)), HaveField("Generation", live.Generation), HaveField("StorageVersion", "v1"), HaveField("SurveyedAt", Not(BeNil()))))
 	g.Expect(g.Message()).To(And(ContainSubstring("looked through at "+g.proof().SurveyedAt.UTC().Format(time.RFC3339)), ContainSubstring("v1alpha1 is still served")))
 	g.Eventually(g.progress, soon).Should(Equal("60/60"))
 	g.Expect(g.Removal().Status.Warnings).To(ContainElement(HaveField("Kind", v1alpha1.ReasonStillServed)))

@@ -124,11 +124,9 @@ func TestALineAPersonUnderstands(t *testing.T) {
 	}
 	g.Expect(g.line()).To(Equal([]any{"no-v1alpha1", g.GR.String(), `["v1alpha1"]`, nil, nil, nil, nil}), "nobody has answered yet")
 	g.install(crd, 20)
-	stop := g.moult()
-	g.Eventually(g.line, soon).Should(HaveExactElements(row("False", "IntermediateRevisionRequired", nil)...))
-	stop()
-	g.Flip("v1")
-	g.settling("20/20")
+	g.settling("20/20", func() {
+		g.Eventually(g.line, soon).Should(HaveExactElements(row("False", "IntermediateRevisionRequired", nil)...))
+	})
 	g.Expect(g.line()).To(HaveExactElements(row("False", "Settling", "20/20")...))
 	g.moult()
 	g.eventually("True SafeToRemove")

@@ -96,13 +96,20 @@ func (g *gate) moultAt(cfg *rest.Config, change ...change) (stop func()) {
 	return running.Moult(g.t, cfg, m, r)
 }
 
-// settling runs both reconcilers until all objects are rewritten and they wait for
-// the settle time, which is too long to end in any test, and ends them.
-func (g *gate) settling(all string) {
+// settling runs both reconcilers across the flip, until all objects are rewritten and they wait for the settle time, which is too
+// long to end in any test, and ends them. The schemas are there for that long before; then before is called.
+func (g *gate) settling(all string, before ...func()) {
 	g.t.Helper()
-	stop := g.moult(settle(time.Hour))
-	g.eventually("False Settling Reconciling")
+	clock := &running.Clock{}
+	stop := g.moult(settle(time.Hour), func(m *migration.Options, _ *removal.Options) { m.Clock = clock })
+	g.Eventually(g.Reason, soon).Should(Equal(v1alpha1.ReasonSettling))
+	for _, f := range before {
+		f()
+	}
+	clock.Leap(time.Hour)
+	g.Flip("v1")
 	g.Eventually(g.progress, soon).Should(Equal(all))
+	g.eventually("False Settling Reconciling")
 	stop()
 }
 
