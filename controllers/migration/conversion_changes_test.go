@@ -97,7 +97,7 @@ func TestAnAPIServerThatLagsBehindTheSpecDropsNoField(t *testing.T) {
 	const n = 40
 	for name, change := range map[string]func(*world) func(*apiextensionsv1.CustomResourceDefinition){
 		"a webhook converts from now on": func(w *world) func(*apiextensionsv1.CustomResourceDefinition) { return byWebhook(renamingMeters(w.t)) },
-		"the storage version has the field from now on": func(w *world) func(*apiextensionsv1.CustomResourceDefinition) {
+		"the storage version has the field from now on": func(*world) func(*apiextensionsv1.CustomResourceDefinition) {
 			return func(crd *apiextensionsv1.CustomResourceDefinition) {
 				crd.Spec.Versions[1].Schema = crd.Spec.Versions[0].Schema
 			}

@@ -83,13 +83,6 @@ func (v *valve) intercept(req *http.Request, next http.RoundTripper) (*http.Resp
 	return answer, err
 }
 
-// shut holds what comes from now on.
-func (v *valve) shut() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.left = 0
-}
-
 // take reports whether there is one left, and takes it.
 func (v *valve) take(n int) bool {
 	v.mu.Lock()

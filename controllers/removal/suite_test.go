@@ -96,8 +96,8 @@ func (g *gate) moultAt(cfg *rest.Config, change ...change) (stop func()) {
 	return running.Moult(g.t, cfg, m, r)
 }
 
-// settling runs both reconcilers across the flip, until all objects are rewritten and they wait for the settle time, which is too
-// long to end in any test, and ends them. The schemas are there for that long before; then before is called.
+// settling runs both reconcilers across the flip, until all objects are rewritten. Then they wait for the settle time, which is too
+// long to end in any test, and are ended. Before the flip the schemas are there for that long, and before is called.
 func (g *gate) settling(all string, before ...func()) {
 	g.t.Helper()
 	clock := &running.Clock{}

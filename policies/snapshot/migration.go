@@ -66,6 +66,9 @@ func (s *Snapshot) evidence(crd *CRD, o plan.Observation, c Condition, gate *Rem
 	recorded := plan.FromCondition(o, &said)
 	recorded.Settle = max(recorded.Settle, settle) // the settle time of that cluster's Moult is not known here
 	e := plan.Begin(o.Subject, recorded, s.TakenAt, settle).Seen(o.Clean(), s.TakenAt, settle)
+	if c.Reason == v1alpha1.ReasonSettling && !e.Rewritten { // the schemas are new there
+		e.Shape.Until = e.WindowEnd
+	}
 	if slices.Contains(failures, c.Reason) {
 		e = e.Failed(plan.Failure{Reason: c.Reason, Message: sentence(c)}, s.TakenAt)
 	}
