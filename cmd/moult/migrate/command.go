@@ -92,9 +92,9 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 
 // long is the help text.
 func long(f *cli.Factory) string {
-	return `Rewrite every object of the named CRDs at the storage version, wait out the
-settle time, check every object again, and trim status.storedVersions. That is
-what moult-controller does, by the same code, from a shell or a Job.
+	return `Wait out the settle time, rewrite every object of the named CRDs at the storage
+version, check every object again, and trim status.storedVersions. That is what
+moult-controller does, by the same code, from a shell or a Job.
 
 The CRDs must carry the opt-in label; if one of them does not, or does not exist,
 none is touched. If it is interrupted, nothing is lost: the same command continues
