@@ -47,8 +47,11 @@ func onAFreshMachine(t *testing.T, indexURL string) *asked {
 	return a
 }
 
-// keepGo lets go find its own caches although HOME is another.
+// TestMain lets go find its own caches although HOME is another, and its telemetry, which a child of go writes after go has ended.
 func TestMain(m *testing.M) {
+	if config, err := os.UserConfigDir(); err == nil {
+		_ = os.Setenv("XDG_CONFIG_HOME", config)
+	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		if out, err := goCommand(context.Background(), ".", "env", name).Output(); err == nil {
 			_ = os.Setenv(name, string(bytes.TrimSpace(out)))
