@@ -66,16 +66,17 @@ var (
 
 const goesOn = `(?:[^\n]|\\\n|\n\s*-\s){0,300}?`
 
-// otherTools notes a file that such tools install from.
+// otherTools notes a file that such tools install from. It is read once, whichever of them may own it.
 func (e *everywhere) otherTools(file string) error {
-	for _, tool := range others {
-		if !tool.named.MatchString(filepath.ToSlash(file)) || ForReading(e.tree.Dir, file) {
-			continue
-		}
-		content, err := render.ReadAsIs(file)
-		if err != nil {
-			return err
-		}
+	mine := slices.DeleteFunc(slices.Clone(others), func(tool otherTool) bool { return !tool.named.MatchString(filepath.ToSlash(file)) })
+	if len(mine) == 0 || ForReading(e.tree.Dir, file) {
+		return nil
+	}
+	content, err := render.ReadAsIs(file)
+	if err != nil {
+		return err
+	}
+	for _, tool := range mine {
 		if about := e.decides(tool, file, content); about != "" {
 			e.tree.Reads.File(file)
 			e.hidden(file, []byte(about), "a tool that is not followed installs what it names")
