@@ -21,6 +21,7 @@ func Run(m *testing.M, cp **ControlPlane, opts ...Option) {
 }
 
 func run(m *testing.M, cp **ControlPlane, opts []Option) (code int) {
+	_ = os.Unsetenv("GOGC") // it is for compilers: what a test starts collects garbage as it does for its users
 	found, err := AttachOrStart(opts...)
 	if err != nil {
 		return failed(err)
