@@ -12,8 +12,10 @@ CGO = $(filter 1,$(shell $(GO) env CGO_ENABLED))
 RACE = $(if $(CGO),-race)
 WITH_CGO = $(if $(CGO),CGO_ENABLED=1)
 export CGO_ENABLED = 0
-# Without the paths of this clone in them, compiled packages serve every clone on the machine.
-export GOFLAGS := -trimpath $(GOFLAGS)
+# Without the paths of this clone in them, compiled packages serve every clone on the machine, and the tools. What a debugger
+# reads is a sixth of a compiler's work; `go build` by itself writes it.
+COMPILED = -trimpath -gcflags=all=-dwarf=false
+export GOFLAGS := $(COMPILED) $(GOFLAGS)
 # A fifth of what a compiler does is to collect garbage. What shows or measures Moult itself takes this back.
 export GOGC ?= 400
 TEST_TIMEOUT = 15m

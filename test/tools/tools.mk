@@ -8,7 +8,7 @@ MOULT_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/moult
 
 # kube-apiserver and etcd. MOULT_KUBERNETES=1.34 asks for an older kube-apiserver (test/tools/kubernetes), and
 # KUBEBUILDER_ASSETS, when set, is used as it is.
-CONTROL_PLANE = GOFLAGS="-mod=readonly -trimpath" GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build
+CONTROL_PLANE = GOFLAGS="-mod=readonly $(COMPILED)" GOWORK=off GOOS= GOARCH= $(GO) run ./test/controlplane/build
 control-plane:
 	@$(CONTROL_PLANE)
 
@@ -76,7 +76,7 @@ helm:
 # project would change; without cgo no C compiler is needed. Programs of Kubernetes say their version, others ignore it.
 define pinned-program
 @set -eu; \
-export GOFLAGS=-mod=readonly GOWORK=off GOOS= GOARCH= CGO_ENABLED=0; \
+export GOFLAGS="-mod=readonly $(COMPILED)" GOWORK=off GOOS= GOARCH= CGO_ENABLED=0; \
 version=$$($(GO) -C test/tools/$(3) list -m -f '{{.Version}}' $(4)); \
 folder="$(MOULT_CACHE)/$(1)$$version-$$($(GO) env GOHOSTOS)-$$($(GO) env GOHOSTARCH)"; \
 [ ! -x "$$folder/$(2)" ] || exit 0; \
@@ -86,7 +86,7 @@ unfinished=$$(mktemp "$$folder/.unfinished.XXXXXX"); \
 trap 'rm -f "$$unfinished"' EXIT; trap 'exit 1' INT TERM; \
 minor=$${version#v1.}; stamp="-X k8s.io/component-base/version"; \
 $(GO) -C test/tools/$(3) build -buildvcs=false -o "$$unfinished" \
-	-ldflags "$$stamp.gitVersion=$$version $$stamp.gitMajor=1 $$stamp.gitMinor=$${minor%%.*}" $(5); \
+	-ldflags "-s -w $$stamp.gitVersion=$$version $$stamp.gitMajor=1 $$stamp.gitMinor=$${minor%%.*}" $(5); \
 chmod 755 "$$unfinished"; \
 mv "$$unfinished" "$$folder/$(2)"
 endef

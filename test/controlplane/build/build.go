@@ -75,23 +75,27 @@ func expectedTime(p assets.Program) string {
 	return fmt.Sprintf("about 4 minutes on 2 cores (this machine has %d)", runtime.NumCPU())
 }
 
+// small is a program without what only a debugger reads.
+const small = "-s -w"
+
 // ldflags gives kube-apiserver the version that Kubernetes' own build stamps in; without it /version says v0.0.0-master.
 func ldflags(p assets.Program) string {
 	if p.Name != "kube-apiserver" {
-		return ""
+		return small
 	}
 	parts := strings.SplitN(strings.TrimPrefix(p.Version, "v"), ".", 3)
 	const stamp = "-X k8s.io/component-base/version."
-	return stamp + "gitVersion=" + p.Version + " " + stamp + "gitMajor=" + parts[0] + " " + stamp + "gitMinor=" + parts[1]
+	return small + " " + stamp + "gitVersion=" + p.Version + " " + stamp + "gitMajor=" + parts[0] + " " + stamp + "gitMinor=" + parts[1]
 }
 
 // goCommand runs go in a module, and takes back what settings made for another project would change there. GOFLAGS is set
-// rather than emptied, because an empty one falls back to `go env -w`; CGO is off so that no C compiler is needed.
+// rather than emptied, because an empty one falls back to `go env -w`, and is as in the Makefile, so that packages which
+// Moult needs, too, are compiled once; CGO is off so that no C compiler is needed.
 func goCommand(ctx context.Context, moduleDir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = moduleDir
 	cmd.Env = append(os.Environ(),
-		"GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+		"GOFLAGS=-mod=readonly -trimpath -gcflags=all=-dwarf=false", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second // what go has started may hold its output open
 	return cmd

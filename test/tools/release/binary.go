@@ -88,7 +88,7 @@ func (s source) compile(ctx context.Context, folder, platform string, names ...s
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "building %s for %s; minutes, if this machine has not built it before\n", name, platform)
-		if _, err := s.output(ctx, env, filepath.Join(goroot, "bin", "go"), "build", "-trimpath", "-buildvcs=false", "-overlay="+overlay, "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
+		if _, err := s.output(ctx, env, filepath.Join(goroot, "bin", "go"), "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-overlay="+overlay, "-tags="+tags, "-ldflags="+flags, "-o", program, "./cmd/"+name); err != nil {
 			return nil, err
 		}
 		if err := light(program, name, platform); err != nil {
