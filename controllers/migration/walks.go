@@ -163,12 +163,7 @@ func progressOf(walk *rewrite.Walk) (counts plan.Counts, looking bool) {
 func (r *Reconciler) startWalk(crd *apiextensionsv1.CustomResourceDefinition, o plan.Observation, mode plan.Mode) {
 	walk := r.newWalk(crd, o, mode)
 	walk.WrittenAfter = r.states.lookedThrough(crd.Name, crd.UID)
-	walk.YieldSlot = func(ctx context.Context) error {
-		if err := r.walks.yieldSlot(ctx); err != nil {
-			return err
-		}
-		return r.unchanged(ctx, crd)
-	}
+	walk.YieldSlot = r.walks.yieldSlot
 	walk.Moves = r.states.found(crd.Name).moved
 	r.walks.start(&walking{crd: crd, observed: o, mode: mode, walk: walk})
 }
@@ -216,9 +211,6 @@ func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err != nil {
 		return rewrite.Result{Fields: losses}, err
 	}
-	if err := r.unchanged(ctx, crd); err != nil {
-		return rewrite.Result{Fields: losses}, err
-	}
 	result, err := walk.Run(ctx)
 	result.Fields = losses
 	if err != nil {
@@ -254,7 +246,8 @@ func (r *Reconciler) newWalk(crd *apiextensionsv1.CustomResourceDefinition, o pl
 		Follower: func(ctx context.Context) (rewrite.Follower, error) {
 			return r.follower(ctx, crd.Name, o.StorageVersion, listed(crd, o.Removal.Versions))
 		},
-		Workers: r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock, Room: r.opts.Room,
+		Unchanged: func(ctx context.Context) error { return r.unchanged(ctx, crd) },
+		Workers:   r.opts.MaxInFlight, PageSize: r.opts.PageSize, Lane: r.pace.Lane(), Clock: r.opts.Clock, Room: r.opts.Room,
 	}
 	for _, version := range crds.ServedBeside(crd, o.StorageVersion) {
 		walk.Otherwise = append(walk.Otherwise, r.objects.Resource(resourceOf(crd).WithVersion(version)))

@@ -108,12 +108,15 @@ func (v *visitor) raced(ctx context.Context, err error) error {
 			return nil
 		}
 	}
-	return v.beginAgain(fresh, err)
+	return v.beginAgain(ctx, fresh, err)
 }
 
 // beginAgain goes on with an object that is another than was thought, but not for
 // ever.
-func (v *visitor) beginAgain(fresh *metav1.PartialObjectMetadata, err error) error {
+func (v *visitor) beginAgain(ctx context.Context, fresh *metav1.PartialObjectMetadata, err error) error {
+	if err := v.unchanged(ctx); err != nil {
+		return err
+	}
 	if v.races++; v.races > 2*maxRaces {
 		v.fail(reasonConflict, err)
 		return nil
@@ -142,7 +145,7 @@ func (v *visitor) missing(ctx context.Context, err error) error {
 		}
 		return v.met(ctx, getErr)
 	case v.isGone(err): // and made again since
-		return v.beginAgain(fresh, err)
+		return v.beginAgain(ctx, fresh, err)
 	case namespaceIsGone(err, v.item.Namespace):
 		v.fail(reasonNamespace, errNamespaceGone)
 	default:

@@ -18,6 +18,9 @@ func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
 		if err != nil {
 			return err
 		}
+		if err := w.unchanged(ctx); err != nil {
+			return err
+		}
 		w.collector.listed(l.total(page), page.ResourceVersion)
 		w.breaker.listed(keysOf(page))
 		next := page.Continue
@@ -35,6 +38,15 @@ func (w *Walk) list(ctx context.Context, pages chan<- *page) error {
 			}
 		}
 	}
+}
+
+// unchanged is asked after each read, since the write names what was read: an API server that lags behind a change would drop what came
+// with it.
+func (w *Walk) unchanged(ctx context.Context) error {
+	if w.Unchanged == nil {
+		return nil
+	}
+	return w.Unchanged(ctx)
 }
 
 // deal hands out the objects of the pages one by one.

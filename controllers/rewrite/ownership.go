@@ -50,13 +50,6 @@ func (o Ownership) leaving(entry metav1.ManagedFieldsEntry) bool {
 	return ours && version != o.StorageVersion && slices.Contains(o.Leaving, version) && slices.Contains(o.Versions, version)
 }
 
-// elsewhere reports whether an entry is at another version than the storage version,
-// so that the API server has to convert an object to see what it owns.
-func (o Ownership) elsewhere(entry metav1.ManagedFieldsEntry) bool {
-	version, ours := o.version(entry)
-	return ours && version != o.StorageVersion
-}
-
 func (o Ownership) version(entry metav1.ManagedFieldsEntry) (string, bool) {
 	group, version, _ := strings.Cut(entry.APIVersion, "/")
 	return version, group == o.Group

@@ -91,11 +91,11 @@ func (v *visitor) step(ctx context.Context) error {
 	}
 	switch v.phase {
 	case toAsk:
-		return v.write(ctx, v.question(), v.asked)
+		return v.write(ctx, v.plain(), v.asked)
 	case toAskAgain:
-		return v.write(ctx, v.question(), v.askedAgain)
+		return v.write(ctx, v.plain(), v.askedAgain)
 	case toRewrite:
-		return v.write(ctx, v.statement(), v.rewritten)
+		return v.write(ctx, v.plain(), v.rewritten)
 	case toRepair:
 		return v.repair(ctx)
 	case ended:
@@ -103,20 +103,11 @@ func (v *visitor) step(ctx context.Context) error {
 	return nil
 }
 
-// question is the write of a check. It is guarded by the resourceVersion, so that
-// what it shows is about the object that was listed. An object that is written
-// all the time gets one that cannot lose a race.
-func (v *visitor) question() *write {
+// plain is the write that changes nothing. It is guarded by the resourceVersion, so that what it shows is about the object that was
+// read. And an API server that goes by an earlier CRD does not drop what has come since. An object that is written all the time
+// gets one that cannot lose a race.
+func (v *visitor) plain() *write {
 	if v.races > maxRaces {
-		return &emptyPatch
-	}
-	return guardedPatch(v.item.ResourceVersion)
-}
-
-// statement is the write of a rewrite. If it may make the API server forget the owners, or drop a field, it is guarded,
-// so that what is known is what there is. The object may have changed since it was listed.
-func (v *visitor) statement() *write {
-	if v.races > maxRaces || v.Guard == nil && !slices.ContainsFunc(v.item.ManagedFields, v.Ownership.elsewhere) {
 		return &emptyPatch
 	}
 	return guardedPatch(v.item.ResourceVersion)

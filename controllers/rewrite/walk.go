@@ -86,6 +86,9 @@ type Walk struct {
 	// YieldSlot, unless nil, is called between two pages, and may wait so that other
 	// walks have their turn.
 	YieldSlot func(context.Context) error
+	// Unchanged, unless nil, is asked after objects were read and before they are written. Its error is the end of the walk: the CRD is
+	// not the one that the walk is about, and an object may have what only its new schemas have.
+	Unchanged func(context.Context) error
 	// Clock defaults to the real one.
 	Clock clock.Clock
 	// Jitter is a random part of a pause; it defaults to a real one.
