@@ -57,7 +57,8 @@ func shapeOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
 		conversion.Webhook.ClientConfig.CABundle = nil
 	}
-	_ = to.Encode([]any{conversion, crd.Spec.PreserveUnknownFields}) // a digest takes all
+	stored := schemaAt(crd, crds.StorageVersion(crd))                        // an API server that has not heard of a flip stores at another one, which may lack fields
+	_ = to.Encode([]any{conversion, crd.Spec.PreserveUnknownFields, stored}) // a digest takes all
 	for _, v := range crd.Spec.Versions {
 		_ = to.Encode([]any{v.Name, v.Schema})
 	}

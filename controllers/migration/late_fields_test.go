@@ -16,6 +16,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/migration"
+	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/controlplane"
 )
@@ -113,4 +114,44 @@ func TestAFieldThatComesInMidPassIsKept(t *testing.T) {
 			w.resumes(second)
 		})
 	}
+}
+
+// The API server that lags stores at v1alpha1, which does not have the field.
+func TestAFlipToAnotherSchemaDropsNoField(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, widgets(t).Schema("v1alpha1", plain).Schema("v1", withLate).Build())
+	w.Create(lateObjects)
+	second, sent := w.second(), &atomic.Int64{}
+	w.controllerAt(w.writesThrough(second, sent), w.patient())
+	w.eventuallySettling()
+	w.triesAgain()
+	w.Eventually(w.Reason, soon).Should(Equal(v1alpha1.ReasonMigrated))
+	w.Expect(second.Pause()).To(Succeed())
+	w.Flip("v1")
+	w.allGetTheField()
+	w.resumes(second)
+}
+
+// The process that has seen the schema come ends, and the next one believes its proof.
+func TestASurveyRightAfterTheStartDropsNoField(t *testing.T) {
+	t.Parallel()
+	w := flippedWorld(t, widgets(t).Schema("v1alpha1", plain).Schema("v1", plain), lateObjects)
+	stop := w.controller(w.patient())
+	w.Eventually(func() string {
+		w.triesAgain()
+		return w.Reason()
+	}, soon, "500ms").Should(Equal(v1alpha1.ReasonMigrated))
+	second, sent := w.second(), &atomic.Int64{}
+	w.Expect(second.Pause()).To(Succeed())
+	w.Update(getsTheField)
+	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
+	w.allGetTheField()
+	stop()
+	opts := w.patient()
+	opts.StateStore = migration.NewStateStore()
+	opts.StateStore.Ask(w.crd.Name, types.NamespacedName{Name: "gate"}, plan.Removal{Versions: []string{"v1alpha1"}, Since: w.clock.Now()})
+	w.controllerAt(w.writesThrough(second, sent), opts)
+	w.resumes(second)
+	w.Eventually(func() int { return w.with("/v1alpha1") }, soon).Should(BeZero(), "the survey comes later")
+	w.Expect(w.with(late)).To(Equal(lateObjects))
 }

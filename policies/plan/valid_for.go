@@ -9,7 +9,7 @@ import (
 // ValidFor is the evidence that is valid for a CRD as it is observed now. Its condition may
 // have the work of an earlier process, or of another one that was faster.
 func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duration) Evidence {
-	first, shape := e.Shape.Digest == "" && o.Shape != "", e.Shape.seen(o.Shape, o.Now, settle) // whatever becomes of the rest
+	shape := e.Shape.seen(o.Shape, o.Now, settle) // whatever becomes of the rest
 	e = e.about(o.Subject, o.Now, settle)
 	if recorded.proves(settle) && !e.Proved {
 		e = Begin(o.Subject, recorded, o.Now, settle)
@@ -18,9 +18,7 @@ func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duratio
 	e.Survey = e.Survey.allowing(o.MayLose)
 	e = e.dropping(o.MayDrop)
 	e = e.Seen(o.Clean(), o.Now, settle).serving(o.Unserved, o.Now, settle)
-	if e.Shape = shape; first && e.Proved { // by an earlier process: open gates wait for a survey, and only that writes
-		e.Shape.Until = o.Now
-	}
+	e.Shape = shape
 	return e
 }
 
