@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	controlplane.Run(m, &cp, controlplane.Own("a test pauses an API server"))
 }
 
-const soon = running.Soon
+// soon is longer than two looks through a cluster take on a busy machine, with the rest between them, which is five times a look.
+const soon = 3 * running.Soon
 
 // gate is one VersionRemoval and its CRD, seen from outside.
 type gate struct {
