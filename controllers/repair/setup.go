@@ -67,7 +67,7 @@ func newOwnerReferences(mgr manager.Manager, opts Options, crds lister) (*Reconc
 func newStashedCopies(mgr manager.Manager, opts Options, crds lister) (*Reconciler, error) {
 	paced := rest.CopyConfig(mgr.GetConfig())
 	paced.QPS, paced.Burst = -1, -1 // the lane paces
-	objects, err := dynamic.NewForConfigAndClient(paced, mgr.GetHTTPClient())
+	objects, err := dynamic.NewForConfigAndClient(paced, rewrite.BoundErrors(mgr.GetHTTPClient()))
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,13 @@ const mostOfError = 256 << 10
 // are kept.
 type boundedErrors struct{ next http.RoundTripper }
 
+// BoundErrors is the client for requests about objects of tenants: of an answer that is an error, it reads 256 KiB at most.
+func BoundErrors(c *http.Client) *http.Client {
+	bounded := *c
+	bounded.Transport = boundedErrors{c.Transport}
+	return &bounded
+}
+
 // RoundTrip implements http.RoundTripper.
 func (b boundedErrors) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := cmp.Or(b.next, http.DefaultTransport).RoundTrip(request)

@@ -57,9 +57,7 @@ func NewClient(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	c.QPS, c.Burst, c.RateLimiter = -1, -1, nil
 	c.GroupVersion = &schema.GroupVersion{}
 	c.APIPath = "/unused: every request has an absolute path"
-	bounded := *httpClient
-	bounded.Transport = boundedErrors{httpClient.Transport}
-	r, err := rest.RESTClientForConfigAndClient(c, &bounded)
+	r, err := rest.RESTClientForConfigAndClient(c, BoundErrors(httpClient))
 	if err != nil {
 		return nil, err
 	}
