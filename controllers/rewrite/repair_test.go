@@ -220,7 +220,7 @@ func TestARepairOfAnObjectThatIsWrittenAllTheTime(t *testing.T) {
 			_, result, err := walkOver(s, repairing)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(result.By).To(Equal(map[Outcome]int64{Repaired: 1}), "%v", result.FailedObjects)
-			g.Expect(s.tries["o00000"]).To(Equal(2))
+			g.Expect(s.tries["o00000"]).To(Equal(maxRaces+2), "each write names what was read, as long as that may get through")
 			for _, entries := range [][]metav1.ManagedFieldsEntry{s.objects["o00000"].managed, c.after} {
 				for i := range entries {
 					entries[i].Time = nil

@@ -196,7 +196,7 @@ func (v *visitor) repair(ctx context.Context) error {
 		return nil
 	}
 	replace := replaceEntries
-	if v.races > 0 {
+	if v.races > maxRaces {
 		replace = replaceTheseEntries
 	}
 	write, err := replace(v.item, moved)
