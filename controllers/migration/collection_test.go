@@ -44,10 +44,7 @@ func TestADeletionOfACollectionIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := collectionWorld(t, c.on, 20)
-			second, err := c.on.SecondAPIServer()
-			w.Expect(err).NotTo(HaveOccurred())
-			t.Cleanup(func() { _ = second.Stop() })
-			w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())
+			second := w.second(c.on)
 			deletions := webhooks.HoldDeletions(t, second.Config, w.GR.WithVersion("v1alpha1"), 3)
 
 			ended := w.deleteAll(second)

@@ -106,10 +106,7 @@ func TestAnAPIServerThatLagsBehindTheSpecDropsNoField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := meters(t, n)
-			second, err := cp.SecondAPIServer()
-			w.Expect(err).NotTo(HaveOccurred())
-			t.Cleanup(func() { _ = second.Stop() })
-			w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())
+			second := w.second(cp)
 			sent := &atomic.Int64{}
 			opts := w.quick()
 			opts.Settle = time.Minute

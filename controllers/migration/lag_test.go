@@ -30,10 +30,7 @@ import (
 func TestAnAPIServerThatLagsBehindTheFlipLeavesNothingStale(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, widgets(t).Build())
-	second, err := cp.SecondAPIServer()
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = second.Stop() })
-	w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())
+	second := w.second(cp)
 	w.Create(200)
 	opts := w.quiet()
 	opts.Settle = time.Hour

@@ -50,10 +50,10 @@ func (w *world) allGetTheField() {
 	}, soon).Should(Equal(lateObjects))
 }
 
-// second is another API server, which knows the CRD as it is.
-func (w *world) second() *controlplane.APIServer {
+// second is another API server of a control plane, which knows the CRD as it is.
+func (w *world) second(of *controlplane.ControlPlane) *controlplane.APIServer {
 	w.t.Helper()
-	second, err := cp.SecondAPIServer()
+	second, err := of.SecondAPIServer()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() { _ = second.Stop() })
 	w.Expect(builders.WaitServed(w.ctx, second.Config, w.crd)).To(Succeed())
@@ -93,7 +93,7 @@ func TestAFieldThatComesInMidPassIsKept(t *testing.T) {
 			w := newWorld(t, widgets(t).Schema("v1alpha1", plain).Schema("v1", plain).Build())
 			w.Expect(builders.CreateObjects(w.ctx, cp.Config, w.GR.WithVersion("v1"), "default", lateObjects)).To(Succeed())
 			w.Flip("v1")
-			second, sent := w.second(), &atomic.Int64{}
+			second, sent := w.second(cp), &atomic.Int64{}
 			deaf, hear := w.deaf()
 			comes := sync.OnceFunc(func() {
 				deaf.shut()
@@ -121,7 +121,7 @@ func TestAFlipToAnotherSchemaDropsNoField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, widgets(t).Schema("v1alpha1", plain).Schema("v1", withLate).Build())
 	w.Create(lateObjects)
-	second, sent := w.second(), &atomic.Int64{}
+	second, sent := w.second(cp), &atomic.Int64{}
 	w.controllerAt(w.writesThrough(second, sent), w.patient())
 	w.eventuallySettling()
 	w.triesAgain()
@@ -141,7 +141,7 @@ func TestASurveyRightAfterTheStartDropsNoField(t *testing.T) {
 		w.triesAgain()
 		return w.Reason()
 	}, soon, "500ms").Should(Equal(v1alpha1.ReasonMigrated))
-	second, sent := w.second(), &atomic.Int64{}
+	second, sent := w.second(cp), &atomic.Int64{}
 	w.Expect(second.Pause()).To(Succeed())
 	w.Update(getsTheField)
 	w.Eventually(w.speaksOfNow, soon).Should(BeTrue())
