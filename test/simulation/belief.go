@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -38,9 +39,9 @@ const (
 	NoGuard Belief = "the trim needs no guard"
 )
 
-// believes reports whether the check of an object is thought to be unnecessary. Its guard is the resourceVersion that was
-// listed; a rewrite has none.
-func (w *wire) believes(guard string) bool {
+// believes reports whether the write of an object is thought to be unnecessary. Its guard is the resourceVersion that was listed, if
+// it has one; again is that the process has written the object since the last flip.
+func (w *wire) believes(guard string, again bool) bool {
 	if guard == "" {
 		return false
 	}
@@ -49,7 +50,7 @@ func (w *wire) believes(guard string) bool {
 	crd := w.etcd.current()
 	switch w.belief {
 	case TheFirstPassIsEnough:
-		return true
+		return again
 	case NewIsFresh:
 		rv, err := strconv.ParseInt(guard, 10, 64)
 		return err == nil && rv > w.flipped
@@ -58,6 +59,23 @@ func (w *wire) believes(guard string) bool {
 	case Nothing, ConflictsAreFresh, FoundIsFine, NotFoundIsGone, TimeGoesOn, ClaimsNeedNoGuard, NoGuard:
 	}
 	return false
+}
+
+// isVisited reports the last flip, and whether the process has written an object since: a check writes what a rewrite has written.
+func (w *wire) isVisited(name string) (flip int64, visited bool) {
+	w.etcd.mu.Lock()
+	flip = w.flipped
+	w.etcd.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	since, known := w.visited[name]
+	return flip, known && since == flip
+}
+
+// asListed is an object whose resourceVersion has not moved.
+func asListed(name, resourceVersion string) *metav1.PartialObjectMetadata {
+	rv, _ := strconv.ParseInt(resourceVersion, 10, 64)
+	return record{rv: rv}.metadata(name)
 }
 
 // believesGone reports whether an object that can be read is thought to be gone. It needs etcd's lock.

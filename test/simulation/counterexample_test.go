@@ -19,8 +19,6 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 		"without the proof":       {calm, Migrator{settle, TheFirstPassIsEnough}, moult},
 		"if a resourceVersion newer than the flip counts as current": {calm, Migrator{settle, NewIsFresh}, moult},
 		"if a clean storedVersions counts as a proof":                {calm, Migrator{settle, CleanIsProved}, moult},
-		"if the trim is not guarded": {Limits{Lag: time.Second, Hold: time.Second, Report: settle},
-			Migrator{5 * time.Second, NoGuard}, Migrator{Settle: 5 * time.Second}},
 		"if a conflict counts as rewritten, and the settle time is too short": {Limits{Lag: time.Second, Hold: 30 * time.Second, Age: 20 * time.Second},
 			Migrator{5 * time.Second, ConflictsAreFresh}, Migrator{Settle: 5 * time.Second}},
 		"if what the check finds is no sign of more, and the settle time is too short": {calm,

@@ -25,7 +25,7 @@ import (
 func (w *world) start(number int, p Process) {
 	w.tell("process %d starts", number)
 	ready := time.Now().Add(startTime)
-	wire := &wire{world: w, process: number, belief: w.migrator.Belief, dead: make(chan struct{}), sight: p.Sight, ready: ready, said: map[string]int{}}
+	wire := &wire{world: w, process: number, belief: w.migrator.Belief, dead: make(chan struct{}), sight: p.Sight, ready: ready, said: map[string]int{}, visited: map[string]int64{}}
 	store := migration.NewStateStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	host := newHost(wire)

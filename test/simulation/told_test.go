@@ -22,6 +22,17 @@ func TestASettleTimeOfAMinuteIsTooShort(t *testing.T) {
 	refutes(t, story, Migrator{Settle: time.Minute}, "the trim promised")
 }
 
+// The check has ended, and the storage version is set back while the write that follows is under way.
+func TestATrimIsGuarded(t *testing.T) {
+	refutes(t, Schedule{
+		Objects: 1, Servers: []Server{{}}, Routes: []Route{{Report: 10 * time.Second}}, Processes: []Process{{From: time.Second, Sight: 20 * time.Second}},
+		Events: []Event{
+			{At: 100 * time.Millisecond, Kind: Flip, Version: "v1"},
+			{At: 160 * time.Second, Kind: Flip, Version: "v1alpha1"},
+		},
+	}, Migrator{settle, NoGuard}, "the trim promised")
+}
+
 // The check has ended, and etcd is restored, to when the objects were stale, before the process has written what follows
 // from it.
 func TestARestoreOfEtcdIsNoticed(t *testing.T) {

@@ -31,8 +31,9 @@ type wire struct {
 	sight   time.Duration
 	ready   time.Time // when the process has started
 
-	mu   sync.Mutex
-	said map[string]int // how often a request was sent
+	mu      sync.Mutex
+	said    map[string]int   // how often a request was sent
+	visited map[string]int64 // the flip after which an object was first written
 }
 
 var errDead = errors.New("the process is dead")
@@ -210,11 +211,13 @@ func (w *wire) patchObject(a *asked, name string) (any, error) {
 	if err := decoder.Decode(&patch); err != nil {
 		panic(fmt.Sprintf("the model knows no patch %s: %v", a.body, err))
 	}
-	guard, who := patch.Metadata.ResourceVersion, fmt.Sprintf("process %d's rewrite", w.process)
-	if guard != "" {
+	guard := patch.Metadata.ResourceVersion
+	flip, again := w.isVisited(name)
+	who := fmt.Sprintf("process %d's rewrite", w.process)
+	if again {
 		who = fmt.Sprintf("process %d's check", w.process)
 	}
-	if w.believes(guard) {
+	if w.believes(guard, again) {
 		w.tell("process %d believes that %s is current and does not ask", w.process, name)
 		return asListed(name, guard), nil
 	}
@@ -224,19 +227,18 @@ func (w *wire) patchObject(a *asked, name string) (any, error) {
 	case guard != "" && w.belief == ConflictsAreFresh && apierrors.IsConflict(err):
 		w.tell("process %d believes that who wrote %s meanwhile has left it current", w.process, name)
 		return asListed(name, guard), nil
-	case guard != "" && w.belief == FoundIsFine && moved:
+	case again && w.belief == FoundIsFine && moved:
 		w.tell("process %d believes that %s was the last stale object", w.process, name)
 		return asListed(name, guard), nil
 	case err != nil:
 		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !again {
+		w.visited[name] = flip
+	}
 	return r.metadata(name), nil
-}
-
-// asListed is an object whose resourceVersion has not moved.
-func asListed(name, resourceVersion string) *metav1.PartialObjectMetadata {
-	rv, _ := strconv.ParseInt(resourceVersion, 10, 64)
-	return record{rv: rv}.metadata(name)
 }
 
 func (r record) metadata(name string) *metav1.PartialObjectMetadata {
