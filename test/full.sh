@@ -24,6 +24,8 @@ declare -A what=(
 )
 all=(race kubernetes faults simulation collector e2e kubevirt operators health bench site page chart newcomer docs scripts image)
 
+read -ra parts <<<"${*//,/ }" # a list with commas is a list, too
+set -- "${parts[@]}"
 failed=0 table=""
 for part in "$@"; do
   if [ -z "${what[$part]:-}" ]; then
