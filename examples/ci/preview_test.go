@@ -30,6 +30,7 @@ func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
 	env["SNAPSHOTS"] = "a=*.yaml\n"
 	g.Expect(os.WriteFile(dir+"/a=b.yaml", nil, 0o600)).To(Succeed())
 	env["CONTEXTS"] = "a=b"
+	env["CHARTS"], env["ALLOW_HOSTS"] = "vendored charts\nmore", "charts.example.com"
 	got := script(t, dir, "preview.sh", env)
 	g.Expect(got.code).To(BeZero(), got.errOut)
 	out := env["OUT"] + "/"
@@ -39,6 +40,7 @@ func TestPreviewPassesOnWhatItIsTold(t *testing.T) {
 		"--output", "json=" + out + "preview.json", "--output", "codequality=" + out + "codequality.json",
 		"--trust-head", "--fail-on", "warning", "--max-age", "1h", "--links", "the/{file}#L{line}", "--artifact", "the page",
 		"--entry", "clusters/production", "--entry", "clusters/with space", "--snapshot", "a=*.yaml", "--context", "a=b",
+		"--charts", "vendored charts", "--charts", "more", "--allow-hosts", "charts.example.com",
 	}))
 }
 

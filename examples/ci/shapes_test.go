@@ -59,7 +59,7 @@ func TestTheActionUsesTheScripts(t *testing.T) {
 		name := regexp.MustCompile(`\.\./scripts/[a-z-]+\.sh`).FindString(script)
 		g.Expect(filepath.Join("github", name)).To(BeAnExistingFile())
 	}
-	for _, setting := range []string{"ENTRIES", "SNAPSHOTS", "CONTEXTS", "MAX_AGE", "FAIL_ON"} {
+	for _, setting := range []string{"ENTRIES", "SNAPSHOTS", "CONTEXTS", "CHARTS", "ALLOW_HOSTS", "MAX_AGE", "FAIL_ON"} {
 		g.Expect(steps[0].Env).To(HaveKeyWithValue(setting, "${{ inputs."+strings.ReplaceAll(strings.ToLower(setting), "_", "-")+" }}"))
 	}
 	g.Expect(steps[3].Run).To(Equal(`exit "$EXIT_CODE"`), "the verdict decides, last of all")

@@ -18,6 +18,8 @@
 #   ENTRIES    list of entry points, such as clusters/production
 #   SNAPSHOTS  list of NAME=FILE that `moult snapshot` wrote
 #   CONTEXTS   list of NAME=CONTEXT of the kubeconfig, for clusters that can be asked
+#   CHARTS     list of folders with charts, as NAME-VERSION.tgz or unpacked, that come before a registry
+#   ALLOW_HOSTS  list of hosts that may be asked for charts and other repositories, beside those that the base names
 #   TRUST_HEAD true to read acknowledgements and snapshots of the repository as the pull request has them, default false: as BASE
 #              has them, since a fork's author would otherwise say that its own findings do not matter
 #   FAIL_ON    the mildest verdict that fails: blocked, unknown (default) or warning
@@ -55,6 +57,8 @@ IFS=$newline
 for entry in ${ENTRIES:-}; do set -- "$@" --entry "$entry"; done
 for entry in ${SNAPSHOTS:-}; do set -- "$@" --snapshot "$entry"; done
 for entry in ${CONTEXTS:-}; do set -- "$@" --context "$entry"; done
+for entry in ${CHARTS:-}; do set -- "$@" --charts "$entry"; done
+for entry in ${ALLOW_HOSTS:-}; do set -- "$@" --allow-hosts "$entry"; done
 unset IFS
 
 code=0
