@@ -111,7 +111,7 @@ func (o Observation) against() (all []*v1alpha1.VersionRemoval) {
 func (o Observation) assumed() (notes []string) {
 	stored := o.CRD.Status.StoredVersions
 	if len(stored) > 1 && slices.Contains(stored, o.To) && !o.flipped() {
-		notes = append(notes, fmt.Sprintf("the upgrade is in the middle: status.storedVersions names %s, so objects may be stored at each of them; the steps are the same, and the pass looks at every object", strings.Join(stored, ", ")))
+		notes = append(notes, fmt.Sprintf("the upgrade is in the middle: status.storedVersions names %s, so objects may be stored at each of them; the steps are the same, and the walk looks at every object", strings.Join(stored, ", ")))
 	}
 	if o.Return.Release == nil && !slices.Contains(stored, o.To) {
 		notes = append(notes, fmt.Sprintf("nothing shows that objects were ever stored at %s: status.storedVersions does not name it, and no --release shows a CRD that stored at it", o.To))

@@ -168,7 +168,7 @@ func TestAWayBackNamesWhatItAssumes(t *testing.T) {
 	g.Expect(p.Notes).To(ConsistOf("nothing shows that objects were ever stored at v1alpha1: status.storedVersions does not name it, and no --release shows a CRD that stored at it"))
 	p, err = runbook.Of(backFrom([]string{"v1alpha1", "v1"}, nil, func(o *runbook.Observation) { o.CRD.Status.StoredVersions = []string{"v1alpha1", "v1"} }))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Notes).To(ConsistOf("the upgrade is in the middle: status.storedVersions names v1alpha1, v1, so objects may be stored at each of them; the steps are the same, and the pass looks at every object"))
+	g.Expect(p.Notes).To(ConsistOf("the upgrade is in the middle: status.storedVersions names v1alpha1, v1, so objects may be stored at each of them; the steps are the same, and the walk looks at every object"))
 }
 
 // The objects are rehearsed with the CRD as it is after the flip.

@@ -225,7 +225,7 @@ func TestAWayBackThatNothingShowsIsNoted(t *testing.T) {
 	before, stored := middle.Live().ResourceVersion, middle.Stored()
 	p, err := plan(middle, "--back-to", "v1alpha1")
 	middle.Expect(err).NotTo(HaveOccurred())
-	middle.Expect(p.Notes).To(ContainElement("the upgrade is in the middle: status.storedVersions names v1alpha1, v1, so objects may be stored at each of them; the steps are the same, and the pass looks at every object"))
+	middle.Expect(p.Notes).To(ContainElement("the upgrade is in the middle: status.storedVersions names v1alpha1, v1, so objects may be stored at each of them; the steps are the same, and the walk looks at every object"))
 	middle.Expect(p.Next).To(Equal(runbook.Flip))
 	middle.Expect(middle.Live().ResourceVersion).To(Equal(before))
 	middle.Expect(middle.Stored()).To(Equal(stored))
