@@ -159,17 +159,20 @@ func (u *Unit) Holds(object *Object) bool {
 	return slices.ContainsFunc(u.Objects, object.Same)
 }
 
-// Destination is the cluster that the unit is applied to, as an Application names it: empty for the one that the tool runs in.
+// Destination is the cluster that the unit is applied to, as an Application names it: empty for the one that the entry point is for.
+// What an Application brings to another cluster is applied by a tool that runs there.
 func (u *Unit) Destination() string {
-	if u.By == nil || u.Tool != ArgoCD {
+	if u.By != nil && u.Tool == ArgoCD {
+		spec := SpecOf(u.By)
+		to := cmp.Or(u.By.Text(Under(spec, "destination", "server")...), u.By.Text(Under(spec, "destination", "name")...))
+		if to != "" && to != "https://kubernetes.default.svc" && to != "in-cluster" {
+			return to
+		}
+	}
+	if u.Parent == nil {
 		return ""
 	}
-	spec := SpecOf(u.By)
-	to := cmp.Or(u.By.Text(Under(spec, "destination", "server")...), u.By.Text(Under(spec, "destination", "name")...))
-	if to == "https://kubernetes.default.svc" || to == "in-cluster" {
-		return ""
-	}
-	return to
+	return u.Parent.Destination()
 }
 
 // BuildFailed is the rule of the finding about a unit that cannot be built, so that its tool would fail, too, and what it

@@ -51,6 +51,8 @@ type Delivered struct {
 	// Snapshot is nil if nothing is known about the cluster, and Source says where it comes from.
 	Snapshot *snapshot.Snapshot
 	Source   string
+	// Snapshots is how many clusters of the entry point something is known of, this one among them.
+	Snapshots int
 }
 
 // Side is one state of the repository, as a cluster gets it.

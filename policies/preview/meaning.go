@@ -1,7 +1,9 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/snapshot"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // meaning is everything that decides what a change of a CRD means in one cluster.
@@ -65,14 +68,36 @@ func (m meaning) ask(in Input) snapshot.Ask {
 // found about the roll-out.
 func (m meaning) inCluster() InCluster {
 	in := m.outcome()
+	unseen := m.unseenDestinations()
+	if unseen != "" && (in.Verdict == Safe || in.Verdict == Warned) {
+		in = m.says(Unknown, ReasonClusterUnknown, unseen)
+	}
 	if in.Verdict == Unknown && m.acknowledged != nil {
 		in.Verdict, in.Reason, in.Sentence = Safe, ReasonAcknowledged, fmt.Sprintf("%s; acknowledged: %s", in.Sentence, m.acknowledged.says())
 	}
-	if m.change.Head != nil && m.lacksCRD() {
+	if m.change.Head != nil && m.lacksCRD() && unseen == "" {
 		in.Sentence = "the cluster does not have the CRD yet"
 		return m.withFindings(in)
 	}
 	return m.withFindings(m.withChanges(in))
+}
+
+// unseenDestinations says that the CRD goes to more clusters than something is known of, where that matters; empty otherwise.
+func (m meaning) unseenDestinations() string {
+	if m.to.Snapshot == nil || m.change.Base != nil && len(m.leaving) == 0 {
+		return ""
+	}
+	to := map[string]bool{}
+	for _, crd := range slices.Concat(m.to.Base.Cluster.CRDs(), m.to.Head.Cluster.CRDs()) {
+		if crd.GetName() == m.change.Name {
+			to[cmp.Or(crd.Unit.Destination(), "the cluster of the entry point")] = true
+		}
+	}
+	if len(to) <= max(m.to.Snapshots, 1) {
+		return ""
+	}
+	return fmt.Sprintf("Applications bring it to %d clusters (%s), and there is a snapshot of %d; give the preview one of each, as --snapshot ENTRY=FILE",
+		len(to), words.Few(slices.Sorted(maps.Keys(to)), 5), max(m.to.Snapshots, 1))
 }
 
 // lacksCRD reports whether it is known that the cluster does not have the CRD.

@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/manifests"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/snapshot"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -56,6 +57,7 @@ func (p *command) allClusters(ctx context.Context, s *sides) (all []preview.Deli
 		if len(sources) == 0 {
 			sources = []source{{}}
 		}
+		first := len(all)
 		for _, from := range sources {
 			clusters, err := p.clusters(ctx, s, entry, from, nameOf(entry, from, len(sources)))
 			if err != nil {
@@ -63,8 +65,22 @@ func (p *command) allClusters(ctx context.Context, s *sides) (all []preview.Deli
 			}
 			all = append(all, clusters...)
 		}
+		countSnapshots(all[first:])
 	}
 	return p.unfollowed(ctx, s, all)
+}
+
+// countSnapshots notes of how many clusters of an entry point something is known.
+func countSnapshots(all []preview.Delivered) {
+	known := map[*snapshot.Snapshot]bool{}
+	for _, d := range all {
+		if d.Snapshot != nil {
+			known[d.Snapshot] = true
+		}
+	}
+	for i := range all {
+		all[i].Snapshots = len(known)
+	}
 }
 
 // irrelevant are the changed files that nothing which may be applied is made of. Where entry points are named, many are.

@@ -2,11 +2,14 @@ package preview
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/cmd/moult/internal/cli"
 	"github.com/moult-dev/moult/cmd/moult/internal/clitest"
+	"github.com/moult-dev/moult/policies/snapshot"
 )
 
 const (
@@ -67,6 +70,47 @@ func TestAnEntryPointMayBeAChartWithFilesOfValues(t *testing.T) {
 			code, out, errOut := previewed(t, "--base", "base", "--head", "head", "--entry", c.entry, "--offline")
 			g.Expect(code).To(Equal(c.code), out+errOut)
 			g.Expect(out + errOut).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// A snapshot is of one cluster. Where Applications bring a CRD to several, one of each is needed.
+func TestEachDestinationNeedsItsSnapshot(t *testing.T) {
+	application := func(name, server string) string {
+		return "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\nspec:\n  project: default\n" +
+			"  source: {repoURL: 'https://git.example.com/it', targetRevision: HEAD, path: crds}\n  destination: {server: '" + server + "'}\n"
+	}
+	for name, c := range map[string]struct {
+		second    string
+		snapshots []string
+		code      int
+	}{
+		"two clusters, one snapshot":       {"https://oslo.example.com", []string{"berlin.yaml"}, cli.ExitUnknown},
+		"two clusters, a snapshot of each": {"https://oslo.example.com", []string{"berlin.yaml", "oslo.yaml"}, cli.ExitDone},
+		"one cluster":                      {"https://berlin.example.com", []string{"berlin.yaml"}, cli.ExitDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var taken snapshot.Snapshot
+			g := NewWithT(t)
+			g.Expect(yaml.Unmarshal([]byte(snapshotOfStaging), &taken)).To(Succeed())
+			taken.TakenAt = time.Now()
+			content, err := taken.Write()
+			g.Expect(err).NotTo(HaveOccurred())
+			f := files{"berlin.yaml": string(content), "oslo.yaml": string(content)}
+			for side, crd := range map[string]string{"base": widgetsCRD, "head": without} {
+				f[side+"/apps/a.yaml"] = application("berlin", "https://berlin.example.com") + application("other", c.second)
+				f[side+"/crds/w.yaml"] = crd
+			}
+			g = clitest.InRepository(t, f)
+			args := []string{"--base", "base", "--head", "head", "--entry", "apps", "--offline"}
+			for _, s := range c.snapshots {
+				args = append(args, "--snapshot", s)
+			}
+			code, out, errOut := previewed(t, args...)
+			g.Expect(code).To(Equal(c.code), out+errOut)
+			if c.code == cli.ExitUnknown {
+				g.Expect(out).To(ContainSubstring("https://berlin.example.com, https://oslo.example.com"))
+			}
 		})
 	}
 }
