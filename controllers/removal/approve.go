@@ -53,8 +53,11 @@ func (r *Reconciler) syncApproval(ctx context.Context, name string) error {
 	r.approving.LockKey(name)
 	defer func() { _ = r.approving.UnlockKey(name) }()
 	crd, err := r.crds.GetNow(ctx, name)
+	if isGone(err, name) {
+		return nil
+	}
 	if err != nil {
-		return client.IgnoreNotFound(err)
+		return err
 	}
 	change, err := r.approval(ctx, crd)
 	if err != nil || change == nil {
@@ -164,7 +167,7 @@ func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.Cus
 		return err
 	}
 	err = r.status.Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.approver()), client.ForceOwnership)
-	if err := client.IgnoreNotFound(err); err != nil {
+	if err != nil && !isGone(err, crd.Name) {
 		return fmt.Errorf("writing condition %s on %s: %w", v1alpha1.VersionsRemovable, crd.Name, err)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // trusted is how long a CRD that was read is taken for what it is, as long as the watch reports no change.
@@ -118,3 +120,6 @@ func metadataOf(name string) *metav1.PartialObjectMetadata {
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	return crd
 }
+
+// isGone reports whether err says that a CRD is not there. A proxy before the API server that answers 404 has not looked.
+func isGone(err error, crd string) bool { return rewrite.IsGone(err, apiextensionsv1.GroupName, crd) }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	crds "github.com/moult-dev/moult/api/crd"
@@ -37,7 +36,7 @@ func (r *Reconciler) observe(ctx context.Context, removal *v1alpha1.VersionRemov
 	}
 	crd, err := read(ctx, removal.Spec.CRDName)
 	switch {
-	case apierrors.IsNotFound(err):
+	case isGone(err, removal.Spec.CRDName):
 		r.forget(client.ObjectKeyFromObject(removal))
 		return nil, s, nil
 	case err != nil:

@@ -50,7 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		e, err = r.evaluate(ctx, req.NamespacedName, r.fresh, r.crds.GetNow)
 	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case rewrite.IsGone(err, v1alpha1.GroupVersion.Group, req.Name):
 		r.forget(req.NamespacedName)
 		r.unmeasure(ctx, req.NamespacedName)
 		return ctrl.Result{}, nil

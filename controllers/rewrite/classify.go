@@ -159,10 +159,12 @@ func details(err error) metav1.StatusDetails {
 
 // notFoundIs reports whether err says that the object with this name, of this API
 // group, is not there. The namespace that a write needs may be missing as well, and
-// then the object is still there.
+// then the object is still there. Where it is not the API server that answers 404, but
+// a proxy before it, client-go fills in what was asked for.
 func notFoundIs(err error, group, name string) bool {
 	d := details(err)
-	return apierrors.IsNotFound(err) && !denied(err.Error()) && d.Group == group && d.Name == name
+	return apierrors.IsNotFound(err) && !denied(err.Error()) && d.Group == group && d.Name == name &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // namespaceIsGone reports whether err says that the namespace does not exist
