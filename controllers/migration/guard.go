@@ -91,7 +91,7 @@ func (r *Reconciler) guard(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return nil, err
 	}
 	// A permission that came after the walk had begun does not count for it: that it is taken back would not stop the walk.
-	f.mayDrop = slices.DeleteFunc(f.mayDrop, func(field string) bool { return !slices.Contains(mayDrop(crd), field) })
+	f.mayDrop = slices.DeleteFunc(f.mayDrop, func(field string) bool { return !slices.Contains(mayDrop(crd.Annotations), field) })
 	guard := &rewrite.Guard{Lost: f.lostBy}
 	for i, s := range f.sights {
 		at := func(done, total int64) { walk.Looked.At(int64(i)*total+done, int64(len(f.sights))*total) }
@@ -144,7 +144,7 @@ func (r *Reconciler) fieldsOf(ctx context.Context, name string) (*fields, error)
 func (r *Reconciler) newFields(crd *apiextensionsv1.CustomResourceDefinition) *fields {
 	storage := crds.StorageVersion(crd)
 	return &fields{
-		client: r.objects, resource: resourceOf(crd), storage: storage, mayDrop: mayDrop(crd), trimmed: r.unproved(crd),
+		client: r.objects, resource: resourceOf(crd), storage: storage, mayDrop: mayDrop(crd.Annotations), trimmed: r.unproved(crd),
 		statuses: slices.DeleteFunc(crds.Versions(crd), func(v string) bool { return !crds.HasStatus(crd, v) }),
 		why:      "objects have fields that " + storage + " does not have, and would lose them for good",
 	}

@@ -89,7 +89,7 @@ func (r *Reconciler) describe(crd *apiextensionsv1.CustomResourceDefinition) pla
 		Shape:          shapeOf(crd),
 		Unserved:       crds.Unserved(crd),
 		MayLose:        mayLose(crd.Annotations),
-		MayDrop:        mayDrop(crd),
+		MayDrop:        mayDrop(crd.Annotations),
 	}
 	o.ResourceVersion, o.Served = crd.ResourceVersion, apihelpers.HasServedCRDVersion(crd, o.StorageVersion)
 	return o
@@ -103,8 +103,8 @@ func mayLose(annotations map[string]string) []string {
 }
 
 // mayDrop are the fields that objects may lose, as their CRD says.
-func mayDrop(crd *apiextensionsv1.CustomResourceDefinition) []string {
-	return crdschema.Patterns(crd.Annotations[v1alpha1.AllowFieldLossAnnotation])
+func mayDrop(annotations map[string]string) []string {
+	return crdschema.Patterns(annotations[v1alpha1.AllowFieldLossAnnotation])
 }
 
 // said is our condition on a CRD; nil if there is none, or if somebody else

@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // walkFailure is the error of a walk that must not begin, or whose outcome does not
@@ -55,18 +57,47 @@ func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *a
 	return nil
 }
 
-// unchanged makes sure that a CRD is as it was when the walk began. Its cache may be behind: what was found out under another spec, or
-// one that was there for a moment, says nothing of what a write does now.
+// unchanged makes sure that a CRD is as it was when the walk began, and allows as much. Its cache may be behind: what was found out under
+// another spec, or one that was there for a moment, says nothing of what a write does now. What is no longer allowed is not written.
 func (r *Reconciler) unchanged(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	now := metadataOf(crd.Name)
 	err := rewrite.Retry{Clock: r.opts.Clock}.Do(ctx, func() error { return r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, now) })
-	if err == nil && (now.UID != crd.UID || now.Generation != crd.Generation) {
+	switch {
+	case err != nil:
+	case now.UID != crd.UID || now.Generation != crd.Generation:
 		err = fmt.Errorf("the CRD was changed since the walk began at generation %d; it has generation %d", crd.Generation, now.Generation)
+	default:
+		err = takenBack(r.allowed(crd), r.allowed(now))
 	}
 	if err != nil {
 		return &rewrite.Stopped{Cause: rewrite.Unavailable, Err: err}
 	}
 	return nil
+}
+
+// allowed is what a CRD lets Moult do with its objects. To change it makes no other generation.
+func (r *Reconciler) allowed(crd metav1.Object) (all []string) {
+	if crds.OptedIn(crd, r.opts.LabelKey) {
+		all = append(all, "label "+r.opts.LabelKey)
+	}
+	if !crds.Paused(crd) {
+		all = append(all, "no annotation "+v1alpha1.PausedAnnotation)
+	}
+	for _, version := range mayLose(crd.GetAnnotations()) {
+		all = append(all, fmt.Sprintf("annotation %s: %s", v1alpha1.AllowOwnershipLossAnnotation, version))
+	}
+	for _, field := range mayDrop(crd.GetAnnotations()) {
+		all = append(all, fmt.Sprintf("annotation %s: %s", v1alpha1.AllowFieldLossAnnotation, field))
+	}
+	return all
+}
+
+func takenBack(then, now []string) error {
+	less := slices.DeleteFunc(then, func(one string) bool { return slices.Contains(now, one) })
+	if len(less) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the CRD allows less than when the walk began; it had %s", words.Few(less, maxFieldsTold))
 }
 
 func aggregatedFailure(crd string, route rewrite.Route) plan.Failure {

@@ -72,6 +72,12 @@ func (w Walking) isAllowed(o Observation) bool {
 	return within(w.MayLose, o.MayLose) && within(w.MayDrop, o.MayDrop)
 }
 
+// hasLostItsGround reports whether the evidence has begun again since the walk began, at the same subject. Then a survey has no proof
+// beside it any more, and a check began too early.
+func (w Walking) hasLostItsGround(o Observation) bool {
+	return w.Mode == Surveying && !o.Evidence.Proved || w.Mode == Checking && o.Now.Before(o.Evidence.WindowEnd)
+}
+
 // Counts are the objects of one walk, by outcome.
 type Counts struct {
 	Total     int64 // as far as is known; grows with the pages

@@ -112,7 +112,7 @@ func provedNotTrimmed(o Observation) (Decision, bool) {
 // CRD says of its storage stays true meanwhile.
 func walkUnderWay(o Observation) (Decision, bool) {
 	switch {
-	case o.Walking == nil || o.Walking.Subject != o.Subject || !o.Walking.isAllowed(o):
+	case o.Walking == nil || o.Walking.Subject != o.Subject || !o.Walking.isAllowed(o) || o.Walking.hasLostItsGround(o):
 		return Decision{}, false
 	case o.Walking.Mode == Surveying:
 		return migrated(Follow, o), true

@@ -145,8 +145,18 @@ func TestEachRule(t *testing.T) {
 			}),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonMigrating, sentence: "0 of 10 objects"},
 		"a check under way is followed": {
-			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Checking, Counts: Counts{Total: 10}} }),
+			o: with(func(o *Observation) {
+				o.Evidence.WindowEnd, o.Walking = now, &Walking{Subject: v1, Mode: Checking, Counts: Counts{Total: 10}}
+			}),
 			rule: "WalkUnderWay", step: Follow, reason: v1alpha1.ReasonVerifying, sentence: "0 of 10 objects"},
+		"one that began before a settle time that has begun since is not": {
+			o: with(func(o *Observation) {
+				o.Evidence.Rewritten, o.Evidence.WindowEnd, o.Walking = true, later, &Walking{Subject: v1, Mode: Checking}
+			}),
+			rule: "WindowOpen", step: Wait, reason: v1alpha1.ReasonSettling, until: later},
+		"nor is a survey whose proof is contradicted": {
+			o:    with(func(o *Observation) { o.Walking = &Walking{Subject: v1, Mode: Surveying} }),
+			rule: "NotRewritten", step: Rewrite, reason: v1alpha1.ReasonMigrating},
 		"a walk of another subject is not followed": {
 			o: with(func(o *Observation) {
 				o.Walking = &Walking{Subject: Subject{UID: "u", Generation: 2, StorageVersion: "v1"}}
