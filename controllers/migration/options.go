@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -102,19 +103,17 @@ const DefaultMaxInFlight = 32
 const defaultMaxWalks = 8
 
 func (o Options) withDefaults() Options {
-	orDefault(&o.LabelKey, v1alpha1.MigrateLabel)
-	orDefault(&o.Settle, DefaultSettle)
-	orDefault(&o.FieldManager, v1alpha1.FieldManagerOf(v1alpha1.FieldManager, o.LabelKey))
-	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
-	orDefault(&o.MaxWalks, defaultMaxWalks)
+	o.LabelKey = cmp.Or(o.LabelKey, v1alpha1.MigrateLabel)
+	o.Settle = cmp.Or(o.Settle, DefaultSettle)
+	o.FieldManager = cmp.Or(o.FieldManager, v1alpha1.FieldManagerOf(v1alpha1.FieldManager, o.LabelKey))
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, DefaultMaxInFlight)
+	o.MaxWalks = cmp.Or(o.MaxWalks, defaultMaxWalks)
+	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, metrics.Registry)
 	if o.Pace == nil {
 		o.Pace = o.NewPace()
 	}
 	if o.Room == nil {
 		o.Room = rewrite.NewRoom()
-	}
-	if o.Registerer == nil {
-		o.Registerer = metrics.Registry
 	}
 	if o.NewConverter == nil {
 		o.NewConverter = func(crd *apiextensionsv1.CustomResourceDefinition) (conversion.Converter, error) {
@@ -124,21 +123,11 @@ func (o Options) withDefaults() Options {
 	if o.StateStore == nil {
 		o.StateStore = NewStateStore()
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	o.Clock = steady.Of(o.Clock)
+	o.Clock = steady.Of(cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{}))
 	return o
 }
 
 // NewPace is a pace for several reconcilers to share.
 func (o Options) NewPace() *throttle.Pace {
 	return throttle.New(throttle.Options{MaxInFlight: o.MaxInFlight, MaxQueued: o.MaxQueued, MaxRate: o.MaxRate})
-}
-
-func orDefault[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }

@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,18 +71,10 @@ type Options struct {
 const defaultSurveyInterval = 10 * time.Minute
 
 func (o Options) withDefaults() Options {
-	if o.LabelKey == "" {
-		o.LabelKey = v1alpha1.MigrateLabel
-	}
-	if o.SurveyInterval == 0 {
-		o.SurveyInterval = defaultSurveyInterval
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.machine == nil {
-		o.machine = o.Clock
-	}
+	o.LabelKey = cmp.Or(o.LabelKey, v1alpha1.MigrateLabel)
+	o.SurveyInterval = cmp.Or(o.SurveyInterval, defaultSurveyInterval)
+	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
+	o.machine = cmp.Or[clock.PassiveClock](o.machine, o.Clock)
 	o.Clock = steady.Of(o.Clock)
 	return o
 }

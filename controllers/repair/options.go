@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -87,26 +88,18 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.LabelKey == "" {
-		o.LabelKey = v1alpha1.MigrateLabel
-	}
+	o.LabelKey = cmp.Or(o.LabelKey, v1alpha1.MigrateLabel)
+	o.Interval = cmp.Or(o.Interval, defaultInterval)
+	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, metrics.Registry)
+	o.Clock = cmp.Or[clock.Clock](o.Clock, clock.RealClock{})
 	if o.Places == nil {
 		o.Places = survivors.Embedded()
 	}
 	if o.NewConverter == nil {
 		o.NewConverter = func() embeddedcopies.Converter { return nil }
 	}
-	if o.Interval == 0 {
-		o.Interval = defaultInterval
-	}
 	if o.Pace == nil {
 		o.Pace = throttle.New(throttle.Options{MaxInFlight: defaultInFlight})
-	}
-	if o.Registerer == nil {
-		o.Registerer = metrics.Registry
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
 	}
 	return o
 }
