@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/moult-dev/moult/policies/deprecation"
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // mostOfSample is how large a file is that is looked at for samples.
@@ -27,10 +29,7 @@ var notSampled = append([]string{"testdata", "test", "tests", "e2e", "proposals"
 
 // samples are the objects of the release's own kinds that it shows to users. What is no YAML, such as a template, is passed over.
 func samples(ctx context.Context, release Release) (all []deprecation.Sample) {
-	var groups [][]byte
-	for _, crd := range release.CRDs {
-		groups = append(groups, []byte(crd.Spec.Group+"/"))
-	}
+	groups := words.Of(release.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) []byte { return []byte(crd.Spec.Group + "/") })
 	_ = fs.WalkDir(release.Files, ".", func(name string, entry fs.DirEntry, err error) error { // what cannot be read shows nothing
 		base := path.Base(name)
 		switch {
@@ -88,10 +87,7 @@ func inFile(name, content string) (all []deprecation.Sample) {
 			}
 		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, mark[:1]+" \t") == "":
 			if from >= 0 {
-				var block []string
-				for _, inside := range lines[from:i] {
-					block = append(block, strings.TrimPrefix(inside, indent))
-				}
+				block := words.Of(lines[from:i], func(inside string) string { return strings.TrimPrefix(inside, indent) })
 				all = append(all, inLines(name, from, block)...)
 			}
 			mark = ""

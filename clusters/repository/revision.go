@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // openRevision writes a revision of the repository around the working directory.
@@ -151,10 +153,7 @@ func notInRevision(files *object.Tree, name string, commit *object.Commit, insid
 		}
 		around = path.Dir(around)
 	}
-	var there []string
-	for _, entry := range files.Entries {
-		there = append(there, entry.Name)
-	}
+	there := words.Of(files.Entries, func(entry object.TreeEntry) string { return entry.Name })
 	if len(there) > few {
 		there = append(there[:few], "…")
 	}

@@ -31,19 +31,13 @@ func countsOf(r rewrite.Result) plan.Counts {
 }
 
 func failedObjectsOf(failed []rewrite.FailedObject) []plan.FailedObject {
-	named := make([]plan.FailedObject, len(failed))
-	for i, f := range failed {
-		named[i] = plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: words.Clip(f.String(), maxFailureText)}
-	}
-	return named
+	return words.Of(failed, func(f rewrite.FailedObject) plan.FailedObject {
+		return plan.FailedObject{Namespace: f.Namespace, Reason: f.Reason, Text: words.Clip(f.String(), maxFailureText)}
+	})
 }
 
 func textsOf(failed []plan.FailedObject) []string {
-	texts := make([]string, len(failed))
-	for i, f := range failed {
-		texts[i] = f.Text
-	}
-	return texts
+	return words.Of(failed, func(f plan.FailedObject) string { return f.Text })
 }
 
 // waitingOf are the versions that entries of managedFields were left at.
@@ -57,20 +51,16 @@ func waitingOf(r rewrite.Result) (versions []string) {
 }
 
 func lossesOf(r rewrite.Result) []plan.Loss {
-	losses := make([]plan.Loss, len(r.Losses))
-	for i, l := range r.Losses {
-		losses[i] = plan.Loss{
+	return words.Of(r.Losses, func(l rewrite.Loss) plan.Loss {
+		return plan.Loss{
 			Manager: l.Manager.String(), Version: l.Manager.Version, Waits: l.Waits,
 			Objects: l.Objects, Fields: l.Fields, Field: l.Field, Object: l.Object.String(), Why: l.Why,
 		}
-	}
-	return losses
+	})
 }
 
 func writersOf(r rewrite.Result) []plan.Writer {
-	writers := make([]plan.Writer, len(r.Writers))
-	for i, w := range r.Writers {
-		writers[i] = plan.Writer{Manager: w.Manager.String(), Version: w.Manager.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
-	}
-	return writers
+	return words.Of(r.Writers, func(w rewrite.Writer) plan.Writer {
+		return plan.Writer{Manager: w.Manager.String(), Version: w.Manager.Version, Objects: w.Objects, Last: w.Last, LastWrote: w.Object.String()}
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/conversion"
 	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // rehearsed is how many objects a webhook is asked about at a time.
@@ -42,10 +43,7 @@ func (r *rehearsal) Lost(ctx context.Context, objects []map[string]any) (all [][
 		if len(o.Failed) > 0 {
 			return nil, notAsked(ctx, fmt.Errorf("%s cannot be converted to %s: %w", o.Object, o.Failed[0].To, o.Failed[0]))
 		}
-		var lost []string
-		for _, path := range slices.Concat(o.Lost, o.Changed) {
-			lost = append(lost, crdschema.AnyItem(path))
-		}
+		lost := words.Of(slices.Concat(o.Lost, o.Changed), crdschema.AnyItem)
 		slices.Sort(lost)
 		all = append(all, slices.Compact(lost))
 	}

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // corrupt is how the API server words that it cannot read what etcd has under a key. It names the key from Kubernetes 1.37 on
@@ -26,10 +28,7 @@ func Unreadable(err error, of schema.GroupResource) (objects []FailedObject) {
 	}
 	texts := []string{err.Error()}
 	if apierrors.ReasonForError(err) == metav1.StatusReasonStoreReadError {
-		texts = nil
-		for _, cause := range details(err).Causes {
-			texts = append(texts, cause.Message)
-		}
+		texts = words.Of(details(err).Causes, func(cause metav1.StatusCause) string { return cause.Message })
 	}
 	for _, text := range texts {
 		if found := corrupt.FindStringSubmatch(text); found != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Outcome is what becomes of one object when it is stored at the storage version, and read at its own again.
@@ -58,11 +59,7 @@ func (e *Engine) Rehearse(ctx context.Context, object map[string]any) Outcome {
 
 // RehearseAll does so for several objects, which a webhook is asked about in one request for each version.
 func (e *Engine) RehearseAll(ctx context.Context, objects []map[string]any) []Outcome {
-	var outcomes []Outcome
-	for _, trip := range e.Trips(ctx, objects) {
-		outcomes = append(outcomes, trip.Outcome)
-	}
-	return outcomes
+	return words.Of(e.Trips(ctx, objects), func(trip Trip) Outcome { return trip.Outcome })
 }
 
 // Trip is the way of one object there and back.

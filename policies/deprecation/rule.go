@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // The rules, in the order in which they are reported. Names stay the same from release to release.
@@ -110,9 +111,6 @@ var present = []rule{
 }
 
 // Rules are the names of all, in the order in which they are reported.
-func Rules() (names []string) {
-	for _, r := range slices.Concat(rules, present) {
-		names = append(names, r.name)
-	}
-	return names
+func Rules() []string {
+	return words.Of(slices.Concat(rules, present), func(r rule) string { return r.name })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // built are the CRD of a name as charts, and kustomizations around other folders, make it before and after. One that is new is held
@@ -36,10 +37,8 @@ func (s *spread) built(name string, copies, now []delivery.CRD) (pairs []change)
 }
 
 // kustomizations are the folders of those that were built on either side.
-func (s *spread) kustomizations() (names []string) {
-	for _, unit := range slices.Concat(s.all.Base.Built, s.all.Head.Built) {
-		names = append(names, unit.Name)
-	}
+func (s *spread) kustomizations() []string {
+	names := words.Of(slices.Concat(s.all.Base.Built, s.all.Head.Built), func(unit *delivery.Unit) string { return unit.Name })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -81,10 +81,7 @@ func sameButForRelease(one, other string) bool {
 
 // staysAt says where copies are.
 func staysAt(stay []delivery.CRD) string {
-	var folders []string
-	for _, crd := range stay {
-		folders = append(folders, crd.Unit.Name)
-	}
+	folders := words.Of(stay, func(crd delivery.CRD) string { return crd.Unit.Name })
 	slices.Sort(folders)
 	folders = slices.Compact(folders)
 	return words.Agree(int64(len(folders)), "another copy stays at ", "other copies stay at ") + words.Few(folders, maxFolders)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 //go:embed places/*.yaml
@@ -177,9 +178,5 @@ var selector = regexp.MustCompile(`^(all|category:[a-z0-9-]+|(\*|[a-z0-9]+)(\.(\
 func (s Selector) check() bool { return selector.MatchString(string(s)) }
 
 func list[S ~string](members []S) string {
-	var all []string
-	for _, m := range members {
-		all = append(all, string(m))
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(words.Of(members, func(m S) string { return string(m) }), ", ")
 }

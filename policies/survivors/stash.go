@@ -133,11 +133,7 @@ func (m *Move) Convert(group string, c Copy) (Copy, error) {
 
 func namesOf(path string) []string {
 	parsed, _ := parsePath(path) // it was checked when the move was loaded
-	names := make([]string, 0, len(parsed))
-	for _, s := range parsed {
-		names = append(names, s[1:])
-	}
-	return names
+	return words.Of(parsed, func(s string) string { return s[1:] })
 }
 
 func setDefault(object map[string]any, path string, value any) {

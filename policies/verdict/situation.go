@@ -10,6 +10,7 @@ import (
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/labelorigin"
 	"github.com/moult-dev/moult/policies/plan"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Situation is everything a verdict depends on.
@@ -158,11 +159,8 @@ func (s Situation) lists(version string) bool {
 }
 
 // names are the versions the CRD has.
-func (s Situation) names() (versions []string) {
-	for _, v := range s.CRD.Versions {
-		versions = append(versions, v.Name)
-	}
-	return versions
+func (s Situation) names() []string {
+	return words.Of(s.CRD.Versions, func(v Version) string { return v.Name })
 }
 
 // stored are the asked versions that storedVersions names.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Limits of what is fetched.
@@ -46,11 +47,7 @@ func (s *Store) overHTTP(ctx context.Context, r charts.Reference) (*charts.Chart
 	if err != nil {
 		return nil, err
 	}
-	var versions []string
-	for _, e := range entries[r.Name] {
-		versions = append(versions, e.Version)
-	}
-	version, err := newest(r.Version, versions)
+	version, err := newest(r.Version, words.Of(entries[r.Name], func(e entry) string { return e.Version }))
 	if err != nil {
 		return nil, err
 	}

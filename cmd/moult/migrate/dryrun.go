@@ -95,9 +95,7 @@ func try(ctx context.Context, cfg *rest.Config, name string, o migration.Options
 		display.Show(name, s)
 	})
 	t := trial{Name: name, Objects: result.Total, Refused: result.By[rewrite.Failed], Dropped: droppedOf(result.Fields)}
-	for _, f := range result.FailedObjects {
-		t.Refusals = append(t.Refusals, refusal{f.Namespace, f.Name, f.Reason, f.Message})
-	}
+	t.Refusals = words.Of(result.FailedObjects, func(f rewrite.FailedObject) refusal { return refusal{f.Namespace, f.Name, f.Reason, f.Message} })
 	blocked := (*migration.Blocked)(nil)
 	switch {
 	case errors.As(err, &blocked) && blocked.Reason == v1alpha1.ReasonObjectsFailed:
