@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,21 +118,4 @@ func (r *Reconciler) mayClaim(ctx context.Context) error {
 		return nil
 	}
 	return r.opts.Timeline.Check(ctx)
-}
-
-// metadataOf names a CRD in a request whose answer is wanted as metadata
-// only: a whole CRD can be megabytes.
-func metadataOf(name string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-	}
-}
-
-// ignoreGone drops the error of a write that came too late.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

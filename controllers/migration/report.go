@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 )
 
@@ -111,13 +112,13 @@ func (r *Reconciler) applyCondition(ctx context.Context, crd *apiextensionsv1.Cu
 	if err != nil {
 		return err
 	}
-	written := metadataOf(crd.Name)
+	written := setup.MetadataOf(crd.Name)
 	err = r.live.Status().Patch(ctx, written, client.RawPatch(types.ApplyPatchType, body),
 		client.FieldOwner(r.opts.FieldManager), client.ForceOwnership)
 	if err == nil {
 		r.states.wrote(crd.Name, written.ResourceVersion)
 	}
-	if err := ignoreGone(err); err != nil {
+	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("writing condition %s: %w", v1alpha1.StorageMigrated, err)
 	}
 	return nil

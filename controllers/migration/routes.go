@@ -12,6 +12,7 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/plan"
 	"github.com/moult-dev/moult/policies/words"
 )
@@ -60,7 +61,7 @@ func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *a
 // unchanged makes sure that a CRD is as it was when the walk began, and allows as much. Its cache may be behind: what was found out under
 // another spec, or one that was there for a moment, says nothing of what a write does now. What is no longer allowed is not written.
 func (r *Reconciler) unchanged(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	now := metadataOf(crd.Name)
+	now := setup.MetadataOf(crd.Name)
 	err := rewrite.Retry{Clock: r.opts.Clock}.Do(ctx, func() error { return r.live.Get(ctx, types.NamespacedName{Name: crd.Name}, now) })
 	switch {
 	case err != nil:

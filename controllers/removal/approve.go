@@ -19,6 +19,7 @@ import (
 
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/controllers/setup"
 	"github.com/moult-dev/moult/policies/verdict"
 )
 
@@ -166,7 +167,7 @@ func (r *Reconciler) applyApproval(ctx context.Context, crd *apiextensionsv1.Cus
 	if err != nil {
 		return err
 	}
-	err = r.status.Patch(ctx, metadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.approver()), client.ForceOwnership)
+	err = r.status.Patch(ctx, setup.MetadataOf(crd.Name), client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(r.approver()), client.ForceOwnership)
 	if err != nil && !isGone(err, crd.Name) {
 		return fmt.Errorf("writing condition %s on %s: %w", v1alpha1.VersionsRemovable, crd.Name, err)
 	}

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/controllers/rewrite"
+	"github.com/moult-dev/moult/controllers/setup"
 )
 
 // trusted is how long a CRD that was read is taken for what it is, as long as the watch reports no change.
@@ -85,7 +85,7 @@ func (r *crdReader) refresh(ctx context.Context, name string, known *readCRD) (*
 	key, now := types.NamespacedName{Name: name}, r.clock.Now()
 	known.changed.Store(false)
 	if known.crd != nil {
-		live := metadataOf(name)
+		live := setup.MetadataOf(name)
 		err := r.live.Get(ctx, key, live)
 		if err == nil && live.UID == known.crd.UID && live.ResourceVersion == known.crd.ResourceVersion {
 			known.at = now
@@ -112,13 +112,6 @@ func (r *crdReader) forget(name string, known *readCRD) {
 	if r.known[name] == known {
 		delete(r.known, name)
 	}
-}
-
-// metadataOf names a CRD of which no more than the metadata is wanted.
-func metadataOf(name string) *metav1.PartialObjectMetadata {
-	crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	return crd
 }
 
 // isGone reports whether err says that a CRD is not there. A proxy before the API server that answers 404 has not looked.

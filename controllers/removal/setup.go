@@ -100,7 +100,7 @@ func crdNameOf(o client.Object) []string {
 // watch wakes the reconciler for a VersionRemoval that changes, for a CRD that
 // changes, labelled or not, and for a migration that gets further.
 func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
-	crd := metadataOf("") // a CRD without the label must wake its VersionRemovals, too
+	crd := setup.MetadataOf("") // a CRD without the label must wake its VersionRemovals, too
 	changed := source.Kind(known, crd, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, crd *metav1.PartialObjectMetadata) []ctrl.Request {
 		r.crds.Changed(crd.Name)
 		requests := r.waiting(ctx, crd.Name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -54,6 +55,13 @@ func Scheme(add ...func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 		err = errors.Join(err, to(scheme))
 	}
 	return scheme, err
+}
+
+// MetadataOf names a CRD of which no more than the metadata is wanted: a whole one can be megabytes.
+func MetadataOf(crd string) *metav1.PartialObjectMetadata {
+	named := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: crd}}
+	named.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return named
 }
 
 // Cache is a cache of its own beside the manager's.
