@@ -3,6 +3,8 @@ package repair
 import (
 	"reflect"
 	"time"
+
+	"github.com/moult-dev/moult/policies/plan"
 )
 
 // outcome is how a look has ended. The set is closed.
@@ -76,22 +78,12 @@ func next(last look, s subject, every time.Duration) (at time.Time, due bool) {
 	case !same(last.subject, s):
 		return time.Time{}, true
 	case last.outcome == unfinished:
-		return last.at.Add(pause(last.failures, every)), true
+		return last.at.Add(plan.Pause(last.failures, firstPause, every)), true
 	case last.outcome == moved, s.asked:
 		return last.at.Add(every), true
 	default:
 		return time.Time{}, false
 	}
-}
-
-func pause(failures int, most time.Duration) time.Duration {
-	p := firstPause
-	for range failures {
-		if p *= 2; p >= most {
-			break
-		}
-	}
-	return min(p, most)
 }
 
 func wanted(subjects []subject, s subject) bool {

@@ -185,13 +185,12 @@ const (
 
 // Backoff is the pause after the given number of earlier failures in a row: 5
 // seconds, doubled each time, at most 10 minutes.
-func Backoff(failures int) time.Duration {
-	d := firstBackoff
-	for range failures {
-		if d >= maxBackoff {
-			break
-		}
-		d *= 2
+func Backoff(failures int) time.Duration { return Pause(failures, firstBackoff, maxBackoff) }
+
+// Pause is the first one, doubled for each earlier failure in a row, up to the longest.
+func Pause(failures int, first, longest time.Duration) time.Duration {
+	for ; failures > 0 && first < longest; failures-- {
+		first *= 2
 	}
-	return min(d, maxBackoff)
+	return min(first, longest)
 }
