@@ -83,7 +83,7 @@ func (f *follower) argoCDChartOf(u *delivery.Unit, source *delivery.Object, dir 
 	if repository != "" && !strings.Contains(repository, "://") {
 		repository = "oci://" + repository // Argo CD writes registries without a scheme
 	}
-	return f.chartFrom(charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
+	return f.chartSource.Chart(f.ctx, charts.Reference{Repository: repository, Name: source.Text("chart"), Version: source.Text("targetRevision")})
 }
 
 // argoCDChart is one source of an Application.

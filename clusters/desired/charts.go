@@ -143,7 +143,7 @@ func (f *follower) renderWith(chart *charts.Chart, release charts.Release) (*cha
 		if !errors.As(err, &missing) {
 			return rendering, err
 		}
-		held, lacks := f.chartFrom(charts.Reference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
+		held, lacks := f.chartSource.Chart(f.ctx, charts.Reference{Repository: missing.Repository, Name: missing.Name, Version: missing.Version})
 		if lacks == nil && held.Name() != missing.Name {
 			lacks = fmt.Errorf("what its repository has is called %s", held.Name())
 		}
@@ -154,10 +154,6 @@ func (f *follower) renderWith(chart *charts.Chart, release charts.Release) (*cha
 			return nil, fmt.Errorf("%w (%s)", err, lacks.Error())
 		}
 	}
-}
-
-func (f *follower) chartFrom(reference charts.Reference) (*charts.Chart, error) {
-	return f.chartSource.Chart(f.ctx, reference)
 }
 
 // placedInChart are objects of a chart with their places as a person reads them.

@@ -180,7 +180,7 @@ func (f *follower) chartOfRepository(from delivery.Reference, name, version stri
 	if err != nil {
 		return nil, err
 	}
-	return f.chartFrom(reference)
+	return f.chartSource.Chart(f.ctx, reference)
 }
 
 func (f *follower) inHelmRepository(from delivery.Reference, name, version string) (charts.Reference, error) {
@@ -197,7 +197,7 @@ func (f *follower) chartOfArtifact(to delivery.Reference) (*charts.Chart, values
 	if err != nil {
 		return nil, valuesFiles{}, err
 	}
-	chart, err := f.chartFrom(reference)
+	chart, err := f.chartSource.Chart(f.ctx, reference)
 	return chart, valuesFiles{}, err
 }
 

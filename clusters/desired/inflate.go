@@ -74,7 +74,7 @@ func (f *follower) chartToInflate(dir, home string, h types.HelmChart) (*charts.
 	if h.Repo == "" {
 		return nil, fmt.Errorf("it names no repository, and there is no chart at %s", f.tree.Relative(at))
 	}
-	return f.chartFrom(charts.Reference{Repository: h.Repo, Name: h.Name, Version: h.Version})
+	return f.chartSource.Chart(f.ctx, charts.Reference{Repository: h.Repo, Name: h.Name, Version: h.Version})
 }
 
 // valuesToInflate are the file of values and those in the kustomization, one over the other, and more files over both.

@@ -27,9 +27,6 @@ func (c *Cluster) UID(ctx context.Context) types.UID {
 	return namespace.UID
 }
 
-// Readable are the versions that a CRD serves: the storage version first.
-func Readable(crd *apiextensionsv1.CustomResourceDefinition) []string { return readable(crd) }
-
 // errMoved is that of a page whose objects were written between two readings of it.
 var errMoved = errors.New("the objects are written faster than they can be read at all versions; try again when less is written")
 

@@ -91,8 +91,8 @@ func (c *Cluster) CRDNames(ctx context.Context, selector string) (names []string
 	return names, err
 }
 
-// readable are the versions to read objects at: the storage version first, since most need no conversion then.
-func readable(crd *apiextensionsv1.CustomResourceDefinition) (versions []string) {
+// Readable are the versions to read objects at: the storage version first, since most need no conversion then.
+func Readable(crd *apiextensionsv1.CustomResourceDefinition) (versions []string) {
 	for _, v := range crd.Spec.Versions {
 		switch {
 		case !v.Served:

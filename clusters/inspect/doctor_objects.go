@@ -18,7 +18,7 @@ import (
 // lookAtObjects reads the metadata of all objects of a CRD. It finds what is being deleted, how many lie in each
 // Namespace, and because of which ones the API server answers no list.
 func (c *Cluster) lookAtObjects(ctx context.Context, crd *doctor.ExaminedCRD) {
-	versions := readable(crd.CustomResourceDefinition)
+	versions := Readable(crd.CustomResourceDefinition)
 	if len(versions) == 0 {
 		objectsNotRead(crd, fmt.Sprintf("the objects of %s could not be read: no version of it is served", crd.Name))
 		return

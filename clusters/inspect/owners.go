@@ -42,7 +42,7 @@ func ownerOf(crd *apiextensionsv1.CustomResourceDefinition, leaving survivors.Ta
 		Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Storage: crds.StorageVersion(crd),
 		Leaving: leaving.Leaving, Listed: crds.Versions(crd), Unlisted: leaving.From != survivors.Asked,
 	}
-	if !slices.Contains(readable(crd), t.Storage) {
+	if !slices.Contains(Readable(crd), t.Storage) {
 		return t, fmt.Errorf("%s: its storage version %s is not served, so the garbage collector would find no owner at it; serve it first", crd.Name, t.Storage)
 	}
 	if leaves := slices.Contains(t.Leaving, t.Storage); leaves && leaving.From == survivors.Asked {

@@ -52,7 +52,7 @@ func (s seen) worthALook(named []string) bool {
 }
 
 func (t *taker) see(crd *apiextensionsv1.CustomResourceDefinition) seen {
-	found := seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: readable(crd),
+	found := seen{CRD: t.DescribeCRD(crd), group: crd.Spec.Group, plural: crd.Spec.Names.Plural, readable: Readable(crd),
 		target: survivors.TargetOf(crd, nil, nil)}
 	if t.opts.Fields {
 		found.whole = crd.DeepCopy()

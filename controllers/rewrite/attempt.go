@@ -159,7 +159,7 @@ func (v *visitor) missing(ctx context.Context, err error) error {
 var errNamespaceGone = errors.New("its Namespace does not exist, so it cannot be written; delete the object (kubectl delete works), or create the Namespace again")
 
 // isGone reports whether err says that this object is not there.
-func (v *visitor) isGone(err error) bool { return notFoundIs(err, v.Ownership.Group, v.item.Name) }
+func (v *visitor) isGone(err error) bool { return IsGone(err, v.Ownership.Group, v.item.Name) }
 
 // wait waits before a write that met a busy server, or none, is sent again. If that
 // has gone on for too long while other objects got through and the object can be

@@ -137,9 +137,6 @@ func IsWebhookDown(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-// IsGone reports whether err says that the object with this name, of this API group, is not there.
-func IsGone(err error, group, name string) bool { return notFoundIs(err, group, name) }
-
 // MayPass reports whether err is that of a server that is busy, away or in trouble, so that the same request may be
 // answered later.
 func MayPass(err error) bool {
@@ -157,11 +154,11 @@ func details(err error) metav1.StatusDetails {
 	return *status.Status().Details
 }
 
-// notFoundIs reports whether err says that the object with this name, of this API
+// IsGone reports whether err says that the object with this name, of this API
 // group, is not there. The namespace that a write needs may be missing as well, and
 // then the object is still there. Where it is not the API server that answers 404, but
 // a proxy before it, client-go fills in what was asked for.
-func notFoundIs(err error, group, name string) bool {
+func IsGone(err error, group, name string) bool {
 	d := details(err)
 	return apierrors.IsNotFound(err) && !denied(err.Error()) && d.Group == group && d.Name == name &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)

@@ -267,9 +267,6 @@ func (c *Mover) Owned(content Content) bool {
 // HasKind reports whether objects of a kind belong to the CRD.
 func (t *Target) HasKind(kind string) bool { return kind != "" && t.isKind(kind) }
 
-// Leaves reports whether a version is to be removed.
-func (t *Target) Leaves(version string) bool { return t.leaves(version) }
-
 // Labelled is what labels tell of the copy in an object; empty where they do not.
 func (p *Place) Labelled(labels map[string]string) (kind, version string) {
 	for i := range p.Fields {

@@ -65,7 +65,7 @@ func (t Target) Own(leaving []string) Target {
 
 // staysAt keeps, of the versions that a CRD lists and serves, those that do not leave.
 func (t Target) staysAt(listed, served []string) Target {
-	t.Staying, t.Served = leaveOut(t.leaves, listed), leaveOut(t.leaves, served)
+	t.Staying, t.Served = leaveOut(t.Leaves, listed), leaveOut(t.Leaves, served)
 	return t
 }
 
@@ -111,5 +111,5 @@ func (t *Target) isResource(resources []string) bool {
 	})
 }
 
-// leaves reports whether a version is to be removed.
-func (t *Target) leaves(version string) bool { return slices.Contains(t.Leaving, version) }
+// Leaves reports whether a version is to be removed.
+func (t *Target) Leaves(version string) bool { return slices.Contains(t.Leaving, version) }

@@ -68,7 +68,7 @@ func (v *visit) text(at, s, kind string, packed int) {
 	for i := range v.targets {
 		t := &v.targets[i]
 		group, version, ok := strings.Cut(s, "/")
-		if ok && group == t.Group && t.leaves(version) && t.isKind(kind) {
+		if ok && group == t.Group && t.Leaves(version) && t.isKind(kind) {
 			v.possible(at, t, version, kind)
 		}
 	}
@@ -140,7 +140,7 @@ func (v *visit) sideBySide(at string, fields map[string]any) {
 			case strings.HasSuffix(name, "group"), strings.HasSuffix(name, "groups"):
 				group = group || slices.Contains(textsOf(value), t.Group)
 			case strings.HasSuffix(name, "version"), strings.HasSuffix(name, "versions"):
-				versions = append(versions, slices.DeleteFunc(textsOf(value), func(version string) bool { return !t.leaves(version) })...)
+				versions = append(versions, slices.DeleteFunc(textsOf(value), func(version string) bool { return !t.Leaves(version) })...)
 			}
 		}
 		kind := text(fields["kind"])

@@ -27,8 +27,6 @@ type document struct {
 	lines []string // of the targets
 }
 
-const indent = "         "
-
 // print is the document for people.
 func (d *document) print(out io.Writer) {
 	fmt.Fprintln(out, strings.Join(append(d.lines, words.Of(d.Notes, output.Paragraph)...), "\n")+"\n")
@@ -84,10 +82,10 @@ func items(out io.Writer, all []repairs.Item, count int64) {
 		if f.OwnerTerminating {
 			parts[6] = "the owner is being deleted"
 		}
-		fmt.Fprintf(out, "%s%s\n", indent, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "  "))
+		fmt.Fprintf(out, "%s%s\n", output.Indent, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "  "))
 	}
 	if more := count - int64(len(all)); more > 0 {
-		fmt.Fprintf(out, "%sand %d more; --limit 0 names all\n", indent, more)
+		fmt.Fprintf(out, "%sand %d more; --limit 0 names all\n", output.Indent, more)
 	}
 }
 

@@ -263,7 +263,7 @@ func (r *command) name(of *restore.CRDReport, outcome restore.Outcome) {
 			continue
 		}
 		if named++; named > mostNamed {
-			fmt.Fprintf(r.Out, "%s… more of them: -o json\n", strings.Repeat(" ", len("         ")))
+			fmt.Fprintf(r.Out, "%s… more of them: -o json\n", output.Indent)
 			return
 		}
 		line := told.Object

@@ -40,13 +40,13 @@ func (s *command) print(report survivors.Report) error {
 func (s *command) group(what, do string, g survivors.Group) {
 	fmt.Fprintf(s.Out, "%s  %s\n", what, strings.TrimPrefix(g.Place+": "+g.Title, ": "))
 	if g.CRD != "" {
-		fmt.Fprintf(s.Out, "%s%s %s %s of %s\n", indent, words.Count(g.Count, "field"), do, g.Version, g.CRD)
+		fmt.Fprintf(s.Out, "%s%s %s %s of %s\n", output.Indent, words.Count(g.Count, "field"), do, g.Version, g.CRD)
 	}
 	for _, f := range g.References {
-		fmt.Fprintf(s.Out, "%s%s\n", indent, strings.Join(parts(f), "  "))
+		fmt.Fprintf(s.Out, "%s%s\n", output.Indent, strings.Join(parts(f), "  "))
 	}
 	if more := g.Count - int64(len(g.References)); more > 0 {
-		fmt.Fprintf(s.Out, "%sand %d more; --limit 0 names all\n", indent, more)
+		fmt.Fprintf(s.Out, "%sand %d more; --limit 0 names all\n", output.Indent, more)
 	}
 	if g.Consequence != "" {
 		fmt.Fprintln(s.Out, output.Paragraph("what happens: "+g.Consequence))
@@ -55,8 +55,6 @@ func (s *command) group(what, do string, g survivors.Group) {
 	}
 	fmt.Fprintln(s.Out)
 }
-
-const indent = "         "
 
 // parts are a reference in columns.
 func parts(f survivors.Reference) []string {

@@ -104,7 +104,7 @@ func revision(s string) string {
 	if plain(s) == "" {
 		return "(nothing)"
 	}
-	return span(s, nameWidth)
+	return CodeSpan(s, nameWidth)
 }
 
 // verdictTable has a row for all CRDs of which the same is to be said, and a column for clusters that have names. What to do
@@ -122,7 +122,7 @@ func verdictTable(r preview.Report, o MarkdownOptions) string {
 	t := newTable(tableBytes, tableLines, headings...)
 	for _, g := range all {
 		b := g.one.badge()
-		cells := []string{g.names(func(name string) string { return span(name, nameWidth) }), text(g.where(), sentenceWidth),
+		cells := []string{g.names(func(name string) string { return CodeSpan(name, nameWidth) }), text(g.where(), sentenceWidth),
 			cmp.Or(codes(g.one.crd.Removed, 6), "–"), b.Symbol + " " + b.Word, sentences(g.one.reasons())}
 		if !named {
 			cells = slices.Delete(cells, 1, 2)
@@ -199,7 +199,7 @@ func (o MarkdownOptions) full() string {
 	if len(full) <= linkBytes && linkable.MatchString(full) {
 		return "<" + full + ">"
 	}
-	return span(full, placeWidth)
+	return CodeSpan(full, placeWidth)
 }
 
 var linkable = regexp.MustCompile(`^https?://[^\s<>]+$`)

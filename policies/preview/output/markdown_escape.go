@@ -78,12 +78,10 @@ func code(s string) string {
 }
 
 // CodeSpan is text of somebody else's in a line or a table of Markdown, cut to so many characters.
-func CodeSpan(s string, most int) string { return span(s, most) }
+func CodeSpan(s string, most int) string { return fit(s, most, code) }
 
-// text is escaped text of at most so many characters, span a name in a code span.
+// text is escaped text of at most so many characters.
 func text(s string, most int) string { return fit(s, most, escape) }
-
-func span(s string, most int) string { return fit(s, most, code) }
 
 // fit cuts text so that, escaped, it has at most three times as many bytes as it may have characters. Some characters
 // grow when they are escaped, and a comment full of them would be too long.
@@ -100,7 +98,7 @@ func fit(s string, most int, escaped func(string) string) string {
 
 // codes are names in code spans.
 func codes(names []string, most int) string {
-	return words.Few(words.Of(names, func(name string) string { return span(name, nameWidth) }), most)
+	return words.Few(words.Of(names, func(name string) string { return CodeSpan(name, nameWidth) }), most)
 }
 
 // htmlCode is a name inside of a <summary>, where there is no Markdown.
@@ -110,7 +108,7 @@ func htmlCode(s string) string {
 
 // place is where something stands, as a link if it is known where to.
 func (o MarkdownOptions) place(p finding.Place) string {
-	shown := span(p.String(), placeWidth)
+	shown := CodeSpan(p.String(), placeWidth)
 	link := o.Links.to(p)
 	if shown == "" || o.Links == "" || len(link) > linkBytes {
 		return shown

@@ -78,8 +78,8 @@ func (o MarkdownOptions) changes(crd preview.ChangedCRD) []section {
 		t := newTable(sectionBytes-content.Len(), sectionLines-strings.Count(content.String(), "\n"), "Severity", "What", "Field", "Base", "Head", "What it means")
 		for _, c := range g.Shown() {
 			b := badgeOfSeverity(c.Severity)
-			t.add(b.Symbol+" "+b.Word, text(string(c.Rule), nameWidth), span(c.Field, valueWidth),
-				span(c.From, valueWidth), span(c.To, valueWidth), text(c.Why, sentenceWidth))
+			t.add(b.Symbol+" "+b.Word, text(string(c.Rule), nameWidth), CodeSpan(c.Field, valueWidth),
+				CodeSpan(c.From, valueWidth), CodeSpan(c.To, valueWidth), text(c.Why, sentenceWidth))
 		}
 		content.WriteString("**" + text(g.Title(), nameWidth) + "**\n\n" + t.String() + t.more("change", o) + "\n")
 		if more := g.More(); more != "" {
@@ -90,7 +90,7 @@ func (o MarkdownOptions) changes(crd preview.ChangedCRD) []section {
 			break
 		}
 	}
-	return folded("the changes of "+span(crd.Name, nameWidth), "Changes of "+htmlCode(crd.Name)+": "+tally(severitiesOfChanges(crd.Changes)), content.String())
+	return folded("the changes of "+CodeSpan(crd.Name, nameWidth), "Changes of "+htmlCode(crd.Name)+": "+tally(severitiesOfChanges(crd.Changes)), content.String())
 }
 
 func (o MarkdownOptions) rollout(r preview.Report, c preview.Cluster) []section {
@@ -112,7 +112,7 @@ func (o MarkdownOptions) applied(s step) string {
 	const most = 5
 	var said []string
 	for _, i := range s.Items[:min(most, len(s.Items))] {
-		one := i.Label() + " " + span(i.Name, nameWidth)
+		one := i.Label() + " " + CodeSpan(i.Name, nameWidth)
 		if about := i.About(); about != "" {
 			one += " " + text(about, sentenceWidth)
 		}
@@ -133,7 +133,7 @@ func (o MarkdownOptions) manifests(r preview.Report) []section {
 	}
 	t := newTable(sectionBytes, sectionLines, "Where", "Object", "Written at", "Rewritten by")
 	for _, m := range r.Manifests {
-		t.add(o.place(m.Place), text(m.Object, nameWidth), span(m.Version, nameWidth), rewriter(m))
+		t.add(o.place(m.Place), text(m.Object, nameWidth), CodeSpan(m.Version, nameWidth), rewriter(m))
 	}
 	return folded("the manifests at versions that leave", "Manifests still written at a version that leaves: "+grouped(int64(len(r.Manifests))),
 		t.String()+t.more("manifest", o))
@@ -156,7 +156,7 @@ func (o MarkdownOptions) stored(r preview.Report) []section {
 			continue
 		}
 		seen++
-		t.add(span(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), codes(row.in.StoredVersions, 6),
+		t.add(CodeSpan(row.crd.Name, nameWidth), text(row.cluster(), nameWidth), codes(row.in.StoredVersions, 6),
 			objects(row.in), map[bool]string{true: "yes", false: "no"}[row.in.Proved], text(gate(row.in), nameWidth))
 	}
 	if seen == 0 {

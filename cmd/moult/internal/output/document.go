@@ -45,10 +45,11 @@ func AddFlag(c *cobra.Command, format *string) {
 	cli.Hint(c, "output", "leave it out for text")
 }
 
-const indent = "         "
+// Indent begins the lines below a heading.
+const Indent = "         "
 
 // Paragraph breaks a sentence into indented lines.
-func Paragraph(sentence string) string { return words.Wrap(indent, indent, sentence, 100) }
+func Paragraph(sentence string) string { return words.Wrap(Indent, Indent, sentence, 100) }
 
 // The values of -o beside those of documents, for commands that print a Report.
 const (
