@@ -11,11 +11,22 @@ import (
 	crds "github.com/moult-dev/moult/api/crd"
 	"github.com/moult-dev/moult/policies/crddiff"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // of is a change as a finding. It is no graver than the change.
 func of(c crddiff.Change, why, fix string) Violation {
 	return Violation{Finding: finding.Finding{Severity: c.Severity, Why: why, Remediation: fix}, Version: c.Version, Path: c.Field}
+}
+
+// said are changes that say themselves why they matter, and what to do.
+func said(changes []crddiff.Change, fix string) []Violation {
+	return words.Of(changes, func(c crddiff.Change) Violation { return of(c, c.Why, fix) })
+}
+
+// grave leaves out what is only worth a note.
+func grave(changes []crddiff.Change) []crddiff.Change {
+	return slices.DeleteFunc(changes, func(c crddiff.Change) bool { return c.Severity.Weight() <= finding.Info.Weight() })
 }
 
 // A version that was released keeps its fields, rule 1 of the deprecation policy, so what to do is always much the same.
@@ -109,18 +120,16 @@ func fieldRemoved(s *step) (found []Violation) {
 	return found
 }
 
-func fieldTypeChanged(s *step) (found []Violation) {
-	for _, c := range s.within(crddiff.FieldTypeChanged) {
-		found = append(found, of(c, fmt.Sprintf("it was %s and is %s: %s", c.From, c.To, c.Why), newVersion))
-	}
-	return found
+func fieldTypeChanged(s *step) []Violation {
+	return words.Of(s.within(crddiff.FieldTypeChanged), func(c crddiff.Change) Violation {
+		return of(c, fmt.Sprintf("it was %s and is %s: %s", c.From, c.To, c.Why), newVersion)
+	})
 }
 
-func fieldRequired(s *step) (found []Violation) {
-	for _, c := range s.within(crddiff.FieldRequired) {
-		found = append(found, of(c, "it has to be there from now on: "+c.Why, "leave it optional in this version, or give it a default"))
-	}
-	return found
+func fieldRequired(s *step) []Violation {
+	return words.Of(s.within(crddiff.FieldRequired), func(c crddiff.Change) Violation {
+		return of(c, "it has to be there from now on: "+c.Why, "leave it optional in this version, or give it a default")
+	})
 }
 
 func enumValuesRemoved(s *step) (found []Violation) {
@@ -134,41 +143,23 @@ func enumValuesRemoved(s *step) (found []Violation) {
 	return found
 }
 
-func defaultChanged(s *step) (found []Violation) {
-	for _, c := range s.within(crddiff.DefaultChanged, crddiff.DefaultRemoved) {
-		found = append(found, of(c, c.Why, newVersion))
-	}
-	return found
+func defaultChanged(s *step) []Violation {
+	return said(s.within(crddiff.DefaultChanged, crddiff.DefaultRemoved), newVersion)
 }
 
-func validationTightened(s *step) (found []Violation) {
-	for _, c := range s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged,
-		crddiff.CombinationChanged, crddiff.ListTypeChanged, crddiff.MapTypeChanged, crddiff.EmbeddedResourceChanged, crddiff.SchemaChanged, crddiff.SchemaTooLarge) {
-		if c.Severity.Weight() > finding.Info.Weight() {
-			found = append(found, of(c, c.Why, "take in this version what it took when it was released"))
-		}
-	}
-	return found
+func validationTightened(s *step) []Violation {
+	return said(grave(s.within(crddiff.PatternAdded, crddiff.PatternChanged, crddiff.LimitTightened, crddiff.ValidationAdded, crddiff.NullForbidden, crddiff.FormatChanged,
+		crddiff.CombinationChanged, crddiff.ListTypeChanged, crddiff.MapTypeChanged, crddiff.EmbeddedResourceChanged, crddiff.SchemaChanged, crddiff.SchemaTooLarge)), "take in this version what it took when it was released")
 }
 
-func unknownFieldsPruned(s *step) (found []Violation) {
-	for _, c := range s.within(crddiff.UnknownFieldsPruned) {
-		if c.Severity.Weight() > finding.Info.Weight() {
-			found = append(found, of(c, c.Why, newVersion))
-		}
-	}
-	for _, c := range s.diff.Changes {
-		if c.Rule == crddiff.PruningOn {
-			found = append(found, of(c, c.Why, "name in the schema what objects have; `moult rehearse` lists which fields they would lose"))
-		}
-	}
-	return found
+func unknownFieldsPruned(s *step) []Violation {
+	return append(said(grave(s.within(crddiff.UnknownFieldsPruned)), newVersion),
+		said(s.changes(crddiff.PruningOn), "name in the schema what objects have; `moult rehearse` lists which fields they would lose")...)
 }
 
 func subresourceRemoved(s *step) (found []Violation) {
-	removed := []crddiff.Rule{crddiff.StatusSubresourceRemoved, crddiff.ScaleSubresourceRemoved, crddiff.SelectableFieldsRemoved}
-	for _, c := range s.diff.Changes {
-		if !slices.Contains(removed, c.Rule) || !s.stays(c.Version) {
+	for _, c := range s.changes(crddiff.StatusSubresourceRemoved, crddiff.ScaleSubresourceRemoved, crddiff.SelectableFieldsRemoved) {
+		if !s.stays(c.Version) {
 			continue
 		}
 		f := of(c, c.Why, newVersion)
@@ -181,7 +172,7 @@ func subresourceRemoved(s *step) (found []Violation) {
 	return found
 }
 
-func conversionRemoved(s *step) (found []Violation) {
+func conversionRemoved(s *step) []Violation {
 	if s.is == nil {
 		return nil
 	}
@@ -191,26 +182,21 @@ func conversionRemoved(s *step) (found []Violation) {
 			served++
 		}
 	}
-	for _, c := range s.diff.Changes {
-		if c.Rule == crddiff.ConversionWebhookRemoved && served > 1 {
-			found = append(found, of(c, c.Why, "keep the webhook until one version is left"))
-		}
+	if served < 2 {
+		return nil
 	}
-	return found
+	return said(s.changes(crddiff.ConversionWebhookRemoved), "keep the webhook until one version is left")
 }
 
-func fieldLost(s *step) (found []Violation) {
-	for _, c := range s.diff.Changes {
-		if c.Rule == crddiff.FieldLost {
-			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` lists which objects have it", c.Against)))
-		}
-	}
-	return found
+func fieldLost(s *step) []Violation {
+	return words.Of(s.changes(crddiff.FieldLost), func(c crddiff.Change) Violation {
+		return of(c, c.Why, fmt.Sprintf("give %s the field, or convert with a webhook; `moult rehearse` lists which objects have it", c.Against))
+	})
 }
 
 func fieldNotInAll(s *step) (found []Violation) {
-	for _, c := range s.diff.Changes {
-		if c.Rule == crddiff.FieldNotInAll && s.stays(c.Version) {
+	for _, c := range s.changes(crddiff.FieldNotInAll) {
+		if s.stays(c.Version) {
 			found = append(found, of(c, c.Why, fmt.Sprintf("give %s the field, too, or convert with a webhook", c.Against)))
 		}
 	}

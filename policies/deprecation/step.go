@@ -46,14 +46,19 @@ func (s *step) leaving() (names []string) {
 	return names
 }
 
-// within are the changes of some kinds within versions that stay served.
-func (s *step) within(kinds ...crddiff.Rule) (changes []crddiff.Change) {
+// changes are those of some kinds.
+func (s *step) changes(kinds ...crddiff.Rule) (changes []crddiff.Change) {
 	for _, c := range s.diff.Changes {
-		if slices.Contains(kinds, c.Rule) && c.Against == "" && c.Field != "" && s.stays(c.Version) {
+		if slices.Contains(kinds, c.Rule) {
 			changes = append(changes, c)
 		}
 	}
 	return changes
+}
+
+// within are those within versions that stay served.
+func (s *step) within(kinds ...crddiff.Rule) []crddiff.Change {
+	return slices.DeleteFunc(s.changes(kinds...), func(c crddiff.Change) bool { return c.Against != "" || c.Field == "" || !s.stays(c.Version) })
 }
 
 // served reports whether a release served a version of the CRD.
