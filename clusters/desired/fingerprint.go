@@ -63,6 +63,15 @@ type fingerprint struct {
 	files   map[string]bool
 }
 
+// sumOf stands for files and folders with all below.
+func (f *follower) sumOf(paths ...string) string {
+	p := &fingerprint{follower: f, sum: sha256.New(), files: map[string]bool{}}
+	for _, path := range paths {
+		p.file(path)
+	}
+	return hex.EncodeToString(p.sum.Sum(nil))
+}
+
 // write adds a text in such a way that no other two make the same.
 func (p *fingerprint) write(what, content string) {
 	fmt.Fprintf(p.sum, "%s %d %s\n", what, len(content), content)

@@ -75,12 +75,8 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// sourceIgnores are the patterns of all .sourceignore files; those of a folder come after those of the folders around it.
-func (f *follower) sourceIgnores() []gitignore.Pattern {
-	if f.sourceIgnore != nil {
-		return *f.sourceIgnore
-	}
-	var files []string
+// sourceIgnoreFiles are all files of that name.
+func (f *follower) sourceIgnoreFiles() (files []string) {
 	_ = filepath.WalkDir(f.tree.Root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && entry.Name() == ".git" {
 			return filepath.SkipDir
@@ -90,6 +86,15 @@ func (f *follower) sourceIgnores() []gitignore.Pattern {
 		}
 		return nil
 	})
+	return files
+}
+
+// sourceIgnores are the patterns of all .sourceignore files; those of a folder come after those of the folders around it.
+func (f *follower) sourceIgnores() []gitignore.Pattern {
+	if f.sourceIgnore != nil {
+		return *f.sourceIgnore
+	}
+	files := f.sourceIgnoreFiles()
 	depth := func(path string) int { return strings.Count(path, string(filepath.Separator)) }
 	slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(depth(a), depth(b)) })
 	patterns := []gitignore.Pattern{}

@@ -116,18 +116,12 @@ func (f *follower) ignoringFiles() map[string]string {
 		return f.ignoring
 	}
 	f.ignoring = map[string]string{}
-	_ = filepath.WalkDir(f.tree.Root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && entry.Name() == ".git" {
-			return filepath.SkipDir
+	for _, path := range f.sourceIgnoreFiles() {
+		content, err := render.ReadRegular(path)
+		if patterns := patternsOf(content); patterns != "" || err != nil {
+			f.ignoring[f.tree.Relative(path)] = fmt.Sprintf("%s %v", patterns, err != nil)
 		}
-		if err == nil && entry.Name() == ".sourceignore" {
-			content, err := render.ReadRegular(path)
-			if patterns := patternsOf(content); patterns != "" || err != nil {
-				f.ignoring[f.tree.Relative(path)] = fmt.Sprintf("%s %v", patterns, err != nil)
-			}
-		}
-		return nil
-	})
+	}
 	return f.ignoring
 }
 

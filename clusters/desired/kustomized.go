@@ -1,8 +1,6 @@
 package desired
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -77,17 +75,8 @@ func (e *everywhere) build(dir, kustomization string) *render.Rendering {
 	built, err := render.Folder(dir, render.Options{Root: e.tree.Root, Network: e.network, Note: e.tree.Reads.File, Builds: e.builds})
 	if err != nil {
 		built = nil
-		e.hidden(kustomization, []byte(e.local(dir)), "it is about CRDs, and fails: "+failureOf(e.inTree(err)))
+		e.hidden(kustomization, []byte(e.sumOf(render.Local(dir, e.tree.Root)...)), "it is about CRDs, and fails: "+failureOf(e.inTree(err)))
 	}
 	e.built[dir] = built
 	return built
-}
-
-// local stands for all that a kustomization may be built of.
-func (e *everywhere) local(dir string) string {
-	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
-	for _, path := range render.Local(dir, e.tree.Root) {
-		p.file(path)
-	}
-	return hex.EncodeToString(p.sum.Sum(nil))
 }

@@ -3,8 +3,6 @@ package desired
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -107,9 +105,7 @@ func (e *everywhere) decides(tool otherTool, file string, content []byte) string
 	}
 	switch {
 	case tool.project:
-		p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
-		p.file(filepath.Dir(file))
-		return hex.EncodeToString(p.sum.Sum(nil))
+		return e.sumOf(filepath.Dir(file))
 	case tool.only:
 		return strings.Join(found, "\n") + definitions(text, found)
 	}
@@ -139,14 +135,14 @@ var word = regexp.MustCompile(`[\w./-]+`)
 
 // namedIn stands for all files and folders of the repository that a file names, as seen from its folder or from the root.
 func (e *everywhere) namedIn(file string, content []byte) string {
-	p := &fingerprint{follower: &e.follower, sum: sha256.New(), files: map[string]bool{}}
+	var named []string
 	for _, name := range word.FindAllString(string(content), -1) {
 		for _, dir := range []string{filepath.Dir(file), e.tree.Root} {
 			at := filepath.Join(dir, filepath.FromSlash(name))
 			if _, err := os.Stat(at); err == nil && inside(at, e.tree.Root) && !inside(file, at) {
-				p.file(at)
+				named = append(named, at)
 			}
 		}
 	}
-	return hex.EncodeToString(p.sum.Sum(nil))
+	return e.sumOf(named...)
 }
