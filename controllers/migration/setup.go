@@ -6,7 +6,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -48,7 +47,7 @@ func SetupWithManager(mgr manager.Manager, opts Options) error {
 	}
 	return setup.Controller(mgr, controllerName, controller.Options{Reconciler: r, MaxConcurrentReconciles: 4},
 		source.Kind(crds, &apiextensionsv1.CustomResourceDefinition{}, &handler.TypedEnqueueRequestForObject[*apiextensionsv1.CustomResourceDefinition]{}),
-		r.unlabelled(live), r.woken())
+		r.unlabelled(live), setup.Woken(r.walks.woken, requestFor), setup.Woken(r.states.requested, requestFor))
 }
 
 // stopWithManager ends all walks when the manager stops or loses its lease, and
@@ -59,25 +58,7 @@ func (r *Reconciler) stopWithManager(ctx context.Context) error {
 	return nil
 }
 
-// woken wakes the reconciler for each CRD whose walk has ended, or whose versions
-// are asked to go.
-func (r *Reconciler) woken() source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		go func() {
-			for {
-				var name string
-				select {
-				case name = <-r.walks.woken:
-				case name = <-r.states.requested:
-				case <-ctx.Done():
-					return
-				}
-				queue.Add(request(name))
-			}
-		}()
-		return nil
-	})
-}
+func requestFor(_ context.Context, crd string) []ctrl.Request { return []ctrl.Request{request(crd)} }
 
 func request(crd string) ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Name: crd}}

@@ -109,9 +109,9 @@ func (r *Reconciler) watch(mgr manager.Manager, known cache.Cache) error {
 		}
 		return requests
 	}))
-	sources := []source.Source{source.Kind(known, &v1alpha1.VersionRemoval{}, answered()), changed, r.follow(r.opts.Migration.Changes())}
+	sources := []source.Source{source.Kind(known, &v1alpha1.VersionRemoval{}, answered()), changed, setup.Woken(r.opts.Migration.Changes(), r.waiting)}
 	if r.looks != nil {
-		sources = append(sources, r.follow(r.looks.ended))
+		sources = append(sources, setup.Woken(r.looks.ended, r.waiting))
 	}
 	return setup.Controller(mgr, controllerName, ctrlcontroller.Options{Reconciler: r, MaxConcurrentReconciles: 4, NewQueue: newQueue}, sources...)
 }
@@ -136,26 +136,6 @@ func answered() handler.TypedEventHandler[*v1alpha1.VersionRemoval, ctrl.Request
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.VersionRemoval], q queue) {
 			add(q, e.ObjectNew, e.ObjectOld.UID != e.ObjectNew.UID || e.ObjectOld.Generation != e.ObjectNew.Generation)
 		},
-	}
-}
-
-// follow wakes the reconciler for the VersionRemovals of each CRD that there is news
-// of: its migration gets further, or somebody has looked for what else names it.
-func (r *Reconciler) follow(news <-chan string) source.TypedFunc[ctrl.Request] {
-	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		go func() {
-			for {
-				select {
-				case crd := <-news:
-					for _, request := range r.waiting(ctx, crd) {
-						queue.Add(request)
-					}
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		return nil
 	}
 }
 

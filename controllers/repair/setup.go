@@ -96,19 +96,8 @@ var everything = ctrl.Request{NamespacedName: types.NamespacedName{Name: "all-cr
 
 // woken wakes the reconciler when a migration gets further, when versions are asked to go, and when a repair has ended.
 func (r *Reconciler) woken(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	wake := func() { queue.Add(everything) }
-	r.opts.Migration.Follow(wake)
-	go func() {
-		for {
-			select {
-			case <-r.ended:
-				wake()
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return nil
+	r.opts.Migration.Follow(func() { queue.Add(everything) })
+	return setup.Woken(r.ended, func(context.Context, struct{}) []ctrl.Request { return []ctrl.Request{everything} }).Start(ctx, queue)
 }
 
 // strip drops the schemas, which are nearly all of a CRD, and what else is never looked at. The annotations of a repair select

@@ -4,6 +4,7 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -93,6 +96,25 @@ func Client(mgr manager.Manager, known client.Reader, add ...func(*runtime.Schem
 		opts.Cache = &client.CacheOptions{Reader: known}
 	}
 	return client.New(mgr.GetConfig(), opts)
+}
+
+// Woken wakes a reconciler, for each piece of news by what it asks for.
+func Woken[T any](news <-chan T, ask func(context.Context, T) []ctrl.Request) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		go func() {
+			for {
+				select {
+				case one := <-news:
+					for _, request := range ask(ctx, one) {
+						queue.Add(request)
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		return nil
+	})
 }
 
 // Controller has the manager run a reconciler, which the sources wake.
