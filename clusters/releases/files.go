@@ -2,6 +2,7 @@ package releases
 
 import (
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -13,19 +14,28 @@ func Files(release Release) (names []string) {
 		return nil
 	}
 	names = []string{}
-	_ = fs.WalkDir(release.Files, ".", func(name string, entry fs.DirEntry, err error) error { // what cannot be read is not there
-		base := path.Base(name)
-		switch {
-		case err != nil:
-			return fs.SkipDir
-		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains(others, base)):
-			return fs.SkipDir
-		case entry.Type().IsRegular():
+	for name, entry := range entries(release.Files, others) {
+		if entry.Type().IsRegular() {
 			names = append(names, name)
 		}
-		return nil
-	})
+	}
 	return names
+}
+
+// entries are the files and folders of a release, but for hidden folders and those that are passed over. What cannot be read is not there.
+func entries(files fs.FS, passed []string) iter.Seq2[string, fs.DirEntry] {
+	return func(yield func(string, fs.DirEntry) bool) {
+		_ = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+			base := path.Base(name)
+			switch {
+			case err != nil, entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains(passed, base)):
+				return fs.SkipDir
+			case !yield(name, entry):
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
 }
 
 // others are folders with what is somebody else's.

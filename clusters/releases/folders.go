@@ -39,23 +39,13 @@ var further = []family{
 // candidates are the folders of each family, those inside of another one left out.
 func candidates(files fs.FS, families []family) [][]string {
 	found := make([][]string, len(families))
-	_ = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error { // what cannot be read is not looked through
-		if err != nil {
-			return fs.SkipDir
-		}
-		if !entry.IsDir() {
-			return nil
-		}
-		if base := path.Base(name); name != "." && (strings.HasPrefix(base, ".") || slices.Contains(passedOver, base)) {
-			return fs.SkipDir
-		}
+	for name, entry := range entries(files, passedOver) {
 		for i, is := range families {
 			within := slices.ContainsFunc(found[i], func(around string) bool { return strings.HasPrefix(name, around+"/") })
-			if !within && is(files, name) {
+			if entry.IsDir() && !within && is(files, name) {
 				found[i] = append(found[i], name)
 			}
 		}
-		return nil
-	})
+	}
 	return found
 }

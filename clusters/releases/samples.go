@@ -30,25 +30,18 @@ var notSampled = append([]string{"testdata", "test", "tests", "e2e", "proposals"
 // samples are the objects of the release's own kinds that it shows to users. What is no YAML, such as a template, is passed over.
 func samples(ctx context.Context, release Release) (all []deprecation.Sample) {
 	groups := words.Of(release.CRDs, func(crd *apiextensionsv1.CustomResourceDefinition) []byte { return []byte(crd.Spec.Group + "/") })
-	_ = fs.WalkDir(release.Files, ".", func(name string, entry fs.DirEntry, err error) error { // what cannot be read shows nothing
-		base := path.Base(name)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return fs.SkipDir
-		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || slices.Contains(notSampled, base)):
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !shown(name):
-			return nil
+	for name, entry := range entries(release.Files, notSampled) {
+		if ctx.Err() != nil {
+			break
+		}
+		if !entry.Type().IsRegular() || !shown(name) {
+			continue
 		}
 		content := contentOf(release.Files, name)
-		if !slices.ContainsFunc(groups, func(group []byte) bool { return bytes.Contains(content, group) }) {
-			return nil
+		if slices.ContainsFunc(groups, func(group []byte) bool { return bytes.Contains(content, group) }) {
+			all = append(all, inFile(name, string(content))...)
 		}
-		all = append(all, inFile(name, string(content))...)
-		return nil
-	})
+	}
 	return all
 }
 
