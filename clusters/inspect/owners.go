@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,8 +66,6 @@ type Pages struct {
 	*Cluster
 	// Tell is called after each page of a list that is longer.
 	Tell func(Progress)
-	// Size is how many objects are listed at a time. Default: 500, or 20 where they are read whole.
-	Size int64
 }
 
 // EachPage is an owners.Lister.
@@ -100,7 +97,6 @@ func (p Pages) EachObject(ctx context.Context, at schema.GroupVersionResource, t
 
 // each goes through the pages of a resource, so many objects at a time, and reports how far it is.
 func (p Pages) each(ctx context.Context, at schema.GroupVersionResource, size int64, next func(context.Context, metav1.ListOptions) (metav1.ListInterface, int, error)) (why string, err error) {
-	size = cmp.Or(p.Size, size)
 	r := listed{Resource: survivors.Resource{GroupResource: at.GroupResource()}, at: at}
 	n := int64(0)
 	err = p.pages(ctx, metav1.ListOptions{Limit: size}, func() { n = 0 }, func(asked context.Context, opts metav1.ListOptions) (string, error) {

@@ -95,7 +95,7 @@ func TestTheSnapshotSaysWhatTheGateSaysAllThroughAMigration(t *testing.T) {
 	w.annotate(v1alpha1.PausedAnnotation, "false")
 
 	a = w.bothSay("True SafeToRemove")
-	w.Expect([]any{a.StoredVersions, *a.Objects, a.Proved, a.Safe()}).To(Equal([]any{[]string{"v1"}, int64(20), true, true}))
+	w.Expect([]any{a.StoredVersions, *a.Objects, a.Proved, a.Known, a.State}).To(Equal([]any{[]string{"v1"}, int64(20), true, true, verdict.Ready}))
 	w.Expect(w.Stored()).To(Equal(map[string]int{"v1": 20}))
 
 	w.patchGate(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`)

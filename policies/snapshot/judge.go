@@ -82,9 +82,6 @@ type Gate struct {
 	Ready bool
 }
 
-// Safe reports whether the versions can be removed now and nothing breaks.
-func (a Answer) Safe() bool { return a.Known && a.State == verdict.Ready }
-
 // Judge answers as the gate would have at the moment the snapshot was taken; now only serves to report how old it is.
 // The cluster's CRD is the one before the pull request, which is what a gate sees, too.
 func (s *Snapshot) Judge(ask Ask, now time.Time) Answer {

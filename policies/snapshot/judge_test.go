@@ -115,7 +115,6 @@ func TestWhatTheSnapshotMeansForTheRemoval(t *testing.T) {
 				said += " " + b.Message + " " + b.Action
 			}
 			g.Expect(said).To(ContainSubstring(c.says))
-			g.Expect(a.Safe()).To(Equal(c.state == ready))
 		})
 	}
 }
@@ -142,7 +141,6 @@ func TestWhatASnapshotDoesNotShowIsUnknown(t *testing.T) {
 			g := NewWithT(t)
 			a := c.snapshot.Judge(c.ask, now)
 			g.Expect(a.Known).To(BeFalse())
-			g.Expect(a.Safe()).To(BeFalse())
 			g.Expect(a.State).NotTo(Equal(verdict.Ready))
 			g.Expect(a.Why).To(ContainSubstring(c.why))
 		})

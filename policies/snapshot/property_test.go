@@ -147,7 +147,7 @@ func check(t *testing.T, property func(*WithT, *Snapshot, Ask, Answer)) {
 func TestNothingIsCalledSafeWithoutAProof(t *testing.T) {
 	opened, remembered := 0, 0
 	check(t, func(g *WithT, s *Snapshot, ask Ask, a Answer) {
-		if !a.Safe() || a.Reason != v1alpha1.ReasonSafeToRemove {
+		if !a.Known || a.State != verdict.Ready || a.Reason != v1alpha1.ReasonSafeToRemove {
 			return
 		}
 		opened++
@@ -205,7 +205,7 @@ func subset(a, of []string) bool {
 func TestNothingIsCalledAbsentThatWasNotLookedFor(t *testing.T) {
 	seen := 0
 	check(t, func(g *WithT, s *Snapshot, ask Ask, a Answer) {
-		if !a.Safe() || a.Reason != v1alpha1.ReasonNothingStored {
+		if !a.Known || a.State != verdict.Ready || a.Reason != v1alpha1.ReasonNothingStored {
 			return
 		}
 		seen++
