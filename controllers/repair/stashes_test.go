@@ -17,6 +17,7 @@ import (
 
 	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/test/builders"
 	"github.com/moult-dev/moult/test/running"
 )
@@ -52,7 +53,10 @@ func TestTheGateIsHeldUntilTheCopiesAreMoved(t *testing.T) {
 		ContainSubstring(v1alpha1.ReplacedAnnotationPrefix))))
 	made, err := w.client.Resource(revisions).Namespace(w.namespace).Get(t.Context(), successorOf("rose"), metav1.GetOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
-	kept := embeddedcopies.Replaced(made)
+	var kept []*unstructured.Unstructured
+	for u := range embeddedcopies.Replaced(made, unpacking.One()) {
+		kept = append(kept, u)
+	}
 	w.Expect(kept).To(HaveLen(1))
 	w.Expect(kept[0].GetName()).To(Equal("rose-old"))
 	w.Expect(kept[0].Object["data"]).To(HaveKeyWithValue("apiVersion", stashGroup+"/v1alpha2"))

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/moult-dev/moult/controllers/rewrite/embeddedcopies"
+	"github.com/moult-dev/moult/policies/unpacking"
 	"github.com/moult-dev/moult/test/builders"
 )
 
@@ -148,7 +149,9 @@ func (w *world) kept() (all []*unstructured.Unstructured) {
 	list, err := w.dynamic.Resource(appsv1.SchemeGroupVersion.WithResource("controllerrevisions")).Namespace(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 	w.Expect(err).NotTo(HaveOccurred())
 	for i := range list.Items {
-		all = append(all, embeddedcopies.Replaced(&list.Items[i])...)
+		for u := range embeddedcopies.Replaced(&list.Items[i], unpacking.One()) {
+			all = append(all, u)
+		}
 	}
 	return all
 }

@@ -54,7 +54,7 @@ func newRemoved(journal Journal) *removed {
 
 // learn takes what an object has replaced from its annotations. The error says that it is more than is looked at.
 func (r *removed) learn(at schema.GroupVersionResource, item *unstructured.Unstructured, budget *unpacking.Budget) (err error) {
-	for u, broken := range replaced(item, budget) {
+	for u, broken := range Replaced(item, budget) {
 		if broken == nil {
 			broken = r.add(keyOf(u), kept{at: at, in: keyOf(item)})
 		}
@@ -92,7 +92,7 @@ func (m *Migration) removedObject(ctx context.Context, key types.NamespacedName,
 	}); err != nil {
 		return nil, fmt.Errorf("reading %s, which keeps it: %w", where.in, err)
 	}
-	for u, err := range replaced(holder, unpacking.One()) {
+	for u, err := range Replaced(holder, unpacking.One()) {
 		if err == nil && keyOf(u) == key {
 			return u, nil
 		}
@@ -101,19 +101,9 @@ func (m *Migration) removedObject(ctx context.Context, key types.NamespacedName,
 }
 
 // Replaced are the objects whose place an object has taken, ready to be created again, as its annotations keep them. Each is of
-// the object's own kind and namespace; others are left out, since anybody may write annotations.
-func Replaced(item *unstructured.Unstructured) (all []*unstructured.Unstructured) {
-	for u, err := range replaced(item, unpacking.One()) {
-		if err == nil {
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-// replaced are these one by one. Each is let go of before the next is unpacked. An error is about one that is larger than what is
-// looked at.
-func replaced(item *unstructured.Unstructured, budget *unpacking.Budget) iter.Seq2[*unstructured.Unstructured, error] {
+// the object's own kind and namespace; others are left out, since anybody may write annotations. Each is let go of before the
+// next is unpacked. An error is about one that is larger than what is looked at.
+func Replaced(item *unstructured.Unstructured, budget *unpacking.Budget) iter.Seq2[*unstructured.Unstructured, error] {
 	return func(yield func(*unstructured.Unstructured, error) bool) {
 		for key, value := range item.GetAnnotations() {
 			if !strings.HasPrefix(key, v1alpha1.ReplacedAnnotationPrefix) {
