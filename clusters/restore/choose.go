@@ -132,7 +132,7 @@ func (t *target) take(to, from *chosen) error {
 	to.object = to.object.DeepCopy()
 	for _, path := range t.lacking(&chosen{object: object, version: from.version}, to) {
 		if _, isName := path[len(path)-1].(string); isName {
-			set(to.object.Object, path, crdschema.At(object.Object, path))
+			crdschema.Put(to.object.Object, path, crdschema.At(object.Object, path))
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (w *write) putBack(ctx context.Context) error {
 func (w *write) set(ctx context.Context, live *unstructured.Unstructured, missing []crdschema.Path) error {
 	object := live.DeepCopy()
 	for _, path := range missing {
-		set(object.Object, path, runtime.DeepCopyJSONValue(crdschema.At(w.wanted.Object, path)))
+		crdschema.Put(object.Object, path, runtime.DeepCopyJSONValue(crdschema.At(w.wanted.Object, path)))
 		w.told.Paths = append(w.told.Paths, path.String())
 	}
 	made, err := w.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: Manager, DryRun: w.dry()})
@@ -137,21 +137,6 @@ func (w *write) sameItems(live *unstructured.Unstructured, path crdschema.Path, 
 		}
 	}
 	return true
-}
-
-// set writes a value into an object whose maps and lists on the path are there.
-func set(in any, path crdschema.Path, value any) {
-	for _, step := range path[:len(path)-1] {
-		switch at := in.(type) {
-		case map[string]any:
-			in = at[step.(string)] //nolint:forcetypeassert,errcheck // a path has a name in a map
-		case []any:
-			in = at[step.(int)] //nolint:forcetypeassert,errcheck // and an index in a list
-		}
-	}
-	if at, is := in.(map[string]any); is {
-		at[path[len(path)-1].(string)] = value //nolint:forcetypeassert,errcheck // as above
-	}
 }
 
 // lacks says why fields of the backup are left out; it is empty if none are.

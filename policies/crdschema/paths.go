@@ -128,6 +128,21 @@ func At(value any, p Path) any {
 	return value
 }
 
+// Put puts a value where something is, and into a map also where nothing is.
+func Put(object any, at Path, value any) {
+	last := len(at) - 1
+	switch parent := At(object, at[:last]).(type) {
+	case map[string]any:
+		if name, is := at[last].(string); is {
+			parent[name] = value
+		}
+	case []any:
+		if i, is := at[last].(int); is && i < len(parent) {
+			parent[i] = value
+		}
+	}
+}
+
 func inner(value, step any) (found any, there bool) {
 	switch step := step.(type) {
 	case string:

@@ -35,21 +35,6 @@ func locate(value any, field string) crdschema.Path {
 	return nil
 }
 
-// set puts a value where something is.
-func set(object map[string]any, at crdschema.Path, value any) {
-	last := len(at) - 1
-	switch parent := crdschema.At(object, at[:last]).(type) {
-	case map[string]any:
-		if name, is := at[last].(string); is {
-			parent[name] = value
-		}
-	case []any:
-		if i, is := at[last].(int); is && i < len(parent) {
-			parent[i] = value
-		}
-	}
-}
-
 // remove takes out what lies at a path. What a root has to have stays.
 func remove(object map[string]any, at crdschema.Path) {
 	last := len(at) - 1
@@ -60,7 +45,7 @@ func remove(object map[string]any, at crdschema.Path) {
 		}
 	case []any:
 		if i, is := at[last].(int); is && i < len(parent) && last > 0 {
-			set(object, at[:last], slices.Delete(slices.Clone(parent), i, i+1))
+			crdschema.Put(object, at[:last], slices.Delete(slices.Clone(parent), i, i+1))
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (g *Generator) repair(object map[string]any, at crdschema.Path, round int) 
 	if n.schema != nil && round < repairs/2 && len(at) > 0 {
 		g.left = values / 4
 		if made, ok := g.value(n, nil, at.String(), len(at)); ok {
-			set(object, at, made)
+			crdschema.Put(object, at, made)
 			return
 		}
 	}

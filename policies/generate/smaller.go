@@ -35,7 +35,7 @@ func (g *Generator) Smaller(ctx context.Context, object map[string]any, path str
 		for _, at := range all {
 			for _, value := range plainer(crdschema.At(object, at)) {
 				smaller := runtime.DeepCopyJSON(object)
-				set(smaller, at, value)
+				crdschema.Put(smaller, at, value)
 				if valid, _ := g.Valid(ctx, smaller); valid && !yield(smaller) {
 					return
 				}
