@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // Schemas beyond these are not compared field by field. The deepest and the largest in the field have 30 levels and
@@ -34,6 +36,16 @@ func treeOf(s *schema) tree {
 		t.grow(s, whole, "")
 	}
 	return t
+}
+
+// Fields are those of a schema, by the paths that changes have.
+func Fields(s *apiextensionsv1.JSONSchemaProps) map[string]*apiextensionsv1.JSONSchemaProps {
+	fields := map[string]*schema{}
+	for path, n := range treeOf(s) {
+		fields[path] = n.schema
+	}
+	delete(fields, whole)
+	return fields
 }
 
 func (t tree) grow(s *schema, path, parent string) {

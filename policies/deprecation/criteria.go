@@ -137,12 +137,12 @@ var unripe = regexp.MustCompile(`(?i)\balpha\b|\bexperimental\b|\bfeature[- ]?ga
 func noAlphaFields(p *promotion) Criterion {
 	described, fields := false, []string{}
 	if p.is.Schema != nil {
-		walk("", p.is.Schema.OpenAPIV3Schema, func(at string, s *apiextensionsv1.JSONSchemaProps) {
-			described = described || at != "" && s.Description != ""
-			if at != "" && unripe.MatchString(s.Description) {
+		for at, s := range crddiff.Fields(p.is.Schema.OpenAPIV3Schema) {
+			described = described || s.Description != ""
+			if unripe.MatchString(s.Description) {
 				fields = append(fields, at)
 			}
-		})
+		}
 	}
 	slices.Sort(fields)
 	switch {
@@ -152,23 +152,6 @@ func noAlphaFields(p *promotion) Criterion {
 		return notKnown("no field has a description")
 	default:
 		return shown("no description has alpha, experimental or feature gate")
-	}
-}
-
-// walk visits a schema and all below, by the path of each field.
-func walk(at string, s *apiextensionsv1.JSONSchemaProps, visit func(string, *apiextensionsv1.JSONSchemaProps)) {
-	if s == nil {
-		return
-	}
-	visit(at, s)
-	for name, property := range s.Properties {
-		walk(strings.TrimPrefix(at+"."+name, "."), &property, visit)
-	}
-	if s.Items != nil {
-		walk(at+"[*]", s.Items.Schema, visit)
-	}
-	if s.AdditionalProperties != nil {
-		walk(at+"{*}", s.AdditionalProperties.Schema, visit)
 	}
 }
 

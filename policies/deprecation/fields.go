@@ -66,28 +66,10 @@ func (s *step) alike(removed, added crddiff.Change) bool {
 
 // schemaAt is that of a field of a version; nil if there is none.
 func schemaAt(crd *definition, version, path string) *apiextensionsv1.JSONSchemaProps {
-	v := crds.Version(crd, version)
-	if v == nil || v.Schema == nil {
-		return nil
+	if v := crds.Version(crd, version); v != nil && v.Schema != nil {
+		return crddiff.Fields(v.Schema.OpenAPIV3Schema)[path]
 	}
-	at := v.Schema.OpenAPIV3Schema
-	for _, step := range strings.Split(strings.NewReplacer("[*]", ".[*]", "{*}", ".{*}").Replace(path), ".") {
-		switch {
-		case at == nil:
-			return nil
-		case step == "[*]" && at.Items != nil:
-			at = at.Items.Schema
-		case step == "{*}" && at.AdditionalProperties != nil:
-			at = at.AdditionalProperties.Schema
-		default:
-			property, there := at.Properties[step]
-			if !there {
-				return nil
-			}
-			at = &property
-		}
-	}
-	return at
+	return nil
 }
 
 // parent is the path around a field.
