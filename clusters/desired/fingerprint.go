@@ -17,6 +17,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/charts"
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
@@ -201,19 +202,12 @@ func withoutContainers(value any) {
 
 // references adds the objects of decisive kinds that a value names, wherever it does.
 func (p *fingerprint) references(namespace string, value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			p.references(namespace, item)
-		}
-	case map[string]any:
+	for _, v := range crdschema.Each(value) {
+		v, _ := v.(map[string]any)
 		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); to.Name != "" && slices.Contains(decisive, to.Kind) {
 			for _, found := range p.cluster.Named(to.Kind, to.Namespace, to.Name) {
 				p.object(found)
 			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			p.references(namespace, v[key])
 		}
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/moult-dev/moult/clusters/render"
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -211,14 +211,10 @@ func scopeOf(set *delivery.Object) scope {
 
 // holdsKey reports whether there is a field of that name anywhere in a value.
 func holdsKey(value any, name string) bool {
-	switch v := value.(type) {
-	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return holdsKey(item, name) })
-	case map[string]any:
-		if _, there := v[name]; there {
+	for at := range crdschema.Each(value) {
+		if len(at) > 0 && at[len(at)-1] == name {
 			return true
 		}
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(item any) bool { return holdsKey(item, name) })
 	}
 	return false
 }

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
@@ -135,16 +136,9 @@ func textsIn(file, root string) []string {
 
 // texts are all strings of a value but the keys.
 func texts(value any) (found []string) {
-	switch v := value.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		for _, item := range v {
-			found = append(found, texts(item)...)
-		}
-	case map[string]any:
-		for _, item := range v {
-			found = append(found, texts(item)...)
+	for _, v := range crdschema.Each(value) {
+		if text, is := v.(string); is {
+			found = append(found, text)
 		}
 	}
 	return found

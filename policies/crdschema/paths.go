@@ -2,6 +2,7 @@ package crdschema
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"reflect"
@@ -118,6 +119,26 @@ func only(p Path, value any) map[string]any {
 	}
 	object, _ := value.(map[string]any)
 	return object
+}
+
+// Each is a value and all inside of it, each after what is around it.
+func Each(value any) iter.Seq2[Path, any] {
+	return func(yield func(Path, any) bool) { each(nil, value, yield) }
+}
+
+func each(at Path, value any, yield func(Path, any) bool) bool {
+	going := yield(at, value)
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			going = going && each(at.to(name), value[name], yield)
+		}
+	case []any:
+		for i := range value {
+			going = going && each(at.to(i), value[i], yield)
+		}
+	}
+	return going
 }
 
 // At is what lies at a path; nil if nothing does.

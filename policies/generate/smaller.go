@@ -64,23 +64,11 @@ func (g *Generator) only(ctx context.Context, object map[string]any, all []crdsc
 
 // pathsIn are those of all that may be taken out of an object, the most at once first.
 func pathsIn(object map[string]any) (all []crdschema.Path) {
-	var walk func(value any, at crdschema.Path)
-	walk = func(value any, at crdschema.Path) {
+	for at := range crdschema.Each(object) {
 		if len(at) > 0 && !fixed(at) {
 			all = append(all, at)
 		}
-		switch value := value.(type) {
-		case map[string]any:
-			for _, name := range sortedKeys(value) {
-				walk(value[name], append(slices.Clip(at), name))
-			}
-		case []any:
-			for i := range value {
-				walk(value[i], append(slices.Clip(at), i))
-			}
-		}
 	}
-	walk(object, nil)
 	slices.SortStableFunc(all, func(a, b crdschema.Path) int {
 		return cmp.Compare(Size(crdschema.At(object, b)), Size(crdschema.At(object, a)))
 	})

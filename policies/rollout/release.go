@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/moult-dev/moult/policies/crdschema"
 	"github.com/moult-dev/moult/policies/delivery"
 )
 
@@ -102,12 +103,8 @@ func isPinned(source *delivery.Object) bool {
 func readBy(c *delivery.Cluster, by *delivery.Object, namespace string) (all []delivery.Reference) {
 	var visit func(value any)
 	visit = func(value any) {
-		switch v := value.(type) {
-		case []any:
-			for _, item := range v {
-				visit(item)
-			}
-		case map[string]any:
+		for _, v := range crdschema.Each(value) {
+			v, _ := v.(map[string]any)
 			to := delivery.ReferenceOf(delivery.Wrap(v), namespace)
 			if to.Kind != "" && to.Name != "" && !slices.Contains(all, to) {
 				all = append(all, to)
@@ -116,9 +113,6 @@ func readBy(c *delivery.Cluster, by *delivery.Object, namespace string) (all []d
 						visit(found.Field("spec"))
 					}
 				}
-			}
-			for _, item := range v {
-				visit(item)
 			}
 		}
 	}
