@@ -14,6 +14,7 @@ import (
 
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/policies/delivery"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // prober finds out on how many CRDs each patch sets the opt-in label. Kustomize does not tell, and says nothing of a
@@ -195,11 +196,7 @@ func patchLines(file string) []int {
 	if err != nil {
 		return nil
 	}
-	lines := make([]int, len(patches))
-	for i, patch := range patches {
-		lines[i] = patch.YNode().Line
-	}
-	return lines
+	return words.Of(patches, func(patch *yaml.RNode) int { return patch.YNode().Line })
 }
 
 // SetsLabel reports whether a patch of a kustomization itself sets the opt-in label, or takes it off.

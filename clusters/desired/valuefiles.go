@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // valueFile is an entry of helm.valueFiles, or a file that one of them means.
@@ -182,9 +184,5 @@ func (a *argoCDChart) matching(pattern valueFile, written string) ([]valueFile, 
 	if len(found) == 0 && !a.source.True("helm", "ignoreMissingValueFiles") {
 		return nil, fmt.Errorf("there are no files of values %s", written)
 	}
-	files := make([]valueFile, len(found))
-	for i, name := range found {
-		files[i] = valueFile{name, false}
-	}
-	return files, nil
+	return words.Of(found, func(name string) valueFile { return valueFile{name, false} }), nil
 }

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Probe reads a few objects at each of the given versions. Each object is not stored at one of them at least, so the
@@ -14,10 +16,7 @@ import (
 // before a walk finds what the walk would otherwise find once per object. A list alone would not do, since it may be
 // served from the API server's watch cache, which holds objects that are converted already.
 func (c *Client) Probe(ctx context.Context, gr schema.GroupResource, versions []string) error {
-	at := make([]Objects, len(versions))
-	for i, version := range versions {
-		at[i] = c.Resource(gr.WithVersion(version))
-	}
+	at := words.Of(versions, func(version string) Objects { return c.Resource(gr.WithVersion(version)) })
 	keys, err := someOf(ctx, at)
 	if err == nil {
 		err = unusable(ctx, at, keys)
@@ -51,9 +50,7 @@ func someOf(ctx context.Context, at []Objects) (keys []types.NamespacedName, err
 }
 
 func keysOf(list *metav1.PartialObjectMetadataList) []types.NamespacedName {
-	keys := make([]types.NamespacedName, len(list.Items))
-	for i := range list.Items {
-		keys[i] = types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}
-	}
-	return keys
+	return words.Of(list.Items, func(o metav1.PartialObjectMetadata) types.NamespacedName {
+		return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/moult-dev/moult/policies/unpacking"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 const (
@@ -117,10 +118,7 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 		return "", &Stopped{Unavailable, err}
 	}
 	pages.size.came(int64(len(page.Items)), int64(len(raw)))
-	objects := make([]map[string]any, len(page.Items))
-	for i := range page.Items {
-		objects[i] = page.Items[i].Object
-	}
+	objects := words.Of(page.Items, func(o unstructured.Unstructured) map[string]any { return o.Object })
 	pages.token = page.GetContinue()
 	return page.GetResourceVersion(), take(objects, ptr.Deref(page.GetRemainingItemCount(), 0))
 }

@@ -79,20 +79,12 @@ func (e *Engine) Trips(ctx context.Context, objects []map[string]any) []Trip {
 			e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From == name }), name, e.compare)
 		}
 	}
-	trips := make([]Trip, len(all))
-	for i, j := range all {
-		trips[i] = Trip{j.outcome, j.before, j.there, j.back}
-	}
-	return trips
+	return words.Of(all, func(j *journey) Trip { return Trip{j.outcome, j.before, j.there, j.back} })
 }
 
 // Stored are several objects as they are stored; nil is one that cannot be converted.
 func (e *Engine) Stored(ctx context.Context, objects []map[string]any) []map[string]any {
-	stored := make([]map[string]any, len(objects))
-	for i, j := range e.there(ctx, objects) {
-		stored[i] = j.there
-	}
-	return stored
+	return words.Of(e.there(ctx, objects), func(j *journey) map[string]any { return j.there })
 }
 
 // Converted is an object at another version, as the API server has it when it has converted it: without defaults.
@@ -114,10 +106,7 @@ func (e *Engine) Converted(ctx context.Context, object map[string]any, to string
 
 // there begins the journeys, up to where the objects are stored.
 func (e *Engine) there(ctx context.Context, objects []map[string]any) []*journey {
-	all := make([]*journey, len(objects))
-	for i, object := range objects {
-		all[i] = e.start(object)
-	}
+	all := words.Of(objects, e.start)
 	e.convert(ctx, pick(all, func(j *journey) bool { return j.outcome.From != e.Storage }), e.Storage, func(j *journey, there map[string]any) { j.at = there })
 	for _, j := range pick(all, func(*journey) bool { return true }) {
 		e.store(ctx, j)

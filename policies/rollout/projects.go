@@ -7,6 +7,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/delivery"
 	"github.com/moult-dev/moult/policies/finding"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // member is an object that an AppProject has to permit.
@@ -19,10 +20,7 @@ type member struct {
 
 // projectMembers are the CRDs that change and the gates for them.
 func (s *situation) projectMembers() []member {
-	var members []member
-	for _, crd := range s.changed {
-		members = append(members, member{crd.node.unit, crd.object, crd.Name, true})
-	}
+	members := words.Of(s.changed, func(crd changedCRD) member { return member{crd.node.unit, crd.object, crd.Name, true} })
 	for _, g := range s.guards() {
 		members = append(members, member{g.gate.unit, g.gate.object, g.crd.Name, false})
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // perPage is how many objects a webhook is asked about in one request.
@@ -124,9 +125,5 @@ func (c *Checker) Through(ctx context.Context, objects []Object, via string, oth
 }
 
 func contents(objects []Object) []map[string]any {
-	all := make([]map[string]any, len(objects))
-	for i := range objects {
-		all[i] = objects[i].Content
-	}
-	return all
+	return words.Of(objects, func(o Object) map[string]any { return o.Content })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/moult-dev/moult/policies/conversion"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 const (
@@ -83,9 +84,5 @@ func (c *Checker) shown(ctx context.Context, page []Object, k key, others []Obje
 	if k.kind != Ownership {
 		return c.Through(ctx, page, k.via, others)
 	}
-	all := make([][]Problem, len(page))
-	for i := range page {
-		all[i] = c.ownership(ctx, page[i], k.via, nil)
-	}
-	return all
+	return words.Of(page, func(o Object) []Problem { return c.ownership(ctx, o, k.via, nil) })
 }

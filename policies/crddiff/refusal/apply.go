@@ -7,6 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // setByServer are fields of metadata that a manifest has from a cluster, and that a server-side apply does not take. It
@@ -57,10 +59,7 @@ func Undeclared(base, head *apiextensionsv1.CustomResourceDefinition, was, is []
 }
 
 func undeclared(crd *apiextensionsv1.CustomResourceDefinition, paths []string) []Refusal {
-	var found []Refusal
-	for _, path := range paths {
-		found = append(found, refusalAt(crd, path, notDeclared))
-	}
+	found := words.Of(paths, func(path string) Refusal { return refusalAt(crd, path, notDeclared) })
 	slices.SortFunc(found, func(a, b Refusal) int { return strings.Compare(a.Path, b.Path) })
 	return found
 }

@@ -96,10 +96,7 @@ func established(crd *apiextensions.CustomResourceDefinition) *apiextensions.Cus
 }
 
 func refusals(crd *apiextensionsv1.CustomResourceDefinition, errs field.ErrorList) []Refusal {
-	var found []Refusal
-	for _, err := range errs {
-		found = append(found, refusalAt(crd, err.Field, sentence(err)))
-	}
+	found := words.Of(errs, func(err *field.Error) Refusal { return refusalAt(crd, err.Field, sentence(err)) })
 	slices.SortFunc(found, func(a, b Refusal) int {
 		return strings.Compare(a.Path+"\x00"+a.Said, b.Path+"\x00"+b.Said)
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/preview"
+	"github.com/moult-dev/moult/policies/words"
 )
 
 // Text writes the report for a terminal of that width; 0 is for 100 columns. Without colour it is plain text.
@@ -150,11 +151,9 @@ func (t *terminal) findings(r preview.Report) {
 
 func (t *terminal) manifests(r preview.Report) {
 	t.heading("MANIFESTS STILL AT A VERSION THAT LEAVES")
-	var cells [][]cell
-	for _, m := range r.Manifests {
-		cells = append(cells, []cell{{m.Place.String(), ""}, {m.Object, ""}, {m.Version, ""}, {"by " + rewriter(m), ""}})
-	}
-	t.grid(cells)
+	t.grid(words.Of(r.Manifests, func(m preview.Manifest) []cell {
+		return []cell{{m.Place.String(), ""}, {m.Object, ""}, {m.Version, ""}, {"by " + rewriter(m), ""}}
+	}))
 }
 
 func (t *terminal) next(r preview.Report) {
