@@ -10,6 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/moult-dev/moult/controllers/rewrite"
 )
 
 // crdsPerPage bounds memory: a CRD can be megabytes, nearly all of it schemas.
@@ -71,12 +73,15 @@ func (c *Cluster) GetCRDs(ctx context.Context, names []string) iter.Seq2[*apiext
 	}
 }
 
-// GetCRD reads one CRD.
+// GetCRD reads one CRD. An error that it does not exist is the API server's own.
 func (c *Cluster) GetCRD(ctx context.Context, name string) (crd *apiextensionsv1.CustomResourceDefinition, err error) {
 	err = c.retry(ctx, func(ctx context.Context) (err error) {
 		crd, err = c.crds.Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
+	if apierrors.IsNotFound(err) && !rewrite.IsAbsent(err) { // API servers serve CRDs
+		err = fmt.Errorf("reading CRD %s: a proxy before the API server answered 404: %v", name, err) //nolint:errorlint // not one that says that the CRD is not there
+	}
 	return crd, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,4 +146,24 @@ func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
 		}), Options{NoObjects: true})
 		g.Expect(err).To(MatchError(context.Canceled), "interrupted at %s", path)
 	}
+}
+
+// A load balancer before the API servers answers 404 itself. That is no word of whether there is a CRD.
+func TestAProxyThatFindsNothingHidesNoCRD(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	lost := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions/widgets.example.com") {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		http.Error(answer, "default backend - 404", http.StatusNotFound)
+		return answer.Result(), nil
+	})
+	_, err := Take(t.Context(), lost, Options{NoObjects: true, CRDs: []string{"widgets.example.com"}})
+	g.Expect(err).To(MatchError(ContainSubstring("a proxy before the API server answered 404")))
+
+	taken, err := Take(t.Context(), cp.Config, Options{NoObjects: true, CRDs: []string{"widgets.example.com"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(taken.Lacks("widgets.example.com")).To(BeTrue(), "the API server's own answer counts")
 }

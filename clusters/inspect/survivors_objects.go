@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/policies/survivors"
 )
 
@@ -57,7 +58,7 @@ func (o *objectScan) metadata(ctx context.Context, item *metav1.PartialObjectMet
 	switch {
 	case err == nil:
 		o.walk(whole.Object, survivors.Whole)
-	case gone(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // deleted since; or else the version is removed
+	case rewrite.IsAbsent(err): // deleted since; or else the version is removed
 	default:
 		o.walk(content, survivors.OnlyMetadata)
 		if o.failures++; o.failure == nil {

@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/moult-dev/moult/controllers/rewrite"
 	"github.com/moult-dev/moult/controllers/timeline"
 )
 
@@ -131,7 +131,7 @@ func (f *fence) reread(client rest.Interface) func(context.Context) error {
 		if path == "" {
 			return nil
 		}
-		if err := client.Get().AbsPath(path).Do(ctx).Error(); err != nil && !apierrors.IsNotFound(err) {
+		if err := client.Get().AbsPath(path).Do(ctx).Error(); err != nil && !rewrite.IsAbsent(err) {
 			return fmt.Errorf("reading the lease: %w", err)
 		}
 		_, restored := f.known()

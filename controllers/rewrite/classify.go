@@ -156,12 +156,16 @@ func details(err error) metav1.StatusDetails {
 
 // IsGone reports whether err says that the object with this name, of this API
 // group, is not there. The namespace that a write needs may be missing as well, and
-// then the object is still there. Where it is not the API server that answers 404, but
-// a proxy before it, client-go fills in what was asked for.
+// then the object is still there.
 func IsGone(err error, group, name string) bool {
 	d := details(err)
-	return apierrors.IsNotFound(err) && !denied(err.Error()) && d.Group == group && d.Name == name &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	return IsAbsent(err) && !denied(err.Error()) && d.Group == group && d.Name == name
+}
+
+// IsAbsent reports whether the API server has looked for something by its name and not found it. If a proxy before it answers 404,
+// client-go fills in what was asked for (k8s.io/client-go rest/request.go, transformResponse), and nothing has been looked for.
+func IsAbsent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // namespaceIsGone reports whether err says that the namespace does not exist
