@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -43,7 +44,7 @@ func (c *Client) route(ctx context.Context, name string) (Route, error) {
 	route := Route{APIService: name}
 	answer := c.rest.Get().AbsPath("apis", "apiregistration.k8s.io", "v1", "apiservices", name).
 		SetHeader("Accept", "application/json").MaxRetries(0).Do(ctx)
-	if err := answer.Error(); IsAbsent(err) {
+	if err := answer.Error(); apierrors.IsNotFound(err) { // also of an API server without aggregation
 		return route, nil
 	} else if err != nil {
 		return route, fmt.Errorf("reading APIService %s: %w", name, err)

@@ -191,6 +191,19 @@ func gateUnchanged(s *situation, g guard) *finding.Finding {
 	return f
 }
 
+// gatePassedOver: a sync that has failed or was ended has applied the gate. With ApplyOutOfSyncOnly, the next one leaves out what is
+// as Git has it (gitops-engine, pkg/sync/sync_context.go, filterOutOfSyncTasks), and with it the wait.
+func gatePassedOver(s *situation, g guard) *finding.Finding {
+	if !inWaves(g.gate.unit) || s.before(g.gate) || !syncOption(g.gate.unit, "ApplyOutOfSyncOnly=true") {
+		return nil
+	}
+	return &finding.Finding{
+		Severity: finding.Warning, CRD: g.crd.Name, Place: g.gate.unit.By.Place("spec", "syncPolicy", "syncOptions"),
+		Why:         fmt.Sprintf("if a sync of %s fails or is ended while VersionRemoval %s is not Ready, the next one passes it over: with ApplyOutOfSyncOnly=true it leaves out what is in sync", g.gate.unit.Name, g.gate.name()),
+		Remediation: "take ApplyOutOfSyncOnly=true out of the Application",
+	}
+}
+
 // gateHealthUnseen: a kind that Argo CD does not know is healthy as soon as it exists.
 func gateHealthUnseen(s *situation, g guard) *finding.Finding {
 	if !inWaves(g.gate.unit) || s.knowsHealthOf("moult.dev", "VersionRemoval") {

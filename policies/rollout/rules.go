@@ -24,8 +24,8 @@ const (
 	GateNotWaitedFor = "GateNotWaitedFor"
 	// GateNotHeldByParent: the CRD's unit follows its source by itself, and only its parent waits for the VersionRemoval.
 	GateNotHeldByParent = "GateNotHeldByParent"
-	// GateMayBeMissed: Argo CD may go on before it has noticed that the VersionRemoval's Application is not healthy, or be set
-	// up not to wait for the steps of a RollingSync.
+	// GateMayBeMissed: Argo CD may go on before it has noticed that the VersionRemoval's Application is not healthy. It may be set up
+	// not to wait for the steps of a RollingSync, or pass the VersionRemoval over after a sync that has failed.
 	GateMayBeMissed = "GateMayBeMissed"
 	// GateAtOtherCommit: the dependency may be ready at a commit that does not hold the VersionRemoval yet.
 	GateAtOtherCommit = "GateAtOtherCommit"
@@ -99,6 +99,7 @@ var rules = []rule{
 	{GateNotWaitedFor, each(guardsOf(notWaitedFor), gateNotWaitedFor)},
 	{GateNotHeldByParent, each(guardsOf(notHeldByParent), gateNotHeldByParent)},
 	{GateMayBeMissed, each(guardsOf(ifNoticed), gateMayBeMissed)},
+	{GateMayBeMissed, each(guardsOf(enforced), gatePassedOver)},
 	{GateAtOtherCommit, each(guardsOf(atOtherCommit), gateAtOtherCommit)},
 	{ApplicationHealthUnknown, each(guardsOf(ifHealthIsKnown), applicationHealthUnknown)},
 	{GateUnchanged, each((*situation).guards, gateUnchanged)},

@@ -106,7 +106,7 @@ var ruleCases = map[string]ruleCase{
 
 	"Argo CD, the gate is as it was":      {world: "Argo CD", base: gateBefore, want: []string{"GateUnchanged warning argocd/widgets/gone/spec"}},
 	"Argo CD, it would be passed over":    {world: "Argo CD", base: gateBefore, head: []string{"CreateNamespace=true", "ApplyOutOfSyncOnly=true"}, want: []string{"GateUnchanged error"}, why: "with ApplyOutOfSyncOnly=true argocd/widgets does not wait"},
-	"Argo CD, passed over if unchanged":   {world: "Argo CD", head: []string{"CreateNamespace=true", "ApplyOutOfSyncOnly=true"}},
+	"Argo CD, passed over in another try": {world: "Argo CD", head: []string{"CreateNamespace=true", "ApplyOutOfSyncOnly=true"}, want: []string{"GateMayBeMissed warning entry/widgets/spec.syncPolicy.syncOptions"}, why: "the next one passes it over", fix: "out of the Application"},
 	"Argo CD, the gate has changed":       {world: "Argo CD", base: with(gateBefore, []string{"versions: [v1alpha1]", "versions: [v1alpha0]"})},
 	"Flux, the gate is as it was":         {world: "Flux", base: []string{"=== flux-system/gates\n", "=== flux-system/gates" + theGate}},
 	"Argo CD does not know gates":         {world: "Argo CD", head: []string{"health.moult.dev_VersionRemoval", "health.moult.dev_Other"}, want: []string{"GateHealthUnseen info argocd/widgets/gone"}},
