@@ -121,6 +121,7 @@ func TestAnObjectWhoseConversionErrorSoundsLikeADeadWebhookIsNamedAndStopsNoOthe
 		"a service":    `service "db" does not exist`,
 		"a connection": `dial tcp 10.0.0.1:5432: connect: connection refused`,
 		"a deadline":   `context deadline exceeded`,
+		"a refusal":    `the database denied the request`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

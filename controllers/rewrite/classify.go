@@ -76,7 +76,7 @@ func classify(err error) (class, string) {
 	if denied(text) { // first: what an admission webhook says may sound like anything
 		return rejected, reasonDenied
 	}
-	if strings.Contains(text, "conversion webhook for") { // whether it is there cannot be told from its words
+	if strings.Contains(text, converting) { // whether it is there cannot be told from its words
 		return unconverted, reasonConversion
 	}
 	if corrupt.MatchString(text) || strings.Contains(text, leftBehind) {
@@ -109,10 +109,15 @@ func perhapsDone(err error) bool {
 	return (c == busy || c == flaky) && !apierrors.IsTooManyRequests(err)
 }
 
+// converting is how the API server begins the error of a conversion webhook (k8s.io/apiextensions-apiserver pkg/apiserver/conversion).
+// What the webhook says of an object comes behind.
+const converting = "conversion webhook for"
+
 // denied reports whether an error is the refusal of an admission webhook or policy, whatever code it chose
-// (k8s.io/apiserver pkg/admission/plugin/webhook/errors and .../policy).
+// (k8s.io/apiserver pkg/admission/plugin/webhook/errors and .../policy). A conversion webhook may use the same words.
 func denied(text string) bool {
-	return strings.Contains(text, "denied the request") || strings.Contains(text, "denied request")
+	own, _, _ := strings.Cut(text, converting)
+	return strings.Contains(own, "denied the request") || strings.Contains(own, "denied request")
 }
 
 // rbac is how the API server words a missing permission
