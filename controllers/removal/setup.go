@@ -135,6 +135,9 @@ func answered() handler.TypedEventHandler[*v1alpha1.VersionRemoval, ctrl.Request
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.VersionRemoval], q queue) {
 			add(q, e.ObjectNew, e.ObjectOld.UID != e.ObjectNew.UID || e.ObjectOld.Generation != e.ObjectNew.Generation)
+			if e.ObjectOld.Spec.CRDName != e.ObjectNew.Spec.CRDName { // it was deleted and made again while the watch was away
+				q.Add(aboutCRD(e.ObjectOld.Spec.CRDName))
+			}
 		},
 	}
 }
