@@ -107,7 +107,7 @@ func (f *follower) hideSet(u *delivery.Unit) {
 	}
 	for _, source := range u.Sources {
 		for _, dir := range f.foldersLike(u.By, source.Path) {
-			f.hideFolder(u, dir, func() (*render.Rendering, error) { return f.argoCDFolder(u, source, dir) })
+			f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return f.argoCDFolder(u, source, dir) })
 		}
 	}
 }

@@ -102,7 +102,9 @@ func (p *fingerprint) object(o *delivery.Object) {
 			p.file(file)
 		}
 	}
-	p.references(o.GetNamespace(), o.Object)
+	if len(becoming[o.GetKind()]) == 0 || !installs(o) {
+		p.references(o.GetNamespace(), o.Object)
+	}
 	for _, included := range p.included(o) {
 		p.object(included)
 	}
@@ -208,6 +210,38 @@ func (p *fingerprint) references(namespace string, value any) {
 			for _, found := range p.cluster.Named(to.Kind, to.Namespace, to.Name) {
 				p.object(found)
 			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if strings.HasPrefix(key, "values") || key == "pathsFrom" {
+				p.lent(namespace, key, v[key])
+			}
+		}
+	}
+}
+
+// lent adds what values are taken from, where not a kind but the field says what it is: values: [{secretRef: {name: x}}].
+func (p *fingerprint) lent(namespace, field string, value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			p.lent(namespace, field, item)
+		}
+	case map[string]any:
+		kind := ""
+		switch lower := strings.ToLower(field); {
+		case v["name"] == nil || !strings.Contains(lower, "ref") && !strings.Contains(lower, "secret"):
+		case strings.Contains(lower, "secret"):
+			kind = "Secret"
+		default:
+			kind = "ConfigMap"
+		}
+		if to := delivery.ReferenceOf(delivery.Wrap(v), namespace); kind != "" {
+			for _, found := range p.cluster.Named(kind, to.Namespace, to.Name) {
+				p.object(found)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			p.lent(namespace, key, v[key])
 		}
 	}
 }

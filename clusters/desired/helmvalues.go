@@ -81,6 +81,9 @@ func (f *follower) valuesFrom(values map[string]any, namespace string, from *del
 		// Whether one that is optional is there, the cluster knows; in this repository it is not.
 		return values, err
 	}
+	if strings.Contains(content, "ENC[AES256_GCM,") { // as SOPS writes it, in a file that a generator takes
+		return values, fmt.Errorf("%s, which holds some of its values, is encrypted", name)
+	}
 	if target := from.Text("targetPath"); target != "" {
 		values = charts.Merge(nil, values)
 		if from.True("literal") {

@@ -123,28 +123,28 @@ func (f *follower) hideBuild(u *delivery.Unit, d delivery.Source) {
 	if dir == "" {
 		return
 	}
-	f.hideFolder(u, dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
+	f.hideFolder(f.hiddenOf(u), dir, func() (*render.Rendering, error) { return render.Folder(dir, f.fluxOptions(u, d)) })
 }
 
 // hideFolder builds a folder that may be a unit's, to see whether what matters in it changes. The values of a chart are
 // not known.
-func (f *follower) hideFolder(u *delivery.Unit, dir string, build func() (*render.Rendering, error)) {
+func (f *follower) hideFolder(h *hidden, dir string, build func() (*render.Rendering, error)) {
 	if hasFile(dir, "Chart.yaml") {
-		f.hiddenOf(u).add(dir)
+		h.add(dir)
 		return
 	}
 	rendering, err := build()
 	if err != nil {
-		f.hiddenOf(u).files = append(f.hiddenOf(u).files, render.Local(dir, f.tree.Root)...)
+		h.files = append(h.files, render.Local(dir, f.tree.Root)...)
 		return
 	}
 	for _, object := range rendering.Objects {
 		crds, unread := object.Inside()
 		if raw, err := object.MarshalJSON(); err == nil && (matters(object) || installs(object) || len(crds)+len(unread) > 0) {
-			f.hiddenOf(u).built = append(f.hiddenOf(u).built, string(raw))
+			h.built = append(h.built, string(raw))
 		}
 		if delivers(object) {
-			f.hiddenOf(u).widen(wires)
+			h.widen(wires)
 		}
 	}
 }

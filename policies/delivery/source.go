@@ -89,8 +89,10 @@ func argoCDSources(object *Object) []Source {
 	for i := range list {
 		fields = append(fields, Under(spec, "sources", strconv.Itoa(i)))
 	}
-	if source := object.Field(Under(spec, "source")...); source != nil {
-		list, fields = append(slices.Clone(list), source), append(fields, Under(spec, "source"))
+	for _, one := range [][]string{{"source"}, {"sourceHydrator", "drySource"}} { // what the hydrator makes of the latter is applied
+		if source := object.Field(Under(spec, one...)...); source != nil {
+			list, fields = append(slices.Clone(list), source), append(fields, Under(spec, one...))
+		}
 	}
 	var sources []Source
 	for i, item := range list {

@@ -159,6 +159,7 @@ func (s *situation) leaves() bool {
 var whereFrom = [][]string{
 	{"spec", "sourceRef"}, {"spec", "kubeConfig"},
 	{"spec", "source", "repoURL"}, {"spec", "source", "targetRevision"}, {"spec", "source", "chart"}, {"spec", "sources"}, {"spec", "destination"},
+	{"spec", "sourceHydrator", "drySource", "repoURL"}, {"spec", "sourceHydrator", "drySource", "targetRevision"}, {"spec", "sourceHydrator", "syncSource"},
 }
 
 // movable are those of the fields that name a place, of two units. A chart that was rendered, and a repository that was built,
