@@ -27,11 +27,13 @@ type madeByChart struct {
 
 // crdsOfRelease are the CRDs of a chart and of the charts below it that the values switch on.
 type crdsOfRelease struct {
-	// templates are those that templates make, and atInstall those of crds/.
-	templates, atInstall []*delivery.Object
+	// templates are those that templates make, atInstall those of crds/, and held those in other objects, such as a ConfigMap for a Job.
+	templates, atInstall, held []*delivery.Object
 }
 
-func (c crdsOfRelease) all() []*delivery.Object { return slices.Concat(c.templates, c.atInstall) }
+func (c crdsOfRelease) all() []*delivery.Object {
+	return slices.Concat(c.templates, c.atInstall, c.held)
+}
 
 // madeBy renders a chart, once.
 func (e *everywhere) madeBy(dir string) *madeByChart {
@@ -56,8 +58,14 @@ func (e *everywhere) madeBy(dir string) *madeByChart {
 // crdsWith are the CRDs of a chart with some values over its own.
 func (e *everywhere) crdsWith(chart *charts.Chart, values map[string]any) (found crdsOfRelease, err error) {
 	rendering, err := chart.Render(e.ctx, charts.Release{Name: chart.Name(), Namespace: "default", Values: values})
-	if err == nil {
-		found = crdsOfRelease{crdsAmong(e.placedInChart(rendering.Objects)), crdsAmong(e.placedInChart(rendering.CRDs))}
+	if err != nil {
+		return found, err
+	}
+	objects := e.placedInChart(rendering.Objects)
+	found.templates, found.atInstall = crdsAmong(objects), crdsAmong(e.placedInChart(rendering.CRDs))
+	for _, object := range objects {
+		held, _ := object.Inside()
+		found.held = append(found.held, held...)
 	}
 	return found, err
 }

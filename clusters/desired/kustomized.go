@@ -42,6 +42,9 @@ func (e *everywhere) crdsOf(where string, object *delivery.Object) []*delivery.O
 	for i, text := range unread {
 		e.hidden(filepath.Join(e.tree.Root, filepath.FromSlash(where)), []byte(text), fmt.Sprintf("%s holds CRDs in a text that cannot be read (%d)", object.Holder(), i+1))
 	}
+	if asks := object.Asks(); len(held) > 0 && asks != "" {
+		e.hidden(filepath.Join(e.tree.Root, filepath.FromSlash(where)), []byte(asks), delivery.AsksOtherwise)
+	}
 	return held
 }
 

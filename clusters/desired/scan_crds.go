@@ -53,7 +53,7 @@ func Everywhere(ctx context.Context, t *repository.Tree, built []string, options
 			return e.noteProgram(file, ofPrograms[filepath.Ext(name)])
 		case !isManifest(name):
 			return nil
-		case name == "Chart.yaml":
+		case name == "Chart.yaml", name == "requirements.yaml" && hasFile(filepath.Dir(file), "Chart.yaml"): // the latter with Helm 2's charts
 			return e.chart(file)
 		}
 		return e.file(file)
@@ -85,7 +85,9 @@ type everywhere struct {
 	making   map[string][]delivery.InChart // of charts with CRDs among their templates, what these are if nothing is rendered
 	added    map[*delivery.Object]bool     // of these
 	programs map[string]program            // by their language
-	specs    map[[sha256.Size]byte]map[string]any
+	// terraform are the files of Terraform, nil until somebody asks.
+	terraform map[string]string
+	specs     map[[sha256.Size]byte]map[string]any
 }
 
 // file adds the CRDs of a file.
@@ -198,7 +200,7 @@ func mayDeclare(content []byte) bool {
 }
 
 // declaresEncoded finds the same in base64, as data of a Secret has it, where the word begins at any of three places of a group. It
-// also finds what gzip has packed, which may be anything.
+// also finds what gzip or bzip2 has packed, which may be anything.
 var declaresEncoded = func() *regexp.Regexp {
 	const word = "CustomResourceDefinition"
 	var encoded []string
@@ -206,7 +208,7 @@ var declaresEncoded = func() *regexp.Regexp {
 		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(" ", before) + word))
 		encoded = append(encoded, regexp.QuoteMeta(text[4*((before+2)/3):len(text)-4]))
 	}
-	return regexp.MustCompile(strings.Join(append(encoded, `\bH4sI`), "|"))
+	return regexp.MustCompile(strings.Join(append(encoded, `\b(?:H4sI|Qlpo)`), "|"))
 }()
 
 // add puts a CRD into the unit of a folder, the last one as a rule.
@@ -260,7 +262,7 @@ func (e *everywhere) chart(file string) error {
 		return repository == "" || strings.HasPrefix(repository, "file://")
 	})
 	if len(elsewhere) > 0 {
-		lock, _ := render.ReadRegular(filepath.Join(filepath.Dir(file), "Chart.lock")) // of a range of versions, it says which
+		lock, _ := render.ReadRegular(strings.TrimSuffix(file, ".yaml") + ".lock") // of a range of versions, it says which
 		e.hidden(file, append([]byte(jsonOf(elsewhere)), lock...), "it depends on charts of other repositories, which may have CRDs")
 	}
 	return nil

@@ -3,6 +3,7 @@ package delivery
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +31,44 @@ func (o *Object) Inside() (crds []*Object, unread []string) {
 
 // Holder is an object that holds CRDs for others, as it is shown to a person.
 func (o *Object) Holder() string { return o.GetKind() + " " + FullName(o.GetNamespace(), o.GetName()) }
+
+// AsksOtherwise is why CRDs that an object holds count as unseen where Asks changes.
+const AsksOtherwise = "it holds CRDs, and its other fields say what becomes of them"
+
+// Asks stands for what an object says about the CRDs that it holds: that they must not exist, for example, or what happens to them when
+// the object goes. Plain data, such as a ConfigMap, says nothing, and what Flux and Argo CD do is looked at elsewhere.
+func (o *Object) Asks() string {
+	if !strings.Contains(o.GroupVersionKind().Group, ".") || ToolOf(o) != "" || o.GetKind() == "HelmRelease" {
+		return ""
+	}
+	return fmt.Sprint(withoutObjects(o.Object["spec"])) // in the order of the keys
+}
+
+// withoutObjects is a value without the objects and the texts of several lines in it.
+func withoutObjects(value any) any {
+	switch v := value.(type) {
+	case []any:
+		left := make([]any, len(v))
+		for i, item := range v {
+			left[i] = withoutObjects(item)
+		}
+		return slices.DeleteFunc(left, func(item any) bool { return item == nil })
+	case map[string]any:
+		if v["kind"] != nil && v["apiVersion"] != nil {
+			return nil
+		}
+		left := map[string]any{}
+		for key, item := range v {
+			left[key] = withoutObjects(item)
+		}
+		return left
+	case string:
+		if strings.Contains(v, "\n") {
+			return nil
+		}
+	}
+	return value
+}
 
 // insides is a look into one object.
 type insides struct {
@@ -90,20 +129,24 @@ func (s *insides) text(text string, depth int) {
 	}
 }
 
-// unpacked is what is in base64, and maybe in gzip, as a ConfigMap of Cluster API's operator has it; empty for what is not.
+// unpacked is what is in base64, and maybe in gzip or bzip2, as ConfigMaps of Cluster API's operator and of charts have it; empty for what
+// is not.
 func unpacked(text string) string {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return ""
 	}
-	if strings.HasPrefix(string(decoded), "\x1f\x8b") {
-		plain, err := unpacking.One().Gunzip(string(decoded))
-		if err != nil {
-			return ""
-		}
-		return plain
+	plain := string(decoded)
+	switch {
+	case strings.HasPrefix(plain, "\x1f\x8b"):
+		plain, err = unpacking.One().Gunzip(plain)
+	case strings.HasPrefix(plain, "BZh"):
+		plain, err = unpacking.One().Bunzip2(plain)
 	}
-	return string(decoded)
+	if err != nil {
+		return ""
+	}
+	return plain
 }
 
 func holdsCRD(text string) bool {

@@ -13,6 +13,9 @@ import (
 
 const heldCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: w}\nspec: {versions: [{name: v1, additionalPrinterColumns: [{priority: 1}]}]}\n"
 
+// bzip2ed is heldCRD, packed with bzip2, which Go only unpacks.
+const bzip2ed = "QlpoOTFBWSZTWZ3G+g4AABffgAAQQAWgUAwAUQovL9/qIACUDU9TUmnqeTTaJNBhHonqDUnqaeo9I0AGQyaB8byQA5lBcBxIJv64xW8Of0i4RisYiQJisyajKLBc8YV0gN8t+qxcO9ZaQzJCTVvTKnkEN4RlhINCqg+4tDMQ8Ov7VpC4VmxSUk56WviInaC8bTL6coT+sef4u5IpwoSE7jfQcA=="
+
 func packed(text string) string {
 	var to bytes.Buffer
 	w := gzip.NewWriter(&to)
@@ -33,6 +36,7 @@ func TestTheCRDsInsideOfAnObject(t *testing.T) {
 		"a text in a text":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "kind: ConfigMap\ndata:\n  b: '{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \"CustomResourceDefinition\", \"spec\": {}}'\n"}}, 1, 0},
 		"base64":                   {map[string]any{"kind": "Secret", "data": map[string]any{"a": base64.StdEncoding.EncodeToString([]byte(heldCRD))}}, 1, 0},
 		"gzip in base64":           {map[string]any{"kind": "ConfigMap", "binaryData": map[string]any{"a": packed(heldCRD)}}, 1, 0},
+		"bzip2 in base64":          {map[string]any{"kind": "ConfigMap", "binaryData": map[string]any{"a": bzip2ed}}, 1, 0},
 		"a template":               {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "{{ if .x }}\n" + heldCRD + "{{ end }}\n"}}, 0, 1},
 		"words about CRDs":         {map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "A CustomResourceDefinition is of apiextensions.k8s.io"}}, 0, 0},
 		"a rule of RBAC":           {map[string]any{"kind": "ClusterRole", "rules": []any{map[string]any{"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"}}}}, 0, 0},

@@ -19,8 +19,8 @@ func Held(p Pair) (pairs []Pair) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		before, after := base[name], head[name]
-		if before.content() != after.content() {
-			pairs = append(pairs, Pair{Name: nameHeld(p.Name, name), Base: before.cluster(name), Head: after.cluster(name)})
+		if before.content() != after.content() || before.asks() != after.asks() {
+			pairs = append(pairs, Pair{Name: nameHeld(p.Name, name), Base: before.cluster(name, after), Head: after.cluster(name, before)})
 		}
 	}
 	return pairs
@@ -77,8 +77,17 @@ func (h *holder) content() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// cluster is what is held as what some cluster gets. What cannot be read of it is unseen.
-func (h *holder) cluster(name string) delivery.Cluster {
+// asks is what the object says about what it holds, empty if there is none.
+func (h *holder) asks() string {
+	if h == nil {
+		return ""
+	}
+	return h.by.Asks()
+}
+
+// cluster is what is held as what some cluster gets. What cannot be read of it is unseen, and what becomes of it if the object asks for
+// something else than the other one.
+func (h *holder) cluster(name string, other *holder) delivery.Cluster {
 	c := delivery.Cluster{Name: name}
 	if h == nil {
 		return c
@@ -96,6 +105,9 @@ func (h *holder) cluster(name string) delivery.Cluster {
 	}
 	if len(h.unread) > 0 {
 		unseen("it holds CRDs in a text that cannot be read as manifests")
+	}
+	if other != nil && h.asks() != other.asks() {
+		c.Unseen = append(c.Unseen, delivery.Unseen{Name: name, By: h.by, Why: delivery.AsksOtherwise, Fingerprint: h.asks()})
 	}
 	c.Units = []*delivery.Unit{unit}
 	return c

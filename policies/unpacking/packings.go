@@ -1,6 +1,7 @@
 package unpacking
 
 import (
+	"compress/bzip2"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -18,12 +19,22 @@ func (b *Budget) Base64(s string) (string, error) {
 	return string(raw), err
 }
 
-// Gunzip is what gzip has packed. It is unpacked twice: how much it is has to be known before there is room for it.
+// Gunzip is what gzip has packed.
 func (b *Budget) Gunzip(s string) (string, error) {
-	if err := b.Hold(windows); err != nil {
+	return b.unpack(s, windows, func(packed io.Reader) (io.Reader, error) { return gzip.NewReader(packed) })
+}
+
+// Bunzip2 is what bzip2 has packed.
+func (b *Budget) Bunzip2(s string) (string, error) {
+	return b.unpack(s, blocks, func(packed io.Reader) (io.Reader, error) { return bzip2.NewReader(packed), nil })
+}
+
+// unpack unpacks twice: how much it is has to be known before there is room for it.
+func (b *Budget) unpack(s string, needs int64, reader func(packed io.Reader) (io.Reader, error)) (string, error) {
+	if err := b.Hold(needs); err != nil {
 		return "", err
 	}
-	r, err := gzip.NewReader(strings.NewReader(s))
+	r, err := reader(strings.NewReader(s))
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +48,7 @@ func (b *Budget) Gunzip(s string) (string, error) {
 	if err := b.Hold(n); err != nil {
 		return "", err
 	}
-	if err := r.Reset(strings.NewReader(s)); err != nil {
+	if r, err = reader(strings.NewReader(s)); err != nil {
 		return "", err
 	}
 	raw := &strings.Builder{}
@@ -46,11 +57,14 @@ func (b *Budget) Gunzip(s string) (string, error) {
 	return raw.String(), err
 }
 
-// mostOfText is the longest text that gzip may have packed.
+// mostOfText is the longest text that may have been packed.
 const mostOfText = 16 << 20
 
-// windows is what gzip needs beside what it unpacks.
-const windows = 64 << 10
+// windows is what gzip needs beside what it unpacks, and blocks what bzip2 does.
+const (
+	windows = 64 << 10
+	blocks  = 4 << 20
+)
 
 // JSON is what a text in JSON says.
 func (b *Budget) JSON(s string) (value any, err error) {
