@@ -53,7 +53,7 @@ var forReading = []string{"doc", "docs", "example", "examples", "sample", "sampl
 func ForReading(below, file string) bool {
 	short, err := filepath.Rel(below, filepath.Dir(file))
 	return err == nil && slices.ContainsFunc(strings.Split(filepath.ToSlash(short), "/"), func(folder string) bool {
-		return slices.Contains(forReading, folder) || strings.HasPrefix(folder, ".") && filepath.IsLocal(folder) && folder != "."
+		return slices.Contains(forReading, folder) || isHidden(folder) && filepath.IsLocal(folder) && folder != "."
 	})
 }
 

@@ -35,13 +35,17 @@ type otherTool struct {
 	words []string
 	// only: what holds finds decides, and not the whole file. project: the folder decides, and any file in it may hold it.
 	only, project bool
+	// terraform: values are given in other files, too.
+	terraform bool
 }
 
 var others = []otherTool{
-	// Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold, the charts of Tanka, and the libraries of Jsonnet.
-	{named: regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$`)},
-	// Terraform, in both of its notations; other files of it are about clouds.
-	{named: regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`), holds: regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource)\b`)},
+	// Helmfile, Rancher's Fleet, vendir, kluctl, Skaffold, Zarf, Porter, Helmwave, the charts of Tanka, and the libraries of Jsonnet.
+	{named: regexp.MustCompile(`(?:/helmfile\.d/[^/]+|/helmfile[^/]*|/fleet|/vendir|/chartfile|/\.kluctl|/helm-chart|/skaffold|/zarf|/porter|/helmwave)\.ya?ml(?:\.gotmpl)?$|/jsonnetfile(?:\.lock)?\.json$`)},
+	// Terraform, in both of its notations; other files of it are about clouds, but for those that give values to variables.
+	{named: regexp.MustCompile(`\.(?:tf|tofu)(?:\.json)?$`), terraform: true, holds: regexp.MustCompile(`\b(?:helm_release|kubernetes_manifest|kubectl_manifest|kustomization_resource|argocd_application|aws_eks_addon|azurerm_kubernetes_cluster_extension|chart_version)\b`)},
+	// Helmsman.
+	{named: ofYAML, words: []string{"helmRepos"}, holds: regexp.MustCompile(`(?m)^helmRepos\s*:`)},
 	// Ansible.
 	{named: ofYAML, words: []string{"kubernetes.core.", "community.kubernetes.", "redhat.openshift."}, holds: regexp.MustCompile(`\b(?:kubernetes\.core|community\.kubernetes|redhat\.openshift)\.(?:k8s|helm)\w*["']?\s*:`)},
 	// Talos, which applies them when a cluster begins.
@@ -50,19 +54,13 @@ var others = []otherTool{
 	{named: regexp.MustCompile(`\.cue$`), holds: regexp.MustCompile(`(?s)@timoni\(|\bbundle:.*\binstances:`)},
 	// Pulumi, whose programs are not read: their hashes stand for them.
 	{named: regexp.MustCompile(`/Pulumi\.ya?ml$`), holds: regexp.MustCompile(`(?i)pulumi[-_./]kubernetes|\bkubernetes:(?:helm|yaml|kustomize|apiextensions)`), project: true},
-	// A command that applies what is at an address, or in a variable.
-	{named: regexp.MustCompile(`/(?:GNU)?[Mm]akefile$|/[Jj]ustfile$|\.(?:mk|sh|bash|ya?ml)$`), words: []string{"kubectl"}, holds: applying, only: true},
+	// A command that applies what is at an address, or in a variable. Then one that changes or deletes CRDs, one that installs a chart, and
+	// one of a tool that brings manifests of its own.
+	{named: ofCommands, words: []string{"kubectl", "oc apply", "oc create", "oc replace"}, holds: applying, only: true},
+	{named: ofCommands, words: []string{"kubectl", "oc delete", "oc patch"}, holds: regexp.MustCompile(`\b(?:kubectl|oc)\b` + goesOn + `\b(?:delete|patch|replace|edit)\b` + goesOn + `(?:[\s"']|\n\s*-\s["']?)(?:crds?|customresourcedefinitions?)(?:\.apiextensions\.k8s\.io)?["',]*(?:\s|/)` + restOfCommand), only: true},
+	{named: ofCommands, words: []string{"helm"}, holds: regexp.MustCompile(`\bhelm\b` + goesOn + `\b(?:upgrade|install)\b` + goesOn + `(?:--version|--repo|oci://|https?://)` + restOfCommand), only: true},
+	{named: ofCommands, words: installing, holds: regexp.MustCompile(`\b(?:` + strings.Join(installing, "|") + `)\b[^\n]{0,300}?\b(?:init|install|upgrade|deploy|bundle)\b[^\n]*(?:\d\.\d|https?://|oci://|\$)` + restOfCommand), only: true},
 }
-
-var (
-	ofYAML = regexp.MustCompile(`\.ya?ml(?:\.j2)?$`)
-	// applying is a command in one line, in lines that go on, or in a list of arguments.
-	applying = regexp.MustCompile(`\bkubectl\b` + goesOn + `\b(?:apply|create|replace)\b` + goesOn + `(?:https?://|github\.com/|-[fk][\s"',]+\$)[^\n]*(?:\n[\s"',-]*(?:-[fk]\b|--filename|https?://)[^\n]*)*`)
-	// variable is one that a command names.
-	variable = regexp.MustCompile(`\$[({]*(\w+)`)
-)
-
-const goesOn = `(?:[^\n]|\\\n|\n\s*-\s){0,300}?`
 
 // otherTools notes a file that such tools install from. It is read once, whichever of them may own it.
 func (e *everywhere) otherTools(file string) error {
@@ -83,9 +81,14 @@ func (e *everywhere) otherTools(file string) error {
 	return nil
 }
 
+// mayBeIn reports whether a tool may own a file, by the words in it.
+func (tool otherTool) mayBeIn(content []byte) bool {
+	return len(tool.words) == 0 || slices.ContainsFunc(tool.words, func(word string) bool { return bytes.Contains(content, []byte(word)) })
+}
+
 // decides stands for what decides about what a tool installs from a file; empty if it installs nothing.
 func (e *everywhere) decides(tool otherTool, file string, content []byte) string {
-	if len(tool.words) > 0 && !slices.ContainsFunc(tool.words, func(word string) bool { return bytes.Contains(content, []byte(word)) }) {
+	if !tool.mayBeIn(content) {
 		return ""
 	}
 	text := plainText(string(content))
@@ -97,37 +100,18 @@ func (e *everywhere) decides(tool otherTool, file string, content []byte) string
 			}
 		}
 	}
-	found := []string{}
-	if tool.holds != nil {
-		if found = tool.holds.FindAllString(text, -1); len(found) == 0 {
-			return ""
-		}
+	if tool.holds != nil && !tool.holds.MatchString(text) {
+		return ""
 	}
 	switch {
 	case tool.project:
 		return e.sumOf(filepath.Dir(file))
 	case tool.only:
-		return strings.Join(found, "\n") + definitions(text, found)
+		return commandsIn(tool, text)
+	case tool.terraform:
+		text += e.valuesOfTerraform(text)
 	}
 	return text + e.namedIn(file, content)
-}
-
-// definitions are the lines of a text that give values to the variables that others of its lines name.
-func definitions(text string, named []string) string {
-	var found strings.Builder
-	for known := map[string]bool{}; len(named) > 0; named = named[1:] {
-		for _, name := range variable.FindAllStringSubmatch(named[0], -1) {
-			if known[name[1]] {
-				continue
-			}
-			known[name[1]] = true
-			for _, line := range regexp.MustCompile(`(?m)^.*\b`+name[1]+`\b["']?\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*`).FindAllString(text, -1) {
-				found.WriteString(line + "\n")
-				named = append(named, line)
-			}
-		}
-	}
-	return found.String()
 }
 
 // word is what may be the path of a file.

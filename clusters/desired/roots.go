@@ -259,5 +259,8 @@ func (c changes) touchFolder(dir string, depth int) bool {
 
 // isNotApplied is for folders that no tool applies: hidden ones, as with Flux, and those whose manifests are a program's own.
 func isNotApplied(name string) bool {
-	return strings.HasPrefix(name, ".") || slices.Contains(notApplied, name)
+	return isHidden(name) || slices.Contains(notApplied, name)
 }
+
+// isHidden is for folders that tools pass over. In .helm, werf has its chart.
+func isHidden(name string) bool { return strings.HasPrefix(name, ".") && name != ".helm" }

@@ -26,6 +26,7 @@ func (f *follower) findUnseen() {
 			u.MadeOf = f.fingerprint(delivery.Unseen{By: u.By}, u.Parent, *h)
 		}
 		for _, object := range u.Objects {
+			f.findCommands(object, u)
 			switch {
 			case f.rendered(object), f.allBuilt(object):
 			case installs(object):

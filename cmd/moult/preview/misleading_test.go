@@ -223,19 +223,27 @@ func TestNoMisleadingRepositoryIsSafe(t *testing.T) {
 	for name, c := range misleading {
 		t.Run(name, c.isSeen)
 	}
+	for name, c := range misleadingInstallers {
+		t.Run(name, c.isSeen)
+	}
 }
 
 // What fails, or brings nothing, alike before and after must not make every pull request unknown.
 func TestWhatBringsNothingBeforeAndAfterIsNoReasonToAsk(t *testing.T) {
 	for name, c := range map[string]overlooked{
-		"Terraform about a cloud":                 {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
-		"a command that stays in a Makefile":      {base: files{"Makefile": "V = 1\nW = 1\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint $(W)\n"}, head: files{"Makefile": "V = 1\nW = 2\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint --all $(W)\n"}},
-		"a command about files of the repository": {common: files{"b/w.yaml": widgetsCRD}, base: files{"Makefile": "up:\n\tkubectl apply -f b\n"}, head: files{"Makefile": "up:\n\tkubectl apply -k b\n"}},
-		"Ansible about a server":                  {base: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: a}\n"}, head: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: b}\n"}},
-		"Talos without manifests":                 {base: files{"talos/m.yaml": "machine: {install: {image: a}}\n"}, head: files{"talos/m.yaml": "machine: {install: {image: b}}\n"}},
-		"Pulumi about a cloud":                    {common: files{"p/Pulumi.yaml": "name: p\nruntime: nodejs\n", "p/package.json": `{"dependencies": {"@pulumi/aws": "4"}}`}, base: files{"p/index.ts": "a"}, head: files{"p/index.ts": "b"}},
-		"an empty kustomization":                  {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
-		"a stub of an ApplicationSet":             {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
+		"Terraform about a cloud beside a chart":           bump("tf/net.tf", "terraform {\n  required_version = \"1.0.0\"\n}\nresource \"aws_vpc\" \"c\" {\n  name = \"1.0.0\"\n}\n", files{"b/w.yaml": widgetsCRD, "tf/main.tf": releaseOf}),
+		"a command about a chart of the repository":        bump("Makefile", "up:\n\thelm upgrade --install c ./c --set v=1.0.0\n\tkustomize build config/1.0.0 | kubectl apply -f -\n", files{"b/w.yaml": widgetsCRD}),
+		"a folder without CRDs of a ResourceSet":           bump("apps/one/x.yaml", aConfigMap+"data: {v: 1.0.0}\n", files{"clusters/a/r.yaml": resourceSet, "apps/one/w.yaml": widgetsCRD}),
+		"a Deployment beside a CRD":                        bump("hub/w.yaml", strings.Replace(manifestWork(widgetsCRD), "    -\n", "    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {image: 'd:1.0.0'}}\n    -\n", 1), nil),
+		"a ConfigMap without CRDs of a ClusterResourceSet": bump("hub/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-1.0.0}\ndata: {v: 1.0.0}\n", files{"hub/s.yaml": resourcesOf}),
+		"Terraform about a cloud":                          {common: files{"b/w.yaml": widgetsCRD}, base: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.0.0.0/8" }`}, head: files{"d/m.tf": `resource "aws_vpc" "c" { cidr_block = "10.1.0.0/16" }`}},
+		"a command that stays in a Makefile":               {base: files{"Makefile": "V = 1\nW = 1\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint $(W)\n"}, head: files{"Makefile": "V = 1\nW = 2\nup:\n\tkubectl apply -f https://example.com/$(V)/crds.yaml\nlint:\n\tlint --all $(W)\n"}},
+		"a command about files of the repository":          {common: files{"b/w.yaml": widgetsCRD}, base: files{"Makefile": "up:\n\tkubectl apply -f b\n"}, head: files{"Makefile": "up:\n\tkubectl apply -k b\n"}},
+		"Ansible about a server":                           {base: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: a}\n"}, head: files{"play.yml": "- hosts: all\n  tasks:\n  - ansible.builtin.apt: {name: b}\n"}},
+		"Talos without manifests":                          {base: files{"talos/m.yaml": "machine: {install: {image: a}}\n"}, head: files{"talos/m.yaml": "machine: {install: {image: b}}\n"}},
+		"Pulumi about a cloud":                             {common: files{"p/Pulumi.yaml": "name: p\nruntime: nodejs\n", "p/package.json": `{"dependencies": {"@pulumi/aws": "4"}}`}, base: files{"p/index.ts": "a"}, head: files{"p/index.ts": "b"}},
+		"an empty kustomization":                           {common: files{"apps/a.yaml": appTo("a", "a", own, ""), "a/kustomization.yaml": "# resources: []\n", "b/w.yaml": widgetsCRD, "apps/b.yaml": appTo("b", "b", own, "")}},
+		"a stub of an ApplicationSet":                      {common: files{"config/s.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: example}\nspec: {}\n", "b/w.yaml": widgetsCRD}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.base == nil {
