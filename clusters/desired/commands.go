@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/moult-dev/moult/policies/delivery"
@@ -31,7 +32,10 @@ const (
 )
 
 // running are the kinds of objects that run commands, or hold scripts for others that do.
-var running = []string{"Job", "CronJob", "Pod", "Deployment", "DaemonSet", "StatefulSet", "ConfigMap"}
+var running = []string{
+	"Job", "CronJob", "Pod", "Deployment", "DaemonSet", "StatefulSet", "ConfigMap",
+	"Task", "Pipeline", "Workflow", "CronWorkflow", "WorkflowTemplate", "ClusterWorkflowTemplate", // of Tekton and Argo
+}
 
 // findCommands notes an object whose commands install or delete what is in no manifest.
 func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
@@ -52,11 +56,15 @@ func (f *follower) findCommands(object *delivery.Object, u *delivery.Unit) {
 		}
 		about += commandsIn(tool, string(text))
 	}
-	if sum := sha256.Sum256([]byte(about)); about != "" {
-		f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
-			Name: nameOf(object, u), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: hex.EncodeToString(sum[:]),
-		})
+	if about == "" {
+		return
 	}
+	p := &fingerprint{follower: f, sum: sha256.New(), objects: map[*unstructured.Unstructured]bool{}}
+	p.write("commands", about)
+	p.lent(object.GetNamespace(), "", object.Field("spec")) // variables may be there
+	f.cluster.Unseen = append(f.cluster.Unseen, delivery.Unseen{
+		Name: delivery.WithoutHash(nameOf(object, u)), By: object, Why: "a command in it installs, changes or deletes what is in no manifest", Fingerprint: hex.EncodeToString(p.sum.Sum(nil)),
+	})
 }
 
 // commandsIn are those of a tool in a text, with what gives values to their variables.

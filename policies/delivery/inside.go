@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,6 +70,12 @@ func withoutObjects(value any) any {
 	}
 	return value
 }
+
+// WithoutHash is a name without what Kustomize puts behind the names of ConfigMaps and Secrets that it generates.
+func WithoutHash(name string) string { return generatedSuffix.ReplaceAllString(name, "") }
+
+// https://github.com/kubernetes-sigs/kustomize/blob/kyaml/v0.21.1/api/hasher/hasher.go (encode)
+var generatedSuffix = regexp.MustCompile(`-[2456789bcdfghkmt]{10}$`)
 
 // insides is a look into one object.
 type insides struct {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/moult-dev/moult/policies/crddiff"
@@ -48,7 +47,7 @@ func holders(c delivery.Cluster) map[string]*holder {
 		if len(crds)+len(unread) == 0 {
 			continue
 		}
-		name := generatedSuffix.ReplaceAllString(object.Holder(), "")
+		name := delivery.WithoutHash(object.Holder())
 		if found[name] == nil {
 			found[name] = &holder{by: object}
 		}
@@ -57,10 +56,6 @@ func holders(c delivery.Cluster) map[string]*holder {
 	}
 	return found
 }
-
-// generatedSuffix is what Kustomize puts behind the names of ConfigMaps and Secrets that it generates.
-// https://github.com/kubernetes-sigs/kustomize/blob/kyaml/v0.21.1/api/hasher/hasher.go (encode)
-var generatedSuffix = regexp.MustCompile(`-[2456789bcdfghkmt]{10}$`)
 
 // content stands for all that is held.
 func (h *holder) content() string {

@@ -84,6 +84,11 @@ var misleadingInstallers = map[string]overlooked{
 		c.entry = "clusters/a"
 		return c
 	}(),
+	"a variable of a command in a ConfigMap": bump("hub/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v}\ndata: {V: 1.0.0}\n", files{
+		"clusters/a/k.yaml": fluxTo("./hub", ""),
+		"hub/j.yaml":        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: c, envFrom: [{configMapRef: {name: v}}], command: [sh, -c, 'kubectl apply -f https://example.com/$V/crds.yaml']}]}}}\n",
+	}),
+	"a command in a Task of Tekton's": bump("crds/t.yaml", "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{script: 'helm upgrade c r/c --version 1.0.0'}]}\n", files{"clusters/a/k.yaml": fluxTo("./crds", "")}),
 	"a Job that deletes the CRD": {common: files{"clusters/a/k.yaml": fluxTo("./crds", ""), "crds/w.yaml": widgetsCRD}, base: files{"crds/x.yaml": aConfigMap},
 		head: files{"crds/j.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: c, command: [kubectl, delete, crd, widgets.example.com]}]}}}\n"}},
 }
