@@ -26,8 +26,8 @@ func serverSideDiffStops(s *situation, crd changedCRD) *finding.Finding {
 	}
 	return &finding.Finding{
 		Severity: finding.Warning, CRD: crd.Name, Place: place,
-		Why:         fmt.Sprintf("with ServerSideDiff=true (%s) the whole Application shows a ComparisonError, and nothing of this commit is applied, until %s is no longer a stored version", by, list(crd.Removed)),
-		Remediation: "let the migration end before this is merged, or expect the error until then",
+		Why:         fmt.Sprintf("with ServerSideDiff=true (%s) the whole Application shows a ComparisonError, and nothing of this commit is applied, until %s is no longer a stored version. With the policy moult-version-removal on deny it never ends, since the VersionRemoval is not applied either", by, list(crd.Removed)),
+		Remediation: "annotate the Application with argocd.argoproj.io/compare-options: ServerSideDiff=false before this is merged",
 	}
 }
 

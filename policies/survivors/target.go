@@ -43,8 +43,8 @@ const (
 	NotStored From = "notStored"
 )
 
-// TargetOf reports which versions of a CRD are to leave: those that are asked for, else those that VersionRemovals
-// name, else all but the storage version. A version that is asked for need not be in the CRD: it may have left already.
+// TargetOf reports which versions of a CRD are to leave: those that are asked for, else those that VersionRemovals name, else all but
+// the storage version. VersionRemovals that name only what the CRD no longer lists are of an earlier removal. A version that is asked for need not be in the CRD: it may have left already.
 func TargetOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, removals []v1alpha1.VersionRemoval) Target {
 	names := crd.Spec.Names
 	t := Target{CRD: crd.Name, Group: crd.Spec.Group, Plural: names.Plural, Kinds: []string{names.Kind, names.ListKind}}
@@ -79,16 +79,13 @@ func leavingOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string, re
 			leaving = append(leaving, removals[i].Spec.Versions...)
 		}
 	}
-	if len(leaving) > 0 {
+	listed := crds.Versions(crd)
+	more := slices.DeleteFunc(slices.Clone(listed), func(v string) bool { return v == crds.StorageVersion(crd) })
+	inUse := slices.ContainsFunc(leaving, func(v string) bool { return slices.Contains(listed, v) })
+	if inUse || len(more) == 0 && len(leaving) > 0 {
 		return words.Distinct(leaving), Removals
 	}
-	leaving = []string{}
-	for _, version := range crds.Versions(crd) {
-		if version != crds.StorageVersion(crd) {
-			leaving = append(leaving, version)
-		}
-	}
-	return leaving, NotStored
+	return append([]string{}, words.Distinct(slices.Concat(leaving, more))...), NotStored // what VersionRemovals name has left already
 }
 
 // With is the same CRD with more versions that leave.

@@ -26,6 +26,8 @@ func TestWhichVersionsAreToLeave(t *testing.T) {
 		"it has left already": {asked: []string{"v0"}, leaving: []string{"v0"}, staying: []string{"v1alpha1", "v1beta1", "v1"}, served: []string{"v1beta1", "v1"}, from: Asked},
 		"VersionRemovals name them": {removals: []v1alpha1.VersionRemoval{removal(crd.Name, "v1alpha1"), removal("gadgets.example.com", "v1"), removal(crd.Name, "v1alpha1", "v1beta1")},
 			leaving: []string{"v1alpha1", "v1beta1"}, staying: []string{"v1"}, served: []string{"v1"}, from: Removals},
+		"what a VersionRemoval names has left": {removals: []v1alpha1.VersionRemoval{removal(crd.Name, "v0")},
+			leaving: []string{"v0", "v1alpha1", "v1beta1"}, staying: []string{"v1"}, served: []string{"v1"}, from: NotStored},
 		"nobody has named any": {leaving: []string{"v1alpha1", "v1beta1"}, staying: []string{"v1"}, served: []string{"v1"}, from: NotStored},
 	} {
 		t.Run(name, func(t *testing.T) {
