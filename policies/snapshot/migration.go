@@ -35,7 +35,9 @@ func (s *Snapshot) migration(crd *CRD, asked []string, gate *Removal) *plan.Migr
 	}
 	o.Removal.Versions = slices.DeleteFunc(slices.Sorted(slices.Values(asked)), func(v string) bool { return v == o.StorageVersion })
 	o.Evidence = s.evidence(crd, o, *c, gate)
-	o.Walking = walking(o.Subject, *c)
+	if o.Walking = walking(o.Subject, *c); o.Walking != nil && o.Walking.Mode == plan.Checking {
+		o.Evidence.WindowEnd = o.Now // the process that checks has waited
+	}
 	status := &plan.MigrationStatus{
 		Subject: o.Subject, Decision: plan.Decide(o), Evidence: o.Evidence, Walking: o.Walking, Writers: crd.writers(),
 	}
