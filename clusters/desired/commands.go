@@ -73,6 +73,9 @@ func commandsIn(tool otherTool, text string) string {
 	return strings.Join(found, "\n") + definitions(text, found)
 }
 
+// mostVariables are looked up, each in a whole text. Where there are more, all of the text counts.
+const mostVariables = 100
+
 // definitions are the lines of a text that give values to the variables that others of its lines name.
 func definitions(text string, named []string) string {
 	var found strings.Builder
@@ -81,7 +84,9 @@ func definitions(text string, named []string) string {
 			if known[name[1]] {
 				continue
 			}
-			known[name[1]] = true
+			if known[name[1]] = true; len(known) > mostVariables {
+				return text
+			}
 			for _, line := range regexp.MustCompile(`(?m)^.*\b`+name[1]+`\b["']?(?:\s*[:?+]{0,2}[:=](?:\\\n|[^\n])*|\s*\n\s*value:[^\n]*)`).FindAllString(text, -1) {
 				found.WriteString(line + "\n")
 				named = append(named, line)

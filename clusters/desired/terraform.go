@@ -36,7 +36,9 @@ func (e *everywhere) valuesOfTerraform(text string) string {
 			if known[name[1]] {
 				continue
 			}
-			known[name[1]] = true
+			if known[name[1]] = true; len(known) > mostVariables {
+				return e.allOfTerraform(files)
+			}
 			giving := regexp.MustCompile(`(?ms)^[^\n]*(?:\bvariable"?\s*[:{]?\s*"?` + name[1] + `"?|\b` + name[1] + `"?\s*[:=])\s*(?:[\[{]\s*\n.*?^\s*[\]}]|[^\n]*)`)
 			for _, file := range files {
 				for _, value := range giving.FindAllString(e.terraform[file], -1) {
@@ -48,4 +50,14 @@ func (e *everywhere) valuesOfTerraform(text string) string {
 		}
 	}
 	return found.String()
+}
+
+// allOfTerraform is what all of its files hold.
+func (e *everywhere) allOfTerraform(files []string) string {
+	var all strings.Builder
+	for _, file := range files {
+		e.tree.Reads.File(file)
+		all.WriteString(e.terraform[file])
+	}
+	return all.String()
 }

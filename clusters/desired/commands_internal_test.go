@@ -1,0 +1,20 @@
+package desired
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// Each variable is looked for in the whole text. A text with very many would take hours.
+func TestATextWithManyVariablesCountsAsAWhole(t *testing.T) {
+	var text strings.Builder
+	for i := range 2 * mostVariables {
+		fmt.Fprintf(&text, "V%d = $(V%d)\n", i, i+1)
+	}
+	g := NewWithT(t)
+	g.Expect(definitions(text.String(), []string{"kubectl apply -f $(V0)"})).To(Equal(text.String()))
+	g.Expect(definitions("V0 = $(V1)\nV1 = x\nother = y\n", []string{"kubectl apply -f $(V0)"})).To(Equal("V0 = $(V1)\nV1 = x\n"))
+}
