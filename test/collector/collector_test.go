@@ -28,7 +28,7 @@ const soon = running.Soon
 func TestARemovalHurtsAndARepairFixesIt(t *testing.T) {
 	worlds := []*world{newWorld(t), newWorld(t), newWorld(t)} // the 30 seconds may be over just then
 	collects(t)
-	i := slices.IndexFunc(worlds, deletesWhatLives)
+	i := slices.IndexFunc(worlds, func(w *world) bool { return w.deletesWhatLives(w.removes) })
 	NewWithT(t).Expect(i).To(BeNumerically(">=", 0), "a dependent that is made after the removal is deleted, though its owner lives")
 	w := worlds[i]
 	rose, err := w.widgets().Get(t.Context(), "rose", metav1.GetOptions{})
@@ -54,15 +54,40 @@ func TestARemovalHurtsAndARepairFixesIt(t *testing.T) {
 	w.Expect(w.lives(rose)()).To(BeTrue())
 }
 
-// deletesWhatLives removes v1alpha1, and reports whether a dependent that is made right after it is deleted.
-func deletesWhatLives(w *world) bool {
+// To the garbage collector, a version that is not served is no other than one that was removed.
+func TestAVersionThatIsNotServedHurtsAlready(t *testing.T) {
+	worlds := []*world{newWorld(t), newWorld(t), newWorld(t)} // as above
+	collects(t)
+	i := slices.IndexFunc(worlds, func(w *world) bool { return w.deletesWhatLives(w.stopsServing) })
+	NewWithT(t).Expect(i).To(BeNumerically(">=", 0), "a dependent that is made after v1alpha1 is not served any more is deleted, though its owner lives")
+	w := worlds[i]
+	w.forgets()
+	tulip := w.widget("tulip")
+	w.configMap("of-tulip", w.at("v1alpha1", tulip))
+	w.deletesInForeground(tulip)
+	w.Consistently(w.hasWidget("tulip"), "15s", "500ms").Should(BeTrue(), "it stays Terminating")
+	w.Expect(w.hasConfigMap("of-tulip")()).To(BeTrue())
+}
+
+func (w *world) removes() {
+	w.t.Helper()
+	w.Expect(builders.RemoveVersion(w.t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
+}
+
+func (w *world) stopsServing() {
+	w.t.Helper()
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+}
+
+// deletesWhatLives takes v1alpha1 away, and reports whether a dependent that is made right after it is deleted.
+func (w *world) deletesWhatLives(takesAway func()) bool {
 	w.t.Helper()
 	rose := w.widget("rose")
 	w.configMap("of-rose", w.at("v1alpha1", rose))
 	w.widget("bud", w.at("v1alpha1", rose))
 	w.configMap("probe", w.nobody())
 	w.Eventually(w.hasConfigMap("probe"), soon).Should(BeFalse(), "the garbage collector knows v1alpha1")
-	w.Expect(builders.RemoveVersion(w.t.Context(), cp.Config, w.GR.String(), "v1alpha1")).To(Succeed())
+	takesAway()
 	w.configMap("late", w.at("v1alpha1", rose))
 	if !w.goesWithin("late", 5*time.Second) {
 		return false
