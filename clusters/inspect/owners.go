@@ -17,7 +17,7 @@ import (
 
 // Owners reports from which versions of the named CRDs, or without names of those that a label selector selects, owner
 // references are to be moved. They are those that are asked for, else those that LeavingVersions reports, and all that
-// the CRD does not have. The note is as there.
+// the CRD does not serve. The note is as there.
 func (c *Cluster) Owners(ctx context.Context, names []string, selector string, asked []string) (targets []owners.Target, from []survivors.From, note string, err error) {
 	removals, note := c.leaving(ctx, names, asked)
 	for crd, err := range c.ReadCRDs(ctx, names, selector) {
@@ -39,7 +39,7 @@ func ownerOf(crd *apiextensionsv1.CustomResourceDefinition, leaving survivors.Ta
 	t := owners.Target{
 		CRD: crd.Name, Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind, Plural: crd.Spec.Names.Plural,
 		Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Storage: crds.StorageVersion(crd),
-		Leaving: leaving.Leaving, Listed: crds.Versions(crd), Unlisted: leaving.From != survivors.Asked,
+		Leaving: leaving.Leaving, Served: crds.Served(crd), Unserved: leaving.From != survivors.Asked,
 	}
 	if !slices.Contains(Readable(crd), t.Storage) {
 		return t, fmt.Errorf("%s: its storage version %s is not served, so the garbage collector would find no owner at it; serve it first", crd.Name, t.Storage)

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/moult-dev/moult/policies/plan"
@@ -96,4 +97,6 @@ func wanted(subjects []subject, s subject) bool {
 }
 
 // same reports whether two looks would be for the same.
-func same(a, b subject) bool { return a.uid == b.uid && reflect.DeepEqual(a.target, b.target) }
+func same(a, b subject) bool {
+	return a.uid == b.uid && slices.Equal(a.listed, b.listed) && reflect.DeepEqual(a.target, b.target)
+}

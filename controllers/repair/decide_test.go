@@ -14,11 +14,11 @@ import (
 
 func TestWhenToLookForReferences(t *testing.T) {
 	now, every := time.Unix(1_000_000, 0), 10*time.Minute
-	s := subject{uid: "a", target: owners.Target{CRD: "widgets.example.com", Storage: "v1", Listed: []string{"v1"}, Unlisted: true}}
-	asked, other, again := s, s, s
+	s := subject{uid: "a", target: owners.Target{CRD: "widgets.example.com", Storage: "v1", Served: []string{"v1"}, Unserved: true}}
+	asked, other, again, fewer := s, s, s, s
 	asked.asked, asked.target.Leaving = true, []string{"v1alpha1"}
 	other.target.Storage = "v2"
-	again.uid = "b"
+	again.uid, fewer.listed = "b", []string{"v1"}
 	before := func(s subject, o outcome, ago time.Duration, failures int) look {
 		return look{subject: s, outcome: o, at: now.Add(-ago), failures: failures}
 	}
@@ -38,6 +38,7 @@ func TestWhenToLookForReferences(t *testing.T) {
 		"somebody asks now":                         {subject: []subject{asked}, last: before(s, none, time.Second, 0), want: starts(asked)},
 		"somebody asked":                            {subject: []subject{s}, last: before(asked, none, time.Second, 0), want: starts(s)},
 		"another storage version":                   {subject: []subject{other}, last: before(s, none, time.Second, 0), want: starts(other)},
+		"a version has left, which was not served":  {subject: []subject{fewer}, last: before(s, none, time.Second, 0), want: starts(fewer)},
 		"another CRD of that name":                  {subject: []subject{again}, last: before(s, unfinished, time.Second, 9), want: starts(again)},
 		"some were moved, so there may be more":     {subject: []subject{s}, last: before(s, moved, time.Minute, 0), want: waits(9 * time.Minute)},
 		"some are left":                             {subject: []subject{s}, last: before(s, unfinished, 10*time.Second, 0), want: waits(20 * time.Second)},

@@ -17,6 +17,7 @@ import (
 type subject struct {
 	uid    types.UID
 	target owners.Target
+	listed []string // all versions that the CRD has
 	// asked: VersionRemovals name it.
 	asked bool
 }
@@ -48,13 +49,13 @@ func isProved(crd *apiextensionsv1.CustomResourceDefinition, status plan.Migrati
 	return status.Decision.Reason == v1alpha1.ReasonMigrated && status.Subject == plan.SubjectOf(crd)
 }
 
-// subjectOf says that what there is leaves the versions that are asked for, and all that the CRD does not have.
+// subjectOf says that what there is leaves the versions that are asked for, and all that the CRD does not serve.
 func subjectOf(crd *apiextensionsv1.CustomResourceDefinition, asked []string) subject {
 	t := owners.Target{
 		CRD: crd.Name, Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind, Plural: crd.Spec.Names.Plural,
 		Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Storage: crds.StorageVersion(crd),
-		Listed: crds.Versions(crd), Unlisted: true,
+		Served: crds.Served(crd), Unserved: true,
 	}
 	t.Leaving = slices.DeleteFunc(slices.Clone(asked), func(version string) bool { return version == t.Storage })
-	return subject{uid: crd.UID, target: t, asked: len(asked) > 0}
+	return subject{uid: crd.UID, target: t, listed: crds.Versions(crd), asked: len(asked) > 0}
 }

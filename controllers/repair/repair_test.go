@@ -44,6 +44,20 @@ func TestReferencesMoveWhenVersionsAreToGoAndAfterTheyHaveGone(t *testing.T) {
 	w.Eventually(w.refersAt("late"), soon).Should(Equal([]string{"v1"}))
 }
 
+// The garbage collector does not find an owner at a version that is not served, so nothing waits for a VersionRemoval then.
+func TestReferencesMoveWhenAVersionIsNotServedAnyMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.owns("soil", w.at("v1alpha1", w.owner))
+	w.owns("light", w.at("v0", w.owner))
+	w.runs(cp.Config, time.Hour)
+	w.Eventually(w.refersAt("light"), soon).Should(Equal([]string{"v1"}), "it has looked")
+	w.Expect(w.refersAt("soil")()).To(Equal([]string{"v1alpha1"}))
+
+	w.Update(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false })
+	w.Eventually(w.refersAt("soil"), soon).Should(Equal([]string{"v1"}))
+}
+
 func TestOthersObjectsAreWrittenToOnlyWithTheAnnotationTheLabelAndTheProof(t *testing.T) {
 	t.Parallel()
 	says := map[string]string{"no annotation": v1alpha1.ReasonMigrated, "paused": v1alpha1.ReasonPaused, "not migrated": v1alpha1.ReasonStorageVersionNotServed}

@@ -48,8 +48,8 @@ func (k *stashedCopies) repair(ctx context.Context, subjects []subject) map[stri
 // copiesOf are copies of a CRD's objects at versions that are asked to go, and at those that can be moved and that the CRD does not
 // have.
 func (k *stashedCopies) copiesOf(s subject) survivors.Target {
-	t := survivors.Target{CRD: s.target.CRD, Group: s.target.Group, Plural: s.target.Plural, Kinds: []string{s.target.Kind}, Staying: s.target.Listed}
-	gone := slices.DeleteFunc(t.Movable(k.places), func(version string) bool { return slices.Contains(s.target.Listed, version) })
+	t := survivors.Target{CRD: s.target.CRD, Group: s.target.Group, Plural: s.target.Plural, Kinds: []string{s.target.Kind}, Staying: s.listed}
+	gone := slices.DeleteFunc(t.Movable(k.places), func(version string) bool { return slices.Contains(s.listed, version) })
 	return t.With(slices.Concat(s.target.Leaving, gone))
 }
 

@@ -110,7 +110,7 @@ func TestEachCheckFinds(t *testing.T) {
 		"a gate that could not look at everything": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "SafeToRemove")},
 			Warnings:   []v1alpha1.Blocker{{Kind: "ReferencesUnknown", Message: "not looked at: leases"}}})),
-			Gates, finding.Info, "ReferencesUnknown: not looked at: leases", "moult survivors"},
+			Gates, finding.Info, "ReferencesUnknown: not looked at: leases", "--secrets` looks"},
 		"a gate for a CRD that is not there": {gatesAre(gate(1, v1alpha1.VersionRemovalStatus{ObservedGeneration: 1,
 			Conditions: []metav1.Condition{condition("Ready", "True", "NothingStored")}})), Gates, finding.Info, "because", "spelt"},
 
@@ -160,14 +160,18 @@ func TestEachCheckFinds(t *testing.T) {
 		}, HelmCRDs, finding.Warning, "installs once and never upgrades", "beside the chart"},
 
 		"a deployed revision that uses what could go": {releases(release(1, "deployed", uses("v1alpha1"))), HelmHistory, finding.Warning,
-			"holds 2 Widgets at v1alpha1 in its deployed revision 1; without that version, `helm upgrade` and `helm uninstall` fail", "move the chart to v1"},
+			"holds 2 Widgets at v1alpha1 in its deployed revision 1; where that version is not served, `helm upgrade` and `helm uninstall` fail", "move the chart to v1"},
 		"a deployed revision that uses what is to go": {func(s *ClusterState) {
 			releases(release(1, "deployed", uses("v1alpha1")))(s)
 			gatesAre(gate(1, v1alpha1.VersionRemovalStatus{}))(s)
 		}, HelmHistory, finding.Error, "2 Widgets at v1alpha1", "upgrade the release once"},
+		"a deployed revision that uses what is not served": {func(s *ClusterState) {
+			releases(release(1, "deployed", uses("v1alpha1")))(s)
+			s.CRDs[0].Spec.Versions[0].Served = false
+		}, HelmHistory, finding.Error, "2 Widgets at v1alpha1", "while the version is served"},
 		"a deployed revision that uses what is gone": {releases(release(1, "deployed", uses("v1alpha0"))), HelmHistory, finding.Error, "2 Widgets at v1alpha0", ""},
 		"older revisions that use it": {releases(release(3, "deployed", uses("v1")), release(1, "superseded", uses("v1alpha1")), release(2, "superseded", uses("v1alpha1"))),
-			HelmHistory, finding.Warning, "`helm rollback` of release apps/widgets to revision 1, 2 fails without v1alpha1", "roll forward"},
+			HelmHistory, finding.Warning, "`helm rollback` of release apps/widgets to revision 1, 2 fails where v1alpha1 is not served", "roll forward"},
 		"a failed upgrade is not what is deployed": {releases(release(2, "failed", uses("v1")), release(1, "deployed", uses("v1alpha1"))),
 			HelmHistory, finding.Warning, "deployed revision 1", ""},
 	} {

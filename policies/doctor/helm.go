@@ -107,7 +107,8 @@ func helmHistory(c ClusterState) Result {
 	})
 }
 
-// brokenUpgrade is an error if the version is asked to go, or has gone, and else a warning.
+// brokenUpgrade is an error if the version is asked to go, or is not served, and else a warning: Helm asks the API server for the
+// kinds that it serves.
 func brokenUpgrade(crd ExaminedCRD, h history, going []string, asked bool) []finding.Finding {
 	now := h.deployed()
 	used := now.uses(crd, going)
@@ -115,7 +116,7 @@ func brokenUpgrade(crd ExaminedCRD, h history, going []string, asked bool) []fin
 		return nil
 	}
 	severity := finding.Warning
-	if asked || slices.ContainsFunc(used, func(version string) bool { return !crds.Has(crd.CustomResourceDefinition, version) }) {
+	if asked || slices.ContainsFunc(used, func(version string) bool { return !slices.Contains(crds.Served(crd.CustomResourceDefinition), version) }) {
 		severity = finding.Error
 	}
 	n := 0
@@ -123,9 +124,9 @@ func brokenUpgrade(crd ExaminedCRD, h history, going []string, asked bool) []fin
 		n += now.Uses[crd.at(version)]
 	}
 	return []finding.Finding{{Severity: severity, Object: crd.Name,
-		Why: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; without that version, `helm upgrade` and `helm uninstall` fail",
+		Why: fmt.Sprintf("release %s holds %s at %s in its deployed revision %d; where that version is not served, `helm upgrade` and `helm uninstall` fail",
 			h.name(), words.Count(n, crd.Spec.Names.Kind), strings.Join(used, ", "), now.Revision),
-		Remediation: "move the chart to " + crds.StorageVersion(crd.CustomResourceDefinition) + " and upgrade the release once, before the version goes"}}
+		Remediation: "move the chart to " + crds.StorageVersion(crd.CustomResourceDefinition) + " and upgrade the release once, while the version is served"}}
 }
 
 // brokenRollback names the older revisions in one line: ten of them are usual.
@@ -140,10 +141,11 @@ func brokenRollback(crd ExaminedCRD, h history, going []string) []finding.Findin
 		return nil
 	}
 	slices.Sort(versions)
+	versions = slices.Compact(versions)
 	return []finding.Finding{{Severity: finding.Warning, Object: crd.Name,
-		Why: fmt.Sprintf("`helm rollback` of release %s to revision %s fails without %s, which they use",
-			h.name(), strings.Join(revisions, ", "), strings.Join(slices.Compact(versions), ", ")),
-		Remediation: "do not roll back beyond the removal; roll forward instead"}}
+		Why: fmt.Sprintf("`helm rollback` of release %s to revision %s fails where %s %s not served",
+			h.name(), strings.Join(revisions, ", "), strings.Join(versions, ", "), words.Agree(len(versions), "is", "are")),
+		Remediation: "do not roll back to them; roll forward instead"}}
 }
 
 // uses are the versions of a CRD that a revision's manifest needs and that go, or are gone, sorted.

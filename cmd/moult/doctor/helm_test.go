@@ -38,7 +38,7 @@ func TestTheDoctorReadsHelmsReleases(t *testing.T) {
 		"an older revision uses the old version": {id: doctor.HelmHistory, severity: finding.Warning,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "superseded", w.widget("v1alpha1"), nil), revision(2, "deployed", w.widget("v1"), nil)}
-			}, evidence: "to revision 1 fails without v1alpha1"},
+			}, evidence: "to revision 1 fails where v1alpha1 is not served"},
 		"the deployed revision does": {id: doctor.HelmHistory, severity: finding.Warning,
 			releases: func(w *world) []map[string]any {
 				return []map[string]any{revision(1, "deployed", w.widget("v1alpha1"), nil)}

@@ -102,14 +102,14 @@ func TestWhichVersionsAreMoved(t *testing.T) {
 
 	d, code := w.repairs("--version", "v0")
 	w.Expect(code).To(Equal(cli.ExitDone))
-	w.Expect(d.Targets).To(ConsistOf(And(HaveKeyWithValue("leaving", []any{"v0"}), HaveKeyWithValue("unlisted", false))))
+	w.Expect(d.Targets).To(ConsistOf(And(HaveKeyWithValue("leaving", []any{"v0"}), HaveKeyWithValue("unserved", false))))
 	w.Expect([]string{at(alpha), at(zero)}).To(Equal([]string{"v1alpha1", "v1"}))
 
 	w.patches(zero, operator, `{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":"Widget","name":"rose","uid":%q}]}}`, v0.APIVersion, v0.UID)
 	removal := &v1alpha1.VersionRemoval{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "no-v1alpha1"}, Spec: v1alpha1.VersionRemovalSpec{CRDName: w.CRD.Name, Versions: []string{"v1alpha1"}}}
 	w.Expect(running.Client(w.T, cp.Config).Create(w.T.Context(), removal)).To(Succeed())
 	got := w.Run("repair", "owners", w.CRD.Name)
-	w.Expect(got.Out).To(HavePrefix(w.CRD.Name + ": from v1alpha1 (VersionRemovals name them) and versions that it does not have to v1\n"))
+	w.Expect(got.Out).To(HavePrefix(w.CRD.Name + ": from v1alpha1 (VersionRemovals name them) and versions that it does not serve to v1\n"))
 	w.Expect(got.Out).To(HaveSuffix("\ndone: 2 owner references moved; a list of everything has none left\n"))
 	w.Expect([]string{at(alpha), at(zero)}).To(Equal([]string{"v1", "v1"}))
 }

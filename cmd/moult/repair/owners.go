@@ -36,13 +36,13 @@ uid, the name, the kind and the flags of a reference stay, and so does its owner
 managedFields. Nothing is deleted.
 
 The garbage collector resolves an owner at the version of the reference. Once that is
-removed, it deletes dependents whose owner lives, keeps others that it should delete, and
-leaves owners in foreground deletion Terminating. This command fixes that, before the
-removal and after it. Where an owner is being deleted already, its dependents are then
-deleted, too, as was asked for.
+not served any more, it deletes dependents whose owner lives, keeps others that it should
+delete, and leaves owners in foreground deletion Terminating. So run this before
+served: false. Later it repairs what remains. Where an owner is being deleted already, its
+dependents are then deleted, too, as was asked for.
 
 The versions are those of --version. Without it, they are those that the CRD does not
-have, and those that VersionRemovals of it name, or, if none does, all but the storage
+serve, and those that VersionRemovals of it name, or, if none does, all but the storage
 version.
 
 A write is refused if the object is not as it was read; it is then read again. All
@@ -65,7 +65,7 @@ If it is interrupted, nothing is lost: the same command continues with what rema
 		Example: f.Example(`  # what would be moved, and would it be refused?
   moult repair owners widgets.example.com --dry-run
 
-  # before the removal of v1alpha1, or after it
+  # before v1alpha1 is not served any more, or later
   moult repair owners widgets.example.com --version v1alpha1
 
   # all opted-in CRDs, at 20 writes a second
@@ -90,17 +90,17 @@ func (r *ownersCommand) find(ctx context.Context, cluster *inspect.Cluster, name
 
 // ownerSubject is a CRD, and where references to its objects are moved from and to.
 func ownerSubject(t *owners.Target, from survivors.From) string {
-	const unlisted = "versions that it does not have"
+	const unserved = "versions that it does not serve"
 	leaving := strings.Join(t.Leaving, ", ")
 	switch {
 	case leaving == "":
-		return fmt.Sprintf("%s: from %s to %s", t.CRD, unlisted, t.Storage)
+		return fmt.Sprintf("%s: from %s to %s", t.CRD, unserved, t.Storage)
 	case from == survivors.Asked:
 		return fmt.Sprintf("%s: from %s (--version) to %s", t.CRD, leaving, t.Storage)
 	case from == survivors.Removals:
-		return fmt.Sprintf("%s: from %s (VersionRemovals name them) and %s to %s", t.CRD, leaving, unlisted, t.Storage)
+		return fmt.Sprintf("%s: from %s (VersionRemovals name them) and %s to %s", t.CRD, leaving, unserved, t.Storage)
 	default:
-		return fmt.Sprintf("%s: from %s (no VersionRemoval names a version, so all but the storage version) and %s to %s", t.CRD, leaving, unlisted, t.Storage)
+		return fmt.Sprintf("%s: from %s (no VersionRemoval names a version, so all but the storage version) and %s to %s", t.CRD, leaving, unserved, t.Storage)
 	}
 }
 

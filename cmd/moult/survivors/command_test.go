@@ -239,7 +239,7 @@ loses data  owner-references: ownerReferences
          configmaps ` + w.namespace + `/b  metadata.ownerReferences[0]  Widget rose
          and 1 more; --limit 0 names all
          what happens: The garbage collector takes an owner`))
-	w.Expect(got.Out).To(ContainSubstring("\n         fix (Moult): Run `moult repair owners`, before the removal or after it;"))
+	w.Expect(got.Out).To(ContainSubstring("\n         fix (Moult): Run `moult repair owners`, before the version stops being served,"))
 	w.Expect(strings.Index(got.Out, "\nstops silently  webhook-configurations")).To(BeNumerically(">", strings.Index(got.Out, "\nloses data")))
 	w.Expect(got.Out).To(HaveSuffix("\nfound: 4 fields that matter; backups, Git and other clusters were not looked at\n"))
 }

@@ -9,16 +9,16 @@ import (
 )
 
 func TestWhichReferencesAreMoved(t *testing.T) {
-	asked := Target{Group: "example.com", Kind: "Widget", Storage: "v1", Leaving: []string{"v1alpha1", "v0"}, Listed: []string{"v1alpha1", "v1beta1", "v1"}}
+	asked := Target{Group: "example.com", Kind: "Widget", Storage: "v1", Leaving: []string{"v1alpha1", "v0"}, Served: []string{"v1alpha1", "v1beta1", "v1"}}
 	all := asked
-	all.Unlisted = true
+	all.Unserved = true
 	for name, c := range map[string]struct {
 		apiVersion, kind  string
-		asked, orUnlisted bool
+		asked, orUnserved bool
 	}{
 		"a version that leaves":                {"example.com/v1alpha1", "Widget", true, true},
 		"one that has left, and was asked for": {"example.com/v0", "Widget", true, true},
-		"one that has left":                    {"example.com/v1alpha0", "Widget", false, true},
+		"one that has left, or is not served":  {"example.com/v1alpha0", "Widget", false, true},
 		"one that stays":                       {"example.com/v1beta1", "Widget", false, false},
 		"the storage version":                  {"example.com/v1", "Widget", false, false},
 		"a kind in lower case":                 {"example.com/v1alpha1", "widget", true, true},
@@ -32,7 +32,7 @@ func TestWhichReferencesAreMoved(t *testing.T) {
 			g := NewWithT(t)
 			ref := &metav1.OwnerReference{APIVersion: c.apiVersion, Kind: c.kind}
 			g.Expect(asked.moves(ref)).To(Equal(c.asked))
-			g.Expect(all.moves(ref)).To(Equal(c.orUnlisted))
+			g.Expect(all.moves(ref)).To(Equal(c.orUnserved))
 		})
 	}
 }

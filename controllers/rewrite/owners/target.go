@@ -30,9 +30,9 @@ type Target struct {
 	Storage string `json:"to"`
 	// Leaving are the versions that they are moved from.
 	Leaving []string `json:"leaving"`
-	// Listed are all that the CRD has. References at others are moved, too, if Unlisted is true.
-	Listed   []string `json:"listed"`
-	Unlisted bool     `json:"unlisted"`
+	// Served are those at which the garbage collector finds an owner. References at others are moved, too, if Unserved is true.
+	Served   []string `json:"served"`
+	Unserved bool     `json:"unserved"`
 }
 
 // moves reports whether a reference is to an object of the CRD at a version that it is to be moved from. The garbage collector
@@ -42,7 +42,7 @@ func (t *Target) moves(ref *metav1.OwnerReference) bool {
 	if err != nil || gv.Group != t.Group || !strings.EqualFold(ref.Kind, t.Kind) || gv.Version == t.Storage {
 		return false
 	}
-	return slices.Contains(t.Leaving, gv.Version) || t.Unlisted && !slices.Contains(t.Listed, gv.Version)
+	return slices.Contains(t.Leaving, gv.Version) || t.Unserved && !slices.Contains(t.Served, gv.Version)
 }
 
 // apiVersion is what a reference is to have.
