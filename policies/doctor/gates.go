@@ -54,7 +54,7 @@ func gateFindings(gate *v1alpha1.VersionRemoval) []finding.Finding {
 	for _, w := range verdict.Noted(gate.Status.Warnings) {
 		f := finding.Finding{Severity: finding.Warning, Object: name, Why: w.Kind + ": " + w.Message, Remediation: w.Action}
 		if w.Action == "" {
-			f.Severity, f.Remediation = finding.Info, "`moult survivors "+gate.Spec.CRDName+"` looks with a person's rights"
+			f.Severity, f.Remediation = finding.Info, "`moult survivors "+gate.Spec.CRDName+" --secrets` looks with a person's rights"
 		}
 		findings = append(findings, f)
 	}

@@ -85,7 +85,7 @@ func wait(crd crddiff.Diff) Step {
 func look(crd crddiff.Diff, removed []string) Step {
 	return Step{
 		Text:     fmt.Sprintf("Look for what else in the cluster names %s, such as owner references, webhooks, policies and stashed copies, and move it.", list(removed, "or")),
-		Language: "sh", Code: fmt.Sprintf("moult survivors %s --version %s", crd.Name, strings.Join(removed, ",")),
+		Language: "sh", Code: fmt.Sprintf("moult survivors %s --version %s --secrets", crd.Name, strings.Join(removed, ",")),
 	}
 }
 

@@ -212,11 +212,11 @@ func look(o Observation) Step {
 		Phase: 2, Name: Look, State: Advised,
 		Title:  fmt.Sprintf("Find and change what else names %s: manifests in Git, owner references, policies, stashed copies", o.leaving()),
 		Seen:   "nothing in the cluster shows whether this was done; a VersionRemoval with NoReferences and NoStashes does",
-		Risk:   "what remains stops working at the removal, some of it silently; dependents may be deleted by the garbage collector",
+		Risk:   "what remains stops working at the removal, some of it silently; the garbage collector may delete dependents as soon as the versions are not served",
 		Back:   "there is nothing to take back",
 		Commit: o.commit("what names them in Git, changed", waits),
 		Commands: []string{
-			o.moult("survivors", o.CRD.Name, "--version", o.list()),
+			o.moult("survivors", o.CRD.Name, "--version", o.list(), "--secrets"),
 			o.local("rewrite", ".", "--crds", o.Folder, "--crd", o.CRD.Name, "--from", o.list()),
 		},
 	}

@@ -102,6 +102,15 @@ func TestWhatIsNext(t *testing.T) {
 	}
 }
 
+// Secrets have owners, which the garbage collector looks for at the version, and hold Helm's releases.
+func TestTheLookReadsSecrets(t *testing.T) {
+	g := NewWithT(t)
+	p, err := runbook.Of(observed([]string{"v1alpha1", "v1"}))
+	g.Expect(err).NotTo(HaveOccurred())
+	look := slices.IndexFunc(p.Steps, func(s runbook.Step) bool { return s.Name == runbook.Look })
+	g.Expect(p.Steps[look].Commands[0]).To(Equal("moult survivors widgets.example.com --version v1alpha1 --secrets"))
+}
+
 // Whatever the cluster shows, a plan has one next step at the most, and never says to remove what is not proved and asked for.
 func TestNoStepIsNamedTooSoon(t *testing.T) {
 	reasons := []string{v1alpha1.ReasonMigrated, v1alpha1.ReasonMigrating, v1alpha1.ReasonFieldsWouldBeLost, v1alpha1.ReasonSafeToRemove, v1alpha1.ReasonStillServed, v1alpha1.ReasonStillStashed}

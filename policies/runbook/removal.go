@@ -16,7 +16,7 @@ func unserve(o Observation) Step {
 		Phase: 2, Name: Unserve, State: todo(len(served) == 0),
 		Title:  fmt.Sprintf("Stop serving %s", o.leaving()),
 		Seen:   "served: " + strings.Join(served, ", "),
-		Risk:   "clients that read or write at it fail from now on, and so does what is applied from Git at it",
+		Risk:   "clients that use it fail from now on, and so does what is applied from Git at it; the garbage collector may delete dependents of owners at it",
 		Back:   "serve it again: this is the last step that is taken back at once, so stay here for a while",
 		Commit: o.commit("served: false at "+o.leaving(), waits),
 	}

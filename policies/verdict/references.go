@@ -152,7 +152,7 @@ func (s Situation) unknown(part survivors.Part) (unknown []v1alpha1.Blocker) {
 
 // undecoded are fields that may name the versions.
 func (s Situation) undecoded(g survivors.Group) v1alpha1.Blocker {
-	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("fix the objects, or delete those that are not needed; `moult survivors %s` names them", s.Removal.CRDName),
+	return v1alpha1.Blocker{Kind: g.Place, Action: fmt.Sprintf("fix the objects, or delete those that are not needed; `moult survivors %s --secrets` names them", s.Removal.CRDName),
 		Message: fmt.Sprintf("%s could not be read%s", words.Count(g.Count, "field"), s.example(g))}
 }
 

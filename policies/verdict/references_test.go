@@ -273,6 +273,7 @@ func TestOfOtherNamespacesNothingIsNamed(t *testing.T) {
 	v = Judge(with(requires(v1alpha1.NoStashes), looks((&References{At: now, Report: looked(now, damaged).Report}).Disclose("team-b"))))
 	g.Expect(v.Blockers[0].Message).To(And(Not(ContainSubstring("rose")), ContainSubstring("could not be read (names are left out, because"),
 		ContainSubstring("`moult survivors widgets.example.com --secrets`")))
+	g.Expect(v.Blockers[0].Action).To(ContainSubstring("`moult survivors widgets.example.com --secrets` names them"))
 	g.Expect(report.Found[0].References).To(HaveLen(1), "what is disclosed is a copy")
 	g.Expect((&References{Failure: "team-a/rose says no"}).Disclose("team-b").Failure).NotTo(ContainSubstring("rose"))
 }
