@@ -6,6 +6,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/moult-dev/moult/test/controlplane"
 	"github.com/moult-dev/moult/test/e2e/cluster"
@@ -93,6 +95,23 @@ func TestFlux(t *testing.T) {
 		applied := s.Await("next one applied", 30*time.Second, cluster.Exists(c, "v1", "ConfigMap", "default", "more"))
 		g.Expect(applied.Sub(opened)).To(BeNumerically("<", 12*time.Second))
 		s.Await("behind ready", time.Minute, f.ReadyAt("behind", revision))
+	})
+
+	// So docs/guides/gate-waits.md has its reader name a field manager.
+	t.Run("an annotation that kubectl has set is taken off, and one under another name stays", func(t *testing.T) {
+		g, s := NewWithT(t), story.Begin(t)
+		pausedBy := func(manager string) map[string]string {
+			pause := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"moult.dev/paused":"true"}}}`))
+			g.Expect(c.Patch(ctx, front.DeepCopy(), pause, client.FieldOwner(manager))).To(Succeed())
+			reconciled, err := f.Reconciled(ctx, "gate")
+			g.Expect(err).NotTo(HaveOccurred())
+			s.Await("applied again", time.Minute, reconciled)
+			after := front.DeepCopy()
+			g.Expect(c.Get(ctx, client.ObjectKeyFromObject(after), after)).To(Succeed())
+			return after.GetAnnotations()
+		}
+		g.Expect(pausedBy("kubectl-annotate")).NotTo(HaveKey("moult.dev/paused"))
+		g.Expect(pausedBy("pause")).To(HaveKeyWithValue("moult.dev/paused", "true"))
 	})
 
 	t.Run("a folder is a source too", func(t *testing.T) {
