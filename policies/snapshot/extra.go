@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/moult-dev/moult/api/v1alpha1"
+	"github.com/moult-dev/moult/policies/survivors"
 	"github.com/moult-dev/moult/policies/words"
 )
 
@@ -80,14 +81,28 @@ func shut(gate *Removal) []v1alpha1.Blocker {
 	return warn(KindGateShut, fmt.Sprintf("the VersionRemoval %s in the cluster is not Ready; %s", gate.id(), why), "")
 }
 
-// Clients are what is known of clients that use versions of a CRD: who wrote objects at them, and who asks for them. Empty if
-// the cluster does not show the CRD.
+// Clients are what is known of clients that use versions of a CRD: who wrote objects at them, who asks for them, and what refers
+// to owners at them. Empty if the cluster does not show the CRD.
 func (s *Snapshot) Clients(ask Ask) []v1alpha1.Blocker {
 	crd := s.CRD(ask.CRD)
 	if crd == nil {
 		return nil
 	}
-	return slices.Concat(owned(ask, crd, true), requested(ask, crd))
+	return slices.Concat(owned(ask, crd, true), requested(ask, crd), followed(ask, crd))
+}
+
+// followed: at a version that is not served, an owner is not found. A VersionRemoval may look for that, but it comes later.
+func followed(ask Ask, crd *CRD) (warnings []v1alpha1.Blocker) {
+	if crd.References == nil {
+		return nil
+	}
+	_, group, _ := strings.Cut(crd.Name, ".")
+	for _, g := range crd.References.Of(crd.Name, group, ask.Versions).Found {
+		if g.Clears == survivors.ByMoult {
+			warnings = append(warnings, warn(g.Place, fmt.Sprintf("%s of %s %s %s, at which the owner is looked for", words.Count(g.Count, "field"), g.Title, words.Agree(g.Count, "names", "name"), g.Version), g.Remediation)...)
+		}
+	}
+	return warnings
 }
 
 // owned: a VersionRemoval moves these entries; without one they break server-side apply, and then are wiped.

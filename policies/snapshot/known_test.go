@@ -7,7 +7,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/moult-dev/moult/api/v1alpha1"
 	"github.com/moult-dev/moult/policies/crdschema"
+	"github.com/moult-dev/moult/policies/survivors"
 )
 
 // How many objects have a field is known only where all were counted, at a version that the cluster has. What is not
@@ -68,4 +70,11 @@ func TestACRDIsLackedOnlyWhereItWasLookedFor(t *testing.T) {
 	}
 	writing := with(ownedBy("old-tool", time.Hour)).Clients(ask)
 	NewWithT(t).Expect(writing).To(HaveExactElements(HaveField("Kind", KindOwned)))
+	owning := with(crd(func(c *CRD) {
+		c.References = &survivors.Report{Found: []survivors.Group{
+			{Place: "owner-references", Effect: survivors.LosesData, Clears: survivors.ByMoult, Title: "ownerReferences", CRD: widgets, Version: "v1alpha1", Count: 2, Remediation: "run it"},
+			{Place: "webhook-configurations", Effect: survivors.StopsSilently, Clears: survivors.ByCommit, CRD: widgets, Version: "v1alpha1", Count: 1}, // it still matches
+		}}
+	})).Clients(ask)
+	NewWithT(t).Expect(owning).To(HaveExactElements(v1alpha1.Blocker{Kind: "owner-references", Message: "2 fields of ownerReferences name v1alpha1, at which the owner is looked for", Action: "run it"}))
 }
