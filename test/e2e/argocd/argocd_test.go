@@ -163,4 +163,24 @@ func TestArgoCD(t *testing.T) {
 			return o.Phase == argocd.Succeeded && o.Revision == commit
 		}))
 	})
+
+	// A new cluster gets the gate at once, and Moult perhaps later.
+	t.Run("a gate whose CRD comes later is tried again only as often as retry.limit says", func(t *testing.T) {
+		g, s := NewWithT(t), story.Begin(t)
+		repo := argocd.NewRepo(t)
+		repo.Commit(map[string]string{"gate.yaml": `apiVersion: moult.dev/v1alpha1
+kind: VersionRemoval
+metadata: {name: later, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
+spec: {crdName: widgets.example.com, versions: [v1alpha1]}
+`}, "gate")
+		const refused = "one or more synchronization tasks are not valid"
+		g.Expect(argo.CreateApplication(ctx, "ends", repo, ".", argocd.AutoSync(1))).To(Succeed())
+		g.Expect(argo.CreateApplication(ctx, "endless", repo, ".", argocd.AutoSync(-1))).To(Succeed())
+		s.Await("it gives up", time.Minute, argo.OperationIs("ends", argocd.Failed, refused))
+		s.Await("the other one tries again", time.Minute, argo.OperationIs("endless", argocd.Running, refused))
+		g.Expect(cluster.ApplyCRDs(ctx, c, "../../../clusters/base/crds/moult.dev_*.yaml")).To(Succeed())
+		s.Await("it comes once the CRD is there", 2*time.Minute, argo.OperationIs("endless", argocd.Succeeded, ""))
+		g.Expect(argo.Refresh(ctx, "ends")).To(Succeed())
+		s.Holds("what has given up stays so", 5*time.Second, argo.OperationIs("ends", argocd.Failed, refused))
+	})
 }
