@@ -69,6 +69,8 @@ func TestFields(t *testing.T) {
 		"a null that stays away":               {spec("a: {type: string, nullable: true}"), spec("a: {type: string}"), "{spec: {a: null}}", nil, nil},
 		"a null that says nothing":             {spec("a: {type: string, nullable: true}"), spec("b: {type: string}"), "{spec: {a: null}}", []string{"spec.a"}, nil},
 		"a key whose value is null":            {spec("m: {type: object, additionalProperties: {type: string, nullable: true}}"), spec("m: {type: object, additionalProperties: {type: string}}"), "{spec: {m: {a: null, b: x}}}", []string{"spec.m.*"}, []string{"spec.m.*"}},
+		"a null where all is kept":             {spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true}"), spec("o: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {x-kubernetes-preserve-unknown-fields: true, default: x}}}"), "{spec: {o: {a: null}}}", []string{"spec.o.a"}, []string{"spec.o.a"}},
+		"a null in a map of anything":          {spec("m: {type: object, additionalProperties: true}"), spec("m: {type: object, additionalProperties: {type: string, default: x}}"), "{spec: {m: {a: null}}}", []string{"spec.m.*"}, []string{"spec.m.*"}},
 		"an item that is null":                 {spec("l: {type: array, items: {type: string, nullable: true}}"), spec("l: {type: array, items: {type: string, default: x}}"), "{spec: {l: [null]}}", []string{"spec.l[*]"}, []string{"spec.l[*]"}},
 		"a status":                             {`{type: object, properties: {status: {type: object, properties: {was: {type: string}}}}}`, `{type: object}`, "{status: {was: x}}", []string{"status"}, []string{"status"}},
 	} {

@@ -60,7 +60,7 @@ func values(from, to *structural.Structural) (all []any) {
 	default:
 		all = append(all, "x", "")
 	}
-	if from.Nullable {
+	if from.Nullable || from == anything || from == plain { // pruning leaves a null that no schema is about
 		all = append(all, nil)
 	}
 	return all

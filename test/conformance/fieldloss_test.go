@@ -77,6 +77,27 @@ func TestMetadataOfWhatBecomesAnEmbeddedResourceIsLost(t *testing.T) {
 	NewWithT(t).Expect(loseAgainstAPIServer(t, pair, contents)).To(Equal(counts{kept: 1, lost: 4}))
 }
 
+// A null stays where no schema is about it, and a default takes its place where one is.
+func TestANullThatNoSchemaIsAboutIsLostToADefault(t *testing.T) {
+	t.Parallel()
+	const keeps = `x-kubernetes-preserve-unknown-fields: true`
+	for name, c := range map[string]struct{ old, now, content string }{
+		"a field where all is kept": {`o: {type: object, ` + keeps + `}`, `o: {type: object, ` + keeps + `, properties: {a: {` + keeps + `, default: x}}}`, `o: {a: null}`},
+		"a key of a map":            {`o: {type: object, additionalProperties: true}`, `o: {type: object, additionalProperties: {type: string, default: x}}`, `o: {a: null}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var pair [2]apiextensionsv1.JSONSchemaProps
+			for i, o := range []string{c.old, c.now} {
+				raw, err := json.Marshal(objectOf(NewWithT(t), `{type: object, properties: {`+o+`}}`))
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				NewWithT(t).Expect(json.Unmarshal(raw, &pair[i])).To(Succeed())
+			}
+			NewWithT(t).Expect(loseAgainstAPIServer(t, pair, []any{objectOf(NewWithT(t), c.content)})).To(Equal(counts{lost: 1}))
+		})
+	}
+}
+
 // counts are the objects that keep all and those that lose something; the API server refuses the rest.
 type counts struct{ kept, lost int }
 
