@@ -98,7 +98,12 @@ func leftUnreadable(s Situation) (Verdict, bool) {
 	if len(s.present()) > 0 || s.Migration == nil || s.Migration.FailedBy[plan.Unreadable] == 0 {
 		return Verdict{}, false
 	}
-	return s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence), true
+	v := s.held(s.Migration.Decision.Reason, s.Migration.Decision.Sentence)
+	v.Message = sentence(v.Message, withoutGate)
+	for i := range v.Blockers {
+		v.Blockers[i].Action += "; " + withoutGate
+	}
+	return v, true
 }
 
 // alreadyRemoved: after the commit has been applied. It stays Ready while the objects are checked, or cannot be: to hold back now

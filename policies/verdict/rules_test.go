@@ -49,8 +49,8 @@ func TestEachRule(t *testing.T) {
 				s.Migration.FailedBy = map[string]int64{plan.Unreadable: 1}
 				s.Migration.FailedObjects = []plan.FailedObject{{Namespace: "default", Reason: plan.Unreadable, Text: "default/rose: Unreadable: invalid group/version: example.com/v1alpha1"}}
 			}),
-			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"cannot read 1 object"},
-				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "default/rose", "put v1alpha1 back into spec.versions")}}},
+			want{rule: "LeftUnreadable", state: Progressing, reason: v1alpha1.ReasonObjectsFailed, says: []string{"cannot read 1 object", "take the VersionRemoval out"},
+				blockers: []types.GomegaMatcher{blocked(v1alpha1.ReasonObjectsFailed, "default/rose", "put v1alpha1 back into spec.versions with served: false, and keep it there until all objects are migrated; "+withoutGate)}}},
 		"a version that has gone from the spec and is still stored is not done with": {
 			with(func(s *Situation) {
 				s.CRD.Versions, s.CRD.StoredVersions = s.CRD.Versions[1:], []string{"v1alpha1", "v1"}
