@@ -108,7 +108,7 @@ func standalone(cfg *rest.Config, opts Options) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, err := client.New(cfg, client.Options{Scheme: scheme, HTTPClient: httpClient})
+	live, err := setup.NewClient(cfg, client.Options{Scheme: scheme, HTTPClient: httpClient})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -157,7 +158,22 @@ func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, e
 		return nil, err
 	}
 	list := &metav1.PartialObjectMetadataList{}
-	return list, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, list)
+	return list, decode(raw, list)
+}
+
+// errNoObjects: whatever has answered, it was no API server.
+var errNoObjects = errors.New("the answer has no resourceVersion, so it is not from the API server; look for a proxy before it")
+
+// decode reads what the API server has answered. Each list and each object of its has a resourceVersion.
+func decode(raw []byte, into interface {
+	runtime.Object
+	GetResourceVersion() string
+}) error {
+	err := runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, into)
+	if err == nil && into.GetResourceVersion() == "" {
+		err = errNoObjects
+	}
+	return err
 }
 
 // mostOfPage is how long a page may be, in bytes. One object is taken as it is.
@@ -198,7 +214,7 @@ func readObject(ctx context.Context, request *rest.Request) (*metav1.PartialObje
 		return nil, err
 	}
 	object := &metav1.PartialObjectMetadata{}
-	return object, runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, object)
+	return object, decode(raw, object)
 }
 
 func (r *resource) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, body []byte) (*metav1.PartialObjectMetadata, error) {

@@ -89,7 +89,7 @@ func TestAWalkKeepsNothingOfAnObjectThatItDoesNotNeed(t *testing.T) {
 
 func TestAPageThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	g := NewWithT(t)
-	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range 40 {
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprint(i), Annotations: map[string]string{"big": strings.Repeat("x", 250<<10)}}})
@@ -127,4 +127,12 @@ func TestAPageThatTakesTooLongIsAskedForAsShorterOnes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.Done()).To(BeEquivalentTo(200))
 	g.Expect(s.limits[:5]).To(Equal([]int64{50, 500, 125, 31, 31}), "no longer page is tried again")
+}
+
+func TestAnAnswerWithoutAResourceVersionIsNotTheAPIServers(t *testing.T) {
+	g := NewWithT(t)
+	for _, answer := range []string{`{}`, `{"items":[]}`, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[]}`} {
+		_, err := readPage(strings.NewReader(answer), 40)
+		g.Expect(err).To(MatchError(errNoObjects), answer)
+	}
 }

@@ -6,6 +6,7 @@ package setup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -95,7 +98,25 @@ func Client(mgr manager.Manager, known client.Reader, add ...func(*runtime.Schem
 	if known != nil {
 		opts.Cache = &client.CacheOptions{Reader: known}
 	}
-	return client.New(mgr.GetConfig(), opts)
+	return NewClient(mgr.GetConfig(), opts)
+}
+
+// NewClient is a client that takes for an object only what has a UID. A proxy before the API server may answer by itself, with an object
+// that has nothing in it: a CRD without a version, for example.
+func NewClient(cfg *rest.Config, opts client.Options) (client.Client, error) {
+	c, err := client.New(cfg, opts)
+	return careful{c}, err
+}
+
+type careful struct{ client.Client }
+
+// Get is a client.Reader's.
+func (c careful) Get(ctx context.Context, key types.NamespacedName, object client.Object, opts ...client.GetOption) error {
+	err := c.Client.Get(ctx, key, object, opts...)
+	if err == nil && object.GetUID() == "" {
+		err = fmt.Errorf("the answer about %s has no UID, so it is not from the API server; look for a proxy before it", key)
+	}
+	return err
 }
 
 // Woken wakes a reconciler, for each piece of news by what it asks for.
