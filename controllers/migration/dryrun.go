@@ -19,7 +19,7 @@ func Trial(ctx context.Context, cfg *rest.Config, crd string, opts Options, tell
 		return rewrite.Result{}, err
 	}
 	defer r.walks.stopAll()
-	r.objects = r.objects.DryRun()
+	r.objects, r.opts.Settle = r.objects.DryRun(), 0 // it waits for nothing
 	found, err := r.read(ctx, crd)
 	if err != nil {
 		return rewrite.Result{}, err

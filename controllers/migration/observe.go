@@ -26,7 +26,9 @@ func (r *Reconciler) observe(ctx context.Context, name string) (*apiextensionsv1
 	if err != nil || crd == nil {
 		return nil, plan.Observation{}, err
 	}
+	routed := r.routed(ctx, crd) // before the time of the observation, so that one settle time does for all that it shows
 	o := r.describe(crd)
+	o.Routed = routed
 	if o.Present && o.OptedIn && o.InScope && o.StorageVersion != "" {
 		r.turned(crd, &o)
 		o.Evidence = r.states.observe(name, o, plan.FromCondition(o, r.said(crd)), r.opts.Settle)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,39 +24,105 @@ type walkFailure struct{ failure plan.Failure }
 
 func (t *walkFailure) Error() string { return t.failure.Message }
 
+// route is who answers for one version, and since when this process sees it so.
+type route struct {
+	rewrite.Route
+	since time.Time
+}
+
+// routed is since when the API server itself is seen to answer for a CRD that is looked after; zero if it does not, or if that is not
+// known. It is not asked anew while a walk is under way, which asks itself, nor of a CRD that is proved.
+func (r *Reconciler) routed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (since time.Time) {
+	if crd.DeletionTimestamp != nil || !crds.OptedIn(crd, r.opts.LabelKey) || !crds.InScope(crd, r.opts.Groups) {
+		return since
+	}
+	if since, proved := r.states.routedFor(crd.Name, plan.SubjectOf(crd)); !since.IsZero() && (proved || r.walks.state(crd.Name) != nil) {
+		return since
+	}
+	latest, err := r.routes(ctx, crd, crds.StorageVersion(crd))
+	if err != nil {
+		return since
+	}
+	return latest.since
+}
+
 // routes makes sure that the API server itself answers for every served version
-// of a CRD. An aggregated API server in its place does not have the CRD's
+// of a CRD, and returns what has changed last of how it does. An aggregated API server in its place does not have the CRD's
 // objects: a walk would meet none of them and prove nothing. The error is the
 // context's or a *walkFailure.
-func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) ([]rewrite.Route, error) {
+func (r *Reconciler) routes(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) (latest route, err error) {
 	versions := append([]string{storageVersion}, crds.ServedBeside(crd, storageVersion)...)
 	found, err := r.objects.Routes(ctx, crd.Spec.Group, versions...)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return latest, ctx.Err()
 	}
 	if err != nil {
-		return nil, &walkFailure{routesFailure(err)}
+		return latest, &walkFailure{routesFailure(err)}
 	}
+	latest = r.states.sawRoutes(crd.Name, found, r.opts.Clock.Now())
 	if i := slices.IndexFunc(found, rewrite.Route.Aggregated); i >= 0 {
-		return nil, &walkFailure{aggregatedFailure(crd.Name, found[i])}
+		return latest, &walkFailure{aggregatedFailure(crd.Name, found[i])}
 	}
-	return found, nil
+	return latest, nil
+}
+
+// settledRoutes makes sure that no other server can answer a walk that begins now. An API server that lags may hand requests on for a
+// while after the APIService has changed.
+func (r *Reconciler) settledRoutes(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) (route, error) {
+	latest, err := r.routes(ctx, crd, storageVersion)
+	if err == nil && r.opts.Clock.Since(latest.since) < r.opts.Settle {
+		err = changedRoute(latest)
+	}
+	return latest, err
 }
 
 // stillOn makes sure that no other server has answered during a walk: the API server itself answers, and no APIService
-// was written since the walk began. One that is new is the API server's own, of a CRD or a version that is new.
-func (r *Reconciler) stillOn(ctx context.Context, before []rewrite.Route, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) error {
+// was written since the walk began.
+func (r *Reconciler) stillOn(ctx context.Context, before route, crd *apiextensionsv1.CustomResourceDefinition, storageVersion string) error {
 	after, err := r.routes(ctx, crd, storageVersion)
-	if err != nil {
-		return err
+	if err == nil && !after.since.Equal(before.since) {
+		err = changedRoute(after)
 	}
-	for i, route := range after {
-		if was := before[i]; was.Revision != "" && was != route {
-			return &walkFailure{plan.Failure{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
-				"APIService %s was changed while the objects were walked over, so an aggregated API server may have answered for them; trying again after the settle time", route.APIService)}}
+	return err
+}
+
+func changedRoute(to route) error {
+	return &walkFailure{plan.Failure{Reason: v1alpha1.ReasonAggregatedAPIServer, Message: fmt.Sprintf(
+		"APIService %s was changed a moment ago, so an aggregated API server may answer for the objects; trying again after the settle time", to.APIService)}}
+}
+
+// sawRoutes notes who answers for a CRD, and returns what has changed last. An APIService that is new is the API server's own, of a CRD or a
+// version that is new.
+func (s *StateStore) sawRoutes(crd string, found []rewrite.Route, now time.Time) (latest route) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.routes[crd]
+	seen := map[string]route{}
+	for _, is := range found {
+		was, before := known[is.APIService]
+		if !before || was.Aggregated() || was.Revision != "" && was.Route != is {
+			was.since = now
+		}
+		seen[is.APIService] = route{is, was.since}
+		if !was.since.Before(latest.since) {
+			latest = seen[is.APIService]
 		}
 	}
-	return nil
+	s.routes[crd] = seen
+	return latest
+}
+
+// routedFor is since when a CRD's routes are as they were seen last, and whether it is proved as it is.
+func (s *StateStore) routedFor(crd string, subject plan.Subject) (since time.Time, proved bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, is := range s.routes[crd] {
+		if is.since.After(since) {
+			since = is.since
+		}
+	}
+	known := s.states[crd]
+	return since, known != nil && known.evidence.Proved && known.evidence.Subject == subject
 }
 
 // unchanged makes sure that a CRD is as it was when the walk began, and allows as much. Its cache may be behind: what was found out under

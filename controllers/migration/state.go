@@ -16,9 +16,10 @@ import (
 // what must survive is in the CRD's condition.
 type StateStore struct {
 	mu     sync.Mutex
-	states map[string]*state    // of the CRDs that are looked after
-	turns  map[string]*turns    // of all that have been
-	asked  map[string]*requests // of the CRDs of which versions are to go
+	states map[string]*state           // of the CRDs that are looked after
+	turns  map[string]*turns           // of all that have been
+	routes map[string]map[string]route // of the CRDs that are looked after, by APIService
+	asked  map[string]*requests        // of the CRDs of which versions are to go
 
 	requested chan string // CRDs that are asked about anew
 	changed   chan string // CRDs whose status has changed
@@ -49,7 +50,7 @@ type state struct {
 // NewStateStore is an empty store.
 func NewStateStore() *StateStore {
 	return &StateStore{
-		states: map[string]*state{}, turns: map[string]*turns{}, asked: map[string]*requests{},
+		states: map[string]*state{}, turns: map[string]*turns{}, routes: map[string]map[string]route{}, asked: map[string]*requests{},
 		requested: make(chan string, 1024), changed: make(chan string, 1024),
 	}
 }
@@ -120,6 +121,7 @@ func (s *StateStore) forget(crd string) (labelOwner string, known bool) {
 	defer s.mu.Unlock()
 	before, known := s.states[crd]
 	delete(s.states, crd)
+	delete(s.routes, crd)
 	s.news()
 	if s.asked[crd] != nil {
 		send(s.changed, crd)

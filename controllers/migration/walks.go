@@ -200,7 +200,7 @@ func (r *Reconciler) walk(ctx context.Context, crd *apiextensionsv1.CustomResour
 // seen counts only if it was the API server itself that answered.
 func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, walk *rewrite.Walk) (rewrite.Result, error) {
 	storageVersion := walk.Ownership.StorageVersion
-	routes, err := r.routes(ctx, crd, storageVersion)
+	route, err := r.settledRoutes(ctx, crd, storageVersion)
 	if err != nil {
 		return rewrite.Result{}, err
 	}
@@ -216,7 +216,7 @@ func (r *Reconciler) pass(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err != nil {
 		return result, err
 	}
-	if err := r.stillOn(ctx, routes, crd, storageVersion); err != nil {
+	if err := r.stillOn(ctx, route, crd, storageVersion); err != nil {
 		return rewrite.Result{}, err
 	}
 	return result, nil

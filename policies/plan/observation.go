@@ -113,6 +113,8 @@ type Observation struct {
 	StoredVersions  []string
 	// Shape is a digest of its schemas and its conversion.
 	Shape string
+	// Routed is since when it is seen to be the API server itself that answers, by the same APIServices; zero if that is not known.
+	Routed time.Time
 	// Unserved are the versions that the CRD lists and does not serve.
 	Unserved []string
 

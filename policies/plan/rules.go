@@ -161,10 +161,11 @@ func notRewritten(o Observation) (Decision, bool) {
 // rewritten is in the sentence of a settle time that begins, or goes on, after all objects are rewritten.
 const rewritten = "; rewritten"
 
-// windowOpen: a write may still land at an older version.
+// windowOpen: a write may still land at an older version, or an API server hand a request on to an aggregated one.
 func windowOpen(o Observation) (Decision, bool) {
+	until := later(o.Evidence.WindowEnd, o.Evidence.Shape.Until)
 	d := Decision{
-		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: o.Evidence.WindowEnd,
+		Step: Wait, Reason: v1alpha1.ReasonSettling, Until: until,
 		Sentence: fmt.Sprintf("waiting until no API server can still write at a version older than %s, before every object is checked", o.StorageVersion),
 	}
 	if o.Evidence.Rewritten {
@@ -173,7 +174,7 @@ func windowOpen(o Observation) (Decision, bool) {
 	if o.Evidence.Altered != "" {
 		d.Sentence += "; once more, since " + o.Evidence.Altered
 	}
-	return d.counting(o.Evidence.Last), o.Now.Before(o.Evidence.WindowEnd)
+	return d.counting(o.Evidence.Last), o.Now.Before(until)
 }
 
 // notChecked: the proof.

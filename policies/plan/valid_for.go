@@ -9,10 +9,13 @@ import (
 // ValidFor is the evidence that is valid for a CRD as it is observed now. Its condition may
 // have the work of an earlier process, or of another one that was faster.
 func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duration) Evidence {
-	shape := e.Shape.seen(o.Shape, o.Now, settle) // whatever becomes of the rest
+	shape := e.shape(o, settle) // whatever becomes of the rest
 	e = e.about(o.Subject, o.Now, settle)
-	if recorded.proves(settle) && !e.Proved {
+	switch {
+	case !e.Proved && recorded.proves(settle):
 		e = Begin(o.Subject, recorded, o.Now, settle)
+	case e.Proved && recorded.proves(e.Settle): // two that put each other's words right would never stop
+		e.Settle, e.Last = recorded.Settle, recorded.Counts
 	}
 	e = e.at(o.ResourceVersion, o.Now, settle)
 	e.Survey = e.Survey.allowing(o.MayLose)
@@ -22,15 +25,18 @@ func (e Evidence) ValidFor(o Observation, recorded Recorded, settle time.Duratio
 	return e
 }
 
-// about carries evidence over to what the CRD is now. A finished proof reaches
-// over one observed spec change that leaves the storage version alone:
-// generation + 1 means that no flip can hide in between. Anything else starts
-// again.
+// follows reports whether a CRD was seen in every state up to this one: generation + 1 means that nothing can hide in between.
+func (e Evidence) follows(s Subject) bool {
+	return e.UID == s.UID && (s.Generation == e.Generation || s.Generation == e.Generation+1)
+}
+
+// about carries evidence over to what the CRD is now. A finished proof reaches over one observed spec change that leaves the
+// storage version alone: no flip can hide in between. Anything else starts again.
 func (e Evidence) about(s Subject, now time.Time, settle time.Duration) Evidence {
 	switch {
 	case e.Subject == s:
 		return e
-	case e.Proved && e.UID == s.UID && e.StorageVersion == s.StorageVersion && s.Generation == e.Generation+1:
+	case e.Proved && e.StorageVersion == s.StorageVersion && e.follows(s):
 		e.Subject, e.Survey = s, Surveyed{}
 		return e
 	default:
@@ -65,7 +71,7 @@ func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence
 	case !e.Proved:
 		return e
 	case clean:
-		e.Trimmed = true
+		e.Trimmed, e.Failure, e.Failures, e.RetryAt = true, nil, 0, time.Time{} // a trim that failed has been made up for
 		return e
 	case e.Trimmed:
 		return Begin(e.Subject, Recorded{}, now, settle)
@@ -74,12 +80,26 @@ func (e Evidence) Seen(clean bool, now time.Time, settle time.Duration) Evidence
 	}
 }
 
-// Shape is a digest of the schemas and the conversion of a CRD, and when every API server goes by them, by the same assumption as
-// WindowEnd. A write through one that lags would drop the fields that an earlier schema does not have, or that no webhook
+// Shape is a digest of the schemas and the conversion of a CRD. Until is when every API server goes by them, and answers by itself, by
+// the same assumption as WindowEnd. A write through one that lags would drop the fields that an earlier schema does not have, or that no webhook
 // converts yet. What Moult has seen in objects does not show that.
 type Shape struct {
 	Digest string
 	Until  time.Time
+}
+
+// shape is that of a CRD as it is observed now. What was not seen in between may have been another one, and back again, and an API
+// server that lags may still go by that.
+func (e Evidence) shape(o Observation, settle time.Duration) Shape {
+	known := e.Shape
+	if !e.follows(o.Subject) {
+		known = Shape{}
+	}
+	known = known.seen(o.Shape, o.Now, settle)
+	if !o.Routed.IsZero() {
+		known.Until = later(known.Until, o.Routed.Add(settle))
+	}
+	return known
 }
 
 // seen is a shape when the CRD has this one. One that was there before this process saw it may be new.
