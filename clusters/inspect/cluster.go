@@ -84,6 +84,9 @@ type page interface {
 func each[P page, T runtime.Object](ctx context.Context, c *Cluster, query metav1.ListOptions, restart func(), list func(context.Context, metav1.ListOptions) (P, error), take func(T) error) error {
 	return c.pages(ctx, query, restart, func(ctx context.Context, opts metav1.ListOptions) (string, error) {
 		found, err := list(ctx, opts)
+		if err == nil && found.GetResourceVersion() == "" {
+			err = rewrite.ErrNoAnswer
+		}
 		if err != nil {
 			return "", err
 		}

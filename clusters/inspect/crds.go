@@ -76,7 +76,9 @@ func (c *Cluster) GetCRDs(ctx context.Context, names []string) iter.Seq2[*apiext
 // GetCRD reads one CRD. An error that it does not exist is the API server's own.
 func (c *Cluster) GetCRD(ctx context.Context, name string) (crd *apiextensionsv1.CustomResourceDefinition, err error) {
 	err = c.retry(ctx, func(ctx context.Context) (err error) {
-		crd, err = c.crds.Get(ctx, name, metav1.GetOptions{})
+		if crd, err = c.crds.Get(ctx, name, metav1.GetOptions{}); err == nil && crd.ResourceVersion == "" {
+			err = rewrite.ErrNoAnswer
+		}
 		return err
 	})
 	if apierrors.IsNotFound(err) && !rewrite.IsAbsent(err) { // API servers serve CRDs

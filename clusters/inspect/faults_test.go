@@ -167,3 +167,23 @@ func TestAProxyThatFindsNothingHidesNoCRD(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(taken.Lacks("widgets.example.com")).To(BeTrue(), "the API server's own answer counts")
 }
+
+func TestAnEmptyAnswerHidesNoCRD(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	empty := intercepted(cp.Config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.Contains(req.URL.Path, "/customresourcedefinitions") {
+			return next.RoundTrip(req)
+		}
+		answer := httptest.NewRecorder()
+		answer.Header().Set("Content-Type", "application/json")
+		_, _ = answer.WriteString("{}")
+		return answer.Result(), nil
+	})
+	for _, named := range [][]string{nil, {"widgets.example.com"}} {
+		taken, err := Take(t.Context(), empty, Options{NoObjects: true, CRDs: named})
+		if err == nil {
+			g.Expect(taken.Lacks("widgets.example.com")).To(BeFalse(), "%v", named)
+		}
+	}
+}

@@ -161,17 +161,17 @@ func readPage(body io.Reader, limit int64) (*metav1.PartialObjectMetadataList, e
 	return list, decode(raw, list)
 }
 
-// errNoObjects: whatever has answered, it was no API server.
-var errNoObjects = errors.New("the answer has no resourceVersion, so it is not from the API server; look for a proxy before it")
+// ErrNoAnswer says that whatever has answered was no API server: each list and each object of one has a resourceVersion.
+var ErrNoAnswer = errors.New("the answer has no resourceVersion, so it is not from the API server; look for a proxy before it")
 
-// decode reads what the API server has answered. Each list and each object of its has a resourceVersion.
+// decode reads what the API server has answered.
 func decode(raw []byte, into interface {
 	runtime.Object
 	GetResourceVersion() string
 }) error {
 	err := runtime.DecodeInto(metainternalversionscheme.Codecs.UniversalDeserializer(), raw, into)
 	if err == nil && into.GetResourceVersion() == "" {
-		err = errNoObjects
+		err = ErrNoAnswer
 	}
 	return err
 }

@@ -133,6 +133,6 @@ func TestAnAnswerWithoutAResourceVersionIsNotTheAPIServers(t *testing.T) {
 	g := NewWithT(t)
 	for _, answer := range []string{`{}`, `{"items":[]}`, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[]}`} {
 		_, err := readPage(strings.NewReader(answer), 40)
-		g.Expect(err).To(MatchError(errNoObjects), answer)
+		g.Expect(err).To(MatchError(ErrNoAnswer), answer)
 	}
 }

@@ -114,7 +114,11 @@ func (c *Client) wholePage(ctx context.Context, gvr schema.GroupVersionResource,
 	}
 	defer done()
 	page := &unstructured.UnstructuredList{}
-	if err := runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page); err != nil {
+	err = runtime.DecodeInto(unstructured.UnstructuredJSONScheme, raw, page)
+	if err == nil && page.GetResourceVersion() == "" {
+		err = ErrNoAnswer
+	}
+	if err != nil {
 		return "", &Stopped{Unavailable, err}
 	}
 	pages.size.came(int64(len(page.Items)), int64(len(raw)))
