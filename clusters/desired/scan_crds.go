@@ -21,7 +21,6 @@ import (
 	"github.com/moult-dev/moult/clusters/render"
 	"github.com/moult-dev/moult/clusters/repository"
 	"github.com/moult-dev/moult/policies/delivery"
-	"github.com/moult-dev/moult/policies/finding"
 	"github.com/moult-dev/moult/policies/unpacking"
 )
 
@@ -104,7 +103,7 @@ func (e *everywhere) file(name string) error {
 	if says && bytes.Contains(content, []byte("{{")) && e.templated(name, content) {
 		return nil
 	}
-	read, err := render.Stream(name, bytes.NewReader(content))
+	read, err := e.builds.File(name, content)
 	if err != nil && (says || declaresEncoded.Match(content)) {
 		e.unseen(name, e.withPartials(name, content), e.inTree(err))
 	}
@@ -115,7 +114,7 @@ func (e *everywhere) file(name string) error {
 	if says && isTemplateOfChart(name) {
 		e.noteTemplate(e.chartAround(filepath.Dir(name)), name, string(content), crdsAmong(all))
 	}
-	for i, object := range all {
+	for _, object := range all {
 		if !object.IsCRD() {
 			for _, crd := range e.crdsOf(e.tree.Relative(name), object) {
 				e.add(filepath.Dir(name), crd)
@@ -123,7 +122,6 @@ func (e *everywhere) file(name string) error {
 			continue
 		}
 		untemplate(object)
-		object.At = e.placeOf(name, i, object.Place())
 		e.inChart(name, object)
 		e.add(filepath.Dir(name), e.asBuilt(object, name))
 	}
@@ -137,25 +135,6 @@ func (e *everywhere) pointer(file string, pointer *render.PointerError) error {
 		e.hidden(file, content, "it may hold CRDs, and is "+pointer.How+"; "+pointer.Fix)
 	}
 	return err
-}
-
-// placeOf is where an object and its fields are in a file. For a field the file is read again. What it was parsed into takes
-// ten times the memory, and a repository may have a dozen files with the same large CRDs.
-func (e *everywhere) placeOf(file string, number int, object finding.Place) func(...string) finding.Place {
-	return func(fields ...string) finding.Place {
-		if len(fields) == 0 {
-			return object
-		}
-		content, err := render.ReadRegular(file)
-		if err != nil {
-			return object
-		}
-		read, err := render.Stream(file, bytes.NewReader(content))
-		if err != nil || number >= len(read.Objects) {
-			return object
-		}
-		return e.inRepository(read.Objects[number].Place(fields...))
-	}
 }
 
 // shared gives copies of a CRD one spec, which nothing changes.

@@ -29,11 +29,12 @@ type Builds struct {
 	mu    sync.Mutex
 	sums  map[string][sha256.Size]byte // of files, by their absolute paths
 	known map[[sha256.Size]byte]*sharedBuild
+	files map[[sha256.Size]byte]*sharedFile // by their content
 }
 
 // NewBuilds has none.
 func NewBuilds() *Builds {
-	return &Builds{sums: map[string][sha256.Size]byte{}, known: map[[sha256.Size]byte]*sharedBuild{}}
+	return &Builds{sums: map[string][sha256.Size]byte{}, known: map[[sha256.Size]byte]*sharedBuild{}, files: map[[sha256.Size]byte]*sharedFile{}}
 }
 
 // sharedBuild is one that others may take, once it is done.

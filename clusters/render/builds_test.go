@@ -145,6 +145,31 @@ func TestABuildThatIsSharedIsEverybodysOwn(t *testing.T) {
 	g.Expect(second.Objects[0].Place().File).To(Equal(filepath.Join(root, "a.yaml")))
 }
 
+// A file of the same content is parsed once, and yet each has its own place, name and metadata.
+func TestAFileOfTheSameContentIsParsedOnce(t *testing.T) {
+	g, builds := NewWithT(t), NewBuilds()
+	content := []byte("# first\n---\n" + configMap("a"))
+	roots := twoTrees(t, map[string]string{"a.yaml": string(content)}, nil, nil)
+	var shared []uintptr
+	for _, root := range roots {
+		read, err := builds.File(filepath.Join(root, "a.yaml"), content)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(read.Objects).To(HaveLen(1))
+		object := read.Objects[0]
+		g.Expect(object.GetLabels()).To(BeEmpty())
+		object.SetLabels(map[string]string{"a": "b"})
+		g.Expect(object.Place().File).To(Equal(filepath.Join(root, "a.yaml")))
+		g.Expect(object.Place().Line).To(BeNumerically(">", 2))
+		g.Expect(object.Place("metadata", "name").Line).To(BeNumerically(">", object.Place().Line))
+		shared = append(shared, reflect.ValueOf(object.Object["data"]).Pointer())
+	}
+	g.Expect(shared[0]).To(Equal(shared[1]))
+	_, err := builds.File("broken.yaml", []byte("a: ["))
+	g.Expect(err).To(MatchError(HavePrefix("broken.yaml ")))
+	_, err = builds.File("other.yaml", []byte("a: ["))
+	g.Expect(err).To(MatchError(HavePrefix("other.yaml ")))
+}
+
 // What fails names paths, so it is known for its own tree alone; there, Kustomize is not asked again for each entry point.
 func TestWhatFailsIsNotBuiltAgainInItsTree(t *testing.T) {
 	g := NewWithT(t)

@@ -16,23 +16,32 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// withAlternates reads objects that a clone shares with other ones (git clone --shared, --reference), wherever these lie.
-// go-git looks for them below the clone's own folder, and reads the other's index anew for each object.
+// reading is a repository whose objects are read, in it and in what it shares objects with (git clone --shared, --reference),
+// wherever these lie. go-git looks for them below the clone's own folder, and reads the other's index anew for each object. What was
+// read is remembered until forget.
 // https://git-scm.com/docs/gitrepository-layout#Documentation/gitrepository-layout.txt-objectsinfoalternates
-func withAlternates(repository *git.Repository) (*git.Repository, error) {
+func reading(repository *git.Repository) (*git.Repository, error) {
 	stored, ok := repository.Storer.(*filesystem.Storage)
 	if !ok {
 		return repository, nil
 	}
 	folders, err := alternatesOf(filepath.Join(commonFolder(stored.Filesystem().Root()), "objects"), nil)
-	if err != nil || len(folders) == 0 {
+	if err != nil {
 		return repository, err
 	}
-	shared := &sharing{Storage: stored}
+	read := cache.NewObjectLRUDefault()
+	shared := &sharing{Storage: filesystem.NewStorage(stored.Filesystem(), read), read: read}
 	for _, folder := range folders {
-		shared.others = append(shared.others, filesystem.NewObjectStorage(dotgit.New(osfs.New(filepath.Dir(folder))), cache.NewObjectLRUDefault()))
+		shared.others = append(shared.others, filesystem.NewObjectStorage(dotgit.New(osfs.New(filepath.Dir(folder))), read))
 	}
 	return git.Open(shared, nil)
+}
+
+// forget lets go of what was read: up to 96 MiB.
+func forget(repository *git.Repository) {
+	if shared, ok := repository.Storer.(*sharing); ok {
+		shared.read.Clear()
+	}
 }
 
 // commonFolder is that of the main worktree, if this is the folder of another one.
@@ -75,12 +84,13 @@ func alternatesOf(objects string, known []string) ([]string, error) {
 	return known, nil
 }
 
-// sharing is the storage of a clone that has objects in common with others. These are asked first: they have most, and do
+// sharing is the storage of a clone that may have objects in common with others. These are asked first: they have most, and do
 // not ask further themselves.
 type sharing struct {
 	*filesystem.Storage
 
 	others []*filesystem.ObjectStorage
+	read   cache.Object
 }
 
 // EncodedObject implements storer.EncodedObjectStorer.

@@ -111,7 +111,13 @@ func TestTheContentOfAPointerIsReadIfTheCloneHasIt(t *testing.T) {
 	object := filepath.Join(".git", "lfs", "objects", oid[:2], oid[2:4], oid)
 	g.Expect(os.MkdirAll(filepath.Dir(object), 0o750)).To(Succeed())
 	g.Expect(os.WriteFile(object, []byte(content), 0o600)).To(Succeed())
-	tree := open(t, "git:HEAD")
-	g.Expect(read(t, filepath.Join(tree.Root, "here.yaml"))).To(Equal(content))
-	g.Expect(read(t, filepath.Join(tree.Root, "elsewhere.yaml"))).To(ContainSubstring("oid sha256:000"))
+	worktree := filepath.Join(t.TempDir(), "worktree")
+	out, err := exec.CommandContext(t.Context(), "git", "worktree", "add", "-q", worktree).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	for _, dir := range []string{".", worktree} {
+		t.Chdir(dir)
+		tree := open(t, "git:HEAD")
+		g.Expect(read(t, filepath.Join(tree.Root, "here.yaml"))).To(Equal(content), dir)
+		g.Expect(read(t, filepath.Join(tree.Root, "elsewhere.yaml"))).To(ContainSubstring("oid sha256:000"))
+	}
 }

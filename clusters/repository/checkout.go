@@ -39,6 +39,7 @@ func (t *Tree) checkOut(ctx context.Context, beside *Tree, files *object.Tree, i
 	defer func() { _ = root.Close() }()
 	t.hashes, t.whole = map[string]string{}, map[string]bool{}
 	c := &checkout{tree: t, beside: beside, repository: beside.opened, root: root}
+	defer forget(c.repository)
 	if err := c.find(ctx, files, inside, named); err != nil {
 		return err
 	}

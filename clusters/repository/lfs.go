@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // lfsPointer is what Git has of a file that Git LFS keeps.
@@ -28,12 +26,12 @@ func (c *checkout) kept(content []byte) []byte {
 		return content
 	}
 	found := lfsPointer.FindSubmatch(content)
-	storage, ok := c.repository.Storer.(*filesystem.Storage)
-	if found == nil || !ok {
+	storage := storageOf(c.repository)
+	if found == nil || storage == nil {
 		return content
 	}
 	oid := string(found[1])
-	path := filepath.Join(storage.Filesystem().Root(), "lfs", "objects", oid[:2], oid[2:4], oid)
+	path := filepath.Join(commonFolder(storage.Filesystem().Root()), "lfs", "objects", oid[:2], oid[2:4], oid)
 	if info, err := os.Stat(path); err != nil || info.Size() > longestKept {
 		return content
 	}

@@ -71,7 +71,7 @@ func repositoryAround(dir string) (*git.Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Git repository around %s cannot be read: %w", dir, err)
 	}
-	return withAlternates(repository)
+	return reading(repository)
 }
 
 // commitOf finds a revision as Git does.
