@@ -52,7 +52,7 @@ var (
 	included   = regexp.MustCompile(`\b(?:include|template)\s+"([^"]+)"`)
 	definition = regexp.MustCompile(`\{\{-?\s*define\s+"([^"]+)"\s*-?\}\}`)
 	// remark finds comments, of the template and of YAML.
-	remark = regexp.MustCompile(`(?s)\{\{-?\s*/\*.*?\*/\s*-?\}\}|(?m:^[ \t]*#.*$)`)
+	remark = regexp.MustCompile(`(?s:\{\{-?\s*/\*.*?\*/\s*-?\}\})|(?m:^[ \t]*#.*$)`)
 )
 
 // definedIn are the named templates of a chart and of those below it, each with all that follows in its file up to the next one.

@@ -77,6 +77,8 @@ var misleadingInstallers = map[string]overlooked{
 	"a command that is piped to":        bump("up.sh", "curl -sL https://example.com/1.0.0/crds.yaml |\n  sed s/a/b/ | kubectl apply -f -\n", nil),
 	"a kustomization that is piped":     bump("up.sh", "kustomize build 'https://github.com/x/y//crd?ref=1.0.0' | kubectl apply -f -\n", nil),
 	"a command of OpenShift's":          bump("up.sh", "oc apply -f https://example.com/1.0.0/crds.yaml\n", nil),
+	"a command below a comment":         bump("up.sh", "#!/bin/sh\nkubectl apply -f https://example.com/1.0.0/crds.yaml\n", nil),
+	"a chart below a comment":           bump("tf/main.tf", "# c\nresource \"helm_release\" \"c\" { version = \"1.0.0\" }\n", nil),
 	"a command of Cluster API's":        bump("up.sh", "clusterctl upgrade apply --infrastructure aws:v1.0.0\n", nil),
 	"a command in a Job that Flux applies": func() overlooked {
 		job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: c, env: [{name: V, value: 1.0.0}], command: [sh, -c, 'kubectl apply -f https://example.com/$V/crds.yaml']}]}}}\n"
